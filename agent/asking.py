@@ -29,16 +29,14 @@ class ModelFailedError(Exception):
 
 
 def caller(*, actor: str, conversation_id: Any, typed: Iterable[str]) -> Caller:
-    """Returns the caller of the request; `typed` holds the users' own words, which the project's input guardrails
-    check."""
+    """Returns the caller; `typed` holds the users' own words, which the project's input guardrails check."""
     return Caller(
         SOURCE, key_id_of(actor), session_id=str(conversation_id), attributes={ACTOR: actor}, typed=tuple(typed)
     )
 
 
 class ModelCall:
-    """One request to the model. `answer` grows while `texts()` runs and holds the part that arrived before an
-    interruption."""
+    """One request to the model. `answer` grows while `texts()` runs, and holds the part before an interruption."""
 
     def __init__(
         self, runtime: Runtime, snapshot: ProjectSnapshot, who: Caller, body: dict[str, Any], seconds: float
@@ -52,7 +50,7 @@ class ModelCall:
         return self._request.request_id
 
     async def texts(self, room: int) -> AsyncGenerator[str]:
-        """Yields the answer's text. Raises ModelFailedError when there is none, it broke off, or it exceeds `room`
+        """Yields the answer's text. Raises ModelFailedError without one, when it breaks off, or above `room`
         characters."""
         frames = Frames()
         async with aclosing(self._request.parts()) as parts:

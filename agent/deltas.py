@@ -25,8 +25,7 @@ _DEPTH = 50
 
 @dataclass(slots=True)
 class PartialAnswer:
-    """The part of an answer that has arrived. `size` counts all its characters; `total_tokens` is the provider's
-    count."""
+    """The part of an answer that has arrived. `size` counts its characters; `total_tokens` is the provider's count."""
 
     text: str = ""
     reasoning: dict[str, Any] = field(default_factory=dict)
@@ -73,8 +72,7 @@ class PartialAnswer:
                 self.size += _length(value)
 
     def _add_detail(self, detail: Mapping[str, Any]) -> None:
-        """Joins the fragments of one block, which share index and type: texts are appended, other members are set
-        once."""
+        """Joins the fragments of one block, which share index and type: texts are appended, other members set once."""
         details = self.reasoning.setdefault("reasoning_details", [])
         known = details[-1] if details else None
         if known is None or (known.get("index"), known.get("type")) != (detail.get("index"), detail.get("type")):

@@ -89,8 +89,8 @@ class ChatLoop:
         self._rows = list(self.chat.rows)
 
     async def run(self) -> None:
-        """Runs the chat. Ends with `done` or `error`, unless it is cancelled: then the partial answer is stored and
-        nothing is sent."""
+        """Runs the chat. Ends with `done` or `error`; when it is cancelled, stores the partial answer and sends
+        nothing."""
         started = time.monotonic()
         outcome = "cancelled"
         try:
@@ -206,8 +206,7 @@ class ChatLoop:
         return snapshot
 
     def _typed(self, messages: list[dict[str, Any]]) -> list[str]:
-        """Returns the users' own words in a request, without page contexts and tool results, which come from the
-        log."""
+        """Returns the users' own words in a request, without page contexts and tool results."""
         typed = [row.content for row in self._rows if row.role == Role.USER]
         shown = sum(message["role"] == "user" for message in messages)
         return typed[-shown:] if shown else []
@@ -229,8 +228,7 @@ class ChatLoop:
         return body
 
     async def _granted(self) -> Granted:
-        """Returns the granted tools, checked before every step: a scope that is withdrawn during a chat ends at
-        once."""
+        """Returns the granted tools before every step: a scope that is withdrawn during a chat ends at once."""
         return await in_thread(_granted_now, self.chat.access)
 
     async def _call_tools(self, calls: list[dict[str, Any]]) -> None:
@@ -270,8 +268,7 @@ class ChatLoop:
         self._rows.append(await to_the_end(add_message, self.chat.run, message))
 
     async def _keep_rest(self, state: MessageState, problem: str) -> None:
-        """Stores the part of an answer that arrived before an interruption, without its calls, which may be
-        incomplete."""
+        """Stores the part of an answer before an interruption, without its calls, which may be incomplete."""
         model_call, self._model_call = self._model_call, None
         text = model_call.answer.text if model_call is not None else ""
         if not text and not problem:

@@ -13,8 +13,7 @@ from gateway.selectors import AgentSettings, agent_settings
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """The tools of a run or an MCP session: those of the project's `area:read` scopes for which the caller has the
-    right."""
+    """The tools of a run or an MCP session: those in the project's scopes for which the caller has the right."""
 
     scopes: frozenset[str]
     rights: frozenset[Right]

@@ -26,8 +26,7 @@ async def in_tool_thread(work: Callable[..., T], *args: Any) -> T:
 
 
 async def to_the_end(work: Callable[..., T], *args: Any, **named: Any) -> T:
-    """Runs work as `in_thread` does, and delays a cancellation until it is done, for work whose result must be
-    known."""
+    """Runs work as `in_thread` does, and delays a cancellation until it is done, because its result is needed."""
     task = asyncio.ensure_future(in_thread(work, *args, **named))
     try:
         return await asyncio.shield(task)

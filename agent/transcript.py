@@ -66,7 +66,7 @@ def transcript(rows: Sequence[Message], fence: Fence, characters: int, *, with_c
 
 
 def units_of(rows: Sequence[Message], fence: Fence) -> list[Unit]:
-    """Returns the units in order. Results without a call and empty answers are left out; calls without a result get
+    """Returns the units in order, without empty answers and results without a call; a call without a result gets
     one."""
     units: list[Unit] = []
     given: dict[str, Message] = {}

@@ -48,8 +48,7 @@ _router = ProtocolTypeRouter(
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
-    """Hands chat completions straight to the gateway: Channels' router takes as long as decoding and validating a
-    request."""
+    """Hands chat completions straight to the gateway: Channels' router takes as long as decoding a request."""
     if scope["type"] == "http" and scope["path"] in COMPLETIONS and not scope.get("root_path"):
         await chat_completions(scope, receive, send)
     else:

@@ -1,5 +1,4 @@
-"""The checks of `manage.py check_deployment`: everything in the environment that keeps this host from serving
-correctly."""
+"""The checks of `manage.py check_deployment`: everything that keeps this host from serving correctly."""
 
 from __future__ import annotations
 

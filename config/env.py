@@ -100,8 +100,7 @@ def url(name: str, *, schemes: tuple[str, ...]) -> str | None:
 
 
 def secret(name: str) -> str | None:
-    """Returns a secret from the variable `NAME`, or from the file that `NAME_FILE` names (Docker and Kubernetes
-    secrets)."""
+    """Returns a secret from the variable `NAME`, or from the file that `NAME_FILE` names (Docker, Kubernetes)."""
     file_name = os.environ.get(f"{name}_FILE", "").strip()
     if not file_name:
         return os.environ.get(name, "").strip() or None

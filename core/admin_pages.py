@@ -16,8 +16,7 @@ from core.rights.asking import projects_with
 
 
 class PageAdmin(RightsAdmin):
-    """The admin of a page without a table. A person who may see the page in some project can choose among those
-    projects."""
+    """The admin of a page without a table, which offers the projects in which the person may see it."""
 
     project_lookup = ""
     template: ClassVar[str]

@@ -1,5 +1,4 @@
-"""The time at which a request reached this process, before a thread was found for it and before its key was looked
-up."""
+"""The time at which a request reached this process, before it had a thread and its key was looked up."""
 
 from __future__ import annotations
 

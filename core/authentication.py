@@ -34,8 +34,7 @@ class ProjectAccess:
 
 
 class ApiKeyAuthentication(BaseAuthentication):
-    """Authenticates `Authorization: Bearer svc_…` together with `X-Project-Id`, which has to name the key's own
-    project."""
+    """Authenticates `Authorization: Bearer svc_…` with `X-Project-Id`, which has to name the key's project."""
 
     @override
     def authenticate(self, request: Request) -> tuple[AnonymousUser, ProjectAccess] | None:
@@ -56,8 +55,7 @@ class ApiKeyAuthentication(BaseAuthentication):
 
 
 class StaffSessionAuthentication(SessionAuthentication):
-    """Authenticates the session cookie of the admin; unsafe methods need the CSRF token. The person's role decides the
-    rights."""
+    """Authenticates the admin's session; unsafe methods need the CSRF token. The person's role decides the rights."""
 
     @override
     def authenticate(self, request: Request) -> tuple[AbstractBaseUser, ProjectAccess] | None:
@@ -75,8 +73,7 @@ class StaffSessionAuthentication(SessionAuthentication):
 
 
 def rights_now(access: ProjectAccess) -> frozenset[Right]:
-    """Returns the caller's present rights, for work that outlasts a request. A person's are read again, because the
-    role may have been taken away."""
+    """Returns the caller's present rights, for work that outlasts a request: a role may have been taken away."""
     if access.user_id is None:
         return access.rights
     user = get_user_model().objects.filter(pk=access.user_id).first()
@@ -84,8 +81,7 @@ def rights_now(access: ProjectAccess) -> frozenset[Right]:
 
 
 def usable_key(header: str) -> KeyRecord:
-    """Returns the key in an `Authorization` header. Unknown, revoked and expired keys get the same answer, so that none
-    can be probed."""
+    """Returns the key in an `Authorization` header, with one answer for unknown, revoked and expired keys."""
     scheme, _, key = header.partition(" ")
     key = key.strip()
     if scheme.lower() != "bearer" or not key:

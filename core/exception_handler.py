@@ -53,8 +53,7 @@ def handle_exception(error: Exception, context: Mapping[str, Any]) -> Response:
 
 
 def translate(error: Exception) -> ApplicationError | None:
-    """Returns the application's error for one of Django's or DRF's; None for an exception that is a defect of the
-    product."""
+    """Returns the application's error for one of Django's or DRF's; None for a defect of the product."""
     if isinstance(error, ApplicationError):
         return error
     if isinstance(error, exceptions.APIException):

@@ -25,8 +25,7 @@ _COOKIES_NEED_TLS = (
 
 
 def wants_page(request: HttpRequest) -> bool:
-    """Returns whether the client is a browser, which names HTML among what it accepts; programs send `*/*` or
-    nothing."""
+    """Returns whether the client is a browser, which names HTML in `Accept`; programs send `*/*` or nothing."""
     return not request.path.startswith(_API) and "text/html" in request.headers.get("Accept", "")
 
 

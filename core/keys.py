@@ -73,8 +73,7 @@ def revoke_key(key: ApiKey) -> None:
     """Revokes a key. Revoking twice keeps the first time."""
     if key.revoked_at is None:
         key.revoked_at = timezone.now()
-        # The row is saved, not updated by a query: the gateway listens to the signal and forgets the key within a
-        # second.
+        # The row is saved, not updated by a query: the gateway listens to the signal and forgets the key.
         key.save(update_fields=["revoked_at"])
 
 

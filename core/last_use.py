@@ -37,8 +37,7 @@ class LastUses:
                 self._noted[key_id] = when
 
     def flush(self) -> int:
-        """Writes the noted times and returns the number of keys. Times that cannot be written are kept for the next
-        flush."""
+        """Writes the noted times and returns the number of keys. Times that cannot be written are kept."""
         with self._lock:
             self._flushed_at = time.monotonic()
             noted, self._noted = self._noted, {}

@@ -29,8 +29,7 @@ else:
 
 
 class NewMemberForm(MemberModelForm):
-    """The form takes the person's name as text, because a list of choices would show every account of the
-    installation."""
+    """The form takes the person's name as text, because a list of choices would show every account."""
 
     username = forms.CharField(max_length=150, help_text="Of somebody who can sign in to these pages.")
 

@@ -15,8 +15,7 @@ REQUEST_ID_HEADER = "x-request-id"
 
 
 class RequestIdMiddleware(MiddlewareMixin):
-    """Sets `request.request_id` and the response header. It comes first in the list, so that errors carry the header
-    too."""
+    """Sets `request.request_id` and the response header. It comes first, so that errors carry the header too."""
 
     def process_request(self, request: HttpRequest) -> None:
         request.request_id = uuid.uuid4().hex  # type: ignore[attr-defined]  # added here for handlers and log lines

@@ -78,8 +78,7 @@ class Membership(models.Model):
 
 
 class EncryptionCanary(models.Model):
-    """The encryption canary, one row under the keys of the installation: a process that cannot read it has other
-    keys."""
+    """The encryption canary, one row under the installation's keys: a process that cannot read it has other keys."""
 
     token = models.TextField()
     created_at = models.DateTimeField(auto_now_add=True)

@@ -25,8 +25,8 @@ _READS = 3
 
 
 class NoticeWriter:
-    """The writer of one notice. `put` replaces the message; neither it nor the constructor raises when the disk
-    fails."""
+    """The writer of one notice. Neither `put`, which replaces the message, nor the constructor raises on a full
+    disk."""
 
     def __init__(self, folder: Path, name: str, *, max_bytes: int) -> None:
         self._path = folder / f"{name}{_ENDING}"
@@ -111,8 +111,7 @@ def _read(path: Path) -> Notice | None:
 
 
 def _message(fd: int) -> bytes | None:
-    """Returns the message of a file. A message that is replaced while it is read fails its checksum and is read
-    again."""
+    """Returns the message of a file, read again when its checksum fails because it was being replaced."""
     for _ in range(_READS):
         content = os.pread(fd, os.fstat(fd).st_size, 0)
         if len(content) < _HEADER.size:

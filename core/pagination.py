@@ -1,5 +1,4 @@
-"""Pages of lists: `{"count", "next", "previous", "results"}` by `limit` and `offset`, from querysets and from
-ClickHouse."""
+"""Pages of lists, `{"count", "next", "previous", "results"}`, of querysets and ClickHouse rows."""
 
 from __future__ import annotations
 
@@ -56,8 +55,7 @@ class Listing:
 
 
 def parse_page(request: Request, default: int = DEFAULT_LIMIT, maximum: int = MAXIMUM_LIMIT) -> Page:
-    """Returns `limit` and `offset` of the query. Raises ValidationError that names a bad value: none is ignored or
-    cut."""
+    """Returns `limit` and `offset` of the query. Raises ValidationError that names a bad value."""
     return Page(
         limit=_whole(request, "limit", default=default, minimum=1, maximum=maximum),
         offset=_whole(request, "offset", default=0, minimum=0, maximum=MAXIMUM_OFFSET),

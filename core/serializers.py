@@ -17,8 +17,7 @@ _UNKNOWN_TOLD, _NAME_TOLD = 20, 100
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """An object of a JSON body, which refuses unknown fields and values of another type than the field's, by name. Each
-    field decides about null."""
+    """An object of a JSON body, which refuses unknown fields and values of another type than the field's, by name."""
 
     # Fields of answers that are ignored in bodies, so that an object can be written back as it was read.
     written_back: ClassVar[frozenset[str]] = frozenset()

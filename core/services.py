@@ -28,8 +28,8 @@ def register_project(project: Project) -> None:
 
 
 def bootstrap_project(*, name: str) -> BootstrappedProject:
-    """Makes a new project with a key of both scopes. Raises ValidationError for an invalid name, and ConflictError for
-    a taken one."""
+    """Makes a project with a key of both scopes. Raises ValidationError for a bad name, ConflictError for a taken
+    one."""
     name = name.strip()
     if not name or len(name) > NAME_CHARACTERS or "\x00" in name:
         raise ValidationError(f"The name of a project has 1 to {NAME_CHARACTERS} characters.")

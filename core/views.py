@@ -128,8 +128,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def _named_projects(request: Request, path: dict[str, Any]) -> list[Any]:
-    """Returns every `project_id` that the call names besides the header: in the path, the query and a JSON object as
-    body."""
+    """Returns every `project_id` besides the header's: in the path, the query and a JSON object as body."""
     named = [path["project_id"]] if "project_id" in path else []
     named.extend(request.query_params.getlist("project_id"))
     body = request.data

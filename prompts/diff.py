@@ -44,8 +44,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class VersionDiff:
-    """The differences between two versions. Empty `variables`, `tools` or `parameters` are unchanged; `system_prompt`
-    has all lines."""
+    """The differences between two versions; an empty field is unchanged, and `system_prompt` has all lines."""
 
     system_prompt: tuple[Row, ...]
     variables: tuple[Change, ...]

@@ -74,8 +74,7 @@ class NothingToUndoError(ConflictError):
 
 
 class VariableError(ApplicationError):
-    """Raised for a variable of a request; `variable` is its name there. The message holds the name and never the
-    value."""
+    """Raised for the variable `variable` of a request. The message holds the name and never the value."""
 
     status = 422
     type = "invalid_request_error"

@@ -15,8 +15,7 @@ else:
 
 
 class OrderedJSONField(AnyTextField):
-    """JSON stored as text. PostgreSQL's jsonb sorts the members of objects, and models fill a schema's properties in
-    their order."""
+    """JSON stored as text: PostgreSQL's jsonb would sort a schema's properties, which models fill in order."""
 
     # Django's plugin for mypy reads these types: any JSON value can be stored and read.
     _pyi_private_set_type: Any

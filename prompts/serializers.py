@@ -107,8 +107,7 @@ class VersionSerializer(serializers.ModelSerializer[PromptVersion]):
 
 
 class _VersionFields(StrictSerializer):
-    """The fields of a version's body. Blanks of `system_prompt` are kept; null in the other fields counts as left
-    out."""
+    """The fields of a version's body. Blanks of `system_prompt` are kept; null elsewhere counts as left out."""
 
     system_prompt = serializers.CharField(trim_whitespace=False)
     model = serializers.CharField(max_length=MODEL_CHARACTERS, required=False, allow_blank=True, allow_null=True)

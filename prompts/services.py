@@ -24,8 +24,7 @@ Kind = PromptActivation.Kind
 
 
 def create_config(*, project_id: UUID, name: str, description: str = "", actor: str = "") -> PromptConfig:
-    """Makes a config. Raises ValidationError for a name that no header can carry, and ConfigExistsError when it is
-    taken."""
+    """Makes a config. Raises ValidationError for a name that no header can carry, ConfigExistsError for a taken one."""
     row = PromptConfig(project_id=project_id, name=checked_name(name), description=description)
     _save_named(row)
     _log("prompt_config.created", project_id, row.pk, actor)
@@ -35,8 +34,7 @@ def create_config(*, project_id: UUID, name: str, description: str = "", actor: 
 def update_config(
     *, project_id: UUID, config_id: UUID, name: str | None = None, description: str | None = None, actor: str = ""
 ) -> PromptConfig:
-    """Changes a config; None leaves a field as it is. Raises ConfigNotFoundError, ValidationError,
-    ConfigExistsError."""
+    """Changes the fields that are not None. Raises ConfigNotFoundError, ValidationError, ConfigExistsError."""
     with transaction.atomic():
         row = _locked(config_id, project_id)
         if name is not None:
@@ -59,8 +57,7 @@ def delete_config(*, project_id: UUID, config_id: UUID, actor: str = "") -> None
 
 
 def add_version(*, project_id: UUID, config_id: UUID, content: VersionContent, actor: str) -> PromptVersion:
-    """Adds a version with the next number; a config's first version is activated at once. Raises ConfigNotFoundError
-    and InvalidVersionError."""
+    """Adds the next version; the first is activated at once. Raises ConfigNotFoundError, InvalidVersionError."""
     check_content(content)
     with transaction.atomic():
         config = _locked(config_id, project_id)
@@ -119,8 +116,7 @@ def undo_activation(*, project_id: UUID, config_id: UUID, actor: str, reason: st
 
 
 def set_rollout_active(*, config_id: UUID, active: bool) -> None:
-    """Sets the flag of an active rollout, in the transaction of `rollouts` that changes its status. Raises
-    ConfigNotFoundError."""
+    """Sets the flag of an active rollout, in the transaction that changes its status. Raises ConfigNotFoundError."""
     with transaction.atomic():
         config = _locked(config_id)
         config.has_active_rollout = active
@@ -172,8 +168,7 @@ def _move(
         undoes=undoes,
     )
     config.active_version = version
-    # The row is saved, not updated by a query: the gateway listens to the signal and serves the version within a
-    # second.
+    # The row is saved, not updated by a query: the gateway listens to the signal and serves the version.
     config.save(update_fields=["active_version", "updated_at"])
     _log(f"prompt_version.{kind.value}", config.project_id, config.pk, actor, version.number)
     return row

@@ -110,8 +110,7 @@ def _import_config(project_id: UUID, imported: ImportedConfig, *, actor: str, dr
 def _sorted_out(
     versions: Iterable[NumberedContent], existing: PromptConfig | None
 ) -> tuple[list[NumberedContent], list[NumberedContent]]:
-    """Returns the versions to add and those that exist. Repetitions count: a return to an earlier text is a version
-    too."""
+    """Returns the versions to add and those that exist. Repetitions count: a return to an old text is a version."""
     rows = () if existing is None else existing.versions.all()
     there = Counter(_content_key(version_content(row)) for row in rows)
     missing: list[NumberedContent] = []

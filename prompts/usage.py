@@ -16,8 +16,7 @@ logger = logging.getLogger("prompts")
 
 @dataclass(frozen=True, slots=True)
 class VersionUsage:
-    """The usage of a version over the requests that are kept; `last_served_at` is exact to the minute, None without
-    requests."""
+    """The usage of a version over the requests that are kept; `last_served_at` is exact to the minute, or None."""
 
     request_count: int = 0
     last_served_at: datetime | None = None
@@ -35,8 +34,7 @@ def read_usage_from(source: UsageSource | None) -> None:
 
 
 def version_usage(project_id: UUID, config_id: UUID, number: int) -> VersionUsage | None:
-    """Returns the usage of a config's versions, or None while the request log does not answer: prompts work without
-    it."""
+    """Returns the usage of a config's versions, or None while the request log does not answer."""
     if _source is None:
         return None
     try:

@@ -22,8 +22,7 @@ _names: dict[UUID, frozenset[str]] = {}
 
 
 def variable_names(project_id: UUID) -> Mapping[UUID, frozenset[str]]:
-    """Returns for each config the names that one of its latest 50 versions takes: one query, and another one for new
-    versions."""
+    """Returns each config's names in its latest 50 versions: one query, and another one for new versions."""
     recent = PromptVersion.objects.filter(
         config__project_id=project_id, number__gt=F("config__last_version_number") - LATEST_VERSIONS
     )

@@ -16,8 +16,7 @@ from core.errors import PermissionDeniedError
 
 
 def require_known_origin(request: HttpRequest) -> None:
-    """Raises PermissionDeniedError (403), and Django's DisallowedHost (400) for a page under a Host that is not in
-    ALLOWED_HOSTS."""
+    """Raises PermissionDeniedError (403), and DisallowedHost (400) for a page under a Host outside ALLOWED_HOSTS."""
     origin = request.headers.get("Origin", "")
     if not origin:
         return

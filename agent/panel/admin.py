@@ -1,5 +1,4 @@
-"""The page of the chat in the admin. Its scripts call `/api/agent` as any client does, in the session of the person
-signed in."""
+"""The page of the chat in the admin. Its scripts call `/api/agent` in the session of the person signed in."""
 
 from __future__ import annotations
 

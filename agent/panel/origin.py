@@ -20,8 +20,8 @@ _USELESS = (None, "index", "agent_panel_changelist")
 
 
 class Origin(TypedDict):
-    """The page of origin: `page` and `data` are those of a chat's `page_context`; `project` is the shown project's id,
-    or empty."""
+    """The page of origin: `page` and `data` as in a chat's `page_context`; `project` is the shown project's id or
+    empty."""
 
     page: str
     data: dict[str, Any]
@@ -29,8 +29,7 @@ class Origin(TypedDict):
 
 
 def origin_of(site: AdminSite, request: HttpRequest, given: str) -> Origin | None:
-    """Returns the origin for `given`, a path of the admin with its query; None for other paths and pages without
-    use."""
+    """Returns the origin for `given`, a path of the admin with its query; None for other paths."""
     parts = _parts(given)
     match = _resolved(site, parts[0]) if parts else None
     if match is None or parts is None:

@@ -23,8 +23,7 @@ Known = TypeVar("Known", bound=Arguments)
 
 
 def read_arguments(given: str | Mapping[str, Any], known: type[Known]) -> Known:
-    """Decodes arguments: `given` is JSON text or a decoded value; null counts as left out. Raises ValidationError
-    naming the field."""
+    """Decodes JSON text or takes a decoded value; null counts as left out. Raises ValidationError naming the field."""
     values = _decoded(given) if isinstance(given, str) else given
     if not isinstance(values, Mapping):
         raise ValidationError("The arguments must be a JSON object.", code="invalid_json")

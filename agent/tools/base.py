@@ -18,8 +18,7 @@ OUTPUT_CHARACTERS = 24_000
 
 
 class Arguments(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """The base of a tool's arguments, one subclass a tool. Fields are `Annotated[..., msgspec.Meta(...)]` with
-    description and bounds."""
+    """The base of a tool's arguments. Fields are `Annotated[..., msgspec.Meta(...)]` with description and bounds."""
 
 
 class NoArguments(Arguments, kw_only=True, frozen=True):
@@ -37,8 +36,7 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool; `run` is synchronous, only reads, and returns a value that `output.render` can encode as JSON; it may
-    raise."""
+    """A tool; `run` is synchronous, only reads, returns a value for `output.render`, and may raise."""
 
     name: str
     scope: str
@@ -55,8 +53,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """The outcome of a call. `content` is JSON text of at most OUTPUT_CHARACTERS: a result, or `{"error": {type, code,
-    message}}`."""
+    """The outcome of a call. `content` is JSON of at most OUTPUT_CHARACTERS: a result, or the error envelope."""
 
     content: str
     is_error: bool

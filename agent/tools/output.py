@@ -1,5 +1,4 @@
-"""Encodes a result as JSON text of bounded length: long texts are cut and say by how much, lists end at whole
-records."""
+"""Encodes a result as JSON of bounded length: long texts are cut and say by how much, lists end at whole records."""
 
 from __future__ import annotations
 
@@ -46,8 +45,7 @@ class _LeftOut(str):
 
 
 def render(result: Mapping[str, Any]) -> str:
-    """Encodes a result, with times and money as in the management API. Raises ValueError for values outside JSON, as
-    NaN."""
+    """Encodes a result, with times and money as in the management API. Raises ValueError for NaN and infinity."""
     listed = isinstance(result.get("results"), list)
     for measure in _LISTED if listed else _DETAIL:
         try:

@@ -17,8 +17,7 @@ def _described(arguments: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def schema_of(arguments: type[msgspec.Struct]) -> dict[str, Any]:
-    """Returns the schema of an object without references: enumerations are inlined, null stands for a field left
-    out."""
+    """Returns the schema of an object without references: enumerations are inlined, null is a field left out."""
     definitions = _described(arguments)["$defs"]
     found = definitions[arguments.__name__]
     return {

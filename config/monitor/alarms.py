@@ -1,5 +1,4 @@
-"""Decides which notices operators get about alarms: one when an alarm begins and one when it ends, none when it
-flickers."""
+"""Decides which notices operators get: one when an alarm begins and one when it ends, none when it flickers."""
 
 from __future__ import annotations
 

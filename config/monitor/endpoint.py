@@ -1,5 +1,4 @@
-"""Serves `/metrics` on a port of its own without a key, for a Prometheus in the operator's network that may see
-everything."""
+"""Serves `/metrics` on a port of its own without a key, for a Prometheus in the operator's network."""
 
 from __future__ import annotations
 

@@ -27,8 +27,7 @@ _HANGING_SECONDS = 10.0
 
 @dataclass
 class _Answer:
-    """The latest answer of one subject. `began` is set while a question is under way; times come from
-    `time.monotonic`."""
+    """The latest answer of one subject. `began` is set while a question is under way; times are monotonic."""
 
     found: dict[str, Any] | None = None
     answered: float = 0.0
@@ -41,8 +40,7 @@ class _Answer:
 
 @dataclass
 class Monitor:
-    """The watching threads, with `start` and `stop`. Neither waits for a subject, and no subject's failure ends the
-    watch."""
+    """The watching threads. `start` and `stop` wait for no subject, and no subject's failure ends the watch."""
 
     subjects: Sequence[Subject]
     alarms: Alarms

@@ -32,8 +32,7 @@ CSRF_TRUSTED_ORIGINS = env.strings("CSRF_TRUSTED_ORIGINS", [])
 CSRF_FAILURE_VIEW = "core.failures.csrf_failure"
 
 INSTALLED_APPS = [
-    # Daphne's `runserver` is the development server; its app has to be listed before staticfiles. No other process
-    # imports Twisted.
+    # Daphne's `runserver` is for development; it has to precede staticfiles. No other process imports Twisted.
     *(["daphne"] if "runserver" in sys.argv[:2] else []),
     "core.rights.apps.RightsAdminConfig",
     "django.contrib.auth",

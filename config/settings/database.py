@@ -15,7 +15,7 @@ def _sqlite(name: str) -> dict[str, Any]:
         "NAME": name,
         "OPTIONS": {
             "timeout": 20,
-            # SQLite cannot retry a transaction that reads first and writes later, so each takes the write lock when it
+            # SQLite cannot retry a transaction that reads before it writes, so each takes the write lock when it
             # begins.
             "transaction_mode": "IMMEDIATE",
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",

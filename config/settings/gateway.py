@@ -59,8 +59,7 @@ CACHE_ANSWER_BYTES = env.integer("CACHE_ANSWER_BYTES", 1024 * 1024, minimum=1024
 # How many seconds a request waits for the cache before it continues without.
 CACHE_REDIS_SECONDS = env.number("CACHE_REDIS_SECONDS", 0.05, minimum=0.001, maximum=60)
 
-# Time limits of the playground in seconds: for one answer, for each of several compared answers, and for a judge's
-# grades.
+# Time limits of the playground in seconds: for one answer, for each of several, and for a judge's grades.
 PLAYGROUND_SECONDS = env.number("PLAYGROUND_SECONDS", 300.0, minimum=0.1, maximum=3600)
 COMPARE_SECONDS = env.number("COMPARE_SECONDS", 30.0, minimum=0.1, maximum=3600)
 JUDGE_SECONDS = env.number("JUDGE_SECONDS", 30.0, minimum=0.1, maximum=3600)

@@ -10,8 +10,7 @@ _LEVEL = env.choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "
 
 
 def _without_needless_traceback(record: logging.LogRecord) -> bool:
-    """Removes the traceback of Django's security warnings, which anyone can cause without a key; the warning itself is
-    kept."""
+    """Removes the traceback of Django's security warnings, which anyone can cause; the warning itself is kept."""
     if record.name.startswith("django.security"):
         record.exc_info = None
     return True
@@ -30,8 +29,7 @@ LOGGING = {
         # Access logs would hold paths and query strings of every request; the request log is in ClickHouse.
         "uvicorn.access": {"level": "WARNING"},
         "django.request": {"level": "ERROR"},
-        # django-axes logs the user name that was tried, which may be a password in the wrong field; `core.logins` logs
-        # enough.
+        # django-axes logs the user name that was tried, which may be a password in the wrong field.
         "axes": {"level": "ERROR"},
         # The driver logs a traceback for every failed connection; the query layer reports the same failure in one line.
         "clickhouse_driver": {"level": "CRITICAL"},

@@ -32,6 +32,5 @@ REDIS_IS_EMBEDDED = env.url("REDIS_URL", schemes=("redis", "rediss", "unix")) is
 
 
 def with_scheme(url: str, *, unix: str) -> str:
-    """Returns the Redis address in the form of libraries with another name for Unix sockets (Celery:
-    `redis+socket://`)."""
+    """Returns the Redis address with the socket scheme of another library (Celery: `redis+socket://`)."""
     return url.replace("unix://", f"{unix}://", 1) if url.startswith("unix://") else url

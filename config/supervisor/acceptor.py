@@ -72,8 +72,7 @@ class Acceptor:
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
             return  # Another worker accepted the connection first, or the client has left.
         except OSError as error:
-            # The process is out of file descriptors: the socket stays readable, so retrying at once would only waste
-            # CPU time.
+            # The process is out of file descriptors: the socket stays readable, so retrying would only waste CPU time.
             logger.error("connection.refused error=%s", error.strerror)
             self._pause(_EXHAUSTED_PAUSE_SECONDS)
             return

@@ -25,8 +25,7 @@ class Shipper(Service):
 
     @override
     async def finished(self) -> None:
-        """Waits until the spool is empty: the shipper deletes a segment once its writer has ended and all of it is
-        stored."""
+        """Waits until the spool is empty: the shipper deletes a segment once it is complete and stored."""
         await polling.until(self._spool_is_empty)
 
     async def _spool_is_empty(self) -> bool:

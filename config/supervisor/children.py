@@ -31,8 +31,7 @@ class StartError(Exception):
 
 
 class Service:
-    """A service that runs as a child process: its command and its readiness. `role` names its log lines and
-    VAR_DIR/run/<role>.pid."""
+    """A service that runs as a child process. `role` names its log lines and VAR_DIR/run/<role>.pid."""
 
     role: str = ""
     stop_seconds: float = 10.0
@@ -56,8 +55,7 @@ class Service:
 
 
 class Child:
-    """A child process of the supervisor. `launch()` starts it; `started` is done at its first readiness or first
-    failure."""
+    """A child process. `launch()` starts it; `started` is done at its first readiness or first failure."""
 
     def __init__(self, service: Service, *, run_dir: Path, working_dir: Path) -> None:
         self.service = service
@@ -115,8 +113,7 @@ class Child:
             except StartError as error:
                 ended, message = f"error={error}", f"could not be started: {error}"
             except Exception as error:
-                # Any failure, such as a full disk or no more processes, is retried: no other task would restart the
-                # child.
+                # Any failure, such as a full disk, is retried: no other task would restart the child.
                 ended, message = f"error={_message(error)}", f"could not be started: {_message(error)}"
             if self._stopping.is_set():
                 break
@@ -170,8 +167,7 @@ class Child:
         return self._process
 
     async def _watch_readiness(self, pid: int) -> None:
-        """Writes the pid and the address of the child. Files that a full disk refuses are written when there is
-        room."""
+        """Writes the pid and the address of the child; files that a full disk refuses are written later."""
         await self._once_there_is_room(lambda: self._write_pid(pid))
         await self._once_there_is_room(self.service.ready)
         if not self.started.done():

@@ -38,6 +38,5 @@ class AnalyticsEngine(Service):
 
     @override
     def ended(self) -> None:
-        # The file is removed when the engine ends: another program may take the port, and must get neither the password
-        # nor records.
+        # The file is removed with the engine: another program on its port must get neither password nor records.
         self._url_file.unlink(missing_ok=True)

@@ -34,8 +34,7 @@ def check_database() -> None:
 
 
 def check_analytics() -> None:
-    """Waits for another process that migrates. Raises CommandError when migrations are still missing, or the store is
-    unreachable."""
+    """Waits for another migrator. Raises CommandError when migrations are missing or the store is unreachable."""
     try:
         _check("analytics store", migrator.missing_migrations, lease.wait_for_migrators)
     except AnalyticsUnavailableError as error:

@@ -1,5 +1,4 @@
-"""The supervisor starts stores, then tables, then web workers, then background processes, and stops them in reverse
-order."""
+"""The supervisor starts stores, tables, web workers and background processes, and stops them in reverse order."""
 
 from __future__ import annotations
 
@@ -53,8 +52,7 @@ class Supervisor:
         self._run_dir: Path = settings.RUN_DIR
         self._stop = asyncio.Event()
         self._force = asyncio.Event()
-        # Closing the second end of the pipe notifies every web worker, including ones that start later, of the coming
-        # stop.
+        # Closing the second end of the pipe notifies all web workers, later ones included, of the coming stop.
         self._prestop_seen, self._prestop = os.pipe()
         # The groups are in the order of stopping: each group has ended before the next one is stopped.
         self._web: list[Child] = []
@@ -181,8 +179,8 @@ class Supervisor:
             await asyncio.gather(*(child.stop(force=self._force) for child in group))
 
     async def _be_left_out(self) -> None:
-        """Answers 503 on `/readyz` for PRESTOP_SECONDS so that load balancers leave this host out; requests are still
-        served."""
+        """Answers 503 on `/readyz` for PRESTOP_SECONDS, so that load balancers leave this host out, and still
+        serves."""
         os.close(self._prestop)
         if self._stop.is_set() and settings.PRESTOP_SECONDS and all(child.started.done() for child in self._web):
             with suppress(TimeoutError):

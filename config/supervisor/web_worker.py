@@ -57,8 +57,7 @@ class _Server(uvicorn.Server):
         """Sends `connection: close` with each response, because a client that keeps its connection would return to a
         worker that is stopping."""
         close = (b"connection", b"close")
-        # uvicorn makes the list of headers anew from the configuration each second; running requests hold the present
-        # list.
+        # uvicorn makes this list anew from the configuration each second; running requests hold the present one.
         self.config.encoded_headers.append(close)
         self.server_state.default_headers.append(close)
 

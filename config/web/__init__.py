@@ -1,2 +1,1 @@
-"""The HTTP protocol of a web worker: it refuses malformed, oversized and slow requests before they reach the
-application."""
+"""The HTTP protocol of a web worker: malformed, oversized and slow requests never reach the application."""

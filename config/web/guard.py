@@ -55,8 +55,8 @@ class Watched(Protocol):
 
 
 class Guard:
-    """The guard of one worker. `now` is the time of the last check, so a connection has waited for up to one pause less
-    than it seems."""
+    """The guard of one worker. `now` is the time of the last check, so a wait is up to one pause shorter than it
+    seems."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, connections: Iterable[Watched], limits: Limits) -> None:
         self.limits = limits

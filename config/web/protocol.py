@@ -62,8 +62,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._limits = self._guard.limits
         self._stage = _HEAD
         self._since = self._guard.now
-        # Bytes received since the last head or piece of a body ended; the count grows while a head or a trailer does
-        # not end.
+        # Bytes received since the last head or piece of a body ended; it grows while a head or trailer does not end.
         self._unread = 0
         self._refusal: ApplicationError | None = None
         self.url = b""
@@ -173,8 +172,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return cycle is not None and not cycle.response_complete and not cycle.disconnected
 
     def _check_head(self) -> None:
-        """Raises ValidationError, which ends the parsing, when the head is too large; the received data may hold more
-        than the head."""
+        """Raises ValidationError, which ends the parsing, when the head without the data behind it is too large."""
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         limits = self._limits
         if len(self.url) > limits.url_bytes or len(self.headers) > limits.headers or size > limits.head_bytes:

@@ -70,8 +70,7 @@ class ManagementSchema(AutoSchema):
     def _get_filter_parameters(self) -> list[dict[str, Any]]:
         filters = getattr(self.view, "filterset_class", None)
         if filters is not None:
-            # The OpenAPI generator finds the model by this queryset; the view's own one needs a project, which it
-            # lacks.
+            # The OpenAPI generator finds the model by this queryset; the view's own one needs a project.
             self.view.queryset = filters._meta.model._default_manager.none()  # type: ignore[attr-defined]  # views of lists have it
         found: list[dict[str, Any]] = super()._get_filter_parameters()  # type: ignore[no-untyped-call]  # of the package
         return found

@@ -1,5 +1,4 @@
-"""The OpenAPI document and the two pages that show it. They are public, because the product's manual holds the same
-facts."""
+"""The OpenAPI document and the two pages that show it. They are public, as the product's manual is."""
 
 from __future__ import annotations
 

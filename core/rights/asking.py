@@ -80,8 +80,7 @@ def projects_with(person: Person, right: Right) -> QuerySet[Project]:
 
 
 def project_ids_with(person: Person, right: Right) -> list[UUID]:
-    """Returns the ids of the projects in which a person who is no superuser has the right, from the memberships
-    alone."""
+    """Returns the ids of the projects in which a person has the right by membership, superusers apart."""
     if not _is_staff(person):
         return []
     return [project_id for project_id, role in roles_of(person).items() if right in RIGHTS_OF[role]]
@@ -93,8 +92,7 @@ def sees_every_project(person: Person) -> bool:
 
 
 def roles_of(person: Person) -> Mapping[UUID, Role]:
-    """Returns the person's role in each project, read once for each object of a person, which lives as long as a
-    request."""
+    """Returns the person's role in each project, read once for a person's object, which lives for one request."""
     if person.pk is None:
         return {}
     found: Mapping[UUID, Role] | None = getattr(person, _KEPT, None)

@@ -21,8 +21,7 @@ from core.rights.roles import PROJECT_RIGHTS, Right
 READ, READ_CONTENT, EDIT, ADMINISTER = PROJECT_RIGHTS
 OPERATE, OPEN, SIGNED_IN, KEY, NOBODY = Right.OPERATE, Right.OPEN, Right.SIGNED_IN, Right.KEY, Right.NOBODY
 
-# Keys have scopes and never a role: scope `manage` brings every right in its project, other scopes none in its
-# management.
+# Keys have scopes and never a role: `manage` brings every right in its project, other scopes none.
 SCOPES: Mapping[str, frozenset[Right]] = {"manage": frozenset({*PROJECT_RIGHTS, KEY})}
 
 

@@ -71,8 +71,7 @@ class Command(BaseCommand):
         self.stdout.flush()
 
     def _show(self, welcome: Welcome) -> bool:
-        """Prints the first key and returns whether somebody can have read it; if not, a later start makes and shows
-        another."""
+        """Prints the first key and returns whether it can have been read; if not, a later start makes another."""
         if _leads_nowhere(sys.stdout):
             return False
         self.stdout.write("First start: a project and its key were made. The key is shown only now.")
