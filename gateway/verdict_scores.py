@@ -76,7 +76,7 @@ def _read(rows: Iterable[Unscored]) -> Iterator[tuple[str, list[GuardrailVerdict
 
 def record_verdicts(project_id: UUID, verdicts: Mapping[str, Iterable[GuardrailVerdict]]) -> int:
     """Records verdicts, by the id of their request, as scores; returns their number. Repeating it changes nothing."""
-    scores = [score for request_id, said in verdicts.items() for score in scores_of(request_id, said)]
+    scores = [score for request_id, found in verdicts.items() for score in scores_of(request_id, found)]
     if scores:
         record_scores(project_id=project_id, scores=scores, actor=EVALUATOR)
     return len(scores)
@@ -88,24 +88,24 @@ def scores_of(request_id: str, verdicts: Iterable[GuardrailVerdict]) -> list[New
     for verdict in verdicts:
         if verdict.action is not GuardrailAction.SKIPPED:
             by_guardrail.setdefault(verdict.guardrail, []).append(verdict)
-    return [_score(request_id, name, said) for name, said in by_guardrail.items()]
+    return [_score(request_id, name, found) for name, found in by_guardrail.items()]
 
 
-def _score(request_id: str, name: str, said: list[GuardrailVerdict]) -> NewScore:
-    last = said[-1]
+def _score(request_id: str, name: str, verdicts: list[GuardrailVerdict]) -> NewScore:
+    last = verdicts[-1]
     value, kind = 1.0, ScoreType.BOOLEAN
     if name == Guardrail.LOW_QUALITY:
         # When a request has two graded answers, the second one was meant for the client.
         value, kind = last.score * _MAX_SCORE, ScoreType.NUMBER
     elif name == Guardrail.PROMPT_INJECTION:
-        value, kind = max(verdict.score for verdict in said), ScoreType.NUMBER
+        value, kind = max(verdict.score for verdict in verdicts), ScoreType.NUMBER
     return NewScore(
         request_id=request_id,
         score_name=f"guardrail.{name}",
         score_value=round(value, 6),
         score_type=kind.value,
         score_label=last.action.value,
-        reason="; ".join(f"{verdict.stage} {verdict.action}: {verdict.detail}" for verdict in said),
+        reason="; ".join(f"{verdict.stage} {verdict.action}: {verdict.detail}" for verdict in verdicts),
         evaluator_type=EVALUATOR,
         score_id=f"guardrail.{name}:{request_id}",
     )
