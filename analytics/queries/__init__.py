@@ -1,1 +1,1 @@
-"""Questions to the analytics store, one a file: SQL, parameters, row type, function. Each takes a project first."""
+"""The queries of the analytics store, one question a file: SQL, parameters, row type, function, project first."""

@@ -1,4 +1,4 @@
-"""How many different sessions and users had a request in a range of time?
+"""Counts the different sessions and users with a request in a range of time.
 
 A session has a row per day it went on, with its first and its last request of that day. So on the first day of a range
 those belong to it whose last request came after its start, on the last day those whose first came before its end, and
@@ -29,9 +29,9 @@ class _Number:
 
 
 _DAY = timedelta(days=1)
-# Both are counted by their hashes, which is half the work of counting their names.
+# Sessions and users are counted by their hashes, which is half the work of counting their names.
 _SESSIONS = "SELECT t.session_hash AS hash FROM session_days AS t PREWHERE t.project_id = {project:UUID}"
-# These rows lie by day, so what their first and last requests were is read for the outermost days alone.
+# Rows of session_days are ordered by day, so the times of first and last requests are read for the outermost days only.
 _SESSIONS_OF_DAYS = f"""
 {_SESSIONS} AND t.day >= {{first:Date}} AND t.day < {{until:Date}}
 UNION ALL
@@ -54,7 +54,7 @@ SELECT 'users' AS what, count() AS number FROM (SELECT DISTINCT u.hash FROM ({us
 
 
 def count_distinct(project_id: UUID, start: datetime, end: datetime) -> Distinct:
-    """Both ends included."""
+    """Counts sessions and users from `start` to `end`, both included."""
     start, stop = clamp(start), clamp(end + TICK)
     [whole], _ = split(start, stop, [_DAY])
     sql, params = _over_days(start, stop, whole[0]) if whole else _from_requests(start, end)
@@ -64,7 +64,7 @@ def count_distinct(project_id: UUID, start: datetime, end: datetime) -> Distinct
 
 
 def _over_days(start: datetime, stop: datetime, whole: Span) -> tuple[str, dict[str, Any]]:
-    """`whole` are the whole days from `start` up to `stop`."""
+    """Returns the query over rollups and its parameters; `whole` are the whole days from `start` up to `stop`."""
     first, until = whole
     params = {
         "first": first.date(),

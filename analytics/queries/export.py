@@ -1,4 +1,4 @@
-"""All requests of a project that match, in the order of their keys, a few at a time."""
+"""Reads all requests of a project that match a filter, in the order of their keys, a chunk at a time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from analytics.queries.requests import COLUMNS, Payload, RequestRow, request_con
 
 logger = logging.getLogger("analytics.export")
 
-# Every chunk is a question of its own that starts behind the last key: none is held open while a client reads.
+# Every chunk is its own query that starts behind the last key: none stays open while a client reads.
 CHUNK_ROWS = 2_000
-# Bodies have any size: the next chunk is as large as this many bytes would have been in the last one.
+# Bodies have any size: the next chunk has as many rows as made this many bytes in the last one.
 CHUNK_BYTES = 8 * 1024 * 1024
 _FIRST_PAYLOADS = 50
 _MAX_PAYLOADS = 200
@@ -33,7 +33,7 @@ class _KeyedPayload:
 
 
 def export_chunks(project_id: UUID, wanted: RequestFilter, *, content: bool) -> Iterator[list[Exported]]:
-    """Chunks of (request, its bodies), the oldest first; bodies are None without `content` and where none are stored.
+    """Yields chunks of (request, bodies), oldest first; bodies are None without `content` and where none are stored.
 
     Raises what `visible.query` does. What is written while it goes on is included if it is newer than the last key.
     """
@@ -51,7 +51,7 @@ def export_chunks(project_id: UUID, wanted: RequestFilter, *, content: bool) -> 
 def _rows_after(project_id: UUID, wanted: RequestFilter, last: RequestRow | None) -> list[RequestRow]:
     where, params = request_conditions(project_id, wanted)
     if last:
-        # The first condition is what the primary key can use.
+        # The first condition is redundant and lets the query use the primary key.
         where += (
             " AND ts >= {last_ts:DateTime64(6, 'UTC')}"
             " AND (ts > {last_ts:DateTime64(6, 'UTC')} OR request_id > {last_id:UUID})"

@@ -1,4 +1,4 @@
-"""What went wrong in a range of time, how often, and when last?"""
+"""Counts the errors in a range of time by provider and kind."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FAILED = "t.outcome IN ('error', 'interrupted')"
 
 
 def list_failures(project_id: UUID, start: datetime, end: datetime) -> Sequence[Failure]:
-    """All kinds, the most frequent first, then by provider and name."""
+    """Returns all kinds of errors, the most frequent first, then by provider and name."""
     source, params = union([ERROR_DAYS], start, end, keys=_KEYS, figures=("requests", "last_at"), where_request=_FAILED)
     sql = (
         "SELECT f.provider AS provider, f.error_type AS error_type, f.error_code AS error_code,"

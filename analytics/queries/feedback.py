@@ -1,4 +1,4 @@
-"""What did people think of sessions, day by day?"""
+"""Summarizes the feedback on sessions by day."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from analytics.clickhouse import client
 
 @dataclass(frozen=True)
 class FeedbackDayRow:
-    """A UTC day. `by_score` counts the scores 1 to 5; `mean` is None when there was none of them."""
+    """The feedback of a UTC day. `by_score` counts the scores 1 to 5; `mean` is None when there was none of them."""
 
     day: date
     feedback: int
@@ -49,7 +49,7 @@ _COUNT = f"SELECT uniqExact(toDate(f.ts, 'UTC')) AS count {_MATCHING}"
 def feedback_days(
     project_id: UUID, start: datetime, end: datetime, *, limit: int, offset: int
 ) -> tuple[int, list[FeedbackDayRow]]:
-    """How many days have feedback, and a page of them, the earliest first."""
+    """Returns the number of days with feedback, and a page of them, the earliest first."""
     params: dict[str, Any] = {"project": project_id, "start": start, "end": end}
     page = {**params, "limit": limit, "offset": offset}
     days = client.query(_DAYS, page, row=FeedbackDayRow, name="feedback.days")

@@ -1,4 +1,4 @@
-"""What did each model cost in a range of time?"""
+"""Sums the cost of each model in a range of time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from analytics.queries.rollup_ranges import PLANNED, plain_rollups, same, totals
 
 @dataclass(frozen=True)
 class ModelCostRow:
-    """Of one model at all its `providers`."""
+    """The cost of one model at all its `providers`."""
 
     model: str
     providers: list[str]
@@ -30,7 +30,7 @@ _FIGURES = ("requests", "unpriced", "prompt_tokens", "completion_tokens", "cost_
 
 
 def list_model_costs(project_id: UUID, start: datetime, end: datetime) -> Sequence[ModelCostRow]:
-    """All of them, the dearest first, then the most asked, then by name. Shares need the sum, so there are no pages."""
+    """Returns all models by falling cost, then falling requests, then name; not in pages, since shares need the sum."""
     source, params = union(plain_rollups(start, end), start, end, keys=_KEYS, figures=_FIGURES)
     providers = "arraySort(groupUniqArrayIf(f.provider, f.provider != '')) AS providers"
     sql = (

@@ -1,4 +1,4 @@
-"""How did each model do in a range of time, at each provider?"""
+"""Summarizes each model at each provider in a range of time."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _FIGURES = (
 def list_models(
     project_id: UUID, start: datetime, end: datetime, *, limit: int, offset: int
 ) -> tuple[int, list[ModelRow]]:
-    """How many there are, and one page: those that cost most first, then the most asked, then by name."""
+    """Returns the number of models and one page of them, by falling cost, then falling requests, then name."""
     source, params = union([DAYS, HOURS], start, end, keys=_KEYS, figures=_FIGURES)
     params |= {"project": project_id, "limit": limit, "offset": offset}
     order = "ORDER BY cost_usd DESC, requests DESC, model, provider LIMIT {limit:UInt64} OFFSET {offset:UInt64}"

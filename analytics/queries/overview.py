@@ -1,4 +1,4 @@
-"""What happened in a project between two times, in a dozen figures?"""
+"""Summarizes a project between two times in a dozen figures."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _FIGURES = (
 
 
 def get_overview(project_id: UUID, start: datetime, end: datetime) -> OverviewRow:
-    """Figures of requests that arrived from `start` to `end`, both included."""
+    """Returns the figures of the requests that arrived from `start` to `end`, both included."""
     models, distinct = both(partial(_models, project_id, start, end), partial(count_distinct, project_id, start, end))
     requests = sum(item.requests for item in models)
     errors = sum(item.errors for item in models)

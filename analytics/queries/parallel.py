@@ -1,4 +1,4 @@
-"""Two questions at once: each takes a core for its milliseconds, and the second need not wait for the first."""
+"""Runs two queries in parallel, each of which takes one core for some milliseconds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeVar
 First = TypeVar("First")
 Second = TypeVar("Second")
 
-# More questions than that wait for each other, as they would without this.
+# Further queries wait for a free thread.
 _THREADS = 8
 
 _threads: ThreadPoolExecutor
@@ -22,14 +22,14 @@ def _renew() -> None:
 
 
 _renew()
-# A forked worker has none of its parent's threads.
+# A forked worker does not inherit its parent's threads, so it gets a pool of its own.
 os.register_at_fork(after_in_child=_renew)
 
 
 def both(first: Callable[[], First], second: Callable[[], Second]) -> tuple[First, Second]:
-    """What the two return. They must not use the SQL database: its connection belongs to the calling thread.
+    """Returns both results. The functions must not use the SQL database, whose connection is bound to its thread.
 
-    Raises what the second raises, or else the first, when both have ended.
+    Raises the error of the second function, or else that of the first, when both have ended.
     """
     running = _threads.submit(first)
     try:

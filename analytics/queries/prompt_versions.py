@@ -1,4 +1,4 @@
-"""How often was each version of a prompt config served, and when last?"""
+"""Counts how often each version of a prompt config was served."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from analytics.clickhouse import client
 
 @dataclass(frozen=True)
 class ServedVersion:
-    """As far back as the project's requests are kept; `last_minute` is the UTC minute of the latest request."""
+    """A version and its stored requests; `last_minute` is the UTC minute of the latest request."""
 
     version: int
     requests: int
@@ -28,5 +28,5 @@ GROUP BY version ORDER BY version
 
 
 def served_versions(project_id: UUID, config_id: UUID) -> Sequence[ServedVersion]:
-    """Versions that were never served are not there."""
+    """Returns the versions of a prompt config that were served at least once."""
     return client.query(_SQL, {"project": project_id, "config": config_id}, row=ServedVersion, name="prompt_versions")

@@ -1,4 +1,4 @@
-"""Since when were the newest so many requests of a project made?"""
+"""Finds the time since which the newest N requests of a project were made."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class _Hour:
     since: datetime
 
 
-# By project and count: the answer, and when it was asked for.
+# The cached answers and their times (monotonic seconds), by project and count.
 _answers: dict[tuple[UUID, int], tuple[datetime | None, float]] = {}
 
 
 def recent_start_of_newest(project_id: UUID, count: int) -> datetime | None:
-    """`start_of_newest` of all requests, as it was some minutes ago at most."""
+    """Returns `start_of_newest` over all requests, cached for ten minutes."""
     now = time.monotonic()
     answer, asked = _answers.get((project_id, count), (None, float("-inf")))
     if now - asked > _KEPT_SECONDS:
@@ -38,10 +38,10 @@ def recent_start_of_newest(project_id: UUID, count: int) -> datetime | None:
 def start_of_newest(
     project_id: UUID, count: int, *, start: datetime | None = None, end: datetime | None = None
 ) -> datetime | None:
-    """A full hour since when about `count` requests were made between `start` and `end`; None: there are not as many.
+    """Returns a full hour since which about `count` requests were made in the range, or None when there are fewer.
 
-    A question about the newest rows that names a start leaves older parts of a table alone. Figures come from the
-    hourly rollup, so an answer is good for choosing where to look first, and not for saying what is there.
+    A query of the newest rows that names a start reads no older parts of a table. The figures come from the hourly
+    rollup, so the hour is a hint where to look first, and no exact bound.
     """
     conditions = ["project_id = {project:UUID}"]
     params: dict[str, Any] = {"project": project_id, "count": count}

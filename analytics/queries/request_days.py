@@ -1,4 +1,4 @@
-"""How many requests of each day match a filter, where a rollup can tell?
+"""Counts the requests of each day that match a filter, where a rollup knows them.
 
 A count over all requests of a project reads every row of one column and of `project_id` at least. A rollup by day that
 has what the filter asks for knows it from a few thousand rows, and on which days a page is besides.
@@ -18,7 +18,7 @@ from analytics.queries.request_filters import RequestFilter, conditions_of
 from analytics.queries.rollup_ranges import TICK, USER_DAYS, Key, Rollup, union
 
 _KIND_DAYS = Rollup("request_kinds", "day", "Date", timedelta(days=1))
-# Which filters a rollup can answer: those whose columns are in its key.
+# A rollup can answer those filters whose columns are in its key.
 _ANSWERED = (
     (USER_DAYS, {"user_id"}),
     (
@@ -49,7 +49,7 @@ class Stretch:
 
 
 def list_days(project_id: UUID, wanted: RequestFilter) -> list[Day] | None:
-    """The days with such requests, in order. None when no rollup can tell, or a plain count is as cheap."""
+    """Returns the days with matching requests in order; None when no rollup has them or a plain count is as cheap."""
     given = conditions_of(wanted)
     asked = given.conditions.keys() - {"start", "end"}
     rollup = next((rollup for rollup, answered in _ANSWERED if asked and asked <= answered), None)

@@ -1,4 +1,4 @@
-"""What lists of requests are filtered by."""
+"""The filter of lists of requests, and its conditions in SQL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from uuid import UUID
 
 @dataclass(frozen=True)
 class RequestFilter:
-    """An empty text or None is no filter. `start` and `end` and all bounds belong to what is asked for."""
+    """The filter of a list of requests: an empty text or None is no filter, and all bounds are inclusive."""
 
     session_id: str = ""
     user_id: str = ""
@@ -63,7 +63,7 @@ _CONDITIONS = {
 
 @dataclass(frozen=True)
 class Conditions:
-    """Of a filter that is given, by its field: SQL over columns that `requests` and the rollups call alike."""
+    """The conditions of a filter by its field: SQL over columns that `requests` and the rollups call alike."""
 
     conditions: Mapping[str, str]
     values: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Which requests were made, and what went over the wire in one of them?"""
+"""Lists requests, and reads one request with its bodies."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ _OLDEST_FIRST = "ORDER BY ts, request_id"
 def list_requests(
     project_id: UUID, wanted: RequestFilter, *, limit: int, offset: int, oldest_first: bool = False
 ) -> tuple[int, list[RequestRow]]:
-    """How many requests match, and one page of them."""
+    """Returns the number of requests that match, and one page of them."""
     days = list_days(project_id, wanted)
     if days is None:
         count = _count(project_id, wanted)
@@ -113,11 +113,11 @@ def _count(project_id: UUID, wanted: RequestFilter) -> int:
 def _page(
     project_id: UUID, wanted: RequestFilter, count: int, *, limit: int, offset: int, oldest_first: bool
 ) -> list[RequestRow]:
-    """`count` requests match."""
+    """Returns one page of the `count` requests that match."""
     limit = min(limit, count - offset)
     if limit <= 0:
         return []
-    # From whichever end is nearer: all keys up to the page are read. New requests do not move the older end.
+    # The page is read from the nearer end, since all keys up to it are read. New requests do not move the older end.
     beyond = count - offset - limit
     from_far_end = beyond < offset
     order = _OLDEST_FIRST if oldest_first != from_far_end else _NEWEST_FIRST
@@ -129,7 +129,7 @@ def _page(
 
 
 def get_requests(project_id: UUID, keys: Sequence[tuple[datetime, UUID]]) -> list[RequestRow]:
-    """Those with these times and ids that there are, the newest first. Their previews are empty.
+    """Returns the stored requests with these times and ids, the newest first and without previews.
 
     The previews are most of a row: for a few rows from all over the table a megabyte is read for each.
     """
@@ -157,7 +157,7 @@ def get_request(project_id: UUID, request_id: UUID) -> RequestDetailRow | None:
 
 
 def get_payload(project_id: UUID, request: RequestRow) -> Payload | None:
-    """None when content was not logged or is past its retention."""
+    """Returns the bodies of a request, or None when they were not logged or are past their retention."""
     sql = (
         "SELECT request, response FROM payloads"
         " WHERE project_id = {project:UUID} AND ts = {ts:DateTime64(6, 'UTC')} AND request_id = {request:UUID} LIMIT 1"
@@ -168,7 +168,7 @@ def get_payload(project_id: UUID, request: RequestRow) -> Payload | None:
 
 
 def request_conditions(project_id: UUID, wanted: RequestFilter) -> tuple[str, dict[str, Any]]:
-    """The WHERE of a question on `requests`, and its parameters."""
+    """Returns the WHERE of a query on `requests`, and its parameters."""
     given = conditions_of(wanted)
     where = " AND ".join(["project_id = {project:UUID}", *given.conditions.values()])
     return where, {"project": project_id, **given.values}

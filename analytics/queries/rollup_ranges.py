@@ -1,4 +1,4 @@
-"""Figures of any range of time, exactly and from few rows.
+"""Builds queries of exact figures over any range of time that read few rows.
 
 Whole days are read from a rollup by day, whole hours beside them from one by hour, and what sticks out at both ends
 from the requests themselves. A question names its rollups, coarse before fine, and groups what `union` gives it.
@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 TICK = timedelta(microseconds=1)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# No record is later (`shipper.rows`), and the store's own types end soon after.
+# No record has a later time (`shipper.rows`), and the types of ClickHouse end soon after.
 _LATEST = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class Rollup:
-    """`time` is the start of a row's `unit`, of ClickHouse's type `type`."""
+    """A table of sums per unit of time; `time` is the column of a row's start, of ClickHouse's type `type`."""
 
     table: str
     time: str
@@ -57,7 +57,7 @@ def _sum(name: str, request: str) -> Figure:
 
 
 _LEVELS = "(0.5, 0.95, 0.99)"
-# Columns are qualified: an alias of the same name would win otherwise.
+# Columns are qualified, since an unqualified name would mean the alias of the same name.
 FIGURES: Mapping[str, Figure] = {
     "requests": _sum("requests", "count()"),
     "errors": _sum("errors", "countIf(t.outcome IN ('error', 'interrupted'))"),
@@ -94,22 +94,22 @@ _FEW_HOURS = timedelta(days=31)
 
 
 def same(expression: str) -> Key:
-    """A key that rollups and requests spell alike."""
+    """Returns a key whose expression is the same over rollups and over requests."""
     return Key(expression, expression)
 
 
 def clamp(moment: datetime) -> datetime:
-    """Within the times that the store can tell, and beyond all that it holds."""
+    """Returns the moment, limited to the times that ClickHouse can represent."""
     return min(max(moment, _EPOCH), _LATEST)
 
 
 def plain_rollups(start: datetime, end: datetime) -> Sequence[Rollup]:
-    """For figures that are sums: a month of hours is read in less time than it takes to ask for days as well."""
+    """Returns the rollups for plain sums: for up to a month, hours alone are read faster than days and hours."""
     return [HOURS] if end - start <= _FEW_HOURS else [DAYS, HOURS]
 
 
 def totals(*names: str) -> str:
-    """The columns `names` over rows `f`, to be selected."""
+    """Returns the SQL that selects the columns `names` over rows `f`."""
     return ", ".join(f"{FIGURES[name].total} AS {name}" for name in names)
 
 
@@ -123,7 +123,7 @@ def union(
     where: str = "1",
     where_request: str = "1",
 ) -> tuple[str, dict[str, Any]]:
-    """A subquery over the requests from `start` to `end`, both included, with the columns of `keys` and `figures`.
+    """Returns a subquery over the requests from `start` to `end`, both included, with the columns `keys` and `figures`.
 
     `where` holds of rows `t` everywhere, `where_request` of those of `requests`, where a rollup is about some requests
     only. Every value is a parameter: the second result, to which the caller adds `project`.
@@ -142,12 +142,12 @@ def union(
             if rollup is _ROWS
             else _select_rollup(rollup, within, keys, figures, where)
         )
-    # A range that is empty still has to be a query with these columns.
+    # An empty range still has to give a query with these columns.
     return f"({' UNION ALL '.join(selects or [_select_requests('0', keys, figures, '1')])})", params
 
 
 def split(start: datetime, stop: datetime, units: Sequence[timedelta]) -> tuple[list[list[Span]], list[Span]]:
-    """The range from `start` up to `stop` as whole units, coarse before fine, and the rest: each moment once."""
+    """Splits the range from `start` up to `stop` into whole units, coarse before fine, and the rest."""
     pieces, rest = [], [(start, stop)] if start < stop else []
     for unit in units:
         whole, left = [], []
@@ -186,7 +186,7 @@ def _select_rollup(rollup: Rollup, within: str, keys: Mapping[str, Key], figures
 
 
 def _select_requests(within: str, keys: Mapping[str, Key], figures: Sequence[str], where: str) -> str:
-    """Grouped at once: a million rows at the ends of a range become as few as the rollups have."""
+    """Returns the SELECT over single requests, grouped, so that a million rows become as few as the rollups have."""
     columns = [f"{key.request.format(time=f't.{_ROWS.time}')} AS {name}" for name, key in keys.items()]
     columns += [f"{FIGURES[name].request} AS {name}" for name in figures]
     return (

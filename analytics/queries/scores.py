@@ -1,4 +1,4 @@
-"""How were requests scored: per score, and per model, prompt version or arm of the requests?"""
+"""Summarizes scores by name, and by model, prompt version or arm of their requests."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ScoreGroup:
 
 @dataclass(frozen=True)
 class Label:
-    """What a category or a boolean score was, and how often."""
+    """A value of category or boolean scores, and the number of scores with it."""
 
     label: str
     scores: int
@@ -78,7 +78,7 @@ class Label:
 
 @dataclass(frozen=True)
 class ScoreFiguresRow:
-    """`labels` are the most frequent ones, of booleans and categories only."""
+    """The figures of a group; `labels` are its most frequent ones, for booleans and categories only."""
 
     group: ScoreGroup
     labels: Sequence[Label] = field(default_factory=list)
@@ -113,7 +113,7 @@ _LABEL = "if(s.score_label != '', s.score_label, toString(s.score_value))"
 def score_figures(
     project_id: UUID, wanted: ScoreFilter, group_by: str, *, limit: int, offset: int
 ) -> tuple[int, list[ScoreFiguresRow]]:
-    """How many groups there are, and a page of them by name, type and group. `group_by` is one of GROUPINGS."""
+    """Returns the number of groups, and a page of them by name, type and group. `group_by` is one of GROUPINGS."""
     where, params = _matching(project_id, wanted)
     columns = _columns(group_by)
     sql = f"""
@@ -134,7 +134,7 @@ FROM scores AS s FINAL WHERE {where} GROUP BY {_ORDER} ORDER BY {_ORDER} LIMIT {
 def _labels(
     where: str, params: Mapping[str, Any], columns: str, groups: Sequence[ScoreGroup]
 ) -> Mapping[tuple[Any, ...], list[Label]]:
-    """Of the groups on the page. A second reading of the scores, for those of categories alone."""
+    """Returns the labels of the page's groups: a second query of the scores, for booleans and categories only."""
     labels: defaultdict[tuple[Any, ...], list[Label]] = defaultdict(list)
     for group in groups:
         if group.score_type == ScoreType.BOOLEAN:

@@ -1,4 +1,4 @@
-"""Which requests speak of this?
+"""Searches the prompts and completions of requests for words and phrases.
 
 A request matches when every word and every quoted part of the query occurs in its prompt or its completion: inside
 words too, in any letter case. The newest match comes first.
@@ -28,9 +28,9 @@ _BEFORE_MATCH = 80
 # Words that are frequent in a very large history are found among the newest requests, and the index of what is older
 # stays closed. With no more than these a second look costs rare words more than it spares frequent ones.
 _LOOK_FIRST_AT = 20_000_000
-# With filters on other columns a frequent word has every request that passes looked up in the stretch.
+# With filters on other columns, a frequent word makes the query look up every request of the range that passes them.
 _LOOK_FIRST_AT_FILTERED = 20_000
-# So many possible matches are looked up by their keys.
+# Up to this many possible matches are looked up by their keys.
 _FEW = 1_000
 _REPEAT_PROBE_SECONDS = 60.0
 
@@ -115,7 +115,7 @@ class _Index:
 
 @dataclass(frozen=True)
 class _Stretch:
-    """Of time; None is unbounded."""
+    """A range of time; None as an end means unbounded."""
 
     start: datetime | None
     before: datetime | None
@@ -150,7 +150,7 @@ def search(project_id: UUID, wanted: SearchFilter, *, limit: int) -> Found:
 
 
 def _fold(terms: Sequence[str]) -> list[str]:
-    """As the store folds texts, so that both sides agree on the last odd letter."""
+    """Folds the case of terms with the store's own function, so that both sides agree on every letter."""
     if all(term.isascii() for term in terms):
         return [term.lower() for term in terms]
     sql = f"SELECT arrayMap(term -> {folded('term')}, {{terms:Array(String)}}) AS folded"
@@ -158,7 +158,7 @@ def _fold(terms: Sequence[str]) -> list[str]:
 
 
 def _start_of_recent(project_id: UUID, wanted: SearchFilter) -> datetime | None:
-    """When the oldest text was stored that a search without an index may read; None when there are so few in all."""
+    """Returns the time of the oldest text that a search without an index may read; None when it may read all texts."""
     where, params = _conditions(project_id, start=wanted.start, end=wanted.end)
     sql = f"""
         SELECT ts FROM payloads WHERE {where} ORDER BY ts DESC, request_id DESC LIMIT 1 OFFSET {{offset:UInt64}}
@@ -181,7 +181,7 @@ def _question(project_id: UUID, wanted: SearchFilter, terms: Sequence[str], foun
 
 
 def _indexed(found_by: Tokens) -> tuple[str, dict[str, Any]]:
-    """The conditions that the text indexes answer by themselves."""
+    """Returns the conditions that the text indexes answer without reading texts."""
     where, params = "", dict[str, Any]()
     if found_by.letters:
         where += f" AND hasAllTokens({TEXT}, {{letters:Array(String)}}, '{text_index.TOKENS}')"
@@ -202,7 +202,7 @@ def _indexed(found_by: Tokens) -> tuple[str, dict[str, Any]]:
 
 
 def _newest_first(question: _Question, *, since: datetime | None, limit: int) -> list[_Match]:
-    """Among the newest requests, and only if those are not enough among the rest."""
+    """Searches the newest requests first, and the older ones only when too few matches were found."""
     wanted = question.wanted
     start = max(filter(None, (since, wanted.start)), default=None)
     count = _LOOK_FIRST_AT_FILTERED if question.looks_elsewhere else _LOOK_FIRST_AT
@@ -220,12 +220,12 @@ def _newest_first(question: _Question, *, since: datetime | None, limit: int) ->
 
 
 def _find(question: _Question, stretch: _Stretch, limit: int) -> list[_Match]:
-    """The newest matches of a stretch. With filters on other columns no text is read of what does not pass them."""
+    """Returns the newest matches in a range. Texts of requests that fail filters on other columns are not read."""
     if not question.looks_elsewhere:
         return _matches(question, stretch, limit)
     possible = _possible(question, stretch)
     if len(possible) > _FEW:
-        # A frequent text: the requests that pass, then their texts.
+        # A frequent text is searched in the texts of the requests that pass the other filters.
         where, params = _passing_condition(question, stretch)
         passing = f" AND (ts, request_id) IN (SELECT ts, request_id FROM requests WHERE {where})"
         return _matches(question, stretch, limit, passing, params)
@@ -249,7 +249,7 @@ def _matches(
 
 
 def _possible(question: _Question, stretch: _Stretch) -> list[_Key]:
-    """What the index alone leaves, in no order; more than _FEW say only that there is more."""
+    """Returns the possible matches of the index in no order; more than _FEW mean only that there are too many."""
     narrow, params = _narrowed(question, stretch)
     sql = f"SELECT ts, request_id FROM payloads PREWHERE {narrow} LIMIT {_FEW + 1}"
     return visible.query(sql, params, row=_Key, name="search.possible", database_settings=_INDEX_FIRST)
@@ -292,7 +292,7 @@ def _among(keys: Sequence[_Key]) -> dict[str, Any]:
 
 
 def _passing_condition(question: _Question, stretch: _Stretch) -> tuple[str, dict[str, Any]]:
-    """On `requests`: the filters that `payloads` has no columns for."""
+    """Returns the condition on `requests` for the filters whose columns `payloads` lacks."""
     wanted = question.wanted
     where, params = _conditions(question.project_id, start=stretch.start, end=wanted.end)
     if stretch.before:
@@ -332,7 +332,7 @@ _known_indexes: tuple[bool, float] = (False, float("-inf"))
 
 
 def _has_indexes() -> bool:
-    """Tells if this store's texts are indexed. The store is asked again only while they are not."""
+    """Returns whether the store's texts are indexed; a positive answer is cached."""
     global _known_indexes
     known, asked = _known_indexes
     if known or time.monotonic() - asked < _REPEAT_PROBE_SECONDS:

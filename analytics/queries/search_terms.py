@@ -1,4 +1,4 @@
-"""What has to occur in a text for a query to match, and how the text indexes find it. Pure."""
+"""Parses a search query into terms, and terms into the tokens of the text indexes. Pure."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 from analytics.clickhouse.text_index import FEW_LETTERS, FOLDED_LETTERS, IDEOGRAPHS, LETTERS, UNSPACED
 
-# A part in double quotes, else what stands between blanks. A single quote mark is a character like any other.
+# A term is a part in double quotes, else a word between blanks. A single quote mark is an ordinary character.
 _PART = re.compile(r'"([^"]+)"|(\S+)')
-# Further ones hardly narrow a search and each is looked up in every part of the index.
+# Further tokens hardly narrow a search, and each is looked up in every part of the index.
 _MAX_TOKENS = 24
-# Of three characters: each is a hundred look-ups.
+# The maximum number of terms of three characters: each costs a hundred look-ups.
 _MAX_FEW_LETTERS = 3
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """What the indexes of `analytics.clickhouse.text_index` are asked for. All empty: they cannot help."""
+    """The tokens to look up in the indexes of `analytics.clickhouse.text_index`; all empty when those cannot help."""
 
     letters: list[str]
     few_letters: list[str]
@@ -29,13 +29,13 @@ class Tokens:
 
 
 def parse(query: str) -> list[str]:
-    """The words and the quoted parts of a query, each once."""
+    """Returns the words and the quoted parts of a query, each once."""
     found = (quoted or word for quoted, word in _PART.findall(query))
     return list(dict.fromkeys(term for term in found if term.strip()))
 
 
 def tokens(folded_terms: Sequence[str]) -> Tokens:
-    """Of terms without letter case. What has them may still lack a term; what lacks one of them has not all terms."""
+    """Returns tokens of case-folded terms. A text with all terms has all tokens; the reverse need not hold."""
     letters = [token for term in folded_terms for token in _runs(term, LETTERS)]
     few = [term for term in dict.fromkeys(folded_terms) if len(term) == FEW_LETTERS]
     short = [term for term in folded_terms if len(term) == IDEOGRAPHS and all(map(_is_unspaced, term))]
@@ -43,12 +43,12 @@ def tokens(folded_terms: Sequence[str]) -> Tokens:
 
 
 def fold(text: str) -> str:
-    """As `text_index.folded` does, character by character, so that every one keeps its place."""
+    """Folds the case of a text as `text_index.folded` does, a character at a time, so that places stay the same."""
     return "".join(map(_fold_character, text))
 
 
 def occurrences(text: str, folded_terms: Iterable[str]) -> list[tuple[int, int]]:
-    """Where the terms stand in a text, as (start, end) in characters; those that touch are joined."""
+    """Returns the places of the terms in a text as (start, end) in characters, adjacent ones joined."""
     folded = fold(text)
     spots = sorted(
         (match.start(), match.end()) for term in folded_terms for match in re.finditer(re.escape(term), folded)
@@ -78,7 +78,7 @@ def _is_unspaced(character: str) -> bool:
 
 
 def _some(found: list[str]) -> list[str]:
-    """At most _MAX_TOKENS of them, evenly spread over the terms."""
+    """Returns at most _MAX_TOKENS of the tokens, evenly spread over the terms."""
     distinct = list(dict.fromkeys(found))
     if len(distinct) <= _MAX_TOKENS:
         return distinct

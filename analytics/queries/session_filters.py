@@ -1,4 +1,4 @@
-"""Which rows of `session_days`, named `s`, tell that a session matches a filter?"""
+"""Builds the conditions on rows `s` of `session_days` under which a session matches a filter."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
-# The last day of ClickHouse's Date. Requests have days before 2050.
+# This is the last day of ClickHouse's type Date. Requests have days before 2050.
 _LAST_DAY = date(2149, 6, 6)
 
 
 @dataclass(frozen=True)
 class SessionFilter:
-    """`start` and `end` keep sessions with some request between them, both included.
+    """The filter of sessions: `start` and `end` keep those with a request between them, both included.
 
     `name_pattern` is a LIKE pattern of the id; `user_id` keeps sessions with some request of that user.
     """
@@ -48,7 +48,7 @@ _LATER = "s.day >= {end_day:Date} AND s.started_at > {end:DateTime64(6, 'UTC')}"
 
 @dataclass(frozen=True)
 class Conditions:
-    """SQL over rows `s`, with its parameters.
+    """The conditions in SQL over rows `s`, with their parameters.
 
     A session matches when some row of it is both `of_session` and `in_range`. When it does, its end is in such a row or
     in a `later` one, which began after the range; without an end of the range there are none, and no condition. Both

@@ -1,4 +1,4 @@
-"""Which sessions match a filter, how many are they, and which of them are on one page?
+"""Counts the sessions that match a filter, and finds those of one page.
 
 Sessions are in the order of their last activity. Rows of `session_days` are in the order of days, and a session's end
 is in the newest of its rows; so as many of the newest days as hold enough sessions hold the page.
@@ -17,23 +17,23 @@ from django.conf import settings
 from analytics.queries import visible
 from analytics.queries.session_filters import Conditions, SessionFilter, conditions_of
 
-# A window that was too small is tried again this many times as wide: all that is read is a third more at most.
+# A range of days that was too small is widened by this factor: that reads a third more at most.
 _WIDER = 4
 _FIRST_DAY = date(1970, 1, 1)
-# A page of so many sessions from the top is looked for in these days first: yesterday and today.
+# A page that ends within this many sessions is looked for in yesterday and today first.
 _SHALLOW = 1000
 _NEWEST_DAYS = timedelta(days=1)
-# A deeper one in as many days as hold it by the rows of the week before, and somewhat more; not in the whole past.
+# The days of a deeper page are estimated from the rows of the week before, with a margin, up to a maximum of days.
 _WEEK = timedelta(days=7)
 _SOMEWHAT_MORE = 1.15
 _MAX_DAYS = 400
-# To look up each of a hundred thousand hashes in the index of every granule takes longer than to read them all.
+# With very many hashes, reading all granules is faster than looking up each hash in the skip index.
 _WITHOUT_INDEXES = {"use_skip_indexes": 0}
 _MAX_LOOKED_UP = 2000
 _MAX_LISTED = 10_000
-# Where most rows that the key leaves are read anyway, to choose among them first costs more than it saves.
+# Where most of the rows that match the key are needed, moving conditions to PREWHERE costs more than it saves.
 _ALL_ROWS = {**_WITHOUT_INDEXES, "optimize_move_to_prewhere": 0}
-# Nor are a hundred thousand hashes put in order to hold them against the key.
+# The setting also keeps the server from sorting a hundred thousand hashes to compare them with the key.
 _BY_SET = {**_ALL_ROWS, "use_index_for_in_with_subqueries": 0}
 
 
@@ -139,13 +139,13 @@ FROM (
     GROUP BY toUInt8(bitShiftRight(r.hash, 58)) HAVING notEmpty(matching)
 ) AS p
 """
-# However far back they match.
+# The following query has no lower bound on days.
 _AND_LATER = """
 UNION ALL
 SELECT s.session_hash, s.ended_at FROM session_days AS s
 WHERE s.project_id = {{project:UUID}} AND {later} AND s.session_hash IN {went_on}
 """
-# Those with rows after the day the range ends on: they come before all others.
+# Sessions with rows after the last day of the range come before all others.
 _AFTER_RANGE = """
 SELECT s.session_hash AS session_hash, s.ended_at AS ended_at FROM session_days AS s
 PREWHERE s.project_id = {project:UUID} AND s.day > {end_day:Date} AND s.session_hash IN {went_on:Array(UInt64)}
@@ -160,7 +160,7 @@ SELECT count() AS count FROM session_days AS s
 WHERE s.project_id = {project:UUID} AND s.day >= {first:Date} AND s.day < {until:Date}
 """
 _HASHES = "SELECT s.session_hash FROM session_days AS s WHERE {where}"
-# One pass for the page and the number of all.
+# The query finds the page and the number of all sessions in one pass.
 _GROUPED = """
 SELECT session_hash, ended_at, count() OVER () AS count
 FROM (
@@ -200,12 +200,12 @@ def find_page(project_id: UUID, wanted: SessionFilter, *, limit: int, offset: in
 
 
 def is_of_newest(wanted: SessionFilter) -> bool:
-    """Whether days until today are likely to hold the page, and how many of them can be told beforehand."""
+    """Returns whether the latest days are likely to hold the page, and their number can be estimated."""
     return not (wanted.user_id or wanted.name_pattern or wanted.end or settings.SESSION_LISTING_DELAY_MINUTES)
 
 
 def find_newest(project_id: UUID, wanted: SessionFilter, *, limit: int, offset: int) -> Sequence[int]:
-    """The page, for a filter that `is_of_newest`: all of it or nothing. This need not wait for the count."""
+    """Returns the whole page for a filter that `is_of_newest`, or nothing. It does not need the count."""
     since = _newest_days(project_id, offset + limit)
     if since is None:
         return []
@@ -217,13 +217,13 @@ def find_newest(project_id: UUID, wanted: SessionFilter, *, limit: int, offset: 
 
 
 def _newest_days(project_id: UUID, sessions: int) -> date | None:
-    """The first of the days until today that are likely to hold so many sessions. None: nobody can tell."""
+    """Returns the first of the latest days that are likely to hold this many sessions; None when unknown."""
     today = datetime.now(UTC).date()
     if sessions <= _SHALLOW:
         return today - _NEWEST_DAYS
     params = {"project": project_id, "first": today - _WEEK, "until": today}
     week = visible.query(_OF_WEEK, params, row=_Count, name="sessions.week")[0].count
-    # Multiplied by the other side: an offset may be a number of any size.
+    # Both sides are multiplied out, since an offset may be a number of any size.
     if sessions * _WEEK.days > week * _MAX_DAYS:
         return None
     return today - timedelta(days=math.ceil(sessions * _WEEK.days / week * _SOMEWHAT_MORE))
@@ -246,7 +246,7 @@ def find_gone_on(project_id: UUID, wanted: SessionFilter, *, limit: int, offset:
 
 
 def count_sessions(project_id: UUID, wanted: SessionFilter) -> int:
-    """For a filter that `is_of_newest` or `is_of_past`."""
+    """Counts the sessions for a filter that `is_of_newest` or `is_of_past`."""
     conditions = conditions_of(project_id, wanted)
     sql = _COUNT.format(where=conditions.matching)
     return visible.query(sql, conditions.params, row=_Count, name="sessions.count", database_settings=_ALL_ROWS)[
@@ -279,7 +279,7 @@ def _range(conditions: Conditions) -> _Extent:
 
 
 def _read_back(conditions: Conditions, extent: _Extent, limit: int, offset: int) -> SessionPage:
-    """By days until the page is full."""
+    """Reads days back from the latest until the page is full."""
     needed = min(offset + limit, extent.count)
     if offset >= extent.count:
         return SessionPage(extent.count, [])
@@ -294,7 +294,7 @@ def _read_back(conditions: Conditions, extent: _Extent, limit: int, offset: int)
         went_on = "{went_on:Array(UInt64)}" if listed else f"({_HASHES.format(where=conditions.matching)})"
         rows += _AND_LATER.format(later=conditions.later, went_on=went_on)
         params["went_on"] = extent.went_on
-    # The set of a user's sessions seldom is large, nor are the days to read.
+    # The set of a user's sessions is seldom large, nor are the days to read.
     found = _WITHOUT_INDEXES if extent.went_on_count > _MAX_LOOKED_UP else {}
     window = math.ceil(needed * extent.days / extent.count) + 1
     while True:

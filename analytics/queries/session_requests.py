@@ -1,4 +1,4 @@
-"""The requests of one session, in the order they were made."""
+"""Lists the requests of one session in the order they were made."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Key:
 
 @dataclass(frozen=True)
 class _Stretch:
-    """A time with the whole page in it; `offset` requests of it come before the page."""
+    """A range of time that contains the whole page; `offset` of its requests come before the page."""
 
     start: datetime
     end: datetime
@@ -51,7 +51,7 @@ _ROWS = (
     "FROM requests AS r WHERE r.project_id = {project:UUID} AND r.session_id = {session:String}"
     " AND r.ts >= {start:DateTime64(6, 'UTC')} AND r.ts <= {end:DateTime64(6, 'UTC')}"
 )
-# Requests of one microsecond are in the order of their ids.
+# Requests of the same microsecond are ordered by id.
 _FROM_KEY = "AND (r.ts > {start:DateTime64(6, 'UTC')} OR r.request_id >= {request:UUID})"
 _ORDER = "ORDER BY r.ts, r.request_id LIMIT {limit:UInt64} OFFSET {offset:UInt64}"
 _COLUMNS = ", ".join(RequestRow.__dataclass_fields__)
@@ -60,7 +60,7 @@ _COLUMNS = ", ".join(RequestRow.__dataclass_fields__)
 def list_session_requests(
     project_id: UUID, session_id: str, *, limit: int, offset: int
 ) -> tuple[int, list[RequestRow]] | None:
-    """How many requests the session has, and one page of them; None when there is no such session.
+    """Returns the number of the session's requests and one page of them; None when there is no such session.
 
     A session of weeks lies scattered over all rows of its project. How many requests it had on each day tells which
     days the page is on, and only those are read.
@@ -83,7 +83,7 @@ def _page(params: dict[str, Any], condition: str = "") -> list[RequestRow]:
 
 
 def _deep(params: dict[str, Any]) -> list[RequestRow]:
-    """The page's keys first, from narrow columns, then all columns from the first of them to the last."""
+    """Reads the page's keys from narrow columns first, then all columns from its first key to its last."""
     sql = f"SELECT r.ts AS ts, r.request_id AS request_id {_ROWS} {_ORDER}"
     keys = visible.query(sql, params, row=_Key, name="session_requests.keys")
     if not keys:
@@ -94,7 +94,7 @@ def _deep(params: dict[str, Any]) -> list[RequestRow]:
 
 
 def _locate(days: Sequence[_Day], offset: int, limit: int) -> _Stretch | None:
-    """From the day the page begins on to the day it ends on; None when the session ends before the page."""
+    """Returns the days that contain the page; None when the session ends before the page."""
     reached = list(accumulate(day.requests for day in days))
     first = bisect_right(reached, offset)
     if first == len(days):

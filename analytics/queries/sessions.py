@@ -1,4 +1,4 @@
-"""Which sessions does a project have, and what came together in one of them?"""
+"""Lists the sessions of a project, and sums up one session."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SessionSummary:
 
 @dataclass(frozen=True)
 class SessionRow(SessionSummary):
-    """And what is said of one session only: lists leave out what they do not show, which is a third of their work."""
+    """A session with the figures that lists do not show: leaving them out saves lists a third of their work."""
 
     cancelled_count: int
     cache_read_tokens: int
@@ -76,7 +76,7 @@ _INDEX_FIRST = {"use_skip_indexes_on_data_read": 0}
 def list_sessions(
     project_id: UUID, wanted: SessionFilter, *, limit: int, offset: int
 ) -> tuple[int, list[SessionSummary]]:
-    """How many sessions there are, and one page of them, the latest active first."""
+    """Returns the number of sessions and one page of them, the latest active first."""
     find = find_newest if is_of_newest(wanted) else find_gone_on if is_of_past(wanted) else None
     if find:
         first = partial(_first, find, project_id, wanted, limit=limit, offset=offset)
@@ -101,7 +101,7 @@ def get_session(project_id: UUID, session_id: str) -> SessionRow | None:
 
 
 def _sums(project_id: UUID, hashes: Sequence[int]) -> list[SessionSummary]:
-    """The sessions of these hashes, in this order."""
+    """Returns the sessions of these hashes in the same order."""
     if not hashes:
         return []
     sql = f"SELECT {_SUMMARY} {_OF_PROJECT} AND s.session_hash IN {{hashes:Array(UInt64)}} {_BY_SESSION}"

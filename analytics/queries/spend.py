@@ -1,4 +1,4 @@
-"""What have a project's requests cost so far, and those of a session?"""
+"""Sums the cost of a project's requests, and of a session's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _SessionSpend:
     cost_usd: Decimal
 
 
-# Whole hours from the rollup, what came after the last of them from the rows.
+# Whole hours come from the rollup, the requests after the last of them from the rows.
 _PROJECT = """
 SELECT sum(cost_usd) AS cost_usd
 FROM (
@@ -41,7 +41,7 @@ FROM (
         AND r.ts > {beyond:DateTime64(6, 'UTC')} AND r.ts < {end:DateTime64(6, 'UTC')}
 )
 """
-# Each session up to its own time and after another, in microseconds.
+# Each session is summed up to its own time and after another one, in microseconds.
 _SESSIONS = """
 SELECT session_id, sum(toDecimal128(r.cost_usd, 10)) AS cost_usd
 FROM requests AS r

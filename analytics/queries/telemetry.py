@@ -1,4 +1,4 @@
-"""Which spans and logs belong to a session, in the order they happened?"""
+"""Lists the spans and logs of a session in the order of their times."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SpanRow:
 
 @dataclass(frozen=True)
 class LogRow:
-    """`time` as of a span."""
+    """A log record; `time` has the form of a span's."""
 
     time: str
     trace_id: str
@@ -72,12 +72,12 @@ SELECT toString(Timestamp) AS time, TraceId AS trace_id, SpanId AS span_id, Seve
 
 
 def session_spans(project_id: UUID, session_id: str) -> list[SpanRow]:
-    """The first 500."""
+    """Returns the first 500 spans of the session."""
     return _ask(_SPANS, project_id, session_id, SpanRow, "telemetry.spans")
 
 
 def session_logs(project_id: UUID, session_id: str) -> list[LogRow]:
-    """The first 500."""
+    """Returns the first 500 log records of the session."""
     return _ask(_LOGS, project_id, session_id, LogRow, "telemetry.logs")
 
 

@@ -1,4 +1,4 @@
-"""Which requests have an attribute that nobody has made a score of?"""
+"""Finds the requests with an attribute from which no score has been made yet."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ORDER BY r.ts, r.request_id LIMIT {limit:UInt64}
 def unscored_requests(
     project_id: UUID, attribute: str, evaluator: str, *, start: datetime, end: datetime
 ) -> Iterator[list[Unscored]]:
-    """Those made between `start` and `end`, oldest first, some at a time.
+    """Yields chunks of the requests without such a score, made between `start` and `end`, oldest first.
 
     Raises AnalyticsUnavailableError and AnalyticsLimitError.
     """

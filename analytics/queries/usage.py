@@ -1,4 +1,4 @@
-"""How much was asked in each minute, hour or day of a range of time?"""
+"""Sums up the requests in each minute, hour or day of a range of time."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def list_usage(
     offset: int,
     percentiles: bool = True,
 ) -> tuple[int, list[IntervalRow]]:
-    """How many intervals the range touches, and one page of them, the latest first; those without requests are zeros.
+    """Returns the number of intervals in the range and one page, the latest first; intervals without requests are 0.
 
     Only the time of the page is read. The outermost intervals hold what of them lies in the range. `latency_q` is empty
     without `percentiles`, which cost more than all the rest.

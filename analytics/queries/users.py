@@ -1,4 +1,4 @@
-"""Which users does a project have, and what did each of them do in a range of time?
+"""Lists the users of a project with the figures of each in a range of time.
 
 The page's names first, from the few columns that order them, then everything else for those names alone.
 
@@ -47,7 +47,7 @@ class _Used:
 
 @dataclass(frozen=True)
 class UserRow(_Asked, _Used):
-    """`sessions` counts different ones; times are of the first and the last request in the range."""
+    """A user's figures. `sessions` counts different ones; times are of the first and the last request in the range."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class _Name:
 
 @dataclass(frozen=True)
 class _Bounds:
-    """Cost and requests are at least and at most these."""
+    """The lower and the upper bounds of a user's cost and requests."""
 
     user_id: str
     least: tuple[Decimal, int]
@@ -91,7 +91,7 @@ _USED = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write
 _SESSIONS = "uniqExactMerge(f.session_set) AS sessions"
 
 
-# Beyond, too many users may be on the page.
+# Beyond this number, the bounds leave too many users that may be on the page.
 _NEAR_THE_TOP = 200
 _BOUNDS = """
 SELECT
@@ -116,7 +116,7 @@ SELECT count() AS users FROM (
 
 
 def list_users(project_id: UUID, start: datetime, end: datetime, *, limit: int, offset: int) -> Users:
-    """Those who cost most first, then those who asked most, then by name."""
+    """Returns a page of users by falling cost, then falling requests, then name."""
     found = _likely(project_id, start, end, offset + limit)
     if found is None:
         names, count = _ordered(project_id, start, end, limit, offset)
@@ -130,10 +130,10 @@ def list_users(project_id: UUID, start: datetime, end: datetime, *, limit: int, 
 
 
 def _likely(project_id: UUID, start: datetime, end: datetime, needed: int) -> tuple[list[str], int] | None:
-    """Users with the first `needed` ones among them, and how many there are in all. None: days alone do not tell."""
+    """Returns users that include the first `needed` ones, and the number of all; None when days are not enough."""
     start, stop = clamp(start), clamp(end + TICK)
     [whole], _ = split(start, stop, [USER_DAYS.unit])
-    # Whole days alone say it at once.
+    # The days of a range without other parts give the answer at once, so bounds are no help.
     if whole in ([], [(start, stop)]) or needed > _NEAR_THE_TOP:
         return None
     [(first, until)] = whole
@@ -159,7 +159,7 @@ def _likely(project_id: UUID, start: datetime, end: datetime, needed: int) -> tu
 
 
 def _ordered(project_id: UUID, start: datetime, end: datetime, limit: int, offset: int) -> tuple[list[str], int]:
-    """The names of a page, and how many users there are in all."""
+    """Returns the names of a page, and the number of all users."""
     source, params = union(_ROLLUPS, start, end, keys=_KEYS, figures=("cost_usd", "requests"), where="t.user_id != ''")
     params |= {"project": project_id, "limit": limit, "offset": offset}
     order = "ORDER BY sum(f.cost_usd) DESC, sum(f.requests) DESC, f.user_id LIMIT {limit:UInt64} OFFSET {offset:UInt64}"
@@ -170,7 +170,7 @@ def _ordered(project_id: UUID, start: datetime, end: datetime, limit: int, offse
 
 
 def get_user(project_id: UUID, user_id: str, start: datetime, end: datetime) -> UserRow | None:
-    """None without any request of the user in the range."""
+    """Returns the figures of one user, or None without any request of the user in the range."""
     return _rows(project_id, start, end, [user_id]).get(user_id)
 
 
@@ -187,7 +187,7 @@ def _rows(project_id: UUID, start: datetime, end: datetime, names: Sequence[str]
         lambda: ask(_Asked, _ASKED, totals(*_ASKED)),
         lambda: ask(_Used, (*_USED, "session_set"), f"{totals(*_USED)}, {_SESSIONS}"),
     )
-    # One who comes between the two is of the next answer.
+    # A user whose first request comes between the two queries is left to the next answer.
     return {name: UserRow(**vars(used[name]) | vars(asked[name])) for name in asked.keys() & used.keys()}
 
 

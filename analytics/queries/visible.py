@@ -39,19 +39,19 @@ def query(
     name: str,
     database_settings: Mapping[str, Any] | None = None,
 ) -> list[Row]:
-    """As `client.query`, for a question that has a parameter `project`."""
+    """Runs `client.query` with the rows of sessions under deletion left out; the query has a parameter `project`."""
     settings = {**_hidden(params["project"]), **(database_settings or {})}
     return client.query(sql, params, row=row, name=name, database_settings=settings)
 
 
 def both_visible(project_id: UUID, first: Callable[[], First], second: Callable[[], Second]) -> tuple[First, Second]:
-    """As `both`: one look into the SQL database serves the two, since they may not use it themselves."""
+    """Runs `both` with one look into the SQL database for the two, which may not use it themselves."""
     context = looked_up(project_id)
     return both(partial(context.copy().run, first), partial(context.run, second))
 
 
 def looked_up(project_id: UUID) -> Context:
-    """A context to run queries in that leave out what is being deleted now, in threads that have no SQL connection."""
+    """Returns a context in which queries leave out sessions under deletion, for threads without an SQL connection."""
     context = copy_context()
     context.run(_known.set, (project_id, _hidden(project_id)))
     return context
@@ -67,12 +67,12 @@ def _hidden(project_id: UUID) -> Mapping[str, str]:
 
 
 def _filters(sessions: Mapping[str, datetime]) -> str:
-    """The setting's value: a map of table to condition. Ids stand in it in hexadecimal, so that none ends its text."""
+    """Returns the setting's value, a map of table to condition. Ids are in hexadecimal, so that none needs escaping."""
     hashes = ", ".join(f"cityHash64(unhex('{session_id.encode().hex()}'))" for session_id in sessions)
     until = ", ".join(f"toInt64({_micros(moment)})" for moment in sessions.values())
 
     def later(time: str, session: str) -> str:
-        """What a session receives after its deletion was asked for is new, and seen."""
+        """Returns the condition that a row is newer than its session's deletion, and therefore visible."""
         return f"toUnixTimestamp64Micro({time}) > transform({session}, [{hashes}], [{until}], toInt64(-1))"
 
     seen = _seen(later)
@@ -80,7 +80,7 @@ def _filters(sessions: Mapping[str, datetime]) -> str:
 
 
 def _seen(later: Callable[[str, str], str]) -> Mapping[str, str]:
-    """By table, what holds for a row that is seen. `later(time, hash)`: the time is after that session's deletion."""
+    """Returns the condition of visible rows by table. `later(time, hash)` is true after that session's deletion."""
     request = later("ts", "cityHash64(session_id)")
     record = f"arrayAll(id -> {later('Timestamp', 'cityHash64(id)')}, SessionIds)"
     key = later("Timestamp", "cityHash64(SessionId)")

@@ -1,1 +1,1 @@
-"""Scores and feedback on their way from the SQL database, where they are kept, to ClickHouse for the figures."""
+"""Copies scores and feedback from the SQL database, where they are stored, to ClickHouse for the figures."""

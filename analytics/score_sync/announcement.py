@@ -1,4 +1,4 @@
-"""Says that there is something to copy."""
+"""Announces to the worker that scores or feedback wait to be copied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the requests were that scores speak of."""
+"""Reads the requests to which scores belong."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 
 from analytics.clickhouse import client
 
-# A request's id says when it came in, as its row does; this far apart the two may be.
+# A request's id and its row both contain its time; the two may differ by this much.
 _SLACK = timedelta(minutes=10)
 _TIME_SHIFT = 80
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -38,7 +38,7 @@ LIMIT 1 BY r.request_id
 
 
 def find_requests(project_id: UUID, request_ids: Iterable[UUID]) -> Mapping[UUID, ScoredRequest]:
-    """Those that the store has, by id. `request_ids` are UUIDv7.
+    """Returns the requests that the store has, by id. `request_ids` are UUIDv7.
 
     Raises AnalyticsUnavailableError and AnalyticsLimitError.
     """

@@ -1,4 +1,4 @@
-"""Scores, feedback and withdrawals as rows of ClickHouse's tables of the same names."""
+"""Makes rows of ClickHouse's tables of scores and feedback."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ SCORES = (
 FEEDBACK = (*KEY, *STATE, "session_id", "score", "has_text")
 WITHDRAWALS = (*KEY, *STATE)
 
-# As long as the requests that they belong to at most are kept by default.
+# Copies are kept as long as requests are at most, by default.
 _KEPT = timedelta(days=400)
-# Above every version that a row can get.
+# The version of a withdrawal is above every version that a row can get.
 _WITHDRAWN = 2**63
 _NO_UUID = UUID(int=0)
 _UNKNOWN = ScoredRequest(_NO_UUID, "", "", _NO_UUID, 0, _NO_UUID, "")
 
 
 def score_row(score: Score, request: ScoredRequest | None) -> tuple[Any, ...]:
-    """A copy that knows its request replaces the one that did not."""
+    """Returns the row of a score. Its version is higher with a known request, so that it replaces the one without."""
     known = request or _UNKNOWN
     version = 2 * score.revision + (request is not None)
     return (
@@ -40,7 +40,7 @@ def score_row(score: Score, request: ScoredRequest | None) -> tuple[Any, ...]:
 
 
 def feedback_row(row: Feedback) -> tuple[Any, ...]:
-    """`score` 0 says that there is none."""
+    """Returns the row of a piece of feedback; `score` 0 means that there is none."""
     return (
         *_key(row.project_id, row.created_at, row.pk),
         1, 0, _drop_date(row.created_at),
@@ -49,7 +49,7 @@ def feedback_row(row: Feedback) -> tuple[Any, ...]:
 
 
 def withdrawal_row(row: CopyWithdrawal) -> tuple[Any, ...]:
-    """Takes the place of every version of its row, also of one that is stored after it."""
+    """Returns a row that replaces every version of the withdrawn row, also one that is stored later."""
     return (*_key(row.project_id, row.row_created_at, row.row_id), _WITHDRAWN, 1, _drop_date(row.row_created_at))
 
 

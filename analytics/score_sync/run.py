@@ -1,4 +1,4 @@
-"""Copies what is due. Any number of workers may do so at once: what is copied twice is stored once.
+"""Copies due scores and feedback. Any number of workers may do so at once: a row copied twice is stored once.
 
 A row is due from its making and from each change. One whose request is not in the store yet is copied at once, and
 looked at again until the request is there or too old to come.
@@ -28,7 +28,7 @@ logger = logging.getLogger("analytics.score_sync")
 CHUNK = 2000
 _IDS_AT_ONCE = 500
 
-# How long after its making a score is looked at again, and how much later each time.
+# A score up to each age whose request is unknown is looked at again after the pause beside it.
 _LOOKS = (
     (timedelta(minutes=2), timedelta(seconds=20)),
     (timedelta(minutes=15), timedelta(minutes=2)),
@@ -38,7 +38,7 @@ _LOOKS = (
 
 
 def copy_due() -> int:
-    """Everything that is due; returns how many rows were copied or withdrawn.
+    """Copies every due row; returns the number of rows copied or withdrawn.
 
     Raises AnalyticsUnavailableError and AnalyticsLimitError; what was not copied stays due. To copy everything once
     more, into new tables, set `copy_due_at` of scores to their `updated_at`, of feedback to its `created_at`.
@@ -70,7 +70,7 @@ def _copy_scores(now: datetime) -> int:
 
 
 def _requests_of(scores: Iterable[Score]) -> Mapping[UUID, ScoredRequest]:
-    """By the score's key."""
+    """Returns the stored requests of these scores by the score's key."""
     wanted: defaultdict[UUID, dict[UUID, UUID]] = defaultdict(dict)
     for score in scores:
         request_id = gateway_id(score.request_id)
@@ -81,7 +81,7 @@ def _requests_of(scores: Iterable[Score]) -> Mapping[UUID, ScoredRequest]:
         try:
             requests = find_requests(project_id, ids.values())
         except AnalyticsLimitError:
-            # Better a score without its request for now than none.
+            # A score without its request is copied for now.
             logger.warning("copy.requests_not_found project_id=%s scores=%d", project_id, len(ids))
             continue
         found.update({pk: requests[request_id] for pk, request_id in ids.items() if request_id in requests})
@@ -112,7 +112,7 @@ def _withdraw_some(now: datetime) -> int:
     due = list(CopyWithdrawal.objects.order_by("pk")[:CHUNK])
     for table in sorted({row.table for row in due}):
         withdrawn = [row for row in due if row.table == table]
-        # The marks first: a copy that another worker has in hand must not outlive them.
+        # The withdrawals are written first, so that a copy which another worker is writing does not outlive them.
         _insert(table, rows.WITHDRAWALS, [rows.withdrawal_row(row) for row in withdrawn])
         by_project: defaultdict[UUID, list[CopyWithdrawal]] = defaultdict(list)
         for row in withdrawn:
@@ -125,7 +125,7 @@ def _withdraw_some(now: datetime) -> int:
 
 
 def _delete_copies(table: str, project_id: UUID, withdrawn: Sequence[CopyWithdrawal]) -> None:
-    """What a withdrawn row said, not only its visibility."""
+    """Deletes the contents of withdrawn rows, which their withdrawal only hides."""
     client.execute(
         f"DELETE FROM {table} WHERE project_id = {{project:UUID}} AND ts >= {{start:DateTime64(6, 'UTC')}}"
         " AND ts <= {end:DateTime64(6, 'UTC')} AND id IN {ids:Array(UUID)} AND is_deleted = 0",

@@ -1,4 +1,4 @@
-"""How did the two arms of a rollout do?
+"""Measures the two arms of a rollout.
 
 `outcomes` says what counts as what, for all of them. `by_arrival` counts by the minute in which requests came, as
 rollouts under the first formula are judged; `by_record` and `users` by the minute in which their rows came, as those

@@ -50,7 +50,7 @@ class ArmMinute:
 
 @dataclass(frozen=True)
 class NewUnits:
-    """Allocation units whose first request in the rollout came in this minute."""
+    """The number of allocation units whose first request in the rollout came in this minute."""
 
     minute: int
     stage: int
@@ -120,7 +120,7 @@ def arm_minutes(
 
 
 def new_units(project_id: UUID, rollout_id: UUID, start: datetime, end: datetime, *, since: int) -> list[NewUnits]:
-    """Units that were first seen from the minute `since` on, the rollout having begun at `start`."""
+    """Returns the units first seen from the minute `since` on, of a rollout that began at `start`."""
     params = {**_rollout(project_id, rollout_id, start, end), "since": since}
     return client.query(_NEW_UNITS, params, row=NewUnits, name="variants.units")
 
@@ -128,7 +128,7 @@ def new_units(project_id: UUID, rollout_id: UUID, start: datetime, end: datetime
 def unit_sums(
     project_id: UUID, rollout_id: UUID, start: datetime, end: datetime, *, limits: UnitLimits, log_ratio: float
 ) -> Mapping[str, UnitSums]:
-    """By `errors`, `slow`, `latency`, `cost`; empty when the baseline had no requests."""
+    """Returns the sums by `errors`, `slow`, `latency` and `cost`; empty when the baseline had no requests."""
     params = {
         **_rollout(project_id, rollout_id, start, end),
         "log_ratio": log_ratio,

@@ -52,7 +52,7 @@ class Recorded:
         return {
             "project": self.project_id,
             "rollout": self.rollout_id,
-            # Rows lie in the order in which requests came, by the clocks of the hosts to which they came.
+            # Rows are ordered by the arrival of their requests, by the clocks of the hosts that received them.
             "came_after": self.began - _CLOCKS_DIFFER_BY,
             "start": self.start,
             "end": self.end,
@@ -198,7 +198,7 @@ def recorded_minutes(rows: Recorded, *, counted: Collection[UUID], log_ratio: fl
 
 
 def recorded_units(rows: Recorded) -> list[RecordedUnits]:
-    """Units that were not seen before."""
+    """Returns the allocation units that were not seen before, by minute."""
     return client.query(_UNITS, rows.parameters(), row=RecordedUnits, name="variants.recorded_units")
 
 

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 TARGET, BASELINE = "target", "baseline"
 
-# Columns are qualified (r.): an alias of the same name would win otherwise.
+# Columns are qualified (r.), since an unqualified name would mean the alias of the same name.
 IN_ARM = """r.project_id = {project:UUID} AND r.rollout_id = {rollout:UUID}
     AND r.variant IN ('target', 'baseline') AND r.alloc_unit != 0"""
 IN_TIME = "r.ts >= {start:DateTime64(6, 'UTC')} AND r.ts < {end:DateTime64(6, 'UTC')}"
@@ -91,7 +91,7 @@ REASONS = f"sumMapIf(map({REASON}, toUInt64(1)), {UNANSWERED})"
 
 
 def bin_of(value: str) -> str:
-    """The bin of a value, as `rollouts.evaluation.grid` has it. Takes the parameter `log_ratio`."""
+    """Returns the SQL for the bin of a value, as `rollouts.evaluation.grid` has it. Takes the parameter `log_ratio`."""
     return f"if({value} <= 0, 0, toUInt32(1 + floor(log(greatest({value}, 1)) / {{log_ratio:Float64}} + 0.5)))"
 
 

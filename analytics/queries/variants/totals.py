@@ -1,4 +1,4 @@
-"""Both arms over a time, for people, and what a version usually takes and costs."""
+"""Sums up both arms of a rollout for display, and the usual latency and cost of a version."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ArmTotals:
 
 @dataclass(frozen=True)
 class UsualValues:
-    """Answered requests by bin of their latency, and by bin of their cost."""
+    """The histograms of answered requests by latency and by cost."""
 
     latency: Mapping[int, int]
     cost: Mapping[int, int]
@@ -91,7 +91,7 @@ WHERE r.project_id = {{project:UUID}} AND r.prompt_config_id = {{config:UUID}}
 
 
 def arm_totals(project_id: UUID, rollout_id: UUID, start: datetime, end: datetime) -> Mapping[str, ArmTotals]:
-    """By arm, of the requests that came in this time; an arm without requests is there with zeros."""
+    """Returns the totals by arm of the requests in this range; an arm without requests has zeros."""
     params = {"project": project_id, "rollout": rollout_id, "start": start, "end": end, "patience_ms": PATIENCE_MS}
     rows = client.query(_TOTALS, params, row=ArmTotals, name="variants.totals")
     return {variant: ArmTotals(variant) for variant in (TARGET, BASELINE)} | {row.variant: row for row in rows}
@@ -100,7 +100,7 @@ def arm_totals(project_id: UUID, rollout_id: UUID, start: datetime, end: datetim
 def usual_values(
     project_id: UUID, config_id: UUID, version: int, start: datetime, end: datetime, *, log_ratio: float
 ) -> UsualValues:
-    """What one version of a prompt config usually takes and costs."""
+    """Returns the usual latency and cost of one version of a prompt config."""
     params: dict[str, Any] = {"project": project_id, "config": config_id, "version": version}
     times = {"start": start, "end": end, "log_ratio": log_ratio}
     return client.query(_USUAL, {**params, **times}, row=UsualValues, name="variants.usual")[0]
