@@ -19,7 +19,8 @@ _ZERO = Decimal(0)
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """US dollars of a day's requests for a model. `unpriced` of the recorded requests have an unknown cost."""
+    """The cost of a day's requests for a model in US dollars. `unpriced` of the recorded requests have an unknown
+    cost."""
 
     day: date
     model: str
@@ -30,12 +31,12 @@ class Difference:
 
     @property
     def excess(self) -> Decimal:
-        """The provider's cost less the recorded one, in US dollars; negative where more is recorded."""
+        """Returns the provider's cost less the recorded one, in US dollars; negative where more is recorded."""
         return self.charged - self.recorded
 
 
 def compare(charges: Iterable[Charge], costs: Iterable[DayCost], *, tolerance: Decimal) -> list[Difference]:
-    """Days and models that differ by more than `tolerance` dollars, by day and model."""
+    """Returns the days and models that differ by more than `tolerance` dollars, by day and model."""
     charged: dict[tuple[date, str], Decimal] = defaultdict(Decimal)
     for charge in charges:
         charged[charge.day, family(charge.model)] += charge.cost

@@ -28,7 +28,8 @@ class BillError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """US dollars of one day (UTC). `model` is as the provider writes it, empty for what belongs to no model."""
+    """A charge of one UTC day, in US dollars. `model` is as the provider writes it, empty for what belongs to no
+    model."""
 
     day: date
     model: str
@@ -36,7 +37,7 @@ class Charge:
 
 
 def read_bill(content: bytes) -> list[Charge]:
-    """All charges of an export. Raises BillError, which names the line or the bucket."""
+    """Returns all charges of an export. Raises BillError, which names the line or the bucket."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -83,7 +84,7 @@ def _bucket(bucket: Mapping[str, Any]) -> Iterator[Charge]:
             yield Charge(day, _text(result.get("model")), _amount(amount).scaleb(-2))
 
 
-# The column of the day, of the amount in dollars, and of the model.
+# The columns of each export: the day, the amount in dollars, and the model.
 _COLUMNS = (
     ("usage_date_utc", "cost_usd", "model"),
     ("start_time_iso", "amount_value", "line_item"),

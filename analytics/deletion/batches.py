@@ -68,7 +68,7 @@ _IN_BATCH = """project_id = {project:UUID} AND request_id IN {ids:Array(UUID)}
 
 
 def plan_batch(deletion: Deletion, subject: Subject) -> DeletionBatch | None:
-    """The next requests of the subject; None when there are none."""
+    """Plans a batch of the subject's next requests; returns None when there are none."""
     sql = _FOUND.format(where=subject.requests, limit=_REQUESTS_AT_ONCE)
     found = client.execute(sql, subject.parameters, settings=LIMITS)
     if not found:
@@ -104,7 +104,7 @@ def finish_batch(batch: DeletionBatch, project_id: UUID, *, is_first_try: bool =
 
 
 def delete_where(table: str, where: str, parameters: dict[str, Any]) -> int:
-    """Rows deleted. None costs no more than the look."""
+    """Deletes rows and returns their number. Without any it costs one count."""
     ((count,),) = client.execute(f"SELECT count() FROM {table} WHERE {where}", parameters, settings=LIMITS)
     if count:
         client.execute(f"DELETE FROM {table} WHERE {where}", parameters, settings=LIMITS)
@@ -129,7 +129,7 @@ def _repair_figures(project_id: UUID, plan: Plan, *, known_to_differ: bool) -> N
 
 
 def _anonymous(rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-    """With new ids of the same times, and new numbers of units: equal ones stay equal, and nobody can tell whose."""
+    """Returns anonymous rows: new ids of the same times, and new unit numbers that stay equal where they were."""
     request_id, ts, unit = (_KEPT.index(name) for name in ("request_id", "ts", "alloc_unit"))
     salt = secrets.token_bytes(32)
     made = []
@@ -142,13 +142,13 @@ def _anonymous(rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
 
 
 def _new_id(ts: datetime) -> UUID:
-    """A UUIDv7 of the request's own time (RFC 9562, 5.7)."""
+    """Returns a new UUIDv7 of the request's own time (RFC 9562, 5.7)."""
     milliseconds = int(ts.timestamp() * 1000)
     return UUID(int=milliseconds << 80 | 7 << 76 | secrets.randbits(12) << 64 | 2 << 62 | secrets.randbits(62))
 
 
 def _unlinked(unit: int, salt: bytes) -> int:
-    """0 says that the request was not allocated, and stays."""
+    """Returns another number for an allocation unit; 0 means that the request was not allocated, and stays."""
     if not unit:
         return 0
     return int.from_bytes(hashlib.blake2b(unit.to_bytes(8, "big"), key=salt, digest_size=8).digest(), "big") or 1

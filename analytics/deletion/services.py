@@ -1,4 +1,4 @@
-"""Deleting a session or a request: its texts, and everything that tells whose it was.
+"""Deletes a session or a request: its texts, and everything that identifies a person.
 
 The wish is written down first. From then on nobody sees a session (`analytics.queries.visible`), and the caller has its
 answer; the task `analytics.finish_deletions` erases it within seconds. A request is erased before the caller has its
@@ -39,14 +39,14 @@ _FIRST_LOOK_AFTER = timedelta(seconds=2)
 _MAX_INTERVAL = timedelta(minutes=30)
 _AGAIN_AFTER_FAILURE = timedelta(minutes=1)
 _DUE_AT_ONCE = 200
-# Every query of a project names the sessions that it leaves out. Who deletes faster than they are erased waits.
+# Every query of a project names the sessions that it leaves out, so a client that deletes faster than that has to wait.
 _MAX_UNDER_WAY = 200
-# So many requests of a session lose their scores before the answer; the others, when they are erased.
+# Up to this many requests of a session lose their scores before the answer; the others when they are erased.
 _MAX_REQUESTS_AT_ONCE = 10_000
 
 
 def delete_session(project_id: UUID, session_id: str, *, actor: str) -> None:
-    """Everything that came with this session until now: out of sight when this returns, and erased afterwards.
+    """Deletes the session's data up to now: it is hidden when this returns, and erased afterwards.
 
     Raises NotFoundError, and the errors of the store.
     """
@@ -125,7 +125,7 @@ class _Found:
 
 
 def _requests_of(subject: Subject) -> list[UUID]:
-    """The ids of those that are seen, up to a number."""
+    """Returns the ids of the subject's visible requests, up to a maximum."""
     sql = f"SELECT request_id FROM requests WHERE {subject.requests} LIMIT {_MAX_REQUESTS_AT_ONCE}"
     rows = visible.query(sql, subject.parameters, row=_Request, name="deletion.requests", database_settings=LIMITS)
     return [row.request_id for row in rows]
@@ -146,11 +146,11 @@ def _has_telemetry(subject: Subject) -> bool:
 
 
 def _look(deletion: Deletion, now: datetime) -> int:
-    """Removes what there is. Returns how many requests there were."""
+    """Erases the subject's data that exists now; returns the number of its requests."""
     with repair_lease(deletion.project_id) as renew:
         found = 0
         subject = subject_of(deletion)
-        # Those of another deletion too: a request must not be planned twice.
+        # Batches of other deletions are finished too: a request must not be in two plans.
         for left in DeletionBatch.objects.filter(deletion__project=deletion.project_id).select_related("deletion"):
             _finish(left.deletion, left)
             renew()
@@ -182,13 +182,13 @@ def _delete_beside(subject: Subject) -> None:
         ("otel_logs", "otel_session_logs", subject.logs),
     ):
         if where:
-            # The keys first: afterwards nobody could tell which they were.
+            # The keys are read first, since the rows that name them are deleted next.
             of_them = f"(Timestamp, RecordId) IN (SELECT Timestamp, RecordId FROM {table} WHERE {where})"
             delete_where(keys, f"ProjectId = {{project:UUID}} AND {of_them}", subject.parameters)
             delete_where(table, where, subject.parameters)
 
 
 def _close(deletion: Deletion) -> None:
-    """Nothing of it can arrive any more, so its id is forgotten too."""
+    """Closes the deletion: no more records can arrive, so that its id is erased too."""
     Deletion.objects.filter(pk=deletion.pk).update(state=DeletionState.CLOSED, subject="", look_at=None)
     logger.info("deletion.closed deletion_id=%s", deletion.pk)

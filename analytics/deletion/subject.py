@@ -1,4 +1,4 @@
-"""What is to be forgotten: the requests of a session until a moment, or one request."""
+"""The subject of a deletion: the requests of a session up to a moment, or one request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REQUEST = "project_id = {project:UUID} AND request_id = {request:UUID}"
 _SESSION_TELEMETRY = (
     "ProjectId = {project:UUID} AND has(SessionIds, {session:String}) AND Timestamp <= {until:DateTime64(6, 'UTC')}"
 )
-# Attributes have no index, so a time has to bound the look.
+# Attributes have no index, so that a range of time has to limit the search.
 _REQUEST_SPANS = """ProjectId = {project:UUID}
     AND SpanAttributes['prompt_gateway.request_id'] IN {request_ids:Array(String)}
     AND Timestamp >= {spans_from:DateTime64(6, 'UTC')} AND Timestamp <= {spans_to:DateTime64(6, 'UTC')}"""
@@ -24,13 +24,13 @@ _REQUEST_SPANS = """ProjectId = {project:UUID}
 _SPANS_BEGIN_WITHIN = timedelta(hours=2)
 _CLOCKS_DIFFER_BY = timedelta(minutes=5)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# 2109. An id that a client made up may name the year 10889.
+# The bound is in the year 2109; an id that a client made up may contain the year 10889.
 _LATEST_MS = 2**42
 
 
 @dataclass(frozen=True)
 class Subject:
-    """SQL conditions with their parameters. What a session receives after `until` is new, and stays."""
+    """The SQL conditions of a subject with their parameters. Records of a session after `until` stay."""
 
     requests: str
     spans: str
@@ -53,7 +53,7 @@ def request_subject(project_id: UUID, request_id: UUID) -> Subject:
 def spans_of(
     project_id: UUID, request_ids: Sequence[UUID], first: datetime, last: datetime
 ) -> tuple[str, dict[str, Any]]:
-    """A condition on `otel_traces` for the gateway's own spans of requests made from `first` to `last`."""
+    """Returns a condition on `otel_traces` for the gateway's own spans of requests made from `first` to `last`."""
     return _REQUEST_SPANS, _spans(project_id, request_ids, first, last)
 
 

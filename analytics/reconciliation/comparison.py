@@ -1,4 +1,4 @@
-"""Does a rollup say what its requests say?
+"""Compares a rollup with the requests from which it was made.
 
 Both sides are brought down to a few figures a unit: the sums, the extremes, and two checksums that also notice figures
 under a wrong key. They do not depend on whether parts have been merged. States of percentiles and of distinct counts
@@ -41,8 +41,8 @@ class Figures:
 def differing(
     rollup: Rollup, project_id: UUID, units: Sequence[Unit], condition: bool = False, **persons: Any
 ) -> list[date]:
-    """The days of expiry among `units` where the rollup differs. With `condition` only rows that name the sessions and
-    users given are compared."""
+    """Returns the days of expiry among `units` where the rollup differs. With `condition` only rows that name the
+    sessions and users given are compared."""
     return _differences(
         _figures(rollup, _own(rollup, condition), project_id, units, persons),
         _figures(rollup, _raw(rollup, condition), project_id, units, persons),
@@ -50,7 +50,7 @@ def differing(
 
 
 def scope(project_id: UUID, units: Sequence[Unit]) -> dict[str, Any]:
-    """The parameters of `Rollup.select_again`."""
+    """Returns the parameters of `Rollup.select_again`."""
     return {
         "project": project_id,
         "units": [unit.day.isoformat() for unit in units],
@@ -72,7 +72,7 @@ def _raw(rollup: Rollup, condition: bool) -> str:
 def _figures(
     rollup: Rollup, source: str, project_id: UUID, units: Sequence[Unit], persons: dict[str, Any]
 ) -> dict[date, list[str]]:
-    # In the types of the table: a hash of a number depends on its width.
+    # Values have the table's types, since the hash of a number depends on its width.
     columns = ", ".join(_cast(column, rollup) for column in rollup.columns if _is_compared(column, rollup))
     asked = ", ".join(_expressions(rollup))
     sql = f"SELECT drop_date AS day, [{asked}] AS figures FROM (SELECT {columns} FROM ({source})) GROUP BY drop_date"
@@ -105,7 +105,7 @@ def _expressions(rollup: Rollup) -> list[str]:
         if function:
             asked.append(f"toString({function}({column.name}))")
         if column.name == "requests":
-            # Sums of 64 bits wrap around, which is what a checksum may do.
+            # Sums of 64 bits may overflow, which does not harm a checksum.
             asked.append(f"toString(sum({key} * requests))")
     return asked
 

@@ -1,4 +1,4 @@
-"""Rows of one request that are there twice, and removing all but one.
+"""Finds requests that are stored more than once, and removes all of their rows but one.
 
 The token of a batch keeps it from happening. But a table that an upgrade made anew knows no earlier tokens, so a batch
 that was stored without its shipper being told, right before, is stored again.
@@ -47,7 +47,7 @@ SELECT place FROM (
 
 
 def doubled_days(table: str, project_id: UUID, units: Sequence[Unit]) -> list[date]:
-    """The days (UTC) of requests, among those of `units`, with some request more than once."""
+    """Returns the UTC days among those of `units` on which some request is stored more than once."""
     sql = _DAYS.format(table=table, where=_OF_UNITS)
     name = f"reconciliation.doubled.{table}"
     found = client.query(sql, scope(project_id, units), row=_Day, name=name, database_settings=LIMITS)
@@ -55,7 +55,7 @@ def doubled_days(table: str, project_id: UUID, units: Sequence[Unit]) -> list[da
 
 
 def remove_doubles(table: str, project_id: UUID, day: date) -> bool:
-    """All rows of a request but one; False when some are left."""
+    """Removes all rows of each request but one; returns False when some are left."""
     unit = Unit(day, day, day, 0)
     sql = _PLACES.format(table=table, where=_OF_UNITS, place=_PLACE, limit=_MAX_AT_ONCE)
     found = client.execute(sql, scope(project_id, [unit]), settings=LIMITS)

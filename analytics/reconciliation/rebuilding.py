@@ -19,12 +19,12 @@ from analytics.reconciliation.units import Unit
 logger = logging.getLogger("analytics.reconciliation")
 
 _TRIES = 5
-# A rebuilt row must be taken although one like it was inserted before.
+# The setting makes the store accept a rebuilt row although an equal one was inserted before.
 _INSERT = {**LIMITS, "insert_deduplicate": 0, "max_partitions_per_insert_block": 0}
 
 
 def rebuild(rollup: Rollup, project_id: UUID, unit: Unit) -> bool:
-    """All rows of a unit; False when they still differ after some tries."""
+    """Rebuilds all rows of a unit; returns False when they still differ after some tries."""
     return _until_equal(rollup, project_id, [unit], condition=False, persons={})
 
 
@@ -37,7 +37,8 @@ def rebuild_persons(
     users: Sequence[str],
     known_to_differ: bool = False,
 ) -> bool:
-    """The rows of these units that name one of the sessions or users; False when they still differ after some tries."""
+    """Rebuilds the rows that name one of the sessions or users; returns False when they still differ after some
+    tries."""
     persons = {"sessions": list(sessions), "users": list(users)}
     if known_to_differ:
         _replace(rollup, {**scope(project_id, units), **persons}, condition=True)

@@ -18,7 +18,7 @@ from analytics.reconciliation.units import Unit, in_portions, list_abandoned, li
 logger = logging.getLogger("analytics.reconciliation")
 
 _LONG_AGO = date(1970, 1, 1)
-# A portion is compared by one statement, whose memory is bounded.
+# One statement compares at most this many requests, so that its memory stays bounded.
 _REQUESTS_AT_ONCE = 250_000
 
 
@@ -47,7 +47,7 @@ class Report:
 
     @property
     def remaining(self) -> int:
-        """What must read 0."""
+        """Returns the number of differences that were not repaired."""
         return sum(not difference.equal for difference in self.differences)
 
 
@@ -95,7 +95,7 @@ def _reconcile_project(
 
 
 def _remove(project_id: UUID, table: str, day: date, *, dry_run: bool) -> Difference:
-    """Before the figures are looked at: these count what is there."""
+    """Removes duplicates before the rollups are compared, since these count stored rows."""
     logger.warning("requests.doubled table=%s project_id=%s day=%s", table, project_id, day)
     if dry_run:
         return Difference(project_id, table, day, day, equal=False)
@@ -106,7 +106,7 @@ def _remove(project_id: UUID, table: str, day: date, *, dry_run: bool) -> Differ
 def _reconcile_abandoned(
     project_id: UUID, rollups: Sequence[Rollup], units: Sequence[Unit], *, dry_run: bool
 ) -> Iterator[Difference]:
-    """Figures of requests that are not there."""
+    """Reconciles the figures of requests that are not stored any more."""
     for rollup in rollups:
         for unit in list_abandoned(rollup.table, project_id, units):
             yield _settle(project_id, rollup, unit, dry_run=dry_run)

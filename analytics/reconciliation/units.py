@@ -1,4 +1,4 @@
-"""What there is to compare: the days of expiry a project has requests under, and on which days those were made."""
+"""Lists the units to compare: the days of expiry of a project's requests, with the days on which those were made."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Unit:
     requests: int
 
     def is_closed(self, now: datetime) -> bool:
-        """Nothing more is to come: its last day is over, and not only just."""
+        """Returns whether no more records can arrive: the unit's last day has been over for a while."""
         return self.last < (now - _GRACE).date()
 
 
@@ -50,7 +50,7 @@ ORDER BY day
 
 
 _PROJECTS = "SELECT DISTINCT project_id FROM requests ORDER BY project_id"
-# What expires today may be gone from one table and not yet from another.
+# Rows that expire today may be gone from one table and not yet from another.
 _UNITS = """
 SELECT drop_date AS day, toDate(min(ts), 'UTC') AS first, toDate(max(ts), 'UTC') AS last, count() AS requests
 FROM requests
@@ -64,7 +64,7 @@ def list_projects() -> list[UUID]:
 
 
 def list_units(project_id: UUID, since: date) -> list[Unit]:
-    """Those with requests made on `since` or later, with all their requests."""
+    """Returns the units with a request made on `since` or later."""
     return client.query(_UNITS, {"project": project_id, "since": since}, row=Unit, name="reconciliation.units")
 
 
@@ -85,7 +85,7 @@ def list_abandoned(table: str, project_id: UUID, units: Sequence[Unit]) -> list[
 
 
 def in_portions(units: Iterable[Unit], *, most_requests: int) -> Iterator[Sequence[Unit]]:
-    """Units of at most so many requests together, in order; one that alone has more comes alone."""
+    """Yields groups of units, in order, of at most this many requests; a larger unit forms its own group."""
     portion: list[Unit] = []
     for unit in units:
         if portion and sum(one.requests for one in portion) + unit.requests > most_requests:

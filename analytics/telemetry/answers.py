@@ -1,4 +1,4 @@
-"""What an exporter is answered, in the form it wrote in (OTLP specification, OTLP/HTTP Response)."""
+"""Answers an exporter in the encoding of its request (OTLP specification, OTLP/HTTP Response)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from analytics.telemetry.exports import Export
 from analytics.telemetry.storage import RETRY_SECONDS
 from core.errors import ApplicationError
 
-# google.rpc.Code by HTTP status.
+# The numbers of google.rpc.Code by HTTP status.
 _CODES = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 413: 8, 415: 3, 429: 8, 503: 14}
 _INTERNAL = 13
 
 
 def taken(export: Export, rejected: str, encoding: Encoding) -> HttpResponse:
-    """200; `rejected` is the JSON name of the field that counts what was not taken."""
+    """Returns a 200; `rejected` is the JSON name of the field that counts the rejected records."""
     if encoding is Encoding.JSON:
         partial = {rejected: str(export.rejected), "errorMessage": export.message}
         return _answer(200, json.dumps({"partialSuccess": partial} if export.rejected else {}).encode(), encoding)
@@ -29,7 +29,7 @@ def taken(export: Export, rejected: str, encoding: Encoding) -> HttpResponse:
 
 
 def refused(error: ApplicationError, encoding: Encoding) -> HttpResponse:
-    """A google.rpc.Status. Only a 503 may be sent again."""
+    """Returns a failure as google.rpc.Status. Exporters repeat a request after a 503 only."""
     code = _CODES.get(error.status, _INTERNAL)
     headers = dict(error.headers)
     if error.status == 401:
@@ -64,7 +64,7 @@ def _protobuf(export: Export, rejected: str) -> bytes:
 
 
 def _status(code: int, message: bytes) -> bytes:
-    """google.rpc.Status by hand, code 1 and message 2: not worth a package of all Google's messages."""
+    """Encodes google.rpc.Status by hand (code 1, message 2), which saves a dependency on all of Google's messages."""
     length, size = bytearray(), len(message)
     while size > 0x7F:
         length.append(size & 0x7F | 0x80)

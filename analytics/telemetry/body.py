@@ -1,4 +1,4 @@
-"""An OTLP request's body: what it is, and its bytes, inflated within the limit."""
+"""Reads the body of an OTLP request: its encoding, and its bytes, inflated within the limit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TYPES = {
 
 
 def encoding_of(content_type: str) -> Encoding:
-    """Of a Content-Type header without its parameters. Raises UnsupportedExportError."""
+    """Returns the encoding that a Content-Type header without parameters names. Raises UnsupportedExportError."""
     found = _TYPES.get(content_type.strip().lower())
     if found is None:
         raise UnsupportedExportError("Content-Type must be application/x-protobuf or application/json.")
@@ -39,7 +39,7 @@ def encoding_of(content_type: str) -> Encoding:
 
 
 def read_body(stream: Readable, content_encoding: str, *, declared: int, limit: int) -> bytes:
-    """The body's bytes, of which there are at most `limit`, before and after inflation.
+    """Returns the body's bytes, inflated: at most `limit` before and after inflation.
 
     `declared` is the Content-Length, 0 when there is none. Raises LargeExportError, UnsupportedExportError,
     MalformedExportError. A body that inflates beyond the limit is given up there.
@@ -79,7 +79,7 @@ def _inflate(sent: bytes, window: int, limit: int) -> bytes:
             if len(inflated) > limit:
                 raise _too_large(limit)
             waiting = inflater.unconsumed_tail
-        # What zlib still holds back when all input was read.
+        # The decompressor may still hold output back when all input was read.
         while not inflater.eof and (piece := inflater.decompress(b"", _PIECE)):
             inflated += piece
             if len(inflated) > limit:

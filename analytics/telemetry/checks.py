@@ -1,4 +1,4 @@
-"""What makes a record one that can be stored and found again."""
+"""Checks that a record can be stored and found again: its ids, times and number of members."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Final, Protocol
 
 from analytics.telemetry.errors import RejectedRecord
 
-# The SDKs keep 128 of each at most unless told otherwise.
+# The SDKs keep at most 128 attributes, events and links each by default.
 MAX_MEMBERS: Final = 4096
-# DateTime64(9) ends in April 2262.
+# ClickHouse's DateTime64(9) ends in April 2262.
 _LATEST: Final = 2**63 - 1
 
 
@@ -31,7 +31,7 @@ def required_id(value: bytes, name: str, length: int) -> str:
 
 
 def optional_id(value: bytes, name: str, length: int) -> str:
-    """Empty when there is none; some SDKs send zeros instead."""
+    """Returns an id in hexadecimal, empty when there is none; some SDKs send zeros instead."""
     return required_id(value, name, length) if any(value) or len(value) not in (0, length) else ""
 
 

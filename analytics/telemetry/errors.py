@@ -1,4 +1,4 @@
-"""Why an OTLP body or one record of it is not taken.
+"""The failures of an OTLP body, and of single records in it.
 
 ApplicationError
 ├── ValidationError
@@ -41,8 +41,8 @@ class BusyError(ServiceUnavailableError):
 
 
 class RejectedRecord(Exception):
-    """One span or log record that cannot be stored; the others are. Says why."""
+    """One span or log record cannot be stored, while the others are; the message says why."""
 
 
 class RejectedPart(RejectedRecord):
-    """A resource or scope that cannot be taken apart, so that nobody knows how many records it held."""
+    """A resource or scope cannot be parsed, so that the number of its records is unknown."""

@@ -1,4 +1,4 @@
-"""An export as it came in: the rows of its good records, and how many others there were and why."""
+"""Reads an export: the rows of its valid records, and the number of the others with the reasons."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from analytics.telemetry.records import Located, Record
 from analytics.telemetry.rejections import Rejections
 from analytics.telemetry.signals import SIGNALS, Signal
 
-# A resource stands once in an export and in every one of its rows in the table.
+# A resource is sent once in an export, and stored in each of its rows.
 MAX_STORED_BYTES = 128 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class Export:
-    """`size` is what the records take in the store, about, in bytes."""
+    """The rows of an export; `size` is about what they take in the store, in bytes."""
 
     rows: list[tuple[Any, ...]]
     size: int
@@ -29,9 +29,9 @@ class Export:
 
 
 def read_export(signal: Signal[Record], encoding: Encoding, body: bytes) -> Export:
-    """A record that cannot be stored is counted and told, the rest are kept.
+    """Reads an export. A record that cannot be stored is counted and reported; the others are kept.
 
-    Raises MalformedExportError when nothing of it can be read, LargeExportError.
+    Raises MalformedExportError when nothing of it can be read, and LargeExportError.
     """
     rows: list[tuple[Any, ...]] = []
     rejections = Rejections(signal)

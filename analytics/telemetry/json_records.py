@@ -1,4 +1,4 @@
-"""The records of an export in JSON, one by one. What lies deeper is looked at when it is its turn: a document of many
+"""Reads the records of an export in JSON, one by one. Deeper parts are parsed when needed: a document of many
 megabytes is never one object of many more."""
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _of_scope(
     written: msgspec.Raw,
     seen: Seen,
 ) -> Iterator[Located[Record]]:
-    """`resource` is the resource with its schema's address."""
+    """Yields the records of a scope; `resource` is the resource with its schema's address."""
     scoped = _holder(written)
     records = scoped if isinstance(scoped, RejectedRecord) else _members(scoped, form.records)
     if isinstance(scoped, RejectedRecord) or isinstance(records, RejectedRecord):

@@ -15,12 +15,13 @@ MAX_REPAIRED_BYTES = 8 * 1024 * 1024
 MAX_NESTED = 300
 
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw])
-# Texts are passed over whole, one without an end to the end.
+# The pattern skips whole texts; one without a closing quote ends with the document.
 _BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[\[{]++|[\]}]++', re.DOTALL)
 
 
 def object_of(content: bytes) -> dict[str, msgspec.Raw]:
-    """The members of a JSON object. Raises msgspec.ValidationError for what is none, ValueError, RecursionError."""
+    """Returns the members of a JSON object. Raises msgspec.ValidationError for what is none, ValueError,
+    RecursionError."""
     try:
         try:
             return _object.decode(content)
@@ -34,7 +35,7 @@ def object_of(content: bytes) -> dict[str, msgspec.Raw]:
 
 
 def value_of(raw: msgspec.Raw) -> Any:
-    """A value whose structure has been looked at. Raises ValueError, RecursionError."""
+    """Returns a value whose structure was checked before. Raises ValueError, RecursionError."""
     content = bytes(raw)
     try:
         # Python's reader of bytes lets halves of surrogate pairs through, which a strict one does not.
@@ -57,7 +58,7 @@ def _repaired(content: bytes) -> bytes:
 
 
 def _shallow(content: bytes) -> bytes:
-    """The same with null for what lies deeper than MAX_NESTED. Raises ValueError."""
+    """Returns the JSON with null in place of parts deeper than MAX_NESTED. Raises ValueError."""
     if len(content) > MAX_REPAIRED_BYTES:
         raise ValueError("too large to be looked through")
     return b"".join(_pieces(content))

@@ -1,4 +1,4 @@
-"""A log record as a row of `otel_logs`."""
+"""Makes a row of `otel_logs` from a log record."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORM = Form(
     enums={("severityNumber",): frozenset(SeverityNumber.keys())},
 )
 
-# After those of the store's own, see `storage`.
+# These columns follow the store's own, which `storage` names.
 COLUMNS = (
     "RecordId", "OtherSessionIds", "Timestamp", "TraceId", "SpanId", "TraceFlags", "SeverityText", "SeverityNumber",
     "ServiceName", "Body", "ResourceSchemaUrl", "ResourceAttributes", "ScopeSchemaUrl", "ScopeName", "ScopeVersion",
@@ -31,9 +31,10 @@ COLUMNS = (
 
 
 def log_row(origin: Origin, log: LogRecord) -> tuple[Any, ...]:
-    """Values in the order of COLUMNS. Raises RejectedRecord for an id of another length and for a time that is none."""
+    """Returns the values of a log record in the order of COLUMNS. Raises RejectedRecord for an id of another length and
+    for a time that is none."""
     within_limits(log.attributes)
-    # Who does not know when something happened says when it was seen.
+    # A record without the time of its event has the time at which it was observed.
     time = required_time(log.time_unix_nano or log.observed_time_unix_nano, "time_unix_nano")
     of_log = attributes(log.attributes)
     return (

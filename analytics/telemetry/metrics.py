@@ -1,4 +1,4 @@
-"""Metrics are answered and not stored: the service measures what it tells itself. The answer says so."""
+"""Counts exported metrics as rejected: the service answers them and stores none."""
 
 from __future__ import annotations
 

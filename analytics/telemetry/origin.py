@@ -1,4 +1,4 @@
-"""Who sent a record: its resource and its instrumentation scope, read once for all their records."""
+"""The resource and the instrumentation scope of records, read once for all of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Origin:
     scope_version: str
     scope_attributes: dict[str, str]
     scope_schema_url: str
-    size: int  # bytes of all this
+    size: int  # The size of the origin in bytes.
     digest: bytes
     seen: Seen
 

@@ -1,4 +1,4 @@
-"""The records of an export in protobuf, one by one."""
+"""Reads the records of an export in protobuf, one by one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _RESOURCE_OR_SCOPE, _MEMBERS, _SCHEMA_URL = 1, 2, 3
 
 
 def from_protobuf(form: Form[Record], body: bytes) -> Iterator[Located[Record]]:
-    """Raises MalformedExportError for a body that is no message, LargeExportError."""
+    """Yields the records of an export. Raises MalformedExportError for a body that is no message, and
+    LargeExportError."""
     try:
         groups = wire.contents(memoryview(body)).get(1, ())
     except wire.BrokenMessageError:
@@ -72,7 +73,7 @@ def _record(form: Form[Record], content: memoryview) -> Record | RejectedRecord:
 
 
 def _with_valid_text(message: type[Built], content: memoryview) -> Built:
-    # The usual reason for a DecodeError is a text that is no UTF-8.
+    # A DecodeError is mostly due to a text that is not UTF-8.
     return message.FromString(wire.with_valid_text(content, message.DESCRIPTOR))
 
 

@@ -1,4 +1,4 @@
-"""What the records of an export have in common, in protobuf and in JSON: how they are written, placed and bounded.
+"""The common parts of reading records of an export in protobuf and in JSON: their form, places and bounds.
 
 All signals are built alike: resources hold scopes, scopes hold records. In protobuf the fields also have the same
 numbers (`opentelemetry/proto/*/v1/*.proto`), which is why a logs payload decodes as spans without spans' ids.
@@ -21,11 +21,11 @@ from analytics.telemetry.origin import Origin, Seen, origin_of
 Record = TypeVar("Record", bound=Message)
 Made = TypeVar("Made")
 
-# Per export: exporters send 512 at once, collectors 8192.
+# The maximum number of records per export: exporters send 512 at once, collectors 8192.
 MAX_RECORDS = 50_000
 # What one record may take in protobuf: in memory it takes a hundred times as much when made of empty values.
 MAX_RECORD_BYTES = 4 * 1024 * 1024
-# JSON says the same in more bytes.
+# The same record takes more bytes in JSON.
 MAX_JSON_RECORD_BYTES = 2 * MAX_RECORD_BYTES
 
 
@@ -63,7 +63,7 @@ def origin_or_rejection(
     scope_schema_url: str,
     seen: Seen,
 ) -> Origin | RejectedRecord:
-    """The origin of a scope's records, or why none of them can be stored."""
+    """Returns the origin of a scope's records, or the reason why none of them can be stored."""
     if isinstance(resource, RejectedRecord):
         return resource
     if isinstance(scope, RejectedRecord):
@@ -74,7 +74,7 @@ def origin_or_rejection(
 
 
 def readable(name: str, make: Callable[[], Made]) -> Made | RejectedRecord:
-    """What `make` makes, or the rejection of it. Raises LargeExportError only.
+    """Returns the result of `make`, or its rejection. Raises LargeExportError only.
 
     protobuf raises nearly anything for content of another kind than the field's, SystemError for text that is none.
     """
@@ -89,5 +89,5 @@ def readable(name: str, make: Callable[[], Made]) -> Made | RejectedRecord:
 
 
 def unreadable(place: tuple[int, ...], reason: str) -> Located[Any]:
-    """A part that holds records, nobody knows how many: it counts as one."""
+    """Returns the rejection of a part whose number of records is unknown; it counts as one."""
     return Located(place, None, RejectedPart(reason))

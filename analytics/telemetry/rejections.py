@@ -1,4 +1,4 @@
-"""What of an export was not taken: how much, which, and why."""
+"""Collects the rejected records of an export: their number, places and reasons."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Rejections:
 
     @property
     def count(self) -> int:
-        """How many records were not taken."""
+        """Returns the number of rejected records."""
         return sum(reason.count for reason in self._reasons.values())
 
     @property
     def nothing_readable(self) -> bool:
-        """Whether parts of the export were unreadable and no record was seen in any other."""
+        """Returns whether parts of the export were unreadable and no other part had a record."""
         return self._parts > 0 and not self._others
 
     def note(self, place: tuple[int, ...], record: Any, error: Exception | None = None) -> None:
@@ -48,13 +48,14 @@ class Rejections:
         reason.count += 1 if error is None else self._signal.weigh(record)
 
     def message(self, *, stored: int = 0) -> str:
-        """Empty when there is none; `stored` is how many records were."""
+        """Returns the message about the rejections, empty without any; `stored` is the number of stored records."""
         by_count = sorted(self._reasons.items(), key=lambda item: -item[1].count)
         told = "; ".join(f"{reason.count} of them: {why} ({reason.first})" for why, reason in by_count[:_REASONS_TOLD])
         if len(by_count) > _REASONS_TOLD:
             told += "; …"
         if by_count and not stored and self._others and self._signal.table:
-            # Signals have the same field numbers: another one's export is read as records without ids and times.
+            # All signals have the same field numbers, so that another signal's export is read as records without ids
+            # and times.
             told += f". Is this an export of {self._signal.name}?"
         return told
 

@@ -1,4 +1,4 @@
-"""The gateway's own spans, from the record of a request: one for the request, and one for each call of a provider.
+"""Makes the gateway's own spans from the record of a request: one for it, and one for each call of a provider.
 
 They follow the GenAI conventions (https://github.com/open-telemetry/semantic-conventions-genai); names beginning with
 `gen_ai.` stand only on calls of models. No content of messages is in them, nor the text of errors, which may quote it.
@@ -18,7 +18,7 @@ from analytics.telemetry.storage import drop_date
 SERVICE_NAME: Final = "prompt-gateway"
 ROUTE: Final = "/api/gateway/v1/chat/completions"
 
-# How the conventions call our providers, where they have another name for one (attribute gen_ai.provider.name).
+# The names of providers in the conventions, where they differ (attribute gen_ai.provider.name).
 _PROVIDERS: Final = {
     "azure_openai": "azure.ai.openai",
     "google": "gcp.gemini",
@@ -27,7 +27,7 @@ _PROVIDERS: Final = {
     "mistral": "mistral_ai",
     "xai": "x_ai",
 }
-# Nobody was called: the circuit was open, or the request cannot be said in the provider's dialect.
+# These errors mean that no provider was called: the circuit was open, or the dialect cannot express the request.
 _NOT_CALLED: Final = frozenset({"circuit_open", "unsupported_parameter"})
 _LEFT: Final = frozenset({Outcome.CANCELLED.value, Outcome.INTERRUPTED.value})
 _RESOURCE: Final = {"service.name": SERVICE_NAME}
@@ -39,7 +39,8 @@ _MS: Final = 1_000_000
 
 
 def request_spans(record: RequestRecord) -> list[tuple[Any, ...]]:
-    """Rows of `otel_traces` in the order of `storage.OWN_COLUMNS` and `spans.COLUMNS`; the same for the same record.
+    """Returns rows of `otel_traces` in the order of `storage.OWN_COLUMNS` and `spans.COLUMNS`; the same for the same
+    record.
 
     Raises ValueError for a record whose ids are none.
     """
@@ -98,13 +99,13 @@ def _row(
 
 
 def _span_id(request_id: UUID, number: int) -> str:
-    """Eight bytes that another try to ship the same record gives again. Zeros would be no id."""
+    """Returns an id of eight bytes, the same for each try to ship the record, and never zero."""
     digest = hashlib.blake2b(request_id.bytes + number.to_bytes(4, "big"), digest_size=8).hexdigest()
     return digest if int(digest, 16) else "1".zfill(16)
 
 
 def _is_served(record: RequestRecord, attempt: Attempt) -> bool:
-    """Of the last attempt: whether it answered, or was what the client did not wait for."""
+    """Returns whether the last attempt answered, or was the one that the client did not wait for."""
     return not attempt.error or record.ttft_ms > 0 or attempt.error in _LEFT
 
 

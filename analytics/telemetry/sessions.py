@@ -1,4 +1,4 @@
-"""Which sessions a record belongs to, beyond what the tables derive from gen_ai.session_id and llm.session_id."""
+"""Finds the further sessions of a record, beside those in gen_ai.session_id and llm.session_id."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from django.conf import settings
 
 
 def other_session_ids(attributes: Mapping[str, str]) -> list[str]:
-    """The values of the attributes that the operator named (OTLP_SESSION_ATTRIBUTES)."""
+    """Returns the values of the attributes that the operator configured (OTLP_SESSION_ATTRIBUTES)."""
     return [value for name in settings.OTLP_SESSION_ATTRIBUTES if (value := attributes.get(name))]

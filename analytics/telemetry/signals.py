@@ -1,4 +1,4 @@
-"""The three signals of OpenTelemetry: how their records are written, and what becomes of them here."""
+"""The three signals of OpenTelemetry: the form of their records, and the function that stores them."""
 
 from __future__ import annotations
 

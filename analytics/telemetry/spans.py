@@ -1,4 +1,4 @@
-"""A span as a row of `otel_traces`."""
+"""Makes a row of `otel_traces` from a span."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FORM = Form(
     enums={("kind",): frozenset(Span.SpanKind.keys()), ("status", "code"): frozenset(Status.StatusCode.keys())},
 )
 
-# After those of the store's own, see `storage`.
+# These columns follow the store's own, which `storage` names.
 COLUMNS = (
     "RecordId", "OtherSessionIds", "Timestamp", "TraceId", "SpanId", "ParentSpanId", "TraceState", "SpanName",
     "SpanKind", "ServiceName", "ResourceAttributes", "ScopeName", "ScopeVersion", "SpanAttributes", "Duration",
@@ -36,7 +36,8 @@ _LATEST = 2**63 - 1
 
 
 def span_row(origin: Origin, span: Span) -> tuple[Any, ...]:
-    """Values in the order of COLUMNS. Raises RejectedRecord for an id of another length and for a time that is none."""
+    """Returns the values of a span in the order of COLUMNS. Raises RejectedRecord for an id of another length and for a
+    time that is none."""
     within_limits(span.attributes, span.events, span.links)
     trace_id, span_id = required_id(span.trace_id, "trace_id", 16), required_id(span.span_id, "span_id", 8)
     start = required_time(span.start_time_unix_nano, "start_time_unix_nano")

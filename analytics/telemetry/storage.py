@@ -1,4 +1,4 @@
-"""Rows into the tables of telemetry, several posts at once.
+"""Inserts rows into the tables of telemetry, several posts at once.
 
 Every insert is a part that the store has to merge, and applications post often and little. So the posts that arrive
 while an insert runs, or within OTLP_WINDOW_SECONDS of the last one, become the next insert together; each is answered
@@ -34,7 +34,7 @@ Insert = Callable[[str, Sequence[str], Rows, str], None]
 
 OWN_COLUMNS = ("ProjectId", "DropDate")
 
-# What may wait in memory for a store that is slow or away; a single post may always. Each holds a thread.
+# These bounds limit the posts that wait in memory for a slow store; a single post may always wait. Each holds a thread.
 MAX_WAITING_BYTES = 64 * 1024 * 1024
 MAX_WAITING_POSTS = 200
 RETRY_SECONDS = 5
@@ -47,7 +47,7 @@ class _Post:
     token: str
     size: int
     done: bool = False
-    # Until it is known to be stored.
+    # The post waits on this event until its rows are stored.
     error: Exception | None = field(default_factory=lambda: BusyError("The telemetry could not be stored."))
 
 
@@ -105,7 +105,7 @@ class Gatherer:
                 self._changed.notify_all()
 
     def _insert_next(self) -> None:
-        """Insert what waits once the window is over. Each of the posts knows afterwards what became of it."""
+        """Inserts the waiting posts once the window is over, and gives each its result."""
         with self._changed:
             due = self._last_insert + settings.OTLP_WINDOW_SECONDS
             while (left := due - time.monotonic()) > 0 and sum(len(post.rows) for post in self._waiting) < _MAX_ROWS:
@@ -124,7 +124,7 @@ class Gatherer:
     def _insert_together(self, posts: list[_Post]) -> None:
         error = self._tried(posts)
         if isinstance(error, AnalyticsQueryError) and len(posts) > 1:
-            # One of them is at fault; the others must not suffer for it.
+            # One of the posts caused the error, so each is inserted on its own.
             for post in posts:
                 post.error = self._tried([post])
             return

@@ -1,4 +1,4 @@
-"""OTLP's values as the text that the tables hold, the way the collector writes them."""
+"""Formats OTLP's values as the texts of the tables, as the collector does."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
 
 def attributes(pairs: Iterable[KeyValue]) -> dict[str, str]:
-    """Of several values for one key the last counts."""
+    """Returns the attributes as texts; of several values for one key the last counts."""
     return {pair.key: text(pair.value) for pair in pairs}
 
 
 def text(value: AnyValue) -> str:
-    """Texts as they are, lists and maps as JSON, bytes in base64, nothing as the empty text."""
+    """Returns a value as text: lists and maps as JSON, bytes in base64, a missing value as the empty text."""
     kind = value.WhichOneof("value")
     if kind == "string_value":
         return value.string_value
@@ -31,7 +31,7 @@ def text(value: AnyValue) -> str:
 
 
 def _plain(value: AnyValue) -> Any:
-    """As `json` takes it."""
+    """Returns a value in the types that `json` encodes."""
     kind = value.WhichOneof("value")
     if kind == "array_value":
         return [_plain(item) for item in value.array_value.values]
@@ -40,13 +40,13 @@ def _plain(value: AnyValue) -> Any:
     if kind == "bytes_value":
         return base64.b64encode(value.bytes_value).decode()
     if kind == "double_value":
-        # JSON has no other way to say them.
+        # JSON has no numbers for NaN and the infinities, so they become texts.
         return value.double_value if math.isfinite(value.double_value) else _number(value.double_value)
     return None if kind is None else getattr(value, kind)
 
 
 def _number(value: float) -> str:
-    """`1` for 1.0, as JavaScript and the collector write it."""
+    """Returns a number as JavaScript and the collector write it: `1` for 1.0."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

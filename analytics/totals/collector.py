@@ -1,4 +1,4 @@
-"""What was shipped, as Prometheus reads it."""
+"""Shows the totals of shipped requests to Prometheus."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _LIMITS = {
 
 
 def totals_metrics(totals: Totals) -> Iterator[Metric]:
-    """Counters begin anew when the spool's folder does; a label set that was idle for a day may end."""
+    """Yields the metrics. Counters begin anew when the spool's folder does; a label set that was idle for a day may
+    end."""
     yield from _usage(totals.usage)
     yield counter(
         "errors",

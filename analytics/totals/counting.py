@@ -1,4 +1,4 @@
-"""Adds the rows of a batch to the totals. Rows and no records: what is counted is what the store was given."""
+"""Adds the rows of a batch to the totals; it takes rows, as the store does, so that both count the same."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _read = itemgetter(
 
 
 class _Attempt(msgspec.Struct):
-    """What is counted of a call to a provider."""
+    """The counted fields of a call to a provider."""
 
     provider: str
     status: int = 0
@@ -40,7 +40,7 @@ _attempts = msgspec.json.Decoder(list[_Attempt])
 
 
 class Counting:
-    """Belongs to one `totals`, which it changes."""
+    """Adds rows to one `totals`, which it changes."""
 
     def __init__(self, totals: Totals) -> None:
         self.totals = totals
@@ -108,7 +108,7 @@ def _of(distributions: dict[str, Distribution], name: str) -> Distribution:
 
 def _count(counts: dict[str, dict[str, int]], provider: str, what: str) -> None:
     of_provider = counts.setdefault(bounded(counts, provider, MAX_PROVIDERS), {})
-    # `what` is one of the gateway's own codes, of which there are some dozens.
+    # The result of a call is one of the gateway's own codes, of which there are some dozens.
     name = bounded(of_provider, what, MAX_CODES)
     of_provider[name] = of_provider.get(name, 0) + 1
 

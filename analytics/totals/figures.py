@@ -1,4 +1,4 @@
-"""The counts themselves, as they are kept between two lives of the shipper."""
+"""The structures of the totals, as they are stored between runs of the shipper."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from bisect import bisect_left
 
 import msgspec
 
-# Upper bounds of buckets, in milliseconds; the last bucket has none.
+# These are the upper bounds of buckets in milliseconds; the last bucket has none.
 DURATION_MS = (50, 100, 250, 500, 1000, 2500, 5000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000)
 OVERHEAD_MS = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500)
 
 
 class UsageFigures(msgspec.Struct):
-    """Of one project, provider and model. `cost_units` are 10⁻¹⁰ US dollars, the log's own precision; `unpriced` are
-    successes whose cost is not known. `used_at`: Unix time in seconds."""
+    """The sums of one project, provider and model. `cost_units` are 10⁻¹⁰ US dollars, the log's own precision;
+    `unpriced` are successes whose cost is not known. `used_at`: Unix time in seconds."""
 
     project: str
     provider: str
@@ -29,7 +29,7 @@ class UsageFigures(msgspec.Struct):
 
 
 class Distribution(msgspec.Struct):
-    """`counts` of each bucket alone, one more than there are bounds; `sum_ms` of all values."""
+    """A histogram: `counts` of each bucket, one more than there are bounds, and `sum_ms` of all values."""
 
     counts: list[int]
     sum_ms: int = 0

@@ -1,4 +1,4 @@
-"""Which project, provider and model have figures of their own: so many, and the rest together.
+"""Bounds the number of label sets: a limited number of projects, providers and models, and one for the rest.
 
 Clients choose model names, so their number has no bound; the number of series has to have one. What comes first gets a
 place of its own. A place that nobody used for a day goes to a newcomer; its figures are not shown any more, as those
@@ -22,7 +22,7 @@ IDLE_SECONDS = 86_400
 
 
 class UsageLabels(NamedTuple):
-    """`project` is its id."""
+    """The labels of a series; `project` is an id."""
 
     project: str
     provider: str
@@ -37,7 +37,7 @@ REMAINDER = UsageLabels(OTHER, OTHER, OTHER)
 
 
 class Places:
-    """Who has a place. `used_at` of each is Unix time in seconds."""
+    """The label sets that have a series of their own, with the time of their last use (Unix seconds)."""
 
     def __init__(self, taken: Iterable[tuple[UsageLabels, int]] = ()) -> None:
         self._used_at: dict[UsageLabels, int] = dict(taken)
@@ -46,7 +46,7 @@ class Places:
         self._full_until = 0
 
     def place_of(self, labels: UsageLabels, now: int) -> tuple[UsageLabels, UsageLabels | None]:
-        """The labels to count under, and those that gave up their place for it."""
+        """Returns the labels to count under, and those that lost their series for it."""
         if labels not in self._used_at and labels.is_remainder:
             return self._use(self._remainder_of(labels.project), now), None
         given_up: UsageLabels | None = None
@@ -79,7 +79,7 @@ class Places:
         sets = [one for one in self._used_at if not one.is_remainder and (one.project == project or not own_only)]
         oldest = min(sets, key=lambda one: self._used_at[one])
         if now - self._used_at[oldest] < IDLE_SECONDS:
-            # Looked for again in a minute, not for each record.
+            # The search for an idle series is repeated once a minute, not for each record.
             self._full_until = now + 60
             return None
         del self._used_at[oldest]
@@ -88,6 +88,6 @@ class Places:
 
 
 def bounded(known: Iterable[str], name: str, most: int) -> str:
-    """The name itself while there is room for it, else `other`."""
+    """Returns the name while there is room for it, else `other`."""
     names = set(known)
     return name if name in names or len(names) < most else OTHER

@@ -54,8 +54,8 @@ class PriceListError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TokenPrices:
-    """Of one token of each class, in units of 10⁻¹⁰ US dollars. `caching`: 0 none, 1 is read from, 2 is billed when
-    it is written, too."""
+    """The prices of one token of each class, in units of 10⁻¹⁰ US dollars. `caching`: 0 none, 1 is read from, 2 is
+    billed when it is written, too."""
 
     input: int
     output: int
@@ -65,7 +65,7 @@ class TokenPrices:
 
 
 def token_prices() -> list[TokenPrices]:
-    """Of MODELS, in their order. Raises PriceListError."""
+    """Returns the prices of MODELS, in their order. Raises PriceListError."""
     table = {
         (entry.provider, entry.model): Price(entry.input, entry.output, entry.cache_read, entry.cache_write)
         for _, entry in reversed(list(shipped.entries()))

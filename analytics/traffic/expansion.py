@@ -1,4 +1,4 @@
-"""From a slice to its statement: the SQL of this folder and the values of its parameters."""
+"""Makes the statement of a slice from the SQL of this folder, and the values of its parameters."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from analytics.traffic.texts import SYLLABLES, WORDS, Texts
 _FOLDER = Path(__file__).parent
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_MAX_ANSWER_TIME = timedelta(minutes=3)  # what arrives later would end after the period
+_MAX_ANSWER_TIME = timedelta(minutes=3)  # A request that arrives later would end after the period.
 
-# 53 bits: all that a double holds, so that it is never rounded up to 1.
+# A random number has 53 bits, which a double holds exactly, so that it is never rounded up to 1.
 _UNIFORM = r"(bitShiftRight(sipHash64(\1), 11) / 9007199254740992)"
 _NORMAL = r"(sqrt(-2 * log(1 - UNIFORM(\1, 101))) * cos(6.283185307179586 * UNIFORM(\1, 102)))"
 
 
-# `texts.word` of a rank, in SQL.
+# This expression is `texts.word` of a rank, in SQL.
 _WORD = (
     rf"concat({{beginnings:Array(String)}}[1 + \1 % {len(SYLLABLES)}],"
     rf" {{syllables:Array(String)}}[1 + intDiv(\1, {len(SYLLABLES)})])"
@@ -63,7 +63,7 @@ def statement(what: str, drawn: str, *, texts: str) -> str:
 def constants(
     *, project: UUID, salt: int, users: int, api_keys: list[int], texts: Texts, period: Period
 ) -> Mapping[str, Any]:
-    """Parameters that all slices share."""
+    """Returns the parameters that all slices share."""
     prices = token_prices()
     return {
         "project": project,
@@ -95,7 +95,7 @@ def constants(
 
 
 def of_slice(one: Slice) -> Mapping[str, Any]:
-    """Parameters of this slice."""
+    """Returns the parameters of this slice."""
     return {
         "slice": one.number,
         "requests": one.requests,
@@ -106,7 +106,7 @@ def of_slice(one: Slice) -> Mapping[str, Any]:
 
 
 def microseconds(moment: datetime) -> int:
-    """Since 1970."""
+    """Returns the microseconds of a moment since 1970."""
     return (moment - _EPOCH) // _MICROSECOND
 
 

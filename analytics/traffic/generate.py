@@ -27,13 +27,13 @@ from analytics.traffic.scratch import text_table
 from analytics.traffic.texts import Texts
 
 MAX_SESSION = 20_000
-_MARATHON_SHARE = 10  # of all requests, one in so many at most belongs to the longest session
+_MARATHON_SHARE = 10  # At most one in this many requests belongs to the longest session.
 _MARATHON_DAYS = 30
 _REQUESTS_PER_USER = 120
 _MIN_USERS = 25
 _MAX_USERS = 60_000
 
-# Spans are wide: those of some sessions are enough to look at.
+# Rows of spans are wide, so that only some of the sessions get them.
 _SESSIONS_PER_TRACED = 5
 _BLOCK_BYTES = 100_000_000
 # One thread of the engine writes a block; merges take what a second one leaves of a small machine.
@@ -75,7 +75,7 @@ class Plan:
 
     @property
     def marathon(self) -> int:
-        """Requests of the longest session."""
+        """Returns the number of requests of the longest session."""
         return min(MAX_SESSION, self.requests // _MARATHON_SHARE)
 
     def salt(self) -> int:
@@ -84,14 +84,14 @@ class Plan:
         return int.from_bytes(hashlib.sha256(described.encode()).digest()[:8], "big")
 
     def fingerprint(self, texts: Texts) -> str:
-        """Of everything the rows depend on."""
+        """Returns a digest of everything on which the rows depend."""
         exchanges = msgspec.json.encode([one.request_head + one.answer for one in texts.exchanges])
         described = repr((self.salt(), self.project, tuple(self.api_keys), MODELS))
         return hashlib.sha256(described.encode() + exchanges).hexdigest()[:32]
 
 
 def generate(plan: Plan, texts: Texts, *, written: Callable[[int], object]) -> None:
-    """`written` hears of every block how many requests it had. Raises the errors of the analytics store."""
+    """Writes the history; calls `written` with the number of requests of each block. Raises the store's errors."""
     mark = plan.fingerprint(texts)
     users = min(max(plan.requests // _REQUESTS_PER_USER, _MIN_USERS), _MAX_USERS)
     shared = constants(
@@ -129,7 +129,7 @@ def _kinds(plan: Plan, one: Slice) -> Iterator[tuple[str, int]]:
 
 
 def _blocks(plan: Plan, texts: Texts) -> Iterator[tuple[str, Slice]]:
-    """How the sessions of a block are drawn, and the block."""
+    """Yields the blocks, each with the way in which its sessions are drawn."""
     period = plan.period
     largest = max(1, min(MAX_TEXT_SLICE, _BLOCK_BYTES // texts.bytes_per_request))
     for one in slices(

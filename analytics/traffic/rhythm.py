@@ -1,4 +1,4 @@
-"""When requests arrive: days and weeks, growth over the period, and the slices in which the history is written."""
+"""Distributes requests over time: days, weeks, growth, and the slices in which the history is written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOUR = timedelta(hours=1)
 # Shares of a working day by hour (UTC): a plateau of office hours in Europe and America, a low night.
 _BY_HOUR = (3, 2, 2, 2, 2, 3, 5, 8, 11, 13, 14, 13, 12, 14, 15, 15, 14, 12, 10, 8, 7, 6, 5, 4)
 _BY_WEEKDAY = (1.0, 1.06, 1.08, 1.04, 0.92, 0.42, 0.38)
-_GROWTH = 2.2  # how much busier the last day is than the first
+_GROWTH = 2.2  # The last day has this many times the requests of the first.
 _NOISE = 0.12
 
 # A block of an insert is one part for every partition and table it touches: large enough to make few, small enough for
@@ -39,7 +39,7 @@ class Slice:
 
 
 def hourly_weights(start: datetime, end: datetime, seed: int) -> list[tuple[datetime, float]]:
-    """(first moment, weight) of every hour of the period; the first and the last may be parts of hours."""
+    """Returns (first moment, weight) of every hour of the period; the first and the last may be parts of hours."""
     chance = random.Random(f"rhythm {seed}")  # noqa: S311 - a simulation
     weights = []
     moment = start
@@ -61,7 +61,7 @@ def slices(
     seed: int,
     largest_with_texts: int = MAX_TEXT_SLICE,
 ) -> list[Slice]:
-    """The whole history in order of time; the requests of all slices are `requests`."""
+    """Returns the slices of the whole history in order of time; the requests of all slices are `requests`."""
     hours = hourly_weights(start, end, seed)
     total = sum(weight for _, weight in hours)
     pieces = list(_pieces(hours, end, math.ceil(max(w for _, w in hours) * requests / total / largest_with_texts)))
@@ -75,7 +75,7 @@ def slices(
 
 
 def _pieces(hours: Sequence[tuple[datetime, float]], end: datetime, parts: int) -> Iterator[tuple[datetime, float]]:
-    """Every hour in so many equal parts."""
+    """Splits every hour into this many equal parts."""
     for (moment, weight), (following, _) in pairwise([*hours, (end, 0.0)]):
         for part in range(parts):
             yield moment + (following - moment) * part / parts, weight / parts
@@ -84,7 +84,7 @@ def _pieces(hours: Sequence[tuple[datetime, float]], end: datetime, parts: int) 
 def _groups(
     pieces: Sequence[tuple[datetime, float]], per_weight: float, texts_from: datetime, largest_with_texts: int
 ) -> Iterator[list[tuple[datetime, float]]]:
-    """Pieces that are written together: whole days while those are small, parts of a day when they are large."""
+    """Groups pieces that are written together: whole days while those are small, else parts of a day."""
     group: list[tuple[datetime, float]] = []
     filled = 0.0
     for moment, weight in pieces:
@@ -112,7 +112,7 @@ def _slice(
 
 
 def _rounded(shares: Sequence[float], total: int) -> list[int]:
-    """Whole numbers close to `shares` whose sum is `total`."""
+    """Returns whole numbers close to `shares` whose sum is `total`."""
     ends = [round(share) for share in accumulate(shares)]
     ends[-1] = total
     return [after - before for before, after in pairwise([0, *ends])]

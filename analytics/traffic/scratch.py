@@ -33,7 +33,7 @@ class TextTable:
 
 @contextmanager
 def text_table(texts: Texts) -> Iterator[TextTable]:
-    # A name of its own: two commands may run at once.
+    # Each table has a unique name, since two commands may run at once.
     table = TextTable(f"traffic_texts_{uuid4().hex[:12]}")
     try:
         _fill(table.name, texts.exchanges)

@@ -1,4 +1,4 @@
-"""What generated requests say: exchanges cut from conversations, and words that make every prompt another one."""
+"""The texts of generated requests: exchanges from conversations, and words that make every prompt unique."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SYLLABLES = tuple(
 )
 WORDS = 30_000
 _OPTIONS = ("tools", "tool_choice", "response_format", "stop", "temperature", "max_tokens", "top_p")
-_MARK = "\u241f"  # stands where a request's own words go; no text of ours has it
+_MARK = "\u241f"  # The mark is where a request's own words go; it occurs in no shipped text.
 _CHARACTERS_PER_TOKEN = 4
 
 
@@ -65,7 +65,7 @@ class Texts:
 
     @property
     def bytes_per_request(self) -> int:
-        """On average, of all four texts of a row."""
+        """Returns the average size of all four texts of a row, in bytes."""
         parts = (
             len(text.encode())
             for one in self.exchanges
@@ -131,7 +131,7 @@ def _row(place: str, line: str) -> Mapping[str, Any]:
 
 
 def _exchanges(row: Mapping[str, Any], other_answer: str) -> Iterator[Exchange]:
-    """One for every message of the user; the messages before it go with it."""
+    """Returns an exchange for every message of the user, with the messages before it."""
     messages = row["messages"]
     options = {name: row[name] for name in _OPTIONS if row.get(name) is not None}
     for index, message in enumerate(messages):
@@ -168,7 +168,7 @@ def _role(message: Any) -> Any:
 
 
 def _text(text: str) -> str:
-    """What UTF-8 can hold of it."""
+    """Returns the part of a text that UTF-8 can encode."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
