@@ -1,0 +1,40 @@
+"""A project with its client, and requests of a session to delete."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rest_framework.test import APIClient
+
+from analytics.contracts import SpoolEntry
+from core.models import Project
+from tests.analytics.deletion.deleting import SECRET, SESSION, caller_of, entry
+from tests.factories.analytics import store
+from tests.factories.core import make_project
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project()
+
+
+@pytest.fixture
+def api(project: Project) -> APIClient:
+    return caller_of(project)
+
+
+@pytest.fixture
+def stored(project: Project, spool: Path) -> list[SpoolEntry]:
+    """Two requests of the session by two users today, one of yesterday, others of the same users and days beside."""
+    entries = [
+        entry(project, 3, user_id="ottilie", session_id=SESSION, alloc_unit=77, error_message=SECRET),
+        entry(project, 2, user_id="bruno", session_id=SESSION, cost_usd="0.0000000001"),
+        entry(project, 24 * 60, user_id="ottilie", session_id=SESSION),
+        entry(project, 2, user_id="ottilie", session_id="other"),
+        entry(project, 1, user_id="bruno"),
+        entry(project, 1),
+        entry(project, 24 * 60, user_id="ottilie", session_id="other"),
+    ]
+    store(spool, *entries, entry(make_project(), 3, user_id="ottilie", session_id=SESSION))
+    return entries

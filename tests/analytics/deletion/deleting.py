@@ -1,0 +1,172 @@
+"""Helpers of the tests of deletion: requests to delete, and readings of every answer and table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+import pytest
+from asgiref.sync import async_to_sync
+from rest_framework.test import APIClient
+
+from analytics.clickhouse import client
+from analytics.contracts import Attempt, SpoolEntry
+from analytics.deletion.services import finish_due
+from analytics.errors import AnalyticsUnavailableError
+from core.models import Project
+from tests.factories.analytics import make_entry
+from tests.factories.core import make_key
+
+SECRET = "Ottilie of Weißgasse 5"
+SESSION = 'tenant/42\'s "session" %_'
+
+
+def entry(project: Project, minutes_ago: float, **values: Any) -> SpoolEntry:
+    """With content, in which the secret stands."""
+    ts = int(soon(-minutes_ago).timestamp() * 1e6)
+    body = json.dumps({"messages": [{"role": "user", "content": f"I am {SECRET}"}]}).encode()
+    response = json.dumps({"choices": [{"message": {"content": f"Hello {SECRET}"}}]}).encode()
+    attempts = (Attempt("openai", "gpt-4o-mini", error=values.get("error_message", "")),)
+    return make_entry(
+        body,
+        response,
+        project_id=str(project.pk),
+        ts=ts,
+        attempts=attempts,
+        attributes={"note": SECRET},
+        **values,
+    )
+
+
+def soon(minutes: float) -> datetime:
+    """From when it is asked for, which in a long run is much later than this module was loaded."""
+    return datetime.now(UTC) + timedelta(minutes=minutes)
+
+
+def erase(api: APIClient, path: str) -> None:
+    """Deletes it, and has the background do what it does of it every few seconds."""
+    assert api.delete(path).status_code == 204
+    finish_due()
+
+
+def caller_of(project: Project) -> APIClient:
+    _, key = make_key(project)
+    caller = APIClient()
+    caller.credentials(HTTP_AUTHORIZATION=f"Bearer {key}", HTTP_X_PROJECT_ID=str(project.pk))
+    return caller
+
+
+def path_of(session: str) -> str:
+    return f"/api/llm/sessions/{quote(session, safe='/')}"
+
+
+def found_in_search(api: Any, limit: int = 20) -> int:
+    wanted = {"project_id": api._credentials["HTTP_X_PROJECT_ID"], "query": "Weißgasse", "limit": limit}
+    answer = api.post("/api/llm/search", wanted, format="json")
+    assert answer.status_code == 200, answer.json()
+    return len(answer.json()["results"])
+
+
+def exported_lines(api: APIClient) -> list[dict[str, Any]]:
+    answer: Any = api.get("/api/llm/requests/export", {"include_content": "true"})
+    content = b"".join(answer.streaming_content if not answer.is_async else _collected(answer))
+    return [json.loads(line) for line in content.splitlines()]
+
+
+def _collected(answer: Any) -> Iterator[bytes]:
+    async def collect() -> list[bytes]:
+        return [part async for part in answer.streaming_content]
+
+    yield from async_to_sync(collect)()
+
+
+def totals(api: APIClient, project: Project) -> dict[str, Any]:
+    """Sums as the rows and as the rollups and endpoints tell them."""
+    values = {"project": project.pk}
+    where = "WHERE project_id = {project:UUID}"
+    raw = client.execute(f"SELECT count(), sum(cost_usd), sum(prompt_tokens) FROM requests {where}", values)  # noqa: S608
+    told = {"requests": raw[0][0], "raw": raw}
+    for table in ("requests_minute", "requests_hourly", "requests_daily", "users_daily"):
+        told[table] = client.execute(
+            f"SELECT sum(requests), sum(cost_usd), sum(prompt_tokens), sum(latency_sum_ms) FROM {table} {where}",  # noqa: S608
+            values,
+        )
+    overview = api.get("/api/llm/metrics/overview").json()
+    told["overview"] = {name: overview[name] for name in ("total_requests", "total_cost_usd", "error_rate")}
+    return told
+
+
+def contents(project: Project) -> dict[str, list[tuple[Any, ...]]]:
+    """Every readable column of every table, of one project."""
+    columns = client.execute(
+        "SELECT table, groupArray(name) FROM system.columns WHERE database = currentDatabase()"
+        " AND type NOT LIKE 'AggregateFunction%' AND table IN (SELECT table FROM system.columns"
+        " WHERE database = currentDatabase() AND name = 'project_id') AND table IN"
+        " (SELECT name FROM system.tables WHERE engine LIKE '%MergeTree') GROUP BY table"
+    )
+    return {
+        table: client.execute(
+            f"SELECT {', '.join(names)} FROM {table} WHERE project_id = {{project:UUID}}",  # noqa: S608
+            {"project": project.pk},
+        )
+        for table, names in columns
+    }
+
+
+def insert_spans(project: Project, *sessions: str, attributes: dict[str, str] | None = None) -> None:
+    for number, session in enumerate(sessions):
+        values = {**(attributes or {}), "gen_ai.session_id": session}
+        time = soon(-1)
+        columns = ("ProjectId", "Timestamp", "TraceId", "SpanId", "SpanName", "SpanAttributes")
+        client.insert(
+            "otel_traces",
+            columns,
+            [(project.pk, time, "t", str(number), "span", values)],
+            token=str(uuid4()),
+        )
+        client.insert(
+            "otel_logs",
+            ("ProjectId", "Timestamp", "TraceId", "Body", "LogAttributes"),
+            [(project.pk, time, str(number), SECRET, values)],
+            token=str(uuid4()),
+        )
+
+
+def break_off(patched: pytest.MonkeyPatch, table: str, *, after: bool) -> None:
+    """The first statement that changes `table` fails before it runs, or its answer is lost."""
+    execute, insert = client.execute, client.insert
+
+    def guarded(run: Callable[..., Any]) -> Callable[..., Any]:
+        def call(first: str, *arguments: Any, **options: Any) -> Any:
+            changes = first.startswith(("DELETE", "INSERT")) and f" {table} " in first
+            hit = changes or first == table
+            if hit and not after:
+                raise AnalyticsUnavailableError("The analytics store does not answer.")
+            answer = run(first, *arguments, **options)
+            if hit:
+                raise AnalyticsUnavailableError("The analytics store does not answer.")
+            return answer
+
+        return call
+
+    patched.setattr(client, "execute", guarded(execute))
+    patched.setattr(client, "insert", guarded(insert))
+
+
+def assert_not_shown(api: APIClient, first_id: str) -> None:
+    assert api.get(path_of(SESSION)).status_code == 404
+    assert api.get(f"{path_of(SESSION)}/requests").status_code == 404
+    assert api.get(f"/api/llm/requests/{first_id}").status_code == 404
+    for wanted in ("", "?user_id=ottilie", "?name_pattern=%25t%25", f"?start_date={soon(-9999).date()}"):
+        listed = api.get(f"/api/llm/sessions{wanted}").json()
+        assert [row["session_id"] for row in listed["results"]] == ["other"], wanted
+        assert listed["count"] == 1, wanted
+    assert api.get("/api/llm/sessions?user_id=bruno").json()["results"] == []
+    assert found_in_search(api) == 4
+    exported = exported_lines(api)
+    assert all(SESSION not in json.dumps(line) and line["request_id"] != first_id for line in exported)
+    assert api.delete(path_of(SESSION)).status_code == 404

@@ -1,0 +1,262 @@
+"""Deletes a session or a request: gone from every answer at once, while every sum of cost stays as it was."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from rest_framework.test import APIClient
+
+from analytics.clickhouse import client
+from analytics.contracts import SpoolEntry
+from analytics.deletion.services import delete_session, finish_due
+from analytics.models import Deletion, DeletionState
+from analytics.reconciliation.services import reconcile
+from core.models import Project
+from tests.analytics.deletion.deleting import (
+    SECRET,
+    SESSION,
+    assert_not_shown,
+    caller_of,
+    contents,
+    entry,
+    erase,
+    exported_lines,
+    found_in_search,
+    insert_spans,
+    path_of,
+    soon,
+    totals,
+)
+from tests.factories.analytics import store
+from tests.factories.core import make_project
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
+
+_REQUESTS_COLUMNS = """
+SELECT name FROM system.columns WHERE database = currentDatabase() AND table = 'requests' ORDER BY position
+"""
+
+
+def test_session__deleted__is_shown_nowhere(api: APIClient, stored: list[SpoolEntry]) -> None:
+    assert found_in_search(api) == 7
+    first_id = stored[0].record.request_id
+
+    answer = api.delete(path_of(SESSION))
+
+    assert answer.status_code == 204
+    assert answer.content == b""
+    assert Deletion.objects.get().state == DeletionState.PENDING
+    assert_not_shown(api, first_id)
+    finish_due()
+    assert Deletion.objects.get().state == DeletionState.ERASED
+    assert_not_shown(api, first_id)
+    assert len(exported_lines(api)) == 7
+
+
+@pytest.mark.parametrize("end", ["requests", "feedback"])
+def test_session__whose_id_ends_like_a_path__is_deleted(
+    api: APIClient, project: Project, spool: Path, end: str
+) -> None:
+    store(spool, entry(project, 3, session_id=f"batch/{end}"), entry(project, 2, session_id="batch"))
+
+    own = f"{path_of('batch')}%2F{end}"
+
+    # What lies below a session cannot be deleted, and is not taken for a session.
+    assert api.delete(f"{path_of('batch')}/{end}").status_code == 405
+    assert api.delete(own, REQUEST_URI=own).status_code == 204
+
+    assert [row["session_id"] for row in api.get("/api/llm/sessions").json()["results"]] == ["batch"]
+    assert api.get(path_of("batch")).json()["request_count"] == 1
+    assert api.delete(own, REQUEST_URI=own).status_code == 404
+    long = f"{path_of('x' * 1024)}%2F{end}"
+    assert api.delete(long, REQUEST_URI=long).status_code == 400
+
+
+def test_session__deleted__leaves_no_trace_in_any_table(
+    api: APIClient, project: Project, stored: list[SpoolEntry]
+) -> None:
+    erase(api, path_of(SESSION))
+
+    ids = {one.record.request_id for one in stored if one.record.session_id == SESSION}
+    for table, rows in contents(project).items():
+        text = repr(rows)
+        assert SESSION not in text and "tenant/42" not in text, table
+        assert not any(one in text for one in ids), table
+    assert SECRET in repr(contents(project)["payloads"])  # of the other requests
+    assert "bruno" in repr(contents(project)["users_daily"])
+
+
+def test_session__deleted__costs_and_counts_stay_to_the_last_digit(
+    api: APIClient, project: Project, stored: list[SpoolEntry]
+) -> None:
+    before = totals(api, project)
+
+    erase(api, path_of(SESSION))
+
+    assert totals(api, project) == before
+    assert before["requests"] == 7
+    assert reconcile([project.pk], now=soon(26 * 60)).differences == []
+
+
+def test_users__of_a_deleted_session__keep_their_other_requests(
+    api: APIClient, project: Project, stored: list[SpoolEntry]
+) -> None:
+    erase(api, path_of(SESSION))
+
+    rows = client.execute(
+        "SELECT user_id, sum(requests) FROM users_daily WHERE project_id = {project:UUID} GROUP BY user_id",
+        {"project": project.pk},
+    )
+    assert dict(rows) == {"ottilie": 2, "bruno": 1, "": 4}
+
+
+def test_another_project__with_the_same_session__keeps_it(stored: list[SpoolEntry], project: Project) -> None:
+    other = Project.objects.exclude(pk=project.pk).get()
+
+    caller_of(project).delete(path_of(SESSION))
+
+    assert caller_of(other).get(path_of(SESSION)).status_code == 200
+    assert caller_of(make_project()).delete(path_of(SESSION)).status_code == 404
+
+
+def test_request__deleted__is_gone_while_its_session_stays(
+    api: APIClient, project: Project, stored: list[SpoolEntry]
+) -> None:
+    before = totals(api, project)
+    request_id = stored[0].record.request_id
+
+    answer = api.delete(f"/api/llm/requests/{request_id}")
+
+    assert answer.status_code == 204
+    assert api.get(f"/api/llm/requests/{request_id}").status_code == 404
+    assert api.get(path_of(SESSION)).json()["request_count"] == 2
+    assert [row["request_id"] for row in api.get(f"{path_of(SESSION)}/requests").json()["results"]] == [
+        stored[2].record.request_id,
+        stored[1].record.request_id,
+    ]
+    assert found_in_search(api) == 6
+    assert totals(api, project) == before
+    assert reconcile([project.pk], now=soon(26 * 60)).differences == []
+    assert api.delete(f"/api/llm/requests/{request_id}").status_code == 404
+
+
+def test_anonymous_account__keeps_what_was_paid_and_nothing_that_tells_whose(
+    api: APIClient, project: Project, stored: list[SpoolEntry]
+) -> None:
+    record = stored[0].record
+
+    sql = "SELECT recorded_at FROM requests WHERE request_id = {id:UUID}"
+    [(recorded,)] = client.execute(sql, {"id": record.request_id})
+
+    api.delete(f"/api/llm/requests/{record.request_id}")
+
+    columns = [name for (name,) in client.execute(_REQUESTS_COLUMNS)]
+    (row,) = client.execute(
+        "SELECT * FROM requests WHERE project_id = {project:UUID} AND ts = {ts:DateTime64(6, 'UTC')}",
+        {"project": project.pk, "ts": datetime.fromtimestamp(record.ts / 1e6, UTC)},
+    )
+    kept = dict(zip(columns, row, strict=False))
+    assert kept["session_id"] == kept["user_id"] == kept["error_message"] == kept["attempts"] == ""
+    assert kept["prompt_preview"] == kept["completion_preview"] == ""
+    assert kept["attributes"] == {}
+    assert kept["alloc_unit"] not in (0, 77)
+    assert kept["recorded_at"] == recorded
+    assert (kept["model"], kept["provider"], kept["cost_usd"]) == ("gpt-4o-mini", "openai", Decimal(record.cost_usd))
+    assert kept["request_id"] != UUID(record.request_id)
+    # Its time is in the id, as with any other: what looks for ids by time finds it.
+    assert kept["request_id"].int >> 80 == record.ts // 1000
+    assert kept["request_id"].version == 7
+
+
+def test_scores_feedback_and_telemetry__of_the_session__go_with_it(
+    api: APIClient, project: Project, stored: list[SpoolEntry]
+) -> None:
+    first, other = stored[0].record, stored[3].record
+    for record in (first, other):
+        score = {"project_id": str(project.pk), "request_id": record.request_id, "score_name": "s", "score_value": 1}
+        assert api.post("/api/llm/scores", score, format="json").status_code == 201
+    feedback = {"project_id": str(project.pk), "score": 5, "text": SECRET}
+    assert api.post(f"{path_of(SESSION)}/feedback", feedback, format="json").status_code == 201
+    insert_spans(project, SESSION, "other")
+
+    erase(api, path_of(SESSION))
+
+    assert api.get(f"/api/llm/scores/request/{first.request_id}").json()["count"] == 0
+    assert api.get(f"/api/llm/scores/request/{other.request_id}").json()["count"] == 1
+    assert api.get(f"{path_of(SESSION)}/feedback").json()["count"] == 0
+    left = client.execute("SELECT arrayJoin(SessionIds) FROM otel_traces")
+    assert {one for (one,) in left} == {"other"}
+    assert {one for (one,) in client.execute("SELECT arrayJoin(SessionIds) FROM otel_logs")} == {"other"}
+    for keys in ("otel_session_spans", "otel_session_logs"):
+        assert client.execute(f"SELECT SessionId FROM {keys}") == [("other",)]  # noqa: S608
+
+
+def test_spans__of_a_deleted_request__go_with_it(api: APIClient, project: Project, stored: list[SpoolEntry]) -> None:
+    record = stored[0].record
+    insert_spans(project, "", "", attributes={"prompt_gateway.request_id": record.request_id, "user.id": "ottilie"})
+    counting = "SELECT count() FROM otel_traces WHERE SpanAttributes['prompt_gateway.request_id'] = {id:String}"
+    assert client.execute(counting, {"id": record.request_id}) != [(0,)]
+
+    api.delete(f"/api/llm/requests/{record.request_id}")
+
+    assert client.execute(counting, {"id": record.request_id}) == [(0,)]
+    # They are stored after the rows, so some may come when the request is gone already.
+    insert_spans(project, "", "", attributes={"prompt_gateway.request_id": record.request_id, "user.id": "ottilie"})
+    finish_due(soon(5))
+    assert client.execute(counting, {"id": record.request_id}) == [(0,)]
+
+
+def test_session__known_by_feedback_only__can_be_deleted(api: APIClient, project: Project) -> None:
+    feedback = {"project_id": str(project.pk), "text": SECRET}
+    api.post("/api/llm/sessions/quiet/feedback", feedback, format="json")
+
+    assert api.delete("/api/llm/sessions/quiet").status_code == 204
+    assert api.get("/api/llm/sessions/quiet/feedback").json()["count"] == 0
+    assert api.delete("/api/llm/sessions/quiet").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/api/llm/sessions/" + "x" * 1025, 400),
+        ("/api/llm/sessions/a%00b", 400),
+        ("/api/llm/sessions/%25", 404),
+        ("/api/llm/sessions/nobody' OR 1=1 --", 404),
+        ("/api/llm/requests/" + str(uuid4()), 404),
+        ("/api/llm/requests/not-an-id", 404),
+        ("/api/llm/requests/ffffffff-ffff-7fff-bfff-ffffffffffff", 404),
+        ("/api/llm/requests/00000000-0000-7000-8000-000000000000", 404),
+    ],
+)
+def test_ids__of_nothing__are_refused_and_delete_nothing(
+    api: APIClient, stored: list[SpoolEntry], path: str, status: int
+) -> None:
+    answer = api.delete(path)
+
+    assert answer.status_code == status
+    assert "message" in answer.json()["error"]
+    assert found_in_search(api) == 7
+    assert not Deletion.objects.exists()
+
+
+def test_admin__shows_deletions_and_changes_none(
+    project: Project, stored: list[SpoolEntry], admin_user: User, client: Client
+) -> None:
+    delete_session(project.pk, SESSION, actor="key:test")
+    client.force_login(admin_user)
+    row = Deletion.objects.get()
+
+    shown = client.get("/admin/analytics/deletion/")
+    detail = client.get(f"/admin/analytics/deletion/{row.pk}/change/")
+
+    assert "key:test" in shown.content.decode()
+    assert SESSION not in shown.content.decode()
+    assert detail.status_code == 200
+    assert client.get("/admin/analytics/deletion/add/").status_code == 403
+    assert client.post(f"/admin/analytics/deletion/{row.pk}/delete/", {"post": "yes"}).status_code == 403
