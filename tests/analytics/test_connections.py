@@ -34,7 +34,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
 
 @pytest.fixture(autouse=True)
 def address(engine: EngineProcess, settings: Settings, tmp_path: Path) -> Iterator[Path]:
-    """Where the engine is announced; no connection is left of another test."""
+    """The address of the engine, with no connection left from another test."""
     settings.CLICKHOUSE_URL = None
     settings.RUN_DIR = tmp_path
     client.close()
@@ -50,7 +50,7 @@ def ask(number: int) -> int:
 
 
 def lent(kept: Connections) -> int:
-    """Which one is lent, used once."""
+    """Returns the connection that the pool lends, used once."""
     with kept.lent(resolve_url(), READ_SECONDS) as lent_one:
         lent_one.execute("SELECT 1")
         return id(lent_one)

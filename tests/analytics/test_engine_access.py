@@ -1,4 +1,4 @@
-"""Who may ask the embedded engine, and what the one who may can reach: its own database and nothing else."""
+"""The access to the embedded engine: which processes may connect, and that they reach its own database only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DENIED, WRONG_PASSWORD = 497, 516
 NOBODY = 65534
 SECRET = "the encryption key"
 
-# What a process of another user tries, a line for each.
+# Each line is one attempt of a process of another user.
 INTRUDER = """
 import os, sys
 from clickhouse_driver import Client

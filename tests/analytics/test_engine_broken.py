@@ -1,4 +1,4 @@
-"""What happens when chDB itself declares that it cannot go on."""
+"""The engine's server ends when chDB declares its own state broken."""
 
 from __future__ import annotations
 

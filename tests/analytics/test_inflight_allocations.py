@@ -1,4 +1,4 @@
-"""What a rollout gave to requests in flight, in the table that outlives its worker."""
+"""The allocations of requests in flight, in the table that outlives their worker."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_inflight__worker_died_while_a_request_ended__the_next_in_its_slot_is_no
     (own,) = (start for start in range(0, len(before), SLOT_BYTES) if before[start] == 2)
     table.end(slot)
     assert begin(table, make_record()) == slot
-    # As if only the request had ended.
+    # The bytes are put together as if only the request had ended, and its allocation had stayed.
     after = table.path.read_bytes()
     left = after[:own] + before[own : own + SLOT_BYTES] + after[own + SLOT_BYTES :]
 

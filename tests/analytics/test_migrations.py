@@ -307,7 +307,7 @@ def _everything(project: uuid.UUID) -> dict[str, Any]:
 
 
 def _differences(project: uuid.UUID) -> list[Any]:
-    """Of every rollup from its requests, as if all days were over."""
+    """Returns the differences of every rollup from its requests, as if all days were over."""
     the_day_after_tomorrow = datetime.now(UTC) + timedelta(days=2)
     return list(reconcile([project], now=the_day_after_tomorrow, dry_run=True).differences)
 

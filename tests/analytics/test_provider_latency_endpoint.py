@@ -41,7 +41,7 @@ def fresh_client(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def long_rests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is open stays open until it is looked at."""
+    """Circuits that are open stay open for the length of a test."""
     monkeypatch.setattr(circuit, "FIRST_REST_SECONDS", 600.0)
     monkeypatch.setattr(circuit, "MAX_REST_SECONDS", 600.0)
 

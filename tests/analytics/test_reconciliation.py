@@ -296,7 +296,7 @@ class TestCommand:
 
 
 def _entries(project: UUID, number: int, *, spread_days: int) -> Iterator[Any]:
-    """Of the days before yesterday, at any time of the day, with everything that is counted."""
+    """Returns entries of the days before yesterday, at any time of day, with a value in each counted field."""
     chance = random.Random(7)
     midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     for index in range(number):

@@ -174,7 +174,7 @@ def _time(record: RequestRecord) -> datetime:
 
 
 def _sessions(records: list[RequestRecord]) -> list[dict[str, object]]:
-    """What a SessionRow says, the latest active first."""
+    """Returns the expected fields of each SessionRow, the latest active first."""
     grouped = defaultdict(list)
     for record in _in_order(records):
         grouped[record.session_id].append(record)

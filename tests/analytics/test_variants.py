@@ -1,4 +1,4 @@
-"""What ClickHouse says of two arms equals what Python counts from the same records."""
+"""The figures of two arms from ClickHouse equal those that Python counts from the same records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the second formula reads equals what Python counts from the same records, whenever they were recorded."""
+"""The minutes that the second formula reads equal those that Python counts from the same records."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def records(spool: Path) -> list[RequestRecord]:
 
 
 def at(r: RequestRecord) -> int:
-    """When it was recorded, in Unix milliseconds."""
+    """Returns the time at which a row was recorded, in Unix milliseconds."""
     return (r.ts + r.latency_ms * 1000) // 1000
 
 
@@ -257,7 +257,7 @@ def cost_units(r: RequestRecord) -> int:
 
 
 def value_of(metric: str, r: RequestRecord) -> float | None:
-    """What a request is worth in a metric; None when it has no part in it."""
+    """Returns the value of a request in a metric, or None when the metric leaves it out."""
     if metric == "unanswered":
         return float(is_unanswered(r)) if is_request(r) else None
     if metric == "errors":

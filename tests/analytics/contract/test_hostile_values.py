@@ -1,4 +1,4 @@
-"""Whatever a parameter or an id says: an answer or an error that names it, at every endpoint, and never a 500."""
+"""Any value of a parameter or id gets an answer or an error that names it, at every endpoint, and never a 500."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _SECRET = "a secret"
 
 @pytest.fixture
 def stranger(project: Project, spool: Path) -> APIClient:
-    """Of another project than `project`, which has a request, its spans, a score and feedback."""
+    """A client of another project than `project`, which has a request, its spans, a score and feedback."""
     body = json.dumps({"messages": [{"role": "user", "content": _SECRET}]}).encode()
     names = {"user_id": _SECRET, "model": _SECRET, "error_type": _SECRET, "session_id": SESSION}
     writer = SpoolWriter(spool)
@@ -109,7 +109,7 @@ def test_project_of_another__named_anywhere__refused(stranger: APIClient, projec
 
 
 def all_of(owner: APIClient, project: Project) -> dict[str, bytes]:
-    """What the project sees of itself."""
+    """Returns every answer that the project's own client gets."""
     ever = {"start_date": "2020-01-01", "end_date": "2100-01-01"}
     return {
         endpoint.path: content_of(endpoint.call(owner, project, ever))

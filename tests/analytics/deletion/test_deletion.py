@@ -67,7 +67,7 @@ def test_session__whose_id_ends_like_a_path__is_deleted(
 
     own = f"{path_of('batch')}%2F{end}"
 
-    # What lies below a session cannot be deleted, and is not taken for a session.
+    # A path below a session cannot be deleted, and is not taken for a session id.
     assert api.delete(f"{path_of('batch')}/{end}").status_code == 405
     assert api.delete(own, REQUEST_URI=own).status_code == 204
 

@@ -170,7 +170,7 @@ def overview(records: Records) -> dict[str, Any]:
 
 
 def rank_error(values: Sequence[float], level: float, found: float) -> float:
-    """How far `found` is from being the `level` quantile, as a share of all values; ties are any of their ranks."""
+    """Returns how far `found` is from the `level` quantile, as a share of all values; ties are any of their ranks."""
     below = sum(value < found for value in values) / len(values)
     up_to = sum(value <= found for value in values) / len(values)
     return max(below - level, level - up_to, 0.0)

@@ -1,4 +1,4 @@
-"""What few requests have to say stands in their detail: verdicts of guardrails, how a contract was broken."""
+"""Attributes that few requests have are part of their detail: verdicts of guardrails, breaches of a contract."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _queries(draw: st.DrawFn, texts: list[tuple[str, str]]) -> str:
         piece = text[start : start + draw(st.integers(1, 9))]
         changed = draw(st.sampled_from([piece, piece.upper(), piece.lower(), piece.swapcase()]))
         parts.append(draw(st.sampled_from([changed, f'"{changed}"'])))
-    # What the API refuses before anything is searched.
+    # The API refuses these queries before it searches.
     return "".join(c for c in " ".join(parts) if c != "\x00" and not "\ud800" <= c <= "\udfff")
 
 
@@ -92,7 +92,7 @@ def test_search__any_texts_and_queries__finds_what_plain_python_finds(
 def test_search__every_three_characters_of_a_text__are_found(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """Whatever follows on them: ASCII, what is beyond, or nothing."""
+    """The text after the three characters may be ASCII, other characters, or empty."""
     mixed = st.lists(st.one_of([st.text(alphabet, max_size=5) for alphabet in _ALPHABETS]), max_size=12).map("".join)
     text, project = data.draw(mixed), uuid.uuid4()
     entry = make_entry(**chat("", text), project_id=str(project))

@@ -15,7 +15,7 @@ from analytics.queries.search import SearchFilter, search
 from tests.analytics.requests.conftest import chat
 from tests.factories.analytics import make_entry, store
 
-# What is being deleted, the SQL database knows.
+# The SQL database knows which sessions are under deletion.
 pytestmark = pytest.mark.django_db
 
 
@@ -93,7 +93,7 @@ def test_migrate__server_without_text_indexes__search_works_without(
 def test_search__query__is_answered_by_the_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, term: str, indexes: list[str]
 ) -> None:
-    """Whether the expressions are the same to the letter shows in no result, only in the time it takes."""
+    """An expression that differs from the index's by a letter changes no result, only the time of the query."""
     project = uuid.uuid4()
     _fill(tmp_path, project)
     query, plans = client.query, []

@@ -1,4 +1,4 @@
-"""Whatever is sent: a documented error or the right answer, never a 500 and never another project's row."""
+"""Any input gets a documented error or the right answer, never a 500 and never another project's row."""
 
 from __future__ import annotations
 

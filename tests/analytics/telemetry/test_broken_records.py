@@ -60,7 +60,7 @@ def document(signal: str, *records: Any, **around: Any) -> bytes:
 
 
 def rejected(signal: str, answer: HttpResponse) -> tuple[int, str]:
-    """How many records were rejected, and what the answer says about it."""
+    """Returns the number of rejected records, and the message of the answer."""
     assert answer.status_code == 200, answer.content
     if answer.headers["Content-Type"] == JSON:
         partial = json.loads(answer.content)["partialSuccess"]
@@ -269,7 +269,7 @@ def test_json__one_record_mutated__all_others_stored(
 @store
 @pytest.mark.django_db
 def test_store__extreme_values__stored_beside_the_others(sender: Sender, project: Project) -> None:
-    """What can be read can be written: no value of a field makes the store refuse the rows of an export."""
+    """No value of a field that can be decoded makes the store refuse the rows of an export."""
     most = 2**64 - 1
     extremes: list[Any] = [
         {"endTimeUnixNano": str(most)},

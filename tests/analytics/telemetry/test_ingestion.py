@@ -155,7 +155,7 @@ def test_traces__sent_again__once_in_the_table_and_in_the_answer(
     content = traces(span(1), span(2)).SerializeToString()
     for _ in range(3):
         assert sender.post("traces", content).status_code == 200
-    # The same spans among others: an insert of its own, which no token can know.
+    # The same spans are sent among others, so that no token of an insert can recognize them.
     assert sender.traces(span(1), span(2), span(3)).status_code == 200
 
     assert rows("otel_traces") == 3
@@ -532,7 +532,7 @@ def test_retention__day_is_over__rows_gone_with_their_parts_and_no_mutation(send
 
 
 def test_traces__types__answered_alike(sender: Sender) -> None:
-    """What was rejected is counted alike in both forms."""
+    """Rejected records are counted alike in protobuf and JSON."""
     export = traces(span(1), span(2, span_id=b"x"))
     document = MessageToDict(export)
     for written in document["resourceSpans"][0]["scopeSpans"][0]["spans"]:

@@ -166,7 +166,7 @@ def test_payload__in_protobuf__same_rows_as_in_json(sender: Sender) -> None:
 
     sender.post("traces", ParseDict(document, ExportTraceServiceRequest()).SerializeToString())
 
-    # The same records have the same id, so one of each remains.
+    # Equal records have equal ids, so that one of each remains.
     assert client.execute("SELECT count(), countDistinct(RecordId) FROM otel_traces FINAL") == [(3, 3)]
 
 

@@ -32,7 +32,8 @@ def _rows(sql: str, project: UUID) -> Sequence[tuple[Any, ...]]:
 
 
 def _digest(project: UUID) -> tuple[Any, ...]:
-    """Of everything but what names the project and the request, and when the row was written."""
+    """Returns a digest of every column but those that identify the project and the request or say when it was
+    written."""
     sql = """
         SELECT count(), sum(cityHash64(* EXCEPT (project_id, request_id, recorded_at))), (
             SELECT sum(cityHash64(ts, prompt, completion, request)) FROM payloads WHERE project_id = {project:UUID}
