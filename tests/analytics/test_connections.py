@@ -106,7 +106,7 @@ def test_lent__idle_for_too_long__is_closed(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_lent__many_at_once__few_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "_MOST_IDLE", 1)
+    monkeypatch.setattr(pool, "_MAX_IDLE", 1)
     kept = Connections()
     with kept.lent(resolve_url(), READ_SECONDS) as one, kept.lent(resolve_url(), READ_SECONDS) as other:
         one.execute("SELECT 1")
@@ -117,7 +117,7 @@ def test_lent__many_at_once__few_are_kept(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_lent__all_in_use__waits_and_then_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "_MOST_IN_USE", 1)
+    monkeypatch.setattr(pool, "_MAX_IN_USE", 1)
     monkeypatch.setattr(pool, "_WAIT_SECONDS", 0.0)
     kept = Connections()
 

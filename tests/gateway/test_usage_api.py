@@ -48,7 +48,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> datetime:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives Redis so long to answer that it never counts as away."""
-    monkeypatch.setattr(figures, "_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(figures, "_TIMEOUT_SECONDS", PATIENCE_SECONDS)
 
 
 def make(**given: Any) -> Project:
