@@ -11,6 +11,7 @@ import pytest
 
 from tests.fakes.scripted import Script, ScriptedServer, Step, answer
 from tests.gateway.service import PROVIDER_SECRET, Gateway, GatewayService
+from tests.gateway.stage import Stage, staged
 
 Scripted = Callable[..., tuple[Gateway, Script]]
 Routed = Callable[..., tuple[Gateway, dict[str, Script]]]
@@ -126,3 +127,10 @@ def _routed(
     made = service.new_project(base_urls=urls, routing=settings)
     made.upstream = upstream
     return made, scripts
+
+
+@pytest.fixture(scope="module")
+def stage(service: GatewayService) -> Iterator[Stage]:
+    """A project of its own for each module, in which every provider is enabled and played by its fake."""
+    with staged(service) as made:
+        yield made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx2
@@ -12,8 +11,7 @@ from integrations.providers.usage import Usage
 from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.fakes.dialects.server import breaks, fails, stops
 from tests.fakes.dialects.story import Story
-from tests.gateway.service import GatewayService
-from tests.gateway.stage import Stage, model_of, staged
+from tests.gateway.stage import Stage, model_of
 from tests.gateway.wire import ENDPOINT, Stream, assert_error, read_stream
 from tests.integrations.adapters.subject import subject_of
 from tests.patience import PATIENCE_SECONDS
@@ -22,12 +20,6 @@ PROVIDERS = distinct_providers()
 REPORTING = [provider for provider in PROVIDERS if FAKES[provider].can.stream_errors]
 HELLO = Story(text="Hello there, dear reader", pieces=6)
 BUSY = "the model is overloaded"
-
-
-@pytest.fixture(scope="module")
-def stage(service: GatewayService) -> Iterator[Stage]:
-    with staged(service) as made:
-        yield made
 
 
 def ask(stage: Stage, provider: str, *, stream: bool = True) -> httpx2.Response:
