@@ -48,7 +48,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> dict[str, Decimal | Exception]:
 
     monkeypatch.setattr(figures, "project_spend", spend)
     # A Redis that is only slow on a busy machine is not taken for away.
-    monkeypatch.setattr(figures, "_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(figures, "_TIMEOUT_SECONDS", PATIENCE_SECONDS)
     return says
 
 
