@@ -14,6 +14,7 @@ from msgspec import structs
 
 from core.errors import ValidationError
 from gateway.protocol.wire import decode_request
+from integrations.capabilities.lookup import max_output_of
 from integrations.providers.base import ChatRequest, Media, UpstreamRequest
 from integrations.providers.errors import ProviderError
 from tests.integrations.adapters.subject import PDF, PNG, Subject, subject_of
@@ -139,7 +140,10 @@ def _send(fields: str, place: Place) -> _Sent:
     try:
         decode_request(data)
         stream = bool(body.get("stream"))
-        request = ChatRequest(subject.model, stream, data, body, crosses_vendor=place.crosses_vendor)
+        max_output = max_output_of(subject.provider, subject.model)
+        request = ChatRequest(
+            subject.model, stream, data, body, crosses_vendor=place.crosses_vendor, max_output=max_output
+        )
         upstream = _build(subject, request)
     except ValidationError as barred:
         return _Sent(barred=barred.message)
