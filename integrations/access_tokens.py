@@ -25,29 +25,27 @@ from integrations.providers.errors import FailureKind, ProviderError
 logger = logging.getLogger("integrations")
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
-_RENEW_BEFORE = 300.0  # seconds; a request that starts now must not outlive its token
-_TIMEOUT = 10.0  # seconds for one call of the token server
+_RENEW_BEFORE = 300.0  # The unit is seconds; a request that starts now must not outlive its token.
+_TIMEOUT = 10.0  # One call of the token server may take this many seconds.
 _REMEMBERED = 1024
 _MESSAGE_LENGTH = 300
-# What google-auth lets through when the answer is not the JSON object it expects.
+# google-auth lets these exceptions through when the answer is not the JSON object it expects.
 _UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
 class AccessToken:
-    """`expires_at` is Unix time in seconds."""
+    """An OAuth access token and the time when it expires (`expires_at`, Unix time in seconds)."""
 
     value: str = field(repr=False)
     expires_at: float
 
 
 class AccessTokens:
-    """One per worker, used from its event loop. Tokens are kept until five minutes before they expire, and one request
-    for each account is under way at a time, however many wait for it.
-
-    `allow_private`: the account may name a token server anywhere; otherwise only Google's, since the file comes from
-    whoever sets up the integration and the request for a token leaves from inside this network.
-    """
+    """The access tokens of one worker, used from its event loop. Tokens are kept until five minutes before they expire,
+    and one request for each account is under way at a time, however many requests wait for it. With `allow_private` the
+    account may name a token server anywhere; without it the token server must be Google's, since the file comes from
+    the person who sets up the integration and the request for a token leaves from inside this network."""
 
     def __init__(self, *, allow_private: bool = False, clock: Callable[[], float] = time.time) -> None:
         self._allow_private = allow_private
@@ -56,14 +54,16 @@ class AccessTokens:
         self._fetching: dict[str, asyncio.Task[AccessToken]] = {}
 
     async def token_for(self, credentials: Credentials) -> str:
-        """Raises ProviderError: CREDENTIALS when the account is unusable or refused, UNAVAILABLE without an answer."""
+        """Returns a valid access token for the credentials' service account. Raises ProviderError: CREDENTIALS when the
+        account is unusable or refused, UNAVAILABLE without an answer."""
         account = hashlib.sha256(credentials.secret.encode()).hexdigest()
         known = self._known.get(account)
         now = self._clock()
         if known is not None and now < known.expires_at - _RENEW_BEFORE:
             return known.value
         try:
-            # Shielded: whoever hangs up must not take the token from the others who wait for it.
+            # The fetch is shielded, so that a client that disconnects does not cancel it for the others that wait for
+            # the same token.
             token = await asyncio.shield(self._fetch(account, credentials))
         except ProviderError:
             if known is not None and now < known.expires_at:
@@ -95,11 +95,12 @@ class AccessTokens:
     def _done(self, account: str, task: asyncio.Task[AccessToken]) -> None:
         del self._fetching[account]
         if not task.cancelled():
-            task.exception()  # seen, also when every waiter has gone
+            # Reading the exception marks it as retrieved, also when nobody waits for the task any more.
+            task.exception()
 
 
 def fetch_token(credentials: Credentials, *, allow_private: bool) -> AccessToken:
-    """Asks the account's token server; blocks. Raises ProviderError."""
+    """Returns a new access token from the account's token server; blocks. Raises ProviderError."""
     # google-auth takes a noticeable time to import and few projects use Vertex AI.
     from google.auth.exceptions import GoogleAuthError, RefreshError
     from google.auth.transport.requests import Request
@@ -113,7 +114,7 @@ def fetch_token(credentials: Credentials, *, allow_private: bool) -> AccessToken
             info, scopes=[SCOPE]
         )
     except (ValueError, GoogleAuthError):
-        # The library's message may quote the key.
+        # The text of google-auth's exception is left out, since it may quote the key.
         raise _unusable(provider, "the service account's key cannot be read") from None
     try:
         account.refresh(functools.partial(Request(), timeout=_TIMEOUT))
@@ -131,7 +132,7 @@ def fetch_token(credentials: Credentials, *, allow_private: bool) -> AccessToken
         ) from error
     if not isinstance(account.token, str) or not account.token:
         raise _unusable(provider, "the token server of the service account gave no token")
-    # A server that names no lifetime is asked each time.
+    # A token without a lifetime counts as expired, so that its server is asked each time.
     expires_at = account.expiry.replace(tzinfo=UTC).timestamp() if account.expiry else 0.0
     return AccessToken(account.token, expires_at)
 
@@ -162,7 +163,8 @@ def _is_googles(token_uri: str) -> bool:
 
 
 def _refused(provider: str, error: Any) -> ProviderError:
-    """`RefreshError` holds Google's word for it first, such as "invalid_grant: Account not found"."""
+    """Returns the failure for a refused service account, with Google's error code and text, such as "invalid_grant:
+    Account not found", which are the first arguments of `RefreshError`."""
     reason = scrub(str(error.args[0] if error.args else ""))[:_MESSAGE_LENGTH]
     kind = FailureKind.UNAVAILABLE if error.retryable else FailureKind.CREDENTIALS
     return ProviderError(f"no access token for the service account: {reason}", kind=kind, provider=provider)

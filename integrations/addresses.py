@@ -1,4 +1,5 @@
-"""The base addresses that an integration may name: a base_url is a way into whatever network the gateway stands in."""
+"""Checks of the base addresses that an integration may name, since a `base_url` gives access to the network in which
+the gateway runs."""
 
 from __future__ import annotations
 
@@ -12,17 +13,18 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _LOCAL_SUFFIXES = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
 
-# IPv6 that is routed at all (https://www.iana.org/assignments/ipv6-address-space), and the prefix through which
-# networks without IPv4 reach it (RFC 6052).
+# The first network holds all IPv6 addresses that are routed (https://www.iana.org/assignments/ipv6-address-space), the
+# second is the prefix through which networks without IPv4 reach it (RFC 6052).
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-# Public in form, answered by the cloud's own host: Oracle's metadata service is 192.0.0.192, Azure's agent
-# 168.63.129.16 (https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16).
+# These networks look public, and are answered by the cloud's own host: Oracle's metadata service is 192.0.0.192,
+# Azure's agent 168.63.129.16 (https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16).
 _OF_THE_HOST = (ipaddress.IPv4Network("192.0.0.0/24"), ipaddress.IPv4Network("168.63.129.16/32"))
 
 
 class PrivateAddressError(Exception):
-    """A name leads into a private network. Names the host only: what it resolves to is nobody's business."""
+    """The name of a host resolves to a private address. The message holds the host's name and leaves the address out,
+    so that it does not show how the network is laid out."""
 
     def __init__(self, host: str) -> None:
         super().__init__(f"{host} is on a private network")
@@ -30,10 +32,8 @@ class PrivateAddressError(Exception):
 
 
 def check_base_url(base_url: str, *, allow_private: bool) -> None:
-    """Raises core.errors.ValidationError that says what is wrong.
-
-    Public hosts need https. Names are resolved, so that a public name for a private address is refused as well.
-    """
+    """Raises core.errors.ValidationError for an address that an integration may not name. Public hosts need https.
+    Names are resolved, so that a public name of a private address is refused as well."""
     parts = _parts(base_url)
     host = (parts.hostname or "").rstrip(".").lower()
     private = _is_private(host)
@@ -44,7 +44,8 @@ def check_base_url(base_url: str, *, allow_private: bool) -> None:
 
 
 def check_form(base_url: str) -> None:
-    """Only that the text is an address that requests can be sent to; for operators, who may use any network."""
+    """Raises core.errors.ValidationError when the text is not an address that requests can be sent to. It is the only
+    check for operators, who may use any network."""
     _parts(base_url)
 
 
@@ -53,7 +54,7 @@ def _parts(base_url: str) -> SplitResult:
         raise _invalid("must be an address without blanks or control characters")
     try:
         parts = urlsplit(base_url)
-        _ = parts.port  # raises ValueError when it is no number
+        _ = parts.port  # The property raises ValueError when the port is no number.
     except ValueError:
         raise _invalid("is not an address") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -72,7 +73,8 @@ def _is_private(host: str) -> bool:
 
 
 def is_plainly_private(host: str) -> bool:
-    """The host says itself that it is not on the internet: who wrote it down knew that. No name is resolved."""
+    """Returns True when the text of the host itself shows that it is private, so that the person who entered it knew.
+    No name is resolved."""
     literal = literal_address(host)
     return is_local_name(host) if literal is None else not is_public(literal)
 
@@ -83,7 +85,7 @@ def is_local_name(host: str) -> bool:
 
 
 def resolved(host: str) -> list[IPAddress]:
-    """The addresses of a name; none when it does not resolve now."""
+    """Returns the addresses of a name, an empty list when it does not resolve now."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:
@@ -92,21 +94,21 @@ def resolved(host: str) -> list[IPAddress]:
 
 
 def literal_address(host: str) -> IPAddress | None:
-    """The address that a host is, in any notation that connects to one; None for a name."""
+    """Returns the address that the host is in any notation that connects to one, and None for a name."""
     host = host.partition("%")[0]
     try:
         return ipaddress.ip_address(host)
     except ValueError:
         pass
     try:
-        # What the C library takes for an address too: 127.1, 0x7f000001, 2130706433.
+        # The C library also reads 127.1, 0x7f000001 and 2130706433 as addresses.
         return ipaddress.IPv4Address(socket.inet_aton(host))
     except (OSError, ValueError):
         return None
 
 
 def is_public(address: IPAddress) -> bool:
-    """Anyone on the internet may reach it."""
+    """Returns True when the address can be reached from the whole internet."""
     if isinstance(address, ipaddress.IPv6Address):
         inner = _inner(address)
         if inner is not None:
@@ -116,7 +118,8 @@ def is_public(address: IPAddress) -> bool:
 
 
 def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """The IPv4 address that a translator on the way makes of this one."""
+    """Returns the IPv4 address into which a translator on the way (NAT64, 6to4) turns this IPv6 address, and None
+    without one."""
     if address in _NAT64:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped or address.sixtofour

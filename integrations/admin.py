@@ -1,4 +1,4 @@
-"""Integrations and prices in the admin. A key goes in and never comes out; the list shows its tail."""
+"""Admin pages of integrations. A key can be entered and is never shown; the list shows its last characters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from integrations.registry import is_known
 from integrations.services import Default, IntegrationChange, apply_change
 
 if TYPE_CHECKING:
-    # Generic in the stubs only.
+    # Django's ModelForm is generic in its type stubs only, not when the program runs.
     IntegrationModelForm = forms.ModelForm[ProviderIntegration]
 else:
     IntegrationModelForm = forms.ModelForm
@@ -35,7 +35,8 @@ ADDITIONS = ("default_parameters", "forced_parameters", "forward_headers")
 
 
 class IntegrationForm(IntegrationModelForm):
-    """`apply_change` decides what may be stored, as for the API; superusers alone may name any address."""
+    """The admin's form of an integration. `apply_change` decides which values may be stored, as for the API; superusers
+    alone may name any address."""
 
     is_trusted = False
 
@@ -85,7 +86,7 @@ class IntegrationForm(IntegrationModelForm):
             base_url=cleaned.get("base_url", ""),
             options=options if isinstance(options, dict) else {"options": options},
             secret_extra={name: cleaned[name] for name in SECRET_EXTRA if cleaned.get(name)} or None,
-            # One that was taken out of the form is gone.
+            # An option that was removed in the form is removed from the row, since the form sends all options.
             all_options=True,
             default_parameters=_object(cleaned, "default_parameters"),
             forced_parameters=_object(cleaned, "forced_parameters"),
@@ -96,14 +97,15 @@ class IntegrationForm(IntegrationModelForm):
             apply_change(self.instance, change, trusted=self.is_trusted)
         except ValidationError as error:
             raise forms.ValidationError(error.message) from error
-        # What `apply_change` has made of it, and not what was typed, is what Django then sets.
+        # Django writes the form's cleaned values to the row, so they are replaced by those that `apply_change` has
+        # checked.
         for name in ("base_url", "options", "default_parameters", "forced_parameters", "forward_headers"):
             cleaned[name] = getattr(self.instance, name)
         return cleaned
 
 
 def _object(cleaned: Mapping[str, Any], name: str) -> Any:
-    """An emptied field is an object without entries."""
+    """Returns the JSON object of a field; an emptied field is an object without entries."""
     value = cleaned.get(name)
     return {} if value is None else value
 
@@ -136,7 +138,8 @@ class ProviderIntegrationAdmin(RightsAdmin):
 
     @override
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        # A class of its own for each request.
+        # Django makes a new form class for each request, so that setting attributes on it changes no other request's
+        # form.
         form: Any = super().get_form(request, obj, change, **kwargs)
         form.is_trusted = sees_every_project(request.user)
         return form

@@ -8,7 +8,7 @@ class IntegrationsConfig(AppConfig):
 
     @override
     def ready(self) -> None:
-        # Models can be imported only now.
+        # Models can be imported only after Django has loaded the apps, which is now.
         from core.signals import project_created
         from integrations.environment import import_into_first_project
 

@@ -18,7 +18,7 @@ MAX_PARAMETER_BYTES = 16 * 1024
 MAX_HEADERS = 20
 
 _PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}\Z")
-# What the gateway itself reads in a request, to route, to limit and to guard it: an integration decides none of that.
+# The gateway itself reads these fields of a request to route, to limit and to guard it, so no integration may set them.
 _OF_THE_REQUEST = frozenset(
     {
         "model", "models", "messages", "stream", "stream_options", "provider", "prompt_config", "prompt_variables", "n",
@@ -27,7 +27,8 @@ _OF_THE_REQUEST = frozenset(
 )  # fmt: skip
 _HEADER = re.compile(r"[!#$%&'*+\-.^_`|~0-9a-z]{1,100}\Z")
 _VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?\Z")
-# Credentials have fields of their own; the rest frames the message or belongs to one connection (RFC 9110, 7.6.1).
+# Credentials have fields of their own; the other headers frame the message or belong to one connection (RFC 9110,
+# 7.6.1).
 _NEVER = frozenset(
     {
         "authorization", "proxy-authorization", "proxy-authenticate", "www-authenticate", "x-api-key", "api-key",
@@ -36,13 +37,13 @@ _NEVER = frozenset(
         "trailer", "expect",
     }
 )  # fmt: skip
-# AWS signs them; the gateway's own say nothing to a provider.
+# AWS's headers are signed and must not be set here; the gateway's own mean nothing to a provider.
 _NEVER_BEGINS = ("x-amz-", "x-svc-")
 _NEVER_FORWARDED = frozenset({"x-project-id", "forwarded", "x-forwarded-for", "x-real-ip"})
 
 
 class _Known(msgspec.Struct):
-    """The common parameters, with the bounds that a client's have (gateway/protocol/wire.py)."""
+    """The common parameters with the bounds that a client's request has (gateway/protocol/wire.py)."""
 
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
@@ -61,7 +62,8 @@ class _Known(msgspec.Struct):
 
 
 def checked_parameters(field: str, given: Any, *, may_remove: bool) -> dict[str, Any]:
-    """`may_remove`: null takes a field out. Raises ValidationError."""
+    """Returns the checked parameters of the integration's field. With `may_remove` a null is allowed and takes the
+    parameter out of requests. Raises ValidationError."""
     if not isinstance(given, Mapping):
         raise _invalid(field, "", "must be an object of parameters")
     if len(given) > MAX_PARAMETERS:
@@ -69,7 +71,8 @@ def checked_parameters(field: str, given: Any, *, may_remove: bool) -> dict[str,
     for name, value in given.items():
         _check_parameter(field, name, value, may_remove=may_remove)
     try:
-        # As the database and requests will hold it: half a character and what JSON has no word for cannot be written.
+        # The parameters are written as JSON here as the database and requests will write them, since a lone surrogate
+        # or a number that JSON cannot express must be refused now.
         text = json.dumps(given, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError):
         raise _invalid(field, "", "holds a number or a text that cannot be sent") from None
@@ -98,7 +101,7 @@ def checked_headers(given: Any) -> dict[str, str]:
 
 
 def checked_forwarded(given: Any) -> list[str]:
-    """Names in lower case, each once. Raises ValidationError."""
+    """Returns the names of the client's headers to pass on, in lower case and each once. Raises ValidationError."""
     if not isinstance(given, list):
         raise _invalid("forward_headers", "", "must be a list of header names")
     if len(given) > MAX_HEADERS:

@@ -14,14 +14,14 @@ from integrations.credentials import credentials_of, is_service_account
 from integrations.models import ProviderIntegration
 from integrations.providers.base import Credentials, Traits
 
-# Secret fields beside or instead of the API key, of whatever provider.
+# These secret fields stand beside the API key or instead of it, for whichever provider needs them.
 SECRET_EXTRA = ("access_key_id", "secret_access_key", "session_token")
 SECRET_LENGTH = 4096
-# A Google service account's key file: some 2.4 KB as downloaded.
+# The key file of a Google service account has about 2.4 KB as downloaded.
 SERVICE_ACCOUNT_LENGTH = 16 * 1024
 
 _OPTION = {
-    # They become part of a host name or a path.
+    # These options become part of a host name or a path, so their characters are restricted.
     "region": re.compile(r"[a-z0-9-]{1,40}"),
     "location": re.compile(r"[a-z0-9-]{1,40}"),
     "project": re.compile(r"[A-Za-z0-9.:_-]{1,100}"),
@@ -31,7 +31,8 @@ _SERVICE_ACCOUNT_FIELDS = ("client_email", "private_key", "token_uri")
 
 
 def checked_secret(secret: str, name: str) -> str:
-    """Keys travel in headers: visible ASCII only."""
+    """Returns the secret when it consists of visible ASCII characters, since keys travel in headers. Raises
+    ValidationError."""
     secret = secret.strip()
     if len(secret) > SECRET_LENGTH or any(not "!" <= character <= "~" for character in secret):
         raise _invalid(name, f"must be at most {SECRET_LENGTH} visible ASCII characters")
@@ -39,7 +40,8 @@ def checked_secret(secret: str, name: str) -> str:
 
 
 def checked_service_account(secret: str, *, any_token_server: bool) -> str:
-    """The JSON in one line. The gateway asks the `token_uri` in it for tokens: through the API it must be Google's."""
+    """Returns the service account's JSON in one line. The gateway asks its `token_uri` for tokens, which therefore must
+    be Google's unless `any_token_server`. Raises ValidationError."""
     if len(secret) > SERVICE_ACCOUNT_LENGTH:
         raise _invalid("api_key", f"must be at most {SERVICE_ACCOUNT_LENGTH} characters")
     try:
@@ -70,13 +72,13 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def check_complete(row: ProviderIntegration, traits: Traits) -> str:
-    """The address that requests will go to. Raises ValidationError that names the first field missing."""
+    """Returns the address that requests will go to. Raises ValidationError that names the first missing field."""
     base_url = row.base_url or traits.base_url
     try:
         credentials = credentials_of(row)
     except UndecryptableError:
         if not row.enabled:
-            return base_url  # switching it off must not ask for the key
+            return base_url  # Switching an integration off must not require its key.
         raise _invalid("api_key", "what is stored can no longer be read: enter it again") from None
     if not base_url:
         raise _missing("base_url", f"{row.provider} needs the address of the service")
@@ -84,7 +86,7 @@ def check_complete(row: ProviderIntegration, traits: Traits) -> str:
     for name in traits.required_options:
         if not credentials.extra.get(name) and not _in_key(credentials, traits, name):
             raise _missing(name, f"{row.provider} needs it")
-    # The one placeholder that a declared address may have.
+    # The region is the only placeholder that a provider's declared address may have.
     return base_url.replace("{region}", credentials.extra.get("region", ""))
 
 
@@ -103,7 +105,8 @@ def _check_secrets(credentials: Credentials, traits: Traits) -> None:
 
 
 def _in_key(credentials: Credentials, traits: Traits, name: str) -> bool:
-    """A service account knows its project; a plain API key needs none."""
+    """Returns True when the key itself holds the field: a service account holds its project, and a plain API key needs
+    none."""
     if not traits.service_account:
         return False
     if not is_service_account(credentials.secret):

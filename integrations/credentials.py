@@ -1,4 +1,4 @@
-"""A stored integration into the frozen credentials that adapters take, and back."""
+"""Converts a stored integration to the frozen credentials that adapters take, and stores new secrets in it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from integrations.providers.base import Credentials
 from integrations.registry import is_known, traits_of
 
 MASK = "****"
-# A key this short would be mostly shown by its tail.
+# The tail of a shorter key would show most of the key, so nothing of it is shown.
 _MIN_SHOWN = 12
 
 
 def credentials_of(row: ProviderIntegration) -> Credentials:
-    """Raises core.crypto.UndecryptableError."""
+    """Returns the decrypted credentials of the row. Raises core.crypto.UndecryptableError."""
     extra = {name: str(value) for name, value in row.options.items()}
     if row.encrypted_extra:
         extra |= json.loads(decrypt(row.encrypted_extra))
@@ -41,11 +41,11 @@ def store_secret(row: ProviderIntegration, secret: str) -> None:
 
 
 def store_extra(row: ProviderIntegration, extra: Mapping[str, str]) -> None:
-    """Adds secret fields to those stored, an empty one removes its own; the row is not saved."""
+    """Adds secret fields to the stored ones and removes those whose new value is empty; the row is not saved."""
     try:
         kept = _stored_extra(row)
     except UndecryptableError:
-        kept = {}  # lost in any case: what is given now takes its place
+        kept = {}  # The stored fields cannot be decrypted and are lost in any case, so the new fields replace them.
     stored = {name: value for name, value in {**kept, **extra}.items() if value}
     row.encrypted_extra = encrypt(json.dumps(stored)) if stored else ""
 
@@ -56,13 +56,14 @@ def store_headers(row: ProviderIntegration, headers: Mapping[str, str]) -> None:
 
 
 def stored_headers(row: ProviderIntegration) -> dict[str, str]:
-    """Raises core.crypto.UndecryptableError."""
+    """Returns the decrypted headers of the row. Raises core.crypto.UndecryptableError."""
     stored: dict[str, str] = json.loads(decrypt(row.encrypted_headers)) if row.encrypted_headers else {}
     return stored
 
 
 def masked_headers(row: ProviderIntegration) -> dict[str, str]:
-    """The names of the stored headers, each with the mask; none when they cannot be read."""
+    """Returns the names of the stored headers, each with the mask as its value; an empty object when they cannot be
+    decrypted."""
     try:
         return dict.fromkeys(stored_headers(row), MASK)
     except UndecryptableError:
@@ -104,10 +105,10 @@ def _stored_extra(row: ProviderIntegration) -> dict[str, str]:
 
 
 def masked(row: ProviderIntegration) -> str:
-    """Returns the text that lists and forms show for the key: `****abcd`, empty when none is stored."""
+    """Returns the text that lists and forms show for the key: `****abcd`, empty when no key is stored."""
     return f"{MASK}{row.secret_tail}" if row.encrypted_secret or row.encrypted_extra else ""
 
 
 def is_masked(value: str) -> bool:
-    """Returns True when a client wrote back the masked key that a list had shown; the stored secret then stays."""
+    """Returns True when a client sends back the masked key that a list had shown; the stored secret then stays."""
     return value.startswith(MASK) and len(value) <= len(MASK) + 4

@@ -1,4 +1,5 @@
-"""Keeps stored credentials on the host that they were saved for until they are entered again for another host."""
+"""Checks that stored credentials go only to the host that they were saved for, until they are entered again for another
+host."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _PROBLEM = "the stored credential was entered for another host: enter it again"
 @dataclass(frozen=True, slots=True)
 class Destination:
     """The destination of an integration's requests. `origin` is None when it is unknown, because the credentials are
-    incomplete or can no longer be read: then any other setting counts as another destination."""
+    incomplete or cannot be decrypted any more; then a change of any other setting counts as a change of destination."""
 
     origin: Origin | None
     base_url: str
@@ -40,7 +41,7 @@ def destination_of(row: ProviderIntegration) -> Destination:
 
 
 def stored_secrets(row: ProviderIntegration) -> set[str]:
-    """The fields of all that is stored, whether or not it can be read."""
+    """Returns the names of all secret fields that are stored, including those that cannot be decrypted."""
     stored = {"api_key"} if row.encrypted_secret else set()
     if row.encrypted_extra:
         stored |= set(extra_names(row)) or {"secret_access_key"}
@@ -50,8 +51,8 @@ def stored_secrets(row: ProviderIntegration) -> set[str]:
 
 
 def refuse_to_send_elsewhere(before: Destination, row: ProviderIntegration, kept: Collection[str]) -> None:
-    """`kept` are secrets that were not entered again. Raises ValidationError that names them and what would lead them
-    elsewhere."""
+    """Raises ValidationError when the change would send the secrets in `kept`, which were not entered again, to another
+    destination. It names the secrets and the setting that changed."""
     after = destination_of(row)
     if not kept or not before.is_left_for(after):
         return

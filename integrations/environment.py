@@ -1,4 +1,4 @@
-"""Integrations from the environment variables that the vendors' own SDKs read."""
+"""Makes integrations from the environment variables that the vendors' own SDKs read."""
 
 from __future__ import annotations
 
@@ -19,11 +19,9 @@ logger = logging.getLogger("integrations.environment")
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """The variables of one provider. Of several names for one thing the first that is set counts.
-
-    `secret_file` names a variable with the path of a file that holds the secret. `version_path` is what the vendor's
-    SDK adds to an address that has no path. `options` and `secret_extra` are field → variables.
-    """
+    """The variables of one provider. Where several names mean the same value, the first one that is set counts.
+    `secret_file` is the variable with the path of a file that holds the secret. `version_path` is the path that the
+    vendor's SDK adds to an address without one. `options` and `secret_extra` map a field to its variables."""
 
     provider: str
     secret: tuple[str, ...] = ()
@@ -35,7 +33,7 @@ class Variables:
     secret_extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-# Not among them: GITHUB_TOKEN and WANDB_API_KEY, which lie about for other purposes than models.
+# GITHUB_TOKEN and WANDB_API_KEY are left out, since they are often set for other purposes than models.
 VARIABLES = (
     Variables("openai", ("OPENAI_API_KEY",), "OPENAI_BASE_URL"),
     Variables(
@@ -126,12 +124,13 @@ VARIABLES = (
     ),
 )
 
-# These work without a key: their address alone asks for an integration.
+# These providers work without a key, so that their address alone makes an integration.
 _KEYLESS = frozenset({"ollama", "vllm", "openai_compatible"})
 
 
 def import_from_environment(project_id: UUID, environ: Mapping[str, str] | None = None) -> list[str]:
-    """Adds what the project lacks and returns the providers added. What exists stays as it is."""
+    """Adds the integrations that the project lacks and returns their providers. Existing integrations stay
+    unchanged."""
     source = os.environ if environ is None else environ
     existing = set(ProviderIntegration.objects.for_project(project_id).values_list("provider", flat=True))
     added = []
@@ -145,7 +144,8 @@ def import_from_environment(project_id: UUID, environ: Mapping[str, str] | None 
 
 
 def _added(project_id: UUID, provider: str, change: IntegrationChange) -> bool:
-    """Keys may lie in the environment for other programs: what is not complete keeps nothing from starting."""
+    """Adds the provider's integration and returns True, or False when it is incomplete or exists: the variables may be
+    set for another program and must not keep the service from starting."""
     ids = {"project_id": str(project_id), "provider": provider}
     try:
         add_integration(project_id=project_id, provider=provider, change=change, trusted=True)
@@ -157,7 +157,7 @@ def _added(project_id: UUID, provider: str, change: IntegrationChange) -> bool:
 
 
 def import_into_first_project(*, project: Project, first: bool, **_: object) -> None:
-    """Receiver of core's `project_created`."""
+    """Adds the environment's integrations to the first project; the receiver of core's signal `project_created`."""
     if first:
         import_from_environment(project.pk)
 

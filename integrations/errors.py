@@ -1,4 +1,4 @@
-"""Failures of the integrations app."""
+"""The errors of the integrations app."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class IntegrationNotFoundError(NotFoundError):
 
 
 class MediaError(ValidationError):
-    """A file that a request names by its address cannot be had. `host` is all of the address that is told: the rest may
-    hold a secret."""
+    """A file that a request names by its address cannot be fetched. `host` is the only part of the address in the
+    message, since the other parts may hold a secret."""
 
     def __init__(self, host: str, problem: str) -> None:
         super().__init__(f"The file at {host} {problem}." if host else f"A file {problem}.")
@@ -29,7 +29,7 @@ class MediaError(ValidationError):
 
 
 class MediaBusyError(ServiceUnavailableError):
-    """More files are being fetched than this worker does at a time."""
+    """This worker already fetches as many files as it may at a time."""
 
 
 class HealthUnavailableError(ServiceUnavailableError):
@@ -49,6 +49,6 @@ class SyncRunningError(ConflictError):
 
 
 class SyncBrokenOffError(ConflictError):
-    """Another run of the sync has taken this one for dead."""
+    """Another run of the price sync has closed this one, because it took too long."""
 
     code = "sync_broken_off"

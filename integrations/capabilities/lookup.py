@@ -1,4 +1,5 @@
-"""The abilities of models as the two catalogs list them. Pure."""
+"""Looks up the abilities of models in the facts of the two catalogs; without I/O except for reading the shipped
+file."""
 
 from __future__ import annotations
 
@@ -12,11 +13,9 @@ from integrations.pricing.lookup import spellings
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Facts about a model at a provider; None where the catalogs do not say.
-
-    `context_window` and `max_output_tokens` are tokens. `documents` are PDF files, `schema` an answer after a JSON
-    schema, `parallel_tools` several tool calls in one answer.
-    """
+    """The facts about a model at a provider; None where the catalogs have no entry. `context_window` and
+    `max_output_tokens` are counts of tokens. `documents` are PDF files, `schema` is an answer that follows a JSON
+    schema, `parallel_tools` are several tool calls in one answer."""
 
     context_window: int | None = None
     max_output_tokens: int | None = None
@@ -32,7 +31,8 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class RequestNeeds:
-    """The abilities that a request asks of a model. `tokens` is the least that has to fit into the model's context."""
+    """The abilities that a request needs from a model. `tokens` is the minimum that has to fit into the model's
+    context."""
 
     images: bool = False
     documents: bool = False
@@ -43,7 +43,7 @@ class RequestNeeds:
     tokens: int = 0
 
 
-# A provider that serves another's models under the same names.
+# Each of these providers serves another provider's models under the same names.
 _SAME_MODELS = {"azure_openai": "openai", "azure_anthropic": "anthropic", "google_vertex": "google"}
 # Resellers put the vendor's name before the model's: `anthropic/claude-…`, on Bedrock `anthropic.claude-…`.
 _VENDORS = {
@@ -62,7 +62,7 @@ _VENDORS = {
     "z-ai": "zai",
     "zai-org": "zai",
 }
-# `-v1:0`, `-v2`, `:48k`
+# The pattern matches the ends of Bedrock's model ids: `-v1:0`, `-v2`, `:48k`.
 _BEDROCK_VERSION = re.compile(r"(?:-v\d+)?(?::\d+k?)*$")
 
 
@@ -91,7 +91,8 @@ def max_output_of(provider: str, model: str) -> int | None:
 
 
 def can(provider: str, model: str, needs: RequestNeeds) -> bool:
-    """Returns False only where the catalogs say that the model cannot; an unknown ability counts as present."""
+    """Returns False only where the catalogs list that the model lacks an ability that is needed; an unknown ability
+    counts as present."""
     known = capabilities_of(provider, model)
     if known is None:
         return True
@@ -110,13 +111,15 @@ def can(provider: str, model: str, needs: RequestNeeds) -> bool:
 
 @cache
 def _table() -> dict[str, dict[str, Listed]]:
-    """Read on first use: 300 KB that a worker without routing by capability never needs."""
+    """Returns the table of listed models. It is read on first use, since a worker without routing by capability never
+    needs its 300 KB."""
     return entries()
 
 
 def _candidates(provider: str, model: str) -> list[tuple[str, str]]:
     """Returns the (provider, model) keys that the model may be listed under, the most exact first."""
-    # Full resource names: `publishers/google/models/gemini-…`, `arn:aws:bedrock:…:inference-profile/us.anthropic.…`.
+    # A full resource name, such as `publishers/google/models/gemini-…` or
+    # `arn:aws:bedrock:…:inference-profile/us.anthropic.…`, is cut to the model's own name.
     name = model.rpartition("models/")[2] if "models/" in model else model
     name = name.rpartition("/")[2] if name.startswith("arn:") else name
     found = [(provider, model), (provider, name)]

@@ -1,8 +1,6 @@
-"""The list of models' capabilities that ships with the product.
-
-`{provider: {model: [context window, largest output, flags]}}`: token counts, null where unknown, and letters for what
-the model can do, after a minus for what it cannot: `"itpr-dav"`. `manage.py build_capabilities` writes it.
-"""
+"""The list of models' capabilities that ships with the product, written by `manage.py build_capabilities`. Its form is
+`{provider: {model: [context window, largest output, flags]}}`: token counts, null where unknown, and one letter for
+each ability, abilities that the model lacks after a minus: `"itpr-dav"`."""
 
 from __future__ import annotations
 
@@ -44,9 +42,9 @@ _CATALOG_B_INPUTS = {"images": "image", "documents": "pdf", "audio": "audio", "v
 # https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-supported-models-features.html,
 # https://docs.mistral.ai/capabilities/document_ai/document_qna/, https://openrouter.ai/docs/features/multimodal/pdfs
 _READ_DOCUMENTS = frozenset({"bedrock", "mistral", "openrouter"})
-# Bedrock's prices by region and commitment: the same models again.
+# Bedrock lists its prices by region and commitment under names with a prefix; they belong to the same models.
 _PRICED_VARIANT = re.compile(r"^[a-z]{2}(?:-gov)?-[a-z]+-\d/")
-# Cross-region inference profiles: `us.`, `apac.`, `global.`
+# The pattern matches the prefixes of cross-region inference profiles: `us.`, `apac.`, `global.`
 # (https://docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-support.html).
 _REGION = re.compile(r"^(?:global|[a-z]{2,4}|us-gov)\.(?=[a-z0-9-]+\.)")
 _MAX_TOKENS = 100_000_000
@@ -54,7 +52,8 @@ _MAX_TOKENS = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One model. `flags` holds what is known, by the names of Capabilities."""
+    """The facts that the list holds about one model. `flags` are its known abilities by the field names of
+    Capabilities."""
 
     context: int | None
     output: int | None
@@ -65,11 +64,10 @@ _NOTHING = Listed(None, None, {})
 
 
 def build(first: Any, second: Any) -> str:
-    """The list's JSON from the two decoded catalogs. Raises CatalogError.
-
-    Where they differ, a model can what one of them says it can, and its context is the larger: what is listed as
-    impossible is never asked for, so an error has to be on the other side. The first knows the largest output better.
-    """
+    """Returns the list's JSON from the two decoded catalogs. Raises CatalogError. Where the catalogs differ, the model
+    has an ability that either of them lists, and its context window is the larger one: a request never reaches a model
+    that is listed as unable, so a wrong entry has to err towards ability. The largest output is taken from the first
+    catalog, which is more exact there."""
     merged: dict[tuple[str, str], Listed] = {}
     for provider, model, found in (*_from_a(first), *_from_b(second)):
         model = without_region(model) if provider == "bedrock" else model
@@ -91,7 +89,8 @@ def entries() -> dict[str, dict[str, Listed]]:
 
 
 def without_region(model: str) -> str:
-    """A Bedrock model's name without the prefix of its inference profile: the model is the same everywhere."""
+    """Returns a Bedrock model's name without the prefix of its inference profile, since the model is the same in every
+    region."""
     return _REGION.sub("", model)
 
 
@@ -122,7 +121,8 @@ def _inputs(provider: str, listed: Any) -> dict[str, bool]:
         return {}
     flags = {name: kind in listed for name, kind in _CATALOG_B_INPUTS.items()}
     if not flags["documents"] and (any(flags.values()) or provider in _READ_DOCUMENTS):
-        # PDF is often left out of the list; only of a model that takes nothing but text it says something.
+        # A catalog often leaves PDF out of a list of inputs, so a missing PDF means inability only for a model that
+        # takes nothing but text.
         del flags["documents"]
     return flags
 
@@ -134,7 +134,8 @@ def _merge(first: Listed, second: Listed) -> Listed:
 
 
 def _tokens(value: Any) -> int | None:
-    """A count; None when it is absent or nonsense. The catalogs write 0 for what they do not know."""
+    """Returns a count of tokens; None when it is absent or no sensible number. The catalogs write 0 where they do not
+    know a count."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -156,7 +157,7 @@ def _letters(flags: Mapping[str, bool]) -> str:
 
 
 def _dump(merged: Mapping[tuple[str, str], Listed]) -> str:
-    """One model per line: a change reads as one."""
+    """Returns the JSON with one model per line, so that a change of a model is a change of one line."""
     rows: dict[str, list[str]] = {}
     for (provider, model), found in sorted(merged.items(), key=lambda item: item[0]):
         facts = json.dumps([found.context, found.output, _letters(found.flags)])

@@ -15,12 +15,12 @@ from integrations.connectivity.outcomes import Outcome
 from integrations.connectivity.services import try_integration
 from integrations.models import ProviderIntegration
 
-# One after the other within a page's patience.
+# The integrations of one action are tested one after the other while its user waits for the page.
 MAX_AT_ONCE = 10
 
 
 def test_page(owner: RightsAdmin, request: HttpRequest, integration_id: int) -> HttpResponse:
-    """Asks with what is stored, and leads back to the row's page, which says what came of it."""
+    """Tests the stored integration and redirects to the row's page with the outcome as a message."""
     row = owner.get_queryset(request).select_related("project").filter(pk=integration_id).first()
     if row is None:
         raise Http404("There is no such integration.")

@@ -1,9 +1,7 @@
-"""The models that a Bedrock integration may use, and the test of its credentials, both asked of Bedrock's control
-plane.
-
-Through boto3, AWS's own client: paging, endpoints and errors are its business. It blocks: for management code, in a
-thread, and never on the event loop. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_ListFoundationModels.html
-"""
+"""The models that a Bedrock integration may use, and the test of its credentials, both read from Bedrock's control
+plane. boto3, AWS's own client, takes care of paging, endpoints and errors. It blocks, so management code calls it in a
+thread and never on the event loop.
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_ListFoundationModels.html"""
 
 from __future__ import annotations
 
@@ -22,17 +20,18 @@ from integrations.providers.errors import FailureKind, ProviderError
 logger = logging.getLogger("integrations.bedrock")
 
 _PROVIDER = "bedrock"
-_CONNECT_TIMEOUT = 5  # seconds
+_CONNECT_TIMEOUT = 5  # The unit of both timeouts is seconds.
 _READ_TIMEOUT = 15
-_ATTEMPTS = 1  # somebody waits for the answer and can ask again
+_ATTEMPTS = 1  # A person waits for the answer and can repeat the request, so boto3 does not.
 _ON_DEMAND = "ON_DEMAND"
-# What botocore lets through when an answer is JSON of another shape than AWS's.
+# botocore lets these exceptions through when an answer is JSON of another shape than AWS's.
 _UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
 class BedrockModel:
-    """`id` is what a request names: a model that is served on demand, or a cross-region inference profile."""
+    """A model or inference profile of Bedrock. `id` is the name in a request: that of a model that is served on demand,
+    or of a cross-region inference profile."""
 
     id: str
     name: str
@@ -41,7 +40,7 @@ class BedrockModel:
 
 
 class Answered(Protocol):
-    """An answer over HTTP; header names are lower case."""
+    """An HTTP answer as the sender returns it; header names are in lower case."""
 
     @property
     def status(self) -> int: ...
@@ -52,17 +51,15 @@ class Answered(Protocol):
 
 
 def check(credentials: Credentials, send: Callable[[UpstreamRequest], Answered] | None = None) -> None:
-    """The cheapest call that needs working credentials; nothing is billed. Raises ProviderError.
-
-    `send` sends the signed request in place of botocore, which connects to whatever address it is given; what it
-    raises is raised here.
-    """
+    """Makes the cheapest call that needs working credentials; nothing is billed. Raises ProviderError. `send` sends the
+    signed request in place of botocore, which connects to whatever address it gets; exceptions of `send` pass through
+    unchanged."""
     with _translated(credentials):
         client = _client(credentials)
         if send is not None:
             client.meta.events.register("before-send.bedrock.*", _Sending(send))
         try:
-            # botocore takes a body that is not JSON for an answer without fields.
+            # botocore reads a body that is not JSON as an answer without fields, so the field is checked here.
             lists = "modelSummaries" in client.list_foundation_models()
         except _UNREADABLE:
             lists = False
@@ -73,7 +70,8 @@ def check(credentials: Credentials, send: Callable[[UpstreamRequest], Answered] 
 
 
 def list_models(credentials: Credentials) -> list[BedrockModel]:
-    """Models with text output that can be asked by id, then profiles. Raises ProviderError."""
+    """Returns the models with text output that can be called by id, then the inference profiles. Raises
+    ProviderError."""
     with _translated(credentials):
         client = _client(credentials)
         found = client.list_foundation_models(byOutputModality="TEXT")["modelSummaries"]
@@ -82,7 +80,8 @@ def list_models(credentials: Credentials) -> list[BedrockModel]:
 
 
 def _profiles(client: Any, credentials: Credentials) -> list[BedrockModel]:
-    """The permission to list them is one of its own: without it the models are still an answer."""
+    """Returns the inference profiles, an empty list without the permission to list them: it is separate from that for
+    models, and the models alone are useful."""
     try:
         with _translated(credentials):
             pages = list(client.get_paginator("list_inference_profiles").paginate())
@@ -109,7 +108,7 @@ def _model(summary: Any) -> BedrockModel:
 
 
 def _client(credentials: Credentials) -> Any:
-    # boto3 takes a noticeable time to import, and few processes ask these questions.
+    # boto3 is imported here because importing it is slow and few processes need it.
     import boto3
     from botocore import UNSIGNED
     from botocore.config import Config
@@ -119,7 +118,7 @@ def _client(credentials: Credentials) -> Any:
         raise _credentials_problem("has neither an API key nor access keys")
     if not extra.get("region"):
         raise _credentials_problem("has no region")
-    # A session of its own: the default one is shared between threads and looks for credentials of the machine.
+    # A new session is used because the default one is shared between threads and searches the machine for credentials.
     session = boto3.Session(
         aws_access_key_id=extra.get("access_key_id") or None,
         aws_secret_access_key=extra.get("secret_access_key") or None,
@@ -139,7 +138,7 @@ def _client(credentials: Credentials) -> Any:
 
 
 class _Bearer:
-    """Puts a Bedrock API key on requests; botocore itself takes such a key from the environment only."""
+    """Adds a Bedrock API key to requests, since botocore itself takes such a key from the environment only."""
 
     def __init__(self, secret: str) -> None:
         self._value = f"Bearer {secret}"
@@ -149,7 +148,7 @@ class _Bearer:
 
 
 class _Sending:
-    """Answers botocore's `before-send`, which lets a handler send the request."""
+    """The handler of botocore's `before-send` event, which sends the request in place of botocore."""
 
     def __init__(self, send: Callable[[UpstreamRequest], Answered]) -> None:
         self._send = send
@@ -159,12 +158,13 @@ class _Sending:
 
         headers = {name.lower(): _text(value) for name, value in request.headers.items()}
         answer = self._send(UpstreamRequest(request.method, request.url, headers, request.body or b""))
-        response: Any = AWSResponse  # its stubs ask for botocore's own kind of headers, which it makes of any
+        # The type stubs ask for botocore's own class of headers, and the class itself accepts any mapping.
+        response: Any = AWSResponse
         return response(request.url, answer.status, answer.headers, _Whole(answer.body))
 
 
 class _Whole:
-    """A body as AWSResponse reads one."""
+    """A complete response body with the methods by which AWSResponse reads one."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
@@ -178,14 +178,15 @@ def _text(value: str | bytes) -> str:
 
 
 def _endpoint(credentials: Credentials) -> str | None:
-    """The control plane beside the address that the integration names for requests; None for AWS's own."""
+    """Returns the address of the control plane that matches the integration's own address for requests; None for AWS's
+    own."""
     base_url = credentials.base_url.replace("{region}", credentials.extra.get("region", ""))
     return base_url.replace("bedrock-runtime.", "bedrock.") or None
 
 
 @contextmanager
 def _translated(credentials: Credentials) -> Iterator[None]:
-    """Raises boto3's errors as ProviderError, without the integration's secrets."""
+    """Raises boto3's errors as ProviderError, with the integration's secrets removed from the text."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
@@ -210,7 +211,8 @@ def _answered(error: Any) -> ProviderError:
 
 
 def _unanswered(error: Any) -> ProviderError:
-    """The library's own words may quote addresses and keys: only what kind of failure it was is told."""
+    """Returns the failure for a call without an answer. Its text names the kind of failure only, since the library's
+    own messages may quote addresses and keys."""
     from botocore.exceptions import ConnectionError as NotReached
     from botocore.exceptions import ConnectTimeoutError, HTTPClientError, ReadTimeoutError
     from botocore.parsers import ResponseParserError

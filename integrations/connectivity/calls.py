@@ -1,8 +1,6 @@
-"""The cheapest call of each provider that needs a working credential, as data.
-
-Built upon the request that the provider's adapter makes for a chat, so that address and headers are those that traffic
-will have. What is not in `CALLS` speaks OpenAI's dialect and lists its models, which costs nothing.
-"""
+"""The cheapest call of each provider that needs a working credential, as data. A call is built from the request that
+the provider's adapter makes for a chat, so that address and headers are those of later traffic. A provider that is not
+in `CALLS` has OpenAI's dialect and its test lists the models, which costs nothing."""
 
 from __future__ import annotations
 
@@ -21,12 +19,9 @@ _GREETING = "Hi"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The description of a provider's cheapest call, which is made out of the request for a chat.
-
-    `ending` is the end of the chat's address that `instead` takes the place of; nothing is put in its place when
-    `instead` is None, and then the call is the chat itself, cut to one token. `body` makes it a POST.
-    `holds` are names one of which a good answer has; a list is good as well when `lists`.
-    """
+    """A provider's cheapest call, which is made from the request for a chat. `instead` replaces the `ending` of the
+    chat's address; when `instead` is None, the call is the chat itself, limited to one token. A `body` makes it a POST.
+    A good answer has at least one of the fields in `holds`; with `lists` a JSON list is good as well."""
 
     what: str
     ending: str = ""
@@ -39,7 +34,7 @@ class Call:
 
 MODELS = Call("list the models", r"/chat/completions$", "/models", lists=True)
 _COMPLETION = Call("complete one token", holds=("choices",))
-# Have no list that needs the key, or none that is documented to need it.
+# These providers have no list that needs the key, or none that is documented to need it.
 _WITHOUT_LIST = (
     "perplexity", "huggingface", "snowflake", "volcengine", "bigmodel", "upstage", "xiaomi_mimo", "inception",
     "morph", "v0", "meta_llama", "amazon_nova", "nvidia", "sambanova", "databricks", "github", "deepinfra",
@@ -50,9 +45,10 @@ _WITHOUT_LIST = (
 CALLS: Mapping[str, Call] = {
     # https://docs.anthropic.com/en/api/models-list
     "anthropic": Call("list the models", r"/v1/messages$", "/v1/models?limit=1"),
-    # Lists no models: https://platform.claude.com/docs/en/build-with-claude/claude-in-microsoft-foundry
+    # Foundry lists no models of Anthropic:
+    # https://platform.claude.com/docs/en/build-with-claude/claude-in-microsoft-foundry
     "azure_anthropic": Call("complete one token", holds=("content",)),
-    # Whatever the layout, the resource lists its models beside its deployments:
+    # In every layout the resource lists its models beside its deployments:
     # https://learn.microsoft.com/rest/api/azureopenai/models/list
     "azure_openai": Call(
         "list the models",
@@ -61,7 +57,7 @@ CALLS: Mapping[str, Call] = {
     ),
     # https://ai.google.dev/api/models#method:-models.list
     "google": Call("list the models", r"/models/[^/]+:generateContent$", "/models?pageSize=1", holds=("models",)),
-    # Free, needs what generating needs, and is one of the few calls that express mode has:
+    # This call is free, needs the same permissions as generating, and is one of the few calls of express mode:
     # https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/vertex-ai-express-mode-api-reference
     "google_vertex": Call(
         "count the tokens of a word",
@@ -72,10 +68,11 @@ CALLS: Mapping[str, Call] = {
     ),
     # https://docs.cohere.com/reference/list-models
     "cohere": Call("list the models", r"/v2/chat$", "/v1/models?page_size=1", holds=("models",)),
-    # Its list of models is open to everybody: https://openrouter.ai/docs/api-reference/get-current-api-key
+    # OpenRouter's list of models needs no key, so the call asks for the key's own data:
+    # https://openrouter.ai/docs/api-reference/get-current-api-key
     "openrouter": Call("describe the key", r"/chat/completions$", "/key"),
     **dict.fromkeys(_WITHOUT_LIST, _COMPLETION),
-    # This model is free: https://docs.z.ai/guides/overview/pricing
+    # This model of Z.ai is free: https://docs.z.ai/guides/overview/pricing
     "zai": replace(_COMPLETION, model="glm-4.5-flash"),
 }
 
@@ -85,7 +82,7 @@ def call_of(provider: str) -> Call:
 
 
 def build(call: Call, credentials: Credentials, access_token: str = "") -> UpstreamRequest:
-    """The request to send. Raises ProviderError when the credentials lack something."""
+    """Returns the request to send. Raises ProviderError when the credentials lack a field."""
     chat = adapter_for(credentials.provider).build_request(_chat(call, credentials, access_token), credentials)
     if call.instead is None:
         return chat
@@ -95,7 +92,7 @@ def build(call: Call, credentials: Credentials, access_token: str = "") -> Upstr
 
 
 def chat_address(credentials: Credentials) -> str:
-    """Returns the address that a chat would be sent to. Raises ProviderError when the credentials lack something."""
+    """Returns the address that a chat would be sent to. Raises ProviderError when the credentials lack a field."""
     chat = _chat(MODELS, credentials, "any")
     return adapter_for(credentials.provider).build_request(chat, credentials).url
 
@@ -106,7 +103,8 @@ def needs_token(credentials: Credentials) -> bool:
 
 
 def _address(call: Call, chat_url: str) -> str:
-    """Only the end is replaced: what stands before it is the integration's own address. Raises ProviderError."""
+    """Returns the address of the call. Only the end of the chat's address is replaced, since the part before it is the
+    integration's own. Raises ProviderError."""
     found = re.search(call.ending, chat_url)
     if found is None:
         raise ProviderError("the address has not the form of the provider's", kind=FailureKind.NOT_FOUND)
@@ -119,7 +117,8 @@ def _azure_models(found: re.Match[str]) -> str:
 
 
 def _chat(call: Call, credentials: Credentials, access_token: str) -> ChatRequest:
-    # A catch-all has no model of its own, and is not asked for a completion.
+    # A provider without a model of its own (any OpenAI-compatible server) gets a placeholder name, and its test makes
+    # no completion.
     model = call.model or default_model(credentials.provider) or "any"
     fields = {"model": model, "messages": [{"role": "user", "content": _GREETING}], "max_tokens": 1}
     return ChatRequest(

@@ -1,8 +1,6 @@
-"""Sends one request to an address that somebody typed in: once, without redirects, within a time and a size.
-
-The rules of the gateway's own transport hold (integrations/transport): the address is checked when it is connected to,
-the system's authorities are trusted, and proxies are the environment's.
-"""
+"""Sends one request to an address that a user entered: once, without redirects, and within limits of time and size. The
+rules of the gateway's own transport apply (integrations/transport): the address is checked at the time of the
+connection, the system's certificate authorities are trusted, and proxies are read from the environment."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ Lookup = Callable[[str, int], list[str]]
 
 
 class NoAnswerError(Exception):
-    """There is no answer to judge. Names the host at most: nothing of what the network layer said is kept."""
+    """The call got no answer. The text names the host at most and holds no text of the network layer."""
 
     def __init__(self, reason: Reason, problem: str) -> None:
         super().__init__(problem)
@@ -53,7 +51,7 @@ class NoAnswerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Header names are lower case."""
+    """The provider's HTTP answer; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -63,15 +61,15 @@ class Answer:
 def system_lookup(host: str, port: int) -> list[str]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except UnicodeError as error:  # an empty or overlong label
+    except UnicodeError as error:  # Python raises UnicodeError for an empty or overlong label of a host name.
         raise OSError(f"{host} is not a name") from error
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """`allow_private`: a public name may lead to a private address. `seconds` bound the whole call, however slowly the
-    answer drips in; looking up a name is the system's to bound."""
+    """Sends requests. With `allow_private` a public name may lead to a private address. `seconds` bound the whole call,
+    however slowly the answer arrives; the system bounds the lookup of a name."""
 
     allow_private: bool = False
     lookup: Lookup = system_lookup
@@ -80,11 +78,11 @@ class Sender:
     max_bytes: int = MAX_BYTES
 
     def send(self, request: UpstreamRequest) -> Answer:
-        """Raises NoAnswerError."""
+        """Returns the answer to the request. Raises NoAnswerError."""
         host = urlsplit(request.url).hostname or ""
         watch = _Watch(self.seconds)
         with requests.Session() as session, watch.running(), _told(host, watch):
-            # Neither a .netrc nor another bundle of authorities gets a say.
+            # The session must not read a .netrc or use another bundle of certificate authorities.
             session.trust_env = False
             proxies = _proxies(request.url)
             policy = any_address if self.allow_private or proxies else as_named
@@ -106,7 +104,7 @@ class Sender:
 
 
 class _Watch:
-    """Ends the connection when the time is over: a timeout of the socket begins anew with every byte."""
+    """Closes the connection when its time is over, since a socket's own timeout starts again with every byte."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -141,12 +139,12 @@ def _shut(connected: socket.socket) -> None:
     try:
         connected.shutdown(socket.SHUT_RDWR)
     except OSError:
-        return  # it has ended by itself
+        return  # The connection has already ended, so there is nothing to close.
 
 
 @dataclass(frozen=True, slots=True)
 class _Dial:
-    """Connects to an address of a host that the policy lets it lead to: the very address that was checked."""
+    """Connects to an address of a host that the policy allows for it, and to exactly the address that was checked."""
 
     policy: AddressPolicy
     lookup: Lookup
@@ -204,7 +202,7 @@ class _Secure(HTTPSConnection):
 
 
 class _Adapter(HTTPAdapter):
-    """One connection, no retries."""
+    """An adapter of `requests` with one connection and no retries."""
 
     def __init__(self, dial: _Dial, tls: ssl.SSLContext) -> None:
         self._dial = dial
@@ -221,7 +219,8 @@ class _Adapter(HTTPAdapter):
 
     @override
     def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
-        """The context has its authorities; requests would add a bundle of its own."""
+        """Does nothing, since the TLS context already has its authorities and `requests` would add a bundle of its
+        own."""
         conn.cert_reqs = "CERT_REQUIRED"
 
     @override
@@ -251,7 +250,8 @@ def _read(response: requests.Response, limit: int) -> bytes:
 
 @contextmanager
 def _told(host: str, watch: _Watch) -> Iterator[None]:
-    """Raises the errors of requests and urllib3 as NoAnswerError, whose text never quotes the request as theirs may."""
+    """Raises the errors of requests and urllib3 as NoAnswerError, whose text never quotes the request, unlike
+    theirs."""
     started = time.monotonic()
     try:
         yield
@@ -284,8 +284,8 @@ def _unanswered(error: BaseException, host: str) -> NoAnswerError:
 
 
 def _is(error: BaseException, *kinds: type[BaseException]) -> bool:
-    """Returns True when the failure or one of its causes is of the kind: requests wraps urllib3, which wraps the
-    socket's."""
+    """Returns True when the error or one of its causes is of the given kind: requests wraps urllib3's error, which
+    wraps the socket's."""
     seen: list[BaseException] = []
     waiting: list[Any] = [error]
     while waiting:

@@ -9,14 +9,15 @@ from integrations.providers.errors import FailureKind, ProviderError
 
 
 class Reason(StrEnum):
-    """Each says where to look: at the credential, the account, the address, the network or the provider."""
+    """The reasons of a test's outcome. Each shows where the cause is: the credential, the account, the address, the
+    network or the provider."""
 
     OK = "ok"
     INVALID_CREDENTIAL = "invalid_credential"
-    PERMISSION_DENIED = "permission_denied"  # the provider knows the key, which may not do this
-    QUOTA_EXHAUSTED = "quota_exhausted"  # no balance, or a quota that waiting does not refill
-    RATE_LIMITED = "rate_limited"  # too much at the moment: says nothing about the key
-    NOT_FOUND = "not_found"  # the address, API version or model is not there
+    PERMISSION_DENIED = "permission_denied"  # The provider knows the key, and the key lacks the permission.
+    QUOTA_EXHAUSTED = "quota_exhausted"  # The account has no balance, or a quota that waiting does not refill.
+    RATE_LIMITED = "rate_limited"  # The provider limits the rate at the moment, which proves nothing about the key.
+    NOT_FOUND = "not_found"  # The address, API version or model does not exist.
     REJECTED = "rejected"
     PROVIDER_ERROR = "provider_error"
     UNKNOWN_HOST = "unknown_host"
@@ -24,13 +25,14 @@ class Reason(StrEnum):
     UNREACHABLE = "unreachable"
     TIMEOUT = "timeout"
     TLS = "tls"
-    REDIRECTED = "redirected"  # never followed: the credential is for the address that was named
-    UNUSABLE_ANSWER = "unusable_answer"  # something answers that is not the provider's API
-    INCOMPLETE = "incomplete"  # the integration lacks what a call needs
+    # The redirect is never followed, since the credential belongs to the address that was entered.
+    REDIRECTED = "redirected"
+    UNUSABLE_ANSWER = "unusable_answer"  # The address answers, and its answer is not the provider's API.
+    INCOMPLETE = "incomplete"  # The integration lacks a field that the call needs.
     UNREADABLE_SECRET = "unreadable_secret"  # noqa: S105  # stored under an encryption key that is gone
 
 
-# What is said about each; those that are missing are said in full by whoever found them.
+# The sentence that explains each reason; reasons that are missing here get theirs where they are found.
 _SENTENCES = {
     Reason.OK: "The provider let the credential",
     Reason.INVALID_CREDENTIAL: "The provider does not accept the credential",
@@ -47,10 +49,8 @@ _SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`status` is the provider's, None without an answer; `latency_ms` is how long the call took, None without one.
-
-    `detail` is a sentence for people and holds no part of the credential.
-    """
+    """The outcome of a test. `status` is the provider's HTTP status, None without an answer; `latency_ms` is the
+    duration of the call, None without one. `detail` is a sentence for people and holds no part of the credential."""
 
     ok: bool
     reason: Reason
@@ -59,10 +59,9 @@ class Outcome:
     latency_ms: float | None = None
 
 
-# What providers call an account without money or quota, under whatever status.
+# These words of providers mean an account without money or quota, under whatever status they come.
 _EXHAUSTED = ("insufficient_quota", "insufficient balance", "exceeded your current quota", "credit balance")
-# How providers call a key that they do not know where the status alone does not tell: Google and xAI answer 400,
-# AWS 403.
+# These words mean an unknown key where the status alone does not show it: Google and xAI answer 400, AWS 403.
 _UNKNOWN_KEYS = (
     "api key not valid",
     "api_key_invalid",
@@ -98,8 +97,8 @@ _BY_KIND = {
 
 
 def reason_of(error: ProviderError, body: bytes = b"") -> Reason:
-    """Returns the reason behind a provider's refusal, read from its words where they say more than its status, else
-    from the status, else from the kind of failure."""
+    """Returns the reason behind a provider's refusal, read from its error text where that is more exact than the
+    status, else from the status, else from the kind of failure."""
     words = f"{error.message}\n{body[:4096].decode('utf-8', 'replace')}".lower()
     status = error.status
     if error.kind is FailureKind.QUOTA or any(phrase in words for phrase in _EXHAUSTED):
@@ -116,7 +115,8 @@ def reason_of(error: ProviderError, body: bytes = b"") -> Reason:
 
 
 def explained(reason: Reason, said: str) -> str:
-    """`said` is what the call allowed for OK, else what the provider or the network said."""
+    """Returns the sentence for the reason. `said` is the description of the successful call for OK, else the provider's
+    or the network's own error text."""
     sentence = _SENTENCES.get(reason)
     if sentence is None:
         return said

@@ -1,4 +1,5 @@
-"""Tries an integration, as it is stored or as it would be with a change, and remembers what came of what is stored."""
+"""Tests an integration, as it is stored or as it would be with a change, and stores the outcome of testing the stored
+one."""
 
 from __future__ import annotations
 
@@ -29,11 +30,9 @@ _UNREADABLE = "What is stored can no longer be decrypted: enter the credential a
 def try_integration(
     *, project_id: UUID, provider: str, change: IntegrationChange | None = None, trusted: bool = False
 ) -> Outcome:
-    """Tests the stored integration. With `change`, tests the integration that the change would produce and stores
-    nothing.
-
-    `trusted`, as in `services`: an operator's call. Raises IntegrationNotFoundError, ValidationError.
-    """
+    """Returns the outcome of testing the stored integration. With `change` the integration that the change would
+    produce is tested and nothing is stored. With `trusted` the caller is an operator, as in `services`. Raises
+    IntegrationNotFoundError, ValidationError."""
     if not is_known(provider):
         raise IntegrationNotFoundError("There is no such provider.")
     row = ProviderIntegration.objects.for_project(project_id).filter(provider=provider).first()
@@ -65,14 +64,15 @@ def _try_changed(row: ProviderIntegration, change: IntegrationChange | None, *, 
 
 
 def _refuse_to_send_elsewhere(row: ProviderIntegration, change: IntegrationChange, *, trusted: bool) -> None:
-    """A test leaves no trace in what is stored: with a changed address alone it would hand out the stored secret."""
+    """Raises ValidationError when the change would send a stored secret to another host. Without this check a test with
+    a changed address alone would reveal the secret, and leave no trace in the stored row."""
     moved = change.base_url is not None and change.base_url.strip().rstrip("/") != row.base_url
     if not moved or trusted:
         return
     given = [value for value in (change.secret, *(change.secret_extra or {}).values()) if value]
     if _are_stored(given) and (row.encrypted_secret or row.encrypted_extra):
         raise _not_elsewhere("api_key", "the credential")
-    # No headers at all are given anew as well.
+    # An empty set of headers also counts as entered anew.
     headers = change.extra_headers
     if row.encrypted_headers and (headers is None or any(is_masked(str(value)) for value in headers.values())):
         raise _not_elsewhere("extra_headers", "their values")
@@ -95,8 +95,8 @@ def _try_sandbox(project_id: UUID, provider: str) -> Outcome:
 
 
 def _remember(row: ProviderIntegration, outcome: Outcome) -> None:
-    """Stores the outcome by an update that sends no signal, since nothing that the gateway reads has changed. An
-    integration that was changed meanwhile keeps no outcome."""
+    """Stores the outcome by an update that sends no signal, since no field that the gateway reads has changed. An
+    integration that was changed meanwhile gets no outcome."""
     ProviderIntegration.objects.filter(pk=row.pk, updated_at=row.updated_at).update(
         last_tested_at=timezone.now(), last_test_ok=outcome.ok, last_test_reason=outcome.reason.value
     )
@@ -110,7 +110,7 @@ def _access(row: ProviderIntegration) -> Credentials | None:
 
 
 def _says_something(change: IntegrationChange | None) -> bool:
-    """Returns True when the change sets more than `enabled`, which needs no test."""
+    """Returns True when the change sets any field besides `enabled`, which needs no test."""
     if change is None:
         return False
     parts = (change.secret, change.base_url, change.options, change.secret_extra, change.extra_headers)

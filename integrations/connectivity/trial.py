@@ -1,4 +1,5 @@
-"""Tries credentials against their provider. Blocks: for management code, never for the event loop."""
+"""Tests credentials against their provider. The functions block: they are for management code, never for the event
+loop."""
 
 from __future__ import annotations
 
@@ -27,14 +28,15 @@ _BEDROCK = "bedrock"
 def try_credentials(
     credentials: Credentials, sender: Sender, clock: Callable[[], float] = time.perf_counter
 ) -> Outcome:
-    """One call and no second one, whatever comes of it: a provider that limits its callers is not pressed."""
+    """Returns the outcome of one call. It is never repeated, since a provider that limits its callers would count the
+    second one too."""
     trial = _Trial(credentials, sender, clock)
     try:
         return trial.bedrock() if credentials.provider == _BEDROCK else trial.by_call(call_of(credentials.provider))
     except NoAnswerError as error:
         return trial.outcome(error.reason, error.problem)
     except ProviderError as error:
-        # Before any request to the provider, or boto3's own.
+        # This comes before any request to the provider, or boto3's own.
         return trial.refused(error)
 
 
@@ -48,7 +50,7 @@ class _Trial:
         self._latency_ms: float | None = None
 
     def by_call(self, call: Call) -> Outcome:
-        """Raises NoAnswerError, ProviderError."""
+        """Returns the outcome of the call that `CALLS` describes. Raises NoAnswerError, ProviderError."""
         credentials, token = self._credentials, ""
         if needs_token(credentials):
             token = fetch_token(credentials, allow_private=self._sender.allow_private).value
@@ -60,7 +62,7 @@ class _Trial:
         return self.refused(error, answer.body)
 
     def bedrock(self) -> Outcome:
-        """Raises NoAnswerError, ProviderError."""
+        """Returns the outcome of Bedrock's call through boto3. Raises NoAnswerError, ProviderError."""
         check_bedrock(self._credentials, send=self._send)
         return self.outcome(Reason.OK, "list the models")
 
@@ -68,12 +70,14 @@ class _Trial:
         return self.outcome(reason_of(error, body), error.message)
 
     def outcome(self, reason: Reason, said: str) -> Outcome:
-        """`said`: by the provider or by the network, or what it allowed."""
+        """Returns the outcome with its sentence and the duration. `said` is the error text of the provider or the
+        network, or the description of the successful call."""
         said = without_secrets(said, self._secrets)[:_DETAIL_LENGTH].strip()
         return Outcome(reason is Reason.OK, reason, explained(reason, said), self._status, self._latency_ms)
 
     def _judged(self, call: Call, answer: Answer) -> Outcome:
-        """A 200 alone says little: a login page, another service and a proxy have it as well."""
+        """Returns the outcome behind an HTTP answer. A status of 200 is not enough: a login page, another service and a
+        proxy send it as well."""
         try:
             decoded: Any = msgspec.json.decode(answer.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,6 +1,7 @@
-"""The current health of the providers: latency windows and circuits per upstream, shared by all web workers.
+"""The current health of the providers: latency windows and circuits for each upstream, shared by all web workers.
 
-`targets` names · `histogram` latencies in buckets · `window` the last five minutes · `circuit` when to stop asking ·
-`summary` counts into figures · `order` whom to ask first · `monitor` what a web worker holds · `keys`, `messages`,
-`store` the same in Redis · `reader` the figures for the management API.
+`targets` holds the names, `histogram` latencies in buckets, `window` the last five minutes, `circuit` the circuit
+breaker, `summary` the figures of a window, `order` the order in which targets are tried, `monitor` the health in a web
+worker's memory, `keys`, `messages` and `store` the form of it in Redis, and `reader` the figures for the management
+API.
 """

@@ -1,8 +1,8 @@
 """The circuit breaker of one target. It has no clock, no random numbers and no I/O of its own.
 
-A circuit opens when half of at least five outcomes within 30 seconds failed, rests for 5 seconds, twice as long each
-time it opens again without a success in between, up to a minute, and then lets one request try. A provider that says
-itself when to come back is left alone until then.
+A circuit opens when half of at least five outcomes within 30 seconds failed. It stays open for 5 seconds, twice as long
+each time it opens again without a success in between, up to a minute, and then lets one request try. A provider that
+sends a Retry-After gets no request until then.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ SHARE_TO_OPEN = 0.5
 OUTCOME_SECONDS = 30.0
 FIRST_REST_SECONDS = 5.0
 MAX_REST_SECONDS = 60.0
-# A rest is up to a fifth shorter than said, so that not everything is tried again in the same instant.
+# The time that a circuit stays open is shortened by up to this share, so that not all targets are tried again in the
+# same instant.
 JITTER = 0.2
-# A Retry-After up to this is the retry's business; a longer one rests the target, but for no more than ten minutes.
+# A Retry-After up to this many seconds is handled by the retry; a longer one opens the circuit, for at most ten
+# minutes.
 SHORT_RETRY_AFTER = 5.0
 MAX_RETRY_AFTER = 600.0
 
-# The request's own fault says nothing about the provider.
+# A failure by the request's own fault proves nothing about the provider and is not counted.
 COUNTED = frozenset(FailureKind) - OF_THE_REQUEST
 
 _CELL_SECONDS = 5.0
 
 
 class CircuitRecord(NamedTuple):
-    """The state of a circuit that workers exchange. The record with the greater `version` wins; it grows with every
-    change, like a clock in ms.
-
-    `trips` is how often the circuit opened since it was last closed, 0 when it is closed. Times are Unix seconds.
-    """
+    """The state of a circuit that workers exchange. The record with the greater `version` wins; the version grows with
+    every change, like a clock in ms. `trips` counts how often the circuit has opened since it was last closed, 0 when
+    it is closed. Times are Unix seconds."""
 
     version: int
     trips: int
