@@ -1,4 +1,4 @@
-"""Access to providers, and what their tokens cost."""
+"""The tables of integrations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from integrations.pricing.models import PriceSyncLog as PriceSyncLog
 
 
 def validate_provider(provider: str) -> None:
-    """A plain string checked against the registry: as `choices`, every new provider would be a migration."""
+    """Raises ValidationError for an unknown provider. The name is a plain string checked against the registry, because
+    as `choices` of the field every new provider would need a migration."""
     if not registry.is_known(provider):
         raise ValidationError("Unknown provider.", code="unknown_provider")
 
@@ -28,21 +29,21 @@ class ProviderIntegration(models.Model):
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="integrations")
     provider = models.CharField(max_length=50, validators=[validate_provider])
-    # Tokens of core.crypto: the API key, and a JSON object of what some kinds need beside or instead of it.
+    # Both fields are tokens of core.crypto: one of the API key, one of a JSON object with further secret fields.
     encrypted_secret = models.TextField(blank=True, default="", editable=False)
     encrypted_extra = models.TextField(blank=True, default="", editable=False)
     secret_tail = models.CharField(max_length=4, blank=True, default="", editable=False)
     base_url = models.CharField(max_length=500, blank=True, default="")
-    # What is not secret: api_version, deployment, region.
+    # The options are not secret: api_version, deployment, region.
     options = models.JSONField(default=dict, blank=True)
-    # Put into every request (providers/additions.py); null: the headers that the provider's traits name. Workers of the
-    # revision before know none of these columns: hence the database's own defaults.
+    # These additions go into every request (providers/additions.py); null stands for the headers that the provider's
+    # traits name. Workers of the previous release do not know these columns, so they have defaults in the database.
     default_parameters = models.JSONField(default=dict, db_default={}, blank=True)
     forced_parameters = models.JSONField(default=dict, db_default={}, blank=True)
     encrypted_headers = models.TextField(blank=True, default="", db_default="", editable=False)
     forward_headers = models.JSONField(null=True, blank=True)
     enabled = models.BooleanField(default=True)
-    # What came of the last test of exactly this access; a changed key or address has not been tested.
+    # The outcome of the last test of exactly this access; it is cleared when the key or address changes.
     last_tested_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_test_ok = models.BooleanField(null=True, editable=False)
     last_test_reason = models.CharField(max_length=30, blank=True, default="", editable=False)
@@ -51,7 +52,7 @@ class ProviderIntegration(models.Model):
 
     objects = ProjectManager()
 
-    # What `manage.py rotate_encryption_keys` re-encrypts (core.rotation).
+    # `manage.py rotate_encryption_keys` encrypts these fields again (core.rotation).
     encrypted_fields = ("encrypted_secret", "encrypted_extra", "encrypted_headers")
 
     class Meta:

@@ -64,7 +64,7 @@ class Circuit:
     def __init__(self) -> None:
         self.record = CLOSED
         self._own: Outcomes | None = None
-        self._cells: deque[list[int]] = deque()  # [cell, outcomes, failures], oldest first
+        self._cells: deque[list[int]] = deque()  # The lists are [cell, outcomes, failures], oldest first.
 
     @property
     def closed(self) -> bool:
@@ -76,7 +76,8 @@ class Circuit:
         return CircuitState.OPEN if now < self.record.open_until else CircuitState.HALF_OPEN
 
     def note_success(self, now: float, *, started: float) -> bool:
-        """An answer to a request from before the opening proves nothing; a later one closes the circuit."""
+        """Counts a success. A success of a request that was sent before the circuit opened proves nothing; a later one
+        closes the circuit."""
         if self.closed:
             self._count_own(now, 1, 0)
             return False
@@ -86,14 +87,15 @@ class Circuit:
         return True
 
     def note_successes(self, now: float, count: int) -> None:
-        """Those that ended under a closed circuit."""
+        """Counts successes that came while the circuit was closed."""
         if self.closed:
             self._count_own(now, count, 0)
 
     def note_failure(
         self, now: float, kind: FailureKind, *, started: float, draw: float, retry_after: float | None = None
     ) -> bool:
-        """`draw` is a number from 0 to 1 by which the rest is varied."""
+        """Counts a failure. `draw` is a random number from 0 to 1 that varies the time for which the circuit stays
+        open."""
         if kind not in COUNTED:
             return False
         if kind is FailureKind.RATE_LIMITED and retry_after is not None and retry_after > SHORT_RETRY_AFTER:
@@ -120,7 +122,7 @@ class Circuit:
         return taken
 
     def adopt(self, record: CircuitRecord) -> bool:
-        """Takes over another worker's record if it is later than one's own."""
+        """Takes over another worker's record if it is later than this worker's own."""
         if record <= self.record:
             return False
         self.record = record
@@ -128,7 +130,8 @@ class Circuit:
         return True
 
     def _rest(self, now: float, seconds: float) -> bool:
-        # Many requests at once get nearly the same answer; one of them is news.
+        # Many parallel requests get nearly the same Retry-After; the first of them changes the circuit and the others
+        # need not.
         if now + seconds <= self.record.open_until + 1.0:
             return False
         self._change(now, trips=max(1, self.record.trips), rest=seconds)
@@ -144,7 +147,7 @@ class Circuit:
 
     def _open(self, now: float, draw: float) -> None:
         trips = self.record.trips + 1
-        # Bounded before it is raised: a target may stay broken for days.
+        # The exponent is bounded before the power is computed, since a target may stay broken for days.
         rest = min(FIRST_REST_SECONDS * 2.0 ** min(trips - 1, 10), MAX_REST_SECONDS)
         self._change(now, trips=trips, rest=rest * (1 - JITTER * draw))
 

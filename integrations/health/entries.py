@@ -1,4 +1,4 @@
-"""The targets a worker watches: no more than so many, the quietest making room."""
+"""The targets that a worker watches, up to a maximum; the one that was used least recently makes room for a new one."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from integrations.health.summary import summarize
 from integrations.health.targets import UNKNOWN, CircuitState, Target
 from integrations.health.window import OUTCOMES, SLICE_SECONDS, WINDOW_SECONDS, Window
 
-# Clients choose the model names. Full, with every window, this is some 40 MB.
+# Clients choose the names of models, so their number is bounded. With all windows full the entries take some 40 MB.
 MAX_TARGETS = 4096
 
-# A window with many samples is not added up again for each of them.
+# A window with more samples is not summed again for each new sample.
 _FEW_SAMPLES = 50
 _SETTLED_SECONDS = 0.2
-# How long an open circuit is remembered that nobody tries any more.
+# An open circuit that no request tries any more is remembered for this long.
 _CIRCUIT_SECONDS = 600.0
-# Successes wait to be counted together, no longer than this and no more than so many.
+# Successes wait to be counted together, for at most this time and up to a maximum number.
 _LATER_SECONDS = 0.5
 _MAX_LATER = 256
 
 
 class Entry:
-    """`health` is that of the window, as of the last review; the circuit's state is read apart from it."""
+    """A watched target. `health` has the figures of its window as of the last review; the circuit's state is read
+    separately."""
 
     __slots__ = (
         "_changed",
@@ -53,8 +54,8 @@ class Entry:
         self._later_since = 0.0
 
     def note_later(self, now: float, latency_ms: float) -> bool:
-        """A success under a closed circuit changes nothing at once, so that no request pays for its counting. Returns
-        whether it is the first of those that wait."""
+        """Notes a success under a closed circuit for later counting, so that no request waits for it. Returns whether
+        it is the first of those that wait."""
         later = self._later
         if later and (now - self._later_since > _LATER_SECONDS or len(later) >= _MAX_LATER):
             self.settle()
@@ -66,7 +67,7 @@ class Entry:
         return True
 
     def settle(self) -> None:
-        """Counts what has waited."""
+        """Counts the successes that have waited."""
         later, since = self._later, self._later_since
         if not later:
             return
@@ -79,11 +80,11 @@ class Entry:
         self.health = summarize(self.window.totals(now), CircuitState.CLOSED)
         self._changed = False
         self.reviewed_at = now
-        # Without anything new the figures change when the oldest slice leaves the window.
+        # Without new outcomes the figures change when the oldest slice leaves the window.
         self.stale_at = now - now % SLICE_SECONDS + SLICE_SECONDS
 
     def touch(self, now: float) -> None:
-        """Something was counted."""
+        """Marks the figures as stale after an outcome was counted."""
         self.noted_at = now
         if not self._changed:
             self._changed = True
@@ -99,7 +100,7 @@ class Entry:
 class Entries:
     def __init__(self, max_targets: int) -> None:
         self.max_targets = max_targets
-        # The one noted longest ago comes first.
+        # The entries are ordered by their last use, the least recent first.
         self._entries: OrderedDict[Target, Entry] = OrderedDict()
 
     def __len__(self) -> int:
@@ -112,7 +113,7 @@ class Entries:
         return self._entries.get(target)
 
     def use(self, target: Target) -> Entry | None:
-        """The same, and it stays for longer."""
+        """Returns the target's entry and marks it as used, so that it stays longer."""
         entry = self._entries.get(target)
         if entry is not None:
             self._entries.move_to_end(target)

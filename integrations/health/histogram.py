@@ -1,7 +1,6 @@
-"""Latencies as counts in log-spaced buckets: whatever is read back is within 5 % of what was measured.
-
+"""Latencies as counts in log-spaced buckets: a latency that is read back differs from the measured one by at most 5 %.
 The bounds are those of DDSketch (https://arxiv.org/abs/1908.10693, section 2.1): bucket i holds the values above
-`growth ** (i - 1)` and up to `growth ** i`, and stands for the one value that is nearest to both, relatively.
+`growth ** (i - 1)` and up to `growth ** i`, and represents the one value with the smallest relative distance to both.
 """
 
 from __future__ import annotations
@@ -21,17 +20,19 @@ _VALUES = tuple(MIN_MS * 2 * _GROWTH**bucket / (_GROWTH + 1) for bucket in range
 
 
 def bucket_of(latency_ms: float) -> int:
-    """Anything from 0.1 ms to one hour has its own bucket; what lies outside counts as the nearest of them."""
+    """Returns the bucket of a latency. Latencies from 0.1 ms to one hour have buckets of their own; a latency outside
+    counts in the nearest one."""
     if latency_ms >= MAX_MS:
         return LAST_BUCKET
-    # Written so that NaN takes the first branch too.
+    # The comparison is negated so that NaN takes the first branch too.
     if not latency_ms > MIN_MS:
         return 0
     return ceil(log(latency_ms / MIN_MS) * _SCALE)
 
 
 def quantiles(buckets: Mapping[int, int], shares: Sequence[float]) -> list[float]:
-    """The latency in ms at each of the ascending `shares` (0 to 1), by nearest rank; `buckets` must not be empty."""
+    """Returns the latency in ms at each of the ascending `shares` (0 to 1), by nearest rank; `buckets` must not be
+    empty."""
     total = sum(buckets.values())
     ranks = [max(1, ceil(share * total)) for share in shares]
     found: list[float] = []

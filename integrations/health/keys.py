@@ -1,14 +1,12 @@
-"""The Redis keys of health. The braces keep one integration's keys on one node of a cluster.
-
-A slice is a hash of the fields of `window`, `models` a sorted set of what was noted, by slice; a circuit is a packed
-CircuitRecord. Everything expires by itself.
-"""
+"""The Redis keys of health. The braces keep one integration's keys on one node of a cluster. A slice is a hash of the
+fields of `window`, `models` is a sorted set of the models with outcomes, scored by slice, and a circuit is a packed
+CircuitRecord. Every key expires."""
 
 from __future__ import annotations
 
 from integrations.health.targets import Target
 
-# The number is the version of the messages: workers of different releases run side by side during an upgrade.
+# The number is the version of the messages, since workers of different releases run side by side during an upgrade.
 CHANNEL = "svc:health:1"
 
 
@@ -25,5 +23,6 @@ def circuit_key(integration_id: int, model: str) -> str:
 
 
 def probe_key(target: Target, version: int) -> str:
-    """One key an opening, so that a claim ends with it."""
+    """Returns the key of a probe's claim. Every opening of a circuit has a key of its own, so that a claim ends with
+    it."""
     return f"{{health:{target.integration_id}}}:probe:{version}:{target.model}"

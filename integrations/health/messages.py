@@ -15,7 +15,7 @@ logger = logging.getLogger("integrations.health")
 
 
 class SliceCounts(msgspec.Struct, frozen=True, array_like=True):
-    """Counts of one slice of a target by field. On the channel they are those of all workers together."""
+    """The counts of one slice of a target by field. On the channel they are the sums of all workers."""
 
     target: Target
     number: int
@@ -33,7 +33,7 @@ class OutcomesSeen(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True):
-    """`sender` is the worker, which ignores its own messages."""
+    """A message on the channel. `sender` is the worker that sent it and ignores it when it comes back."""
 
     sender: str
     slices: list[SliceCounts] = []
@@ -51,7 +51,7 @@ def encode_message(message: Message) -> bytes:
 
 
 def decode_message(data: bytes) -> Message:
-    """Raises msgspec.DecodeError."""
+    """Returns the decoded message. Raises msgspec.DecodeError."""
     return _messages.decode(data)
 
 
@@ -69,5 +69,5 @@ def decode_record(data: bytes) -> CircuitRecord | None:
 
 
 def decode_counts(found: Mapping[bytes, bytes]) -> Counts:
-    """A hash as Redis returns it."""
+    """Returns the counts in a hash as Redis returns it."""
     return {int(field): int(count) for field, count in found.items()}

@@ -1,5 +1,5 @@
-"""The health of all targets as one web worker knows it. Reading and noting need no I/O; `follow` shares with the
-others."""
+"""The health of all targets in the memory of one web worker. Reading and noting need no I/O; `follow` exchanges updates
+with the other workers."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ from integrations.health.targets import UNKNOWN, CircuitState, Target, TargetHea
 from integrations.health.window import FAILURES, OUTCOMES
 from integrations.providers.errors import OF_THE_REQUEST, FailureKind
 
-# A longer name is not watched: whatever it is, a provider has no such model.
+# A target with a longer model name is not watched, since no provider has a model with such a name.
 MAX_MODEL_CHARACTERS = 200
-# A probe that has not been heard of for so long is taken for lost, and another may be sent.
+# A probe without an outcome for this long counts as lost, and another request may probe.
 PROBE_SECONDS = 15.0
 
 
 class HealthMonitor:
-    """One per web worker, used within its event loop only. `clock` tells Unix seconds, `draw` a number from 0 to 1.
-
-    Without `follow`, and while Redis is away, it knows what this worker has seen.
-    """
+    """The health that one web worker knows, used within its event loop only. `clock` returns Unix seconds, `draw` a
+    random number from 0 to 1. Without `follow`, and while Redis does not answer, it holds this worker's own outcomes
+    only."""
 
     def __init__(
         self,
@@ -84,14 +83,15 @@ class HealthMonitor:
         return replace(entry.health, circuit=entry.circuit.state(now))
 
     def rest_of(self, target: Target) -> float | None:
-        """Seconds for which the circuit stays open, None when it is not."""
+        """Returns the seconds for which the circuit stays open, None when it is not open."""
         entry = self._entries.get(target)
         if entry is None or entry.circuit.state(self.clock()) is not CircuitState.OPEN:
             return None
         return max(entry.circuit.record.open_until - self.clock(), 0.0)
 
     def note_success(self, target: Target, latency_ms: float) -> None:
-        """`latency_ms` is the time to the first output of a stream, or to the end of a whole answer."""
+        """Counts a success. `latency_ms` is the time to the first output of a stream, or to the end of a whole
+        answer."""
         now = self.clock()
         known = self._entries.use(target)
         if known is not None and known.circuit.closed:
@@ -107,14 +107,16 @@ class HealthMonitor:
     def note_failure(
         self, target: Target, kind: FailureKind, latency_ms: float, retry_after: float | None = None
     ) -> None:
-        """`retry_after` in seconds, as the provider said it. A request that was itself at fault is not counted."""
+        """Counts a failure, unless the request itself was at fault. `retry_after` is the provider's Retry-After in
+        seconds."""
         if len(target.model) > MAX_MODEL_CHARACTERS:
             return
         now = self.clock()
         if kind in OF_THE_REQUEST:
             self.release_probe(target)
             return
-        # The time to a refusal says nothing about how long an answer takes. A time-out does: at least so long.
+        # The time to a refusal is no measure of how long an answer takes. A time-out is one: the answer takes at least
+        # as long.
         slow = (bucket_of(latency_ms),) if kind is FailureKind.TIMEOUT else ()
         entry = self._count(target, now, (*slow, OUTCOMES, FAILURES))
         started = now - latency_ms / 1000
@@ -133,7 +135,7 @@ class HealthMonitor:
         now = self.clock()
         if entry.circuit.state(now) is CircuitState.OPEN or now < entry.claimed_until:
             return False
-        # Before anything is waited for, so that this worker's other requests do not ask too.
+        # The claim is set before the first wait, so that this worker's other requests do not claim too.
         entry.claimed_until = now + PROBE_SECONDS
         try:
             return await self._sharing.claim(target, entry.circuit.record.version, PROBE_SECONDS)
@@ -142,7 +144,8 @@ class HealthMonitor:
             raise
 
     def release_probe(self, target: Target) -> None:
-        """A probe that proved nothing (refused for its own fault, given up, never sent): the next request may try."""
+        """Ends the claim of a probe that proved nothing (refused for its own fault, cancelled, never sent), so that the
+        next request may probe."""
         entry = self._entries.get(target)
         if entry is None or entry.circuit.closed:
             return
@@ -151,11 +154,11 @@ class HealthMonitor:
             self._sharing.release(target, entry.circuit.record.version)
 
     async def follow(self) -> None:
-        """Runs as long as the worker: tells the other workers what this one sees, and learns what they see."""
+        """Runs as long as the worker: sends this worker's outcomes to the others and receives theirs."""
         await self._sharing.run()
 
     async def close(self) -> None:
-        """After `follow` was cancelled."""
+        """Closes the connections to Redis; called after `follow` was cancelled."""
         await self._sharing.close()
 
     def _health_of_unknown(self, target: Target) -> TargetHealth:
@@ -173,6 +176,6 @@ class HealthMonitor:
         return entry
 
     def _announce(self, target: Target, entry: Entry) -> None:
-        # A claim is void with the opening it was for.
+        # The claim is void because the opening that it was made for is over.
         entry.claimed_until = 0.0
         self._sharing.note_circuit(target)

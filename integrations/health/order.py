@@ -1,4 +1,5 @@
-"""Whom to ask first, by how the targets do. Pure: the caller brings the health and, for chance, a number."""
+"""The order in which targets are tried, by their health. The functions are pure: the caller brings the health and a
+random number."""
 
 from __future__ import annotations
 
@@ -7,11 +8,11 @@ from math import floor, log2
 
 from integrations.health.targets import CircuitState, Target, TargetHealth
 
-# A median of fewer samples is not trusted: the target counts as cold.
+# A median of fewer samples is too uncertain, and the target counts as cold.
 ENOUGH_SAMPLES = 5
-# On this share of requests a cold target goes first while a warm one exists, so that it gets its samples.
+# On this share of requests a cold target goes first although a warm one exists, so that it gets its samples.
 PROBE_SHARE = 0.1
-# Below this a difference is not worth a change of provider.
+# A smaller difference of latencies does not justify a change of provider.
 NEGLIGIBLE_MS = 100.0
 
 HealthOf = Callable[[Target], TargetHealth]
@@ -29,7 +30,8 @@ def order_by_latency(targets: Sequence[Target], health: HealthOf, draw: float) -
     cold = [target for target, found in known if _latency_class(found) == _COLD]
     if not cold or draw >= PROBE_SHARE:
         return ordered
-    # A draw just below the share may be rounded up to it.
+    # The product may be rounded up to the number of cold targets when the draw is just below the share, hence the
+    # minimum.
     probed = cold[min(floor(draw / PROBE_SHARE * len(cold)), len(cold) - 1)]
     return [probed, *(target for target in ordered if target != probed)]
 

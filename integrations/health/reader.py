@@ -1,4 +1,4 @@
-"""The live figures as the management API shows them, read from Redis without a worker's memory."""
+"""The live figures that the management API shows, read from Redis without a worker's memory."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from integrations.selectors import enabled_credentials
 
 logger = logging.getLogger("integrations.health")
 
-# Of each integration those noted last.
+# At most this many models of each integration are read, those with the latest outcomes.
 _MODELS = 200
 _SANDBOX_ID = 0
 
-# Made on first use, so that a fork does not share its connections.
+# The client is made on first use, so that forked processes do not share its connections.
 _client: redis.Redis | None = None
 
 
@@ -49,7 +49,8 @@ class ModelHealth:
 
 @dataclass(frozen=True, slots=True)
 class ProviderHealth:
-    """`health` is that of all its models together; `circuit` in it says nothing."""
+    """The health of one provider. `health` has the figures over all of its models together; its field `circuit` has no
+    meaning."""
 
     provider: str
     status: Status
@@ -58,10 +59,8 @@ class ProviderHealth:
 
 
 def project_health(project_id: UUID, *, now: float | None = None) -> list[ProviderHealth]:
-    """One row for each usable integration of the project, also without samples, by provider name.
-
-    `now` is in Unix seconds. Raises HealthUnavailableError when Redis does not answer.
-    """
+    """Returns one row for each usable integration of the project, by provider name, also without samples. `now` is in
+    Unix seconds. Raises HealthUnavailableError when Redis does not answer."""
     at = time.time() if now is None else now
     integrations = {item.integration_id: item.provider for item in enabled_credentials(project_id)}
     try:
@@ -100,7 +99,8 @@ def _read(integration_ids: Sequence[int], now: float) -> dict[int, _Models]:
 
 
 def _may_show(integration_id: int, model: str) -> bool:
-    """The sandbox is everybody's: a name that it does not know was made up by a client, of whichever project."""
+    """Returns True when the project may see the model. All projects share the sandbox, so a model name that the sandbox
+    does not know is hidden: some client, perhaps of another project, made it up."""
     return integration_id != _SANDBOX_ID or model in BEHAVIOURS
 
 
@@ -128,7 +128,8 @@ def _model(model: str, counts: Counts, state: CircuitState) -> ModelHealth:
 
 
 def _provider_status(health: TargetHealth, rows: Iterable[ModelHealth]) -> Status:
-    """Down when none of its models is asked any more, degraded when one is not or its errors are too many."""
+    """Returns the provider's status: down when the circuits of all its models are open, degraded when one is open or
+    the share of errors is too large."""
     states = [row.status for row in rows]
     if states and all(status is Status.DOWN for status in states):
         return Status.DOWN
@@ -138,7 +139,7 @@ def _provider_status(health: TargetHealth, rows: Iterable[ModelHealth]) -> Statu
 def _connect() -> redis.Redis:
     global _client
     if _client is None:
-        # One more try, at once, for a connection that was closed while nobody used it; never after a time-out.
+        # A connection that was closed while idle gets one more try at once; a time-out gets none.
         retry = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
         _client = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1, retry=retry)
     return _client

@@ -1,8 +1,8 @@
-"""Keeps what the workers know of the targets the same, by way of Redis.
+"""Exchanges the health of targets between the workers through Redis.
 
-A worker adds its counts to those in Redis, which answers with the sums of all workers; those it tells the others over
-a channel. What is said twice or out of order changes nothing (see `Window`). A worker that has nothing to say says
-nothing, and what it does not know after a start or a gap it reads when it is asked for it.
+A worker adds its counts to those in Redis, which answers with the sums of all workers; the worker publishes these sums
+on a channel. A message that arrives twice or out of order changes nothing (see `Window`). A worker without new counts
+sends nothing, and after a start or a gap it reads the health of a target from Redis when it is first asked for it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from integrations.health.window import SLICE_SECONDS, WINDOW_SECONDS, current_sl
 
 logger = logging.getLogger("integrations.health")
 
-# A worker writes every quarter of a second at most, and less often where all of them would otherwise hear more than 250
-# messages or 2000 counted slices a second. Circuits do not wait for it.
+# A worker writes every quarter of a second at most, and less often when all workers together would otherwise receive
+# more than 250 messages or 2000 counted slices a second. Changes of circuits are sent without this delay.
 INTERVAL_SECONDS = 0.25
 _SECONDS_PER_LISTENER = 0.004
 _SECONDS_PER_SLICE_HEARD = 0.0005
 _MAX_INTERVAL_SECONDS = 30.0
-# One write or read at a time covers so many targets: encoding them keeps the loop from everything else.
+# One write or read covers at most this many targets, since encoding more would block the event loop for too long.
 _TARGETS_AT_ONCE = 64
 _HOUSEKEEPING_SECONDS = 60.0
 _FIRST_PAUSE_SECONDS = 0.5
@@ -40,7 +40,8 @@ _LAST_WORDS_SECONDS = 0.5
 
 
 class Sharing:
-    """Used within one event loop. The methods that are no coroutines only note what is to be done."""
+    """The queues and the connection by which one worker exchanges health, used within one event loop. Methods that are
+    no coroutines only add to the queues."""
 
     def __init__(
         self,
@@ -58,14 +59,15 @@ class Sharing:
         self._draw = draw
         self._news = asyncio.Event()
         self._urgent = asyncio.Event()
-        # Keys only: dicts keep the order in which things were noted.
+        # These dicts are used as ordered sets: they keep the order in which targets were noted, and their values mean
+        # nothing.
         self._counted: dict[Target, None] = {}
         self._wanted: dict[Target, None] = {}
         self._circuits: dict[Target, None] = {}
-        # Sent to Redis, and not known to have been told to the others.
+        # These targets' counts were sent to Redis and perhaps not published to the other workers.
         self._untold: dict[Target, None] = {}
         self._released: list[str] = []
-        # By slice, the targets whose counts in it Redis has.
+        # By slice, the targets whose counts for it are in Redis.
         self._written: dict[int, set[Target]] = {}
         self._connected = False
         self._away = False
@@ -81,7 +83,8 @@ class Sharing:
         return bool(self._counted or self._wanted or self._circuits or self._untold or self._released)
 
     def entry(self, target: Target, now: float) -> Entry:
-        """What is known of the target; what is not is fetched soon, unless it would have been heard of."""
+        """Returns what is known of the target. An unknown target is fetched soon, unless this worker has listened long
+        enough to have received every update about it."""
         entry = self._entries.use(target)
         if entry is None:
             entry = self._entries.add(target, now)
@@ -91,7 +94,7 @@ class Sharing:
         return entry
 
     def knows_all(self, now: float) -> bool:
-        """A worker that has listened for a whole window has heard of everything in it."""
+        """Returns True when this worker has listened for a whole window, so that it has received every update in it."""
         return self._heard_since is not None and now - self._heard_since > WINDOW_SECONDS + SLICE_SECONDS
 
     def note_counted(self, target: Target) -> None:
@@ -109,19 +112,19 @@ class Sharing:
             self._hurry()
 
     async def claim(self, target: Target, version: int, seconds: float) -> bool:
-        """Without Redis every worker has a probe of its own."""
+        """Returns True when this worker may probe. While Redis does not answer every worker may probe."""
         if not self._connected:
             return True
         try:
             return await self._store.claim(target, version, seconds)
         except (redis.RedisError, OSError):
-            # Nobody waits for it again until it has answered a ping; `run` tells the log.
+            # No request waits for Redis again until it has answered a ping; `run` writes the log entry.
             self._connected = False
             self._hurry()
             return True
 
     async def run(self) -> None:
-        """Ends only when cancelled."""
+        """Exchanges updates until it is cancelled."""
         pause = _FIRST_PAUSE_SECONDS
         while True:
             try:
@@ -130,7 +133,8 @@ class Sharing:
                 pause = _FIRST_PAUSE_SECONDS if not self._away else min(2 * pause, _MAX_PAUSE_SECONDS)
                 self._lost(error)
             except Exception:
-                # A defect of ours, or foreign data in Redis: the others are better heard late than never again.
+                # The cause is a defect of the gateway or foreign data in Redis; after the pause the other workers'
+                # updates are read again.
                 pause = _MAX_PAUSE_SECONDS
                 logger.exception("sharing.failed")
             finally:
@@ -139,7 +143,7 @@ class Sharing:
             await asyncio.sleep(pause)
 
     async def close(self) -> None:
-        """Says what there is still to say, if that can be done quickly."""
+        """Sends the updates that are still queued, if that is possible within the time limit."""
         if not self._away:
             with suppress(redis.RedisError, OSError):
                 async with asyncio.timeout(_LAST_WORDS_SECONDS):
@@ -149,12 +153,12 @@ class Sharing:
     async def _share(self) -> None:
         async with self._store.subscription() as channel:
             self._heard_since = self._clock()
-            # It may be another Redis, or what was sent last may not have arrived.
+            # The server may be a different Redis now, or the last writes may not have arrived.
             self._written.clear()
             self._wanted.update(dict.fromkeys(self._entries))
             self._counted.update(dict.fromkeys(self._entries))
             await self._load_wanted()
-            # Redis that refuses to write (its disk or memory is full, it is a replica) still answers what is read.
+            # A Redis that refuses to write (its disk or memory is full, it is a replica) still answers reads.
             await self._store.ping()
             await self._ship_all()
             self._found()
@@ -205,7 +209,7 @@ class Sharing:
                 entry = self._entries.get(target)
                 if entry is not None:
                     _complete(entry, shared)
-            # What Redis had taken when it no longer answered, the others have not heard of.
+            # The other workers have not received the counts that Redis had taken when it stopped answering.
             untold = [
                 SliceCounts(target, number, counts)
                 for target, shared in zip(targets, found, strict=True)
@@ -217,7 +221,7 @@ class Sharing:
                 self._untold.pop(target, None)
 
     async def _ship_all(self) -> None:
-        """All that has been noted by now: what is noted meanwhile waits for the next time."""
+        """Sends all updates that are queued now; those that are queued meanwhile wait for the next call."""
         due = INTERVAL_SECONDS
         waiting = list(self._counted)
         for at in range(0, max(len(waiting), 1), _TARGETS_AT_ONCE):
@@ -228,7 +232,8 @@ class Sharing:
         self._interval = min(due, _MAX_INTERVAL_SECONDS)
 
     async def _ship(self, parcel: Parcel) -> tuple[int, int]:
-        """How many workers heard how many counted slices."""
+        """Writes the parcel and publishes the sums. Returns the number of workers that received it and of counted
+        slices in it."""
         for item in parcel.slices:
             self._queue(self._untold, item.target)
         sums = await self._store.ship(parcel, self._clock())
@@ -241,7 +246,7 @@ class Sharing:
         return await self._tell(sums, parcel.outcomes), len(sums)
 
     async def _tell(self, sums: list[SliceCounts], outcomes: list[OutcomesSeen]) -> int:
-        """How many workers heard it."""
+        """Publishes the sums and outcomes. Returns the number of workers that received them."""
         listeners = await self._store.publish(sums, outcomes) if sums or outcomes else 0
         for item in sums:
             self._untold.pop(item.target, None)
@@ -271,7 +276,8 @@ class Sharing:
         for number, counts in entry.window.take_unshipped(self._clock()).items():
             written = self._written.setdefault(number, set())
             if target not in written:
-                # Names that clients make up do not fill Redis: what is too many stays with this worker.
+                # Model names that clients make up must not fill Redis: targets above the maximum stay in this worker's
+                # memory only.
                 if len(written) >= self._entries.max_targets:
                     continue
                 written.add(target)
@@ -297,7 +303,8 @@ class Sharing:
                 entry.touch(now)
 
     def _queue(self, queue: dict[Target, None], target: Target) -> None:
-        """Queues are as bounded as what is watched; what falls out of one is back with its next outcome."""
+        """Adds the target to a queue, which is as bounded as the watched targets; a target that falls out of a queue is
+        queued again with its next outcome."""
         if len(queue) >= self._entries.max_targets and target not in queue:
             del queue[next(iter(queue))]
         queue[target] = None
@@ -320,10 +327,9 @@ class Sharing:
 
 
 async def _until_one_ends(*work: Coroutine[object, object, None]) -> None:
-    """Raises what that one raised; the others are cancelled.
-
-    No task group: when its tasks fail while it is cancelled itself, it raises their errors instead.
-    """
+    """Runs the coroutines until one of them ends, then cancels the others and raises its exception. It is no task
+    group, since a task group whose tasks fail while it is itself cancelled raises their errors instead of the
+    cancellation."""
     tasks = [asyncio.create_task(one) for one in work]
     try:
         ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -30,20 +30,20 @@ from integrations.health.targets import Target
 from integrations.health.window import SLICE_SECONDS, SLICES, WINDOW_SECONDS, Counts, slice_of
 
 ANSWER_SECONDS = 1.0
-# A request waits for this one.
+# A client's request waits for this call, so its limit is short.
 CLAIM_SECONDS = 0.1
-# A subscription that has been silent for so long is asked whether it still stands.
+# A subscription that has been silent for this long is checked with a ping.
 QUIET_SECONDS = 30.0
 
 _EXPIRY_SECONDS = WINDOW_SECONDS + 2 * SLICE_SECONDS
-# How often a circuit has opened counts for its next rest, for as long after the last one.
+# After a circuit's last change its count of openings is kept for this long, and lengthens the next opening.
 _REMEMBERED_SECONDS = MAX_RETRY_AFTER
 _LISTED_SECONDS = ceil(_EXPIRY_SECONDS + MAX_RETRY_AFTER)
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What Redis holds of one target."""
+    """The health of one target as stored in Redis."""
 
     slices: dict[int, Counts]
     circuit: CircuitRecord | None
@@ -51,7 +51,7 @@ class Shared:
 
 @dataclass(slots=True)
 class Parcel:
-    """What one worker has to tell. `first` are the slices that it has not written to before."""
+    """The updates that one worker has to send. `first` holds the slices that it has not written to before."""
 
     slices: list[SliceCounts] = field(default_factory=list)
     outcomes: list[OutcomesSeen] = field(default_factory=list)
@@ -65,9 +65,10 @@ class Parcel:
 
 class HealthStore:
     def __init__(self, redis_url: str, sender: str) -> None:
-        # One more try, at once, for a connection that was closed while nobody used it; never after a time-out.
+        # A connection that was closed while idle gets one more try at once; a time-out gets none.
         self._redis = _connect(redis_url, retries=1)
-        # A subscription that is silently made again would hide what was missed.
+        # The subscription has no retry, since a subscription that is renewed without notice would hide the messages
+        # missed.
         self._listener = _connect(redis_url, retries=0)
         self._sender = sender
 
@@ -80,7 +81,7 @@ class HealthStore:
         await self._listener.aclose()
 
     async def ship(self, parcel: Parcel, now: float) -> list[SliceCounts]:
-        """Adds the counts and returns the sums of all workers; announces circuits with the same write."""
+        """Adds the counts and returns the sums of all workers; announces changed circuits with the same write."""
         async with self._redis.pipeline(transaction=False) as batch:
             self._add_circuits(batch, parcel.circuits, now)
             for key in parcel.released:
@@ -98,7 +99,7 @@ class HealthStore:
         return _sums(parcel.slices, replies[before:behind])
 
     async def publish(self, slices: list[SliceCounts], outcomes: list[OutcomesSeen]) -> int:
-        """Tells the other workers; returns how many listen, oneself included."""
+        """Publishes sums and outcomes to all workers. Returns the number of workers that listen, this one included."""
         async with asyncio.timeout(ANSWER_SECONDS):
             heard: int = await self._redis.publish(CHANNEL, encode_message(Message(self._sender, slices, outcomes)))
         return heard
@@ -122,7 +123,7 @@ class HealthStore:
 
     @asynccontextmanager
     async def subscription(self) -> AsyncIterator[PubSub]:
-        """Stands when the block is entered: whatever is said from then on will be heard."""
+        """Subscribes to the channel. Messages that are published after the block was entered are received."""
         async with self._listener.pubsub() as channel:
             async with asyncio.timeout(ANSWER_SECONDS):
                 await channel.subscribe(CHANNEL)
@@ -138,7 +139,8 @@ class HealthStore:
             batch.publish(CHANNEL, encode_message(Message(self._sender, circuits=circuits)))
 
     def _keep(self, batch: Pipeline, parcel: Parcel, now: float) -> None:
-        """What is written for the first time gets its end, and what has had it leaves the list."""
+        """Sets the expiry of slices that are written for the first time, and removes models without recent outcomes
+        from the list of models."""
         for integration_id in {target.integration_id for target, _ in parcel.first}:
             batch.zremrangebyscore(models_key(integration_id), "-inf", slice_of(now) - SLICES)
         for item in parcel.slices:
@@ -154,7 +156,7 @@ class HealthStore:
 
 
 async def next_message(channel: PubSub) -> bytes:
-    """Waits for as long as it takes, and makes sure meanwhile that there is still somebody at the other end."""
+    """Waits for the next message without a limit, and checks with pings meanwhile that Redis still answers."""
     while True:
         message = await channel.get_message(timeout=QUIET_SECONDS)
         if message is None:
@@ -167,8 +169,8 @@ async def next_message(channel: PubSub) -> bytes:
 
 
 def _connect(redis_url: str, *, retries: int) -> redis.asyncio.Redis:
-    # The time-outs are set around each method: redis-py's own for sending is `asyncio.wait_for`, which before Python
-    # 3.12 loses a cancellation now and then (https://github.com/python/cpython/issues/86296).
+    # The time-outs are set around each method because redis-py's own time-out for sending is `asyncio.wait_for`, which
+    # before Python 3.12 sometimes loses a cancellation (https://github.com/python/cpython/issues/86296).
     return redis.asyncio.Redis.from_url(
         redis_url,
         socket_timeout=None,
@@ -180,7 +182,8 @@ def _connect(redis_url: str, *, retries: int) -> redis.asyncio.Redis:
 def _sums(slices: list[SliceCounts], replies: list[int]) -> list[SliceCounts]:
     found = iter(replies)
     return [
-        SliceCounts(item.target, item.number, dict(zip(item.counts, found, strict=False)))  # takes as many as it needs
+        # The iterator `found` is shared by all items, and each `zip` takes as many sums as it has counts.
+        SliceCounts(item.target, item.number, dict(zip(item.counts, found, strict=False)))
         for item in slices
     ]
 

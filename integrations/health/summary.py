@@ -1,4 +1,4 @@
-"""Counts of a window into the figures that selection and the management API use."""
+"""Turns the counts of a window into the figures that selection and the management API use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _SHARES = (0.5, 0.95, 0.99)
 
 
 def summarize(counts: Counts, circuit: CircuitState) -> TargetHealth:
-    """Degraded means at least 10 % failures among at least 10 outcomes; latency alone never does."""
+    """Returns the figures. A target is degraded with at least 10 % failures among at least 10 outcomes; latency never
+    makes it degraded."""
     outcomes, failures = counts.get(OUTCOMES, 0), counts.get(FAILURES, 0)
     buckets = {field: count for field, count in counts.items() if field >= 0}
     p50, p95, p99 = quantiles(buckets, _SHARES) if buckets else (None, None, None)

@@ -1,4 +1,4 @@
-"""The targets whose health is watched, and the facts that are known of each."""
+"""The names of the targets whose health is watched, and the facts that are known about each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 
 class Target(NamedTuple):
-    """One upstream: a model at one project's integration. Integration 0 is the implicit sandbox."""
+    """An upstream whose health is watched: a model at one project's integration. Integration 0 is the implicit
+    sandbox."""
 
     integration_id: int
     provider: str
@@ -16,17 +17,15 @@ class Target(NamedTuple):
 
 
 class CircuitState(StrEnum):
-    CLOSED = "closed"  # requests pass
-    OPEN = "open"  # the target rests
-    HALF_OPEN = "half_open"  # rested: one request may try
+    CLOSED = "closed"  # The circuit lets requests pass.
+    OPEN = "open"  # The target gets no requests.
+    HALF_OPEN = "half_open"  # The target got no requests for a while, and one request may try it now.
 
 
 @dataclass(frozen=True, slots=True)
 class TargetHealth:
-    """The last five minutes of a target. Latencies are None while there is no sample.
-
-    `samples` counts the latencies, `error_share` is failures among all outcomes, 0 to 1.
-    """
+    """The figures of a target over the last five minutes. Latencies are None while there is no sample. `samples` counts
+    the latencies, `error_share` is the share of failures among all outcomes, 0 to 1."""
 
     circuit: CircuitState
     samples: int

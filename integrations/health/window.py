@@ -1,4 +1,4 @@
-"""The last five minutes of one target, counted in slices of 30 seconds."""
+"""The counts of one target over the last five minutes, in slices of 30 seconds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SLICE_SECONDS = 30
 SLICES = 10
 WINDOW_SECONDS = SLICES * SLICE_SECONDS
 
-# A slice counts latencies by bucket (0 and up), and beside them:
+# A slice counts latencies by bucket (numbers from 0), and further figures under these negative numbers.
 OUTCOMES = -1
 FAILURES = -2
 
@@ -17,7 +17,8 @@ Counts = dict[int, int]
 
 
 def slice_of(now: float) -> int:
-    """Slices are numbered from the epoch, so that all workers mean the same one."""
+    """Returns the number of the slice. Slices are numbered from the Unix epoch, so that a number means the same slice
+    in all workers."""
     return floor(now / SLICE_SECONDS)
 
 
@@ -35,10 +36,10 @@ def total(slices: Iterable[Mapping[int, int]]) -> Counts:
 
 
 class Window:
-    """Slices in which this worker's counts and those of the others become one.
+    """The slices of a target, in which this worker's counts and those of the others are merged.
 
-    Counts only grow, and Redis answers every increment with the new count of all workers together. So the larger of
-    two figures for the same field is the later one, and merging may happen in any order and more than once.
+    Counts only grow, and Redis answers every increment with the new count of all workers together. So the larger of two
+    figures for the same field is the later one, and merging may happen in any order and more than once.
     """
 
     __slots__ = ("_known", "_unshipped")
@@ -69,7 +70,7 @@ class Window:
         return taken
 
     def merge(self, number: int, shared: Mapping[int, int]) -> bool:
-        """Takes over the counts of all workers; returns whether any of it is new here."""
+        """Takes over the counts of all workers; returns whether any of them was new."""
         known = self._known.setdefault(number, {})
         later = {field: count for field, count in shared.items() if count > known.get(field, 0)}
         known.update(later)
@@ -77,7 +78,7 @@ class Window:
 
     def _forget(self, now: float) -> None:
         current = current_slices(now)
-        # Other hosts' clocks may be ahead of this one.
+        # A slice slightly in the future is kept, since another host's clock may be ahead of this one.
         kept = range(current.start, current.stop + SLICES)
         for slices in (self._known, self._unshipped):
             for number in [number for number in slices if number not in kept]:

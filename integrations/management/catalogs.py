@@ -13,7 +13,8 @@ from integrations.pricing.entries import CatalogError
 
 
 class CatalogCommand(BaseCommand):
-    """`build` makes the file's text from the decoded catalogs and raises CatalogError; `output` is where it ships."""
+    """The base of a command that writes a shipped data file. `build` makes the file's text from the decoded catalogs
+    and raises CatalogError; `output` is the file's path."""
 
     requires_system_checks = []
     build: ClassVar[staticmethod[[Any, Any], str]]

@@ -1,4 +1,4 @@
-"""Files that requests name by address."""
+"""Fetches files that requests name by address."""
 
 from __future__ import annotations
 

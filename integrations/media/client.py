@@ -1,4 +1,4 @@
-"""One GET to where a file is said to be, connected to public addresses only."""
+"""Sends the GET requests for files, over connections to public addresses only."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from integrations.transport.resolver import AiohttpResolver, Lookup, Resolver, a
 from integrations.transport.tls import client_context
 
 _CONNECT_SECONDS = 5.0
-# Compressed bytes could become any number of them.
+# No compression is accepted, since a few compressed bytes could expand without limit.
 _HEADERS = {"accept": "*/*", "accept-encoding": "identity", "user-agent": "prompt-gateway"}
 
 
 class MediaClient:
-    """Bound to the event loop it is made on. A connection serves one file."""
+    """An HTTP client for files, bound to the event loop that it is made on. A connection serves one file."""
 
     def __init__(
         self, *, allow_private: bool, proxy_for: ProxyFor, tls: ssl.SSLContext | None, lookup: Lookup | None
@@ -31,7 +31,7 @@ class MediaClient:
         self._resolver = Resolver(any_address if allow_private else only_public, lookup or self._own_lookup)
         self._names = AiohttpResolver(self._resolver)
         self._session = aiohttp.ClientSession(
-            # Without a cache of names: each connection is to an address that was checked for it.
+            # The connector caches no names, since each connection must go to an address that was checked for it.
             connector=aiohttp.TCPConnector(
                 limit=0, ssl=tls or client_context(), force_close=True, use_dns_cache=False, resolver=self._names
             ),
@@ -41,10 +41,8 @@ class MediaClient:
         )
 
     async def get(self, target: Target) -> aiohttp.ClientResponse:
-        """The answer's head has arrived; the caller closes it.
-
-        Raises PrivateAddressError, aiohttp.ClientError, OSError.
-        """
+        """Returns the response when its head has arrived; the caller closes it. Raises PrivateAddressError,
+        aiohttp.ClientError, OSError."""
         return await self._session.get(
             target.url, headers=_HEADERS, allow_redirects=False, proxy=await self._way_to(target)
         )
@@ -54,13 +52,14 @@ class MediaClient:
         self._own_lookup.close()
 
     async def _way_to(self, target: Target) -> str | None:
-        """The proxy to ask, if any. A proxy resolves names itself, so that ours is only a second opinion there."""
+        """Returns the proxy for the address, None without one. The proxy resolves the name itself, so that the check of
+        the name here is only a second one."""
         origin = target.origin
         if not self._allow_private and is_plainly_private(origin.host):
             raise PrivateAddressError(origin.host)
         proxy = self._proxy_for(origin)
         if proxy is not None:
             self._names.trust(proxy)
-            with contextlib.suppress(OSError):  # names of the outside may be known to the proxy alone
+            with contextlib.suppress(OSError):  # A name that only the proxy can resolve is no error.
                 await self._resolver.addresses(origin.host, origin.port)
         return proxy

@@ -25,7 +25,7 @@ from integrations.transport.proxies import ProxyFor, proxies_from_environment
 from integrations.transport.resolver import Lookup
 
 MAX_FILES = 20
-"""Of one request."""
+"""The maximum number of files that one request may name."""
 MAX_REDIRECTS = 3
 
 _PER_REQUEST = 4
@@ -37,7 +37,7 @@ logger = logging.getLogger("integrations.media")
 
 @dataclass(slots=True)
 class _Batch:
-    """The files of one request: what they may still weigh together, and until when they have to be here."""
+    """The files of one request: the bytes that they may still have together, and the deadline for all of them."""
 
     bytes_left: int
     deadline: float
@@ -45,10 +45,8 @@ class _Batch:
 
 
 class MediaFetcher:
-    """One per worker, bound to the event loop it first fetches on. Nothing is opened before that.
-
-    Limits are the configured ones and proxies those of the environment, unless others are given.
-    """
+    """Fetches files for one worker, bound to the event loop on which it fetches first. No connection is opened before
+    that. The limits are the configured ones and the proxies those of the environment, unless others are passed."""
 
     def __init__(
         self,
@@ -67,7 +65,8 @@ class MediaFetcher:
         self._closed = False
 
     async def fetch(self, urls: Sequence[str]) -> dict[str, Media]:
-        """Each address's file. Raises MediaError for the first that cannot be had; the others are given up then."""
+        """Returns each address's file. Raises MediaError for the first file that cannot be fetched; the other fetches
+        are cancelled then."""
         targets = {url: target_of(url) for url in urls}
         if len(targets) > MAX_FILES:
             raise MediaError("", f"too many: a request may name {MAX_FILES} files by address")
@@ -78,7 +77,7 @@ class MediaFetcher:
             async with asyncio.TaskGroup() as group:
                 tasks = {url: group.create_task(self._fetch(target, batch)) for url, target in targets.items()}
         except BaseExceptionGroup as failed:
-            # Without its causes: aiohttp's exceptions print whole URLs.
+            # The causes are left out, since aiohttp's exceptions print whole URLs.
             raise _first(failed) from None
         return {url: task.result() for url, task in tasks.items()}
 
@@ -155,7 +154,8 @@ class MediaFetcher:
 
 
 def _media_type(data: bytes, declared: str, target: Target) -> str:
-    """Raises MediaError for an unknown kind, and for a page where the address promises a picture."""
+    """Returns the file's media type. Raises MediaError for an unknown kind of file, and for a page of HTML where the
+    address ends like a picture's."""
     name = target.url.path
     found = media_type_of(data, declared=declared, name=name)
     if found is None:

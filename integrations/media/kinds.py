@@ -1,8 +1,6 @@
-"""What kind of file some bytes are. Pure.
-
-Told by the bytes: what a server declares is often wrong and may be a lie. Only kinds of text look all alike; there the
-declared type counts, then the ending of the name.
-"""
+"""The media types of files, detected from their bytes; without I/O. The bytes decide because the type that a server
+declares is often wrong and may be a lie. Only kinds of text look alike; for them the declared type counts, then the
+ending of the name."""
 
 from __future__ import annotations
 
@@ -13,11 +11,12 @@ _Sniff = Callable[[bytes], str | None]
 
 _OOXML = "application/vnd.openxmlformats-officedocument."
 _HEAD = 4096
-# The system's own tables would make the answer differ between machines.
+# An own table of endings is used because the system's tables would make the result differ between machines.
 _ENDINGS = mimetypes.MimeTypes()
-_ENDINGS.add_type("text/markdown", ".md")  # known since Python 3.13
+_ENDINGS.add_type("text/markdown", ".md")  # The module `mimetypes` has this ending since Python 3.13.
 
-# First bytes of a file → media type; https://www.iana.org/assignments/media-types, https://mimesniff.spec.whatwg.org.
+# The first bytes of files and their media types; https://www.iana.org/assignments/media-types,
+# https://mimesniff.spec.whatwg.org.
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -50,7 +49,7 @@ _BRANDS = {
     b"3gp5": "video/3gpp",
     b"3gp6": "video/3gpp",
 }
-# A zip's member names stand uncompressed before each member.
+# A zip archive holds the names of its members uncompressed before each member, so that Office files can be told apart.
 _IN_ZIP = (
     (b"word/document.xml", _OOXML + "wordprocessingml.document"),
     (b"xl/workbook.", _OOXML + "spreadsheetml.sheet"),
@@ -67,10 +66,8 @@ _CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\x0c\r\x1b")
 
 
 def media_type_of(data: bytes, *, declared: str = "", name: str = "") -> str | None:
-    """The media type in lower case, without parameters; None when it is no kind of file that is known here.
-
-    `declared` is the Content-Type that came with it, `name` the file's name or path.
-    """
+    """Returns the media type in lower case, without parameters; None for an unknown kind of file. `declared` is the
+    Content-Type that came with the file, `name` the file's name or path."""
     head = data[:_HEAD]
     for signature, media_type in _SIGNATURES:
         if head.startswith(signature):
@@ -83,12 +80,12 @@ def media_type_of(data: bytes, *, declared: str = "", name: str = "") -> str | N
 
 
 def promised_by(name: str) -> str | None:
-    """The media type that the ending of a file's name stands for."""
+    """Returns the media type that belongs to the ending of a file's name, None for an unknown ending."""
     return _ENDINGS.guess_type(name, strict=False)[0]
 
 
 def is_text(media_type: str) -> bool:
-    """A kind that is read as text, whatever its markup."""
+    """Returns True for media types whose files are read as text, with or without markup."""
     major, _, minor = media_type.partition("/")
     return major == "text" or (major == "application" and (minor in _TEXTS or minor.endswith(("+json", "+xml"))))
 
@@ -103,7 +100,7 @@ def _riff(data: bytes) -> str | None:
 
 
 def _iso_media(data: bytes) -> str | None:
-    """MP4 and its relatives, by their major brand (ISO/IEC 14496-12)."""
+    """Returns the media type of MP4 and related formats by their major brand (ISO/IEC 14496-12)."""
     return _BRANDS.get(data[8:12], "video/mp4") if data[4:8] == b"ftyp" else None
 
 
@@ -120,7 +117,7 @@ def _ogg(data: bytes) -> str | None:
 
 
 def _mpeg_audio(data: bytes) -> str | None:
-    """A frame's sync word: eleven ones, then version and layer."""
+    """Returns the media type of MPEG audio, by the sync word of a frame (eleven ones), its version and its layer."""
     if len(data) < 4 or data[0] != 0xFF or data[1] & 0xE0 != 0xE0:
         return None
     if data[1] & 0xF6 == 0xF0:
@@ -134,7 +131,8 @@ def _aiff(data: bytes) -> str | None:
 
 
 def _bmp(data: bytes) -> str | None:
-    """`BM` alone may begin a text: the size of the header that follows has few values."""
+    """Returns the media type of a BMP image. `BM` alone may begin a text, so the size of the header that follows is
+    checked, which has few values."""
     is_bitmap = data.startswith(b"BM") and data[14:18] in {
         bytes((size, 0, 0, 0)) for size in (12, 40, 52, 56, 108, 124)
     }
@@ -142,7 +140,8 @@ def _bmp(data: bytes) -> str | None:
 
 
 def _pdf(data: bytes) -> str | None:
-    """Readers accept a header anywhere in the first kilobyte (ISO 32000, annex H)."""
+    """Returns the media type of a PDF, whose header readers accept anywhere in the first kilobyte (ISO 32000, annex
+    H)."""
     return "application/pdf" if b"%PDF-" in data[:1024] else None
 
 
@@ -164,7 +163,7 @@ def _is_text(head: bytes) -> bool:
     try:
         head.decode(encoding)
     except UnicodeDecodeError as error:
-        # The last character may be cut in two.
+        # The read may have cut the last character in two, which is no fault of the text.
         return error.start > len(head) - 4 and len(head) == _HEAD
     return True
 

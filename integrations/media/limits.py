@@ -9,7 +9,8 @@ from django.conf import settings
 
 @dataclass(frozen=True, slots=True)
 class MediaLimits:
-    """`max_bytes` bounds a file, `request_bytes` all files of a request, `seconds` the fetch of all of them."""
+    """The limits of fetching. `max_bytes` bounds a file, `request_bytes` all files of a request together, `seconds` the
+    fetch of all of them."""
 
     max_bytes: int
     request_bytes: int

@@ -1,4 +1,4 @@
-"""Names looked up in threads of their own."""
+"""Resolves host names in separate threads."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _THREADS = 4
 
 
 class OwnLookup:
-    """A Lookup. Clients choose these names, and a name server that never answers holds a thread for long: in the
-    loop's own few threads it would hold up every new connection to a provider."""
+    """Resolves the names that clients choose, in threads of its own. A name server that never answers blocks a thread
+    for long, and in the event loop's few default threads it would delay every new connection to a provider."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="media-names")
@@ -26,6 +26,6 @@ class OwnLookup:
 def _addresses(host: str, port: int) -> list[str]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except UnicodeError as error:  # an empty or overlong label
+    except UnicodeError as error:  # Python raises UnicodeError for an empty or overlong label of a host name.
         raise OSError(f"{host} is not a name") from error
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))

@@ -1,4 +1,4 @@
-"""The address that a file is fetched from: the client's, or the one that it redirects to."""
+"""The address that a file is fetched from: the client's, or one that it redirects to."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from integrations.errors import MediaError
 from integrations.transport.request_head import Origin
 
 _MAX_CHARACTERS = 8192
-# Sent as it is: a changed escape would break a signed address.
+# Only these characters are accepted, since the address is sent unchanged: a changed escape would break a signed
+# address.
 _CLEAN = re.compile(r"[!-~]+\Z")
 _HOST = re.compile(r"[A-Za-z0-9._:\-]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`host` is the one that the client named, for messages; `url` is what is asked for now."""
+    """The address of a file. `host` is the host that the client named, for messages; `url` is the address of the next
+    request."""
 
     url: URL
     host: str
@@ -29,7 +31,7 @@ class Target:
         return Origin(self.url.scheme, self.url.raw_host or "", self.url.port or 0)
 
     def redirected(self, location: str) -> Target:
-        """Raises MediaError for an address that is not followed."""
+        """Returns the target that a redirect leads to. Raises MediaError for an address that may not be followed."""
         try:
             url = _parsed(urljoin(str(self.url), location))
         except ValueError:
@@ -40,7 +42,8 @@ class Target:
 
 
 def target_of(address: str) -> Target:
-    """Raises MediaError for what is not an http or https address, or carries credentials."""
+    """Returns the target for a client's address. Raises MediaError when it is not an http or https address, or carries
+    credentials."""
     try:
         url = _parsed(address)
     except ValueError:
@@ -50,11 +53,11 @@ def target_of(address: str) -> Target:
 
 
 def _parsed(address: str) -> URL:
-    """Raises ValueError."""
+    """Returns the parsed address. Raises ValueError."""
     if len(address) > _MAX_CHARACTERS:
         raise ValueError("too long")
     url = URL(address.strip(), encoded=_CLEAN.match(address.strip()) is not None)
-    _ = url.port  # raises ValueError when it is no port
+    _ = url.port  # The property raises ValueError when the port is no number.
     return url
 
 

@@ -1,4 +1,4 @@
-"""Prices in the admin: set by hand for all projects or for one, their history, and the runs of the sync."""
+"""Admin pages of prices: prices set by hand for all projects or for one, their history, and the runs of the sync."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from integrations.pricing.sync import sync_prices
 from integrations.registry import is_known
 
 if TYPE_CHECKING:
-    # Generic in the stubs only.
+    # Django's ModelForm is generic in its type stubs only, not when the program runs.
     PriceModelForm = forms.ModelForm[ModelPrice]
 else:
     PriceModelForm = forms.ModelForm
@@ -66,7 +66,8 @@ class PriceForm(PriceModelForm):
 
 @admin.register(ModelPrice)
 class ModelPriceAdmin(RightsAdmin):
-    """Whatever is saved here is `manual`. Deleted, it gives way to what the catalogs say."""
+    """The page of prices. A price that is saved here gets the source `manual`; after its deletion the catalogs' price
+    applies."""
 
     has_shared_rows = True
     form = PriceForm
@@ -75,9 +76,9 @@ class ModelPriceAdmin(RightsAdmin):
     list_select_related = ["project"]
     search_fields = ["provider", "model"]
     fields = [*_NAMES, *COSTS, "terms", "source", "updated_at"]
-    # What is set by hand has no terms.
+    # A price that is set by hand has no terms, so they are read-only.
     readonly_fields = ["terms", "source", "updated_at"]
-    # Deleting by the list would take what the catalogs say along.
+    # Bulk deletion from the list is disabled, since it would delete the catalogs' prices too.
     actions = None
 
     @override
@@ -129,7 +130,7 @@ class PriceSyncLogAdmin(RightsAdmin):
         return super().changelist_view(request, {**(extra_context or {}), "may_sync": _may_sync(request)})
 
     def sync_now(self, request: HttpRequest) -> HttpResponse:
-        """Leads back to the list, whose first row then tells what happened."""
+        """Runs the sync and redirects to the list of runs, whose first row shows the outcome."""
         if not _may_sync(request):
             raise PermissionDenied
         if request.method != "POST":

@@ -1,4 +1,5 @@
-"""Catalog A: one object, model name → prices in US dollars per token (LiteLLM's `model_prices_and_context_window`)."""
+"""Reads catalog A: one object that maps a model's name to its prices in US dollars per token (LiteLLM's
+`model_prices_and_context_window`)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from typing import Any
 
 from integrations.pricing.entries import CatalogError, Figure, Place, PriceEntry, Refusal, entry
 
-# The catalog's provider → ours, and the prefix that its model names carry and ours do not.
+# The catalog's provider names, each with the gateway's name and the prefix that the catalog's model names have and the
+# gateway's have not.
 _PROVIDERS: Mapping[str, tuple[str, str]] = {
     "openai": ("openai", "openai/"),
     "azure": ("azure_openai", "azure/"),
@@ -79,11 +81,12 @@ _RATES: Mapping[str, str] = {
     "output_cost_per_image_token": "output_image",
     "output_cost_per_reasoning_token": "reasoning",
 }
-# A rate, for prompts of more than so many thousand tokens, at a service tier.
+# The pattern splits a field's name into its rate, the minimum length of the prompt in thousand tokens, and the service
+# tier.
 _FIELD = re.compile(
     rf"({'|'.join(sorted(_RATES, key=len, reverse=True))})(?:_above_(\d{{1,6}})k_tokens)?(?:_([a-z]+))?"
 )
-# The catalog's name for a service tier → what answers call it.
+# The catalog's names of service tiers, each with the name that answers use.
 _SERVICE_TIERS = {"batches": "batch"}
 _SEARCHES = "search_context_cost_per_query"
 _FEES = {
@@ -91,19 +94,19 @@ _FEES = {
     "search_context_size_medium": "search_medium",
     "search_context_size_high": "search_high",
 }
-# Models that search for every answer, without saying so in the usage:
+# These models search for every answer and do not report it in the usage:
 # https://platform.openai.com/docs/guides/tools-web-search?api-mode=chat. The fee is the same for every size.
 _ALWAYS_SEARCHING = re.compile(r"gpt-.+-search-(?:preview|api)")
 _PER_MILLION = 6
 
 
 def parse(catalog: Any) -> Iterator[PriceEntry]:
-    """The prices of `models` that make sense. Raises CatalogError."""
+    """Yields the valid prices of `models`. Raises CatalogError."""
     return (found for found in read(catalog) if isinstance(found, PriceEntry))
 
 
 def read(catalog: Any) -> Iterator[PriceEntry | Refusal]:
-    """The prices of `models`, and which of them make no sense. Raises CatalogError."""
+    """Yields the valid prices of `models`, and a refusal for each invalid one. Raises CatalogError."""
     for provider, model, fields in models(catalog):
         found = entry(provider, model, _figures(model, fields), scale=_PER_MILLION)
         if found is not None:
@@ -140,7 +143,7 @@ def _place(field: str) -> Place | None:
 
 
 def _of_range(step: Any) -> Iterator[Figure]:
-    """Prices for prompts of more tokens than the first of `range` (Alibaba's form)."""
+    """Yields the prices for prompts of more tokens than the first number of `range` (Alibaba's form)."""
     bounds = step.get("range") if isinstance(step, Mapping) else None
     if not isinstance(bounds, list) or not bounds or not isinstance(bounds[0], (int, float)):
         return
@@ -152,7 +155,7 @@ def _of_range(step: Any) -> Iterator[Figure]:
 
 
 def _of_fast_mode(fields: Mapping[str, Any]) -> Iterator[Figure]:
-    """Anthropic's fast mode is a factor on all prices."""
+    """Yields the prices of Anthropic's fast mode, which the catalog gives as a factor on all prices."""
     special = fields.get("provider_specific_entry")
     factor = special.get("fast") if isinstance(special, Mapping) else None
     if not isinstance(factor, (int, float)):
@@ -165,10 +168,8 @@ def _of_fast_mode(fields: Mapping[str, Any]) -> Iterator[Figure]:
 
 
 def models(catalog: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """(provider, model, fields) of the chat models of providers we know, in our names.
-
-    Raises CatalogError when `catalog` is not one.
-    """
+    """Yields (provider, model, fields) of the chat models of known providers, under the gateway's names. Raises
+    CatalogError when `catalog` has another form."""
     if not isinstance(catalog, dict) or not catalog:
         raise CatalogError("catalog_a is not an object of models")
     for name, fields in catalog.items():

@@ -1,4 +1,5 @@
-"""Catalog B: provider → models → `cost` in US dollars per 1,000,000 tokens (the form of models.dev's `api.json`)."""
+"""Reads catalog B: it maps providers to models to `cost` in US dollars per 1,000,000 tokens (the form of models.dev's
+`api.json`)."""
 
 from __future__ import annotations
 
@@ -72,17 +73,17 @@ _RATES: Mapping[str, str] = {
     "output_audio": "output_audio",
     "reasoning": "reasoning",
 }
-# Where there is no list of tiers: `cost.context_over_200k` is a tier as well.
+# An entry without a list of tiers may have a tier in `cost.context_over_200k`.
 _LONG_CONTEXT, _LONG_CONTEXT_TOKENS = "context_over_200k", 200_000
 
 
 def parse(catalog: Any) -> Iterator[PriceEntry]:
-    """The prices of `models` that make sense. Raises CatalogError."""
+    """Yields the valid prices of `models`. Raises CatalogError."""
     return (found for found in read(catalog) if isinstance(found, PriceEntry))
 
 
 def read(catalog: Any) -> Iterator[PriceEntry | Refusal]:
-    """The prices of `models`, and which of them make no sense. Raises CatalogError."""
+    """Yields the valid prices of `models`, and a refusal for each invalid one. Raises CatalogError."""
     for provider, model, fields in models(catalog):
         cost = fields.get("cost")
         if cost is None:
@@ -119,7 +120,7 @@ def _rates(where: str, costs: Mapping[str, Any], *, service_tier: str = "", abov
 
 
 def _service_tier(mode: Any) -> str:
-    """Returns the service tier that a request of this mode names, which its answers then report."""
+    """Returns the service tier that a request of this mode names and that its answers then report."""
     provider = mode.get("provider") if isinstance(mode, dict) else None
     body = provider.get("body") if isinstance(provider, dict) else None
     wanted = (body.get("service_tier") or body.get("speed")) if isinstance(body, dict) else None
@@ -127,10 +128,8 @@ def _service_tier(mode: Any) -> str:
 
 
 def models(catalog: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """(provider, model, fields) of the models of providers we know, in our names.
-
-    Raises CatalogError when `catalog` is not one.
-    """
+    """Yields (provider, model, fields) of the models of known providers, under the gateway's names. Raises CatalogError
+    when `catalog` has another form."""
     if not isinstance(catalog, dict) or not catalog:
         raise CatalogError("catalog_b is not an object of providers")
     for provider_id, fields in catalog.items():

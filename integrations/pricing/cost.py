@@ -1,4 +1,4 @@
-"""Usage times price, in exact decimal arithmetic. Pure."""
+"""Computes the cost of a request from its usage and the model's price, in exact decimal arithmetic; without I/O."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ import msgspec
 from integrations.pricing.terms import Rates, Schedule, Terms, schedule_of
 from integrations.providers.usage import Usage
 
-PLACES = Decimal("0.0000000001")  # what the record keeps of a US dollar
+PLACES = Decimal("0.0000000001")  # The record keeps this many decimal places of a US dollar.
 _ZERO = Decimal("0.0000000000")
-_MAX_COST = Decimal(1_000_000)  # no call costs that
+_MAX_COST = Decimal(1_000_000)  # No real request costs as much, so a larger sum is an error in the provider's counts.
 
 BY_PROVIDER = "provider"
-"""The source of a cost that the provider has stated. Other sources are those of prices."""
+"""The source of a cost that the provider has stated; other costs carry the source of their price."""
 MIXED = "mixed"
-"""The source of a sum whose parts have different ones."""
+"""The source of a sum whose parts have different sources."""
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per 1,000,000 tokens. A cache class without a price of its own costs what fresh input costs.
-
-    `terms` say what further classes, requests, searches and tiers cost; `source` is who says all that.
-    """
+    """A model's price in US dollars per 1,000,000 tokens. A cache class without a price of its own costs the same as
+    fresh input. `terms` hold the prices of further classes, requests, searches and tiers; `source` names the catalog or
+    person that set the price."""
 
     input: Decimal
     output: Decimal
@@ -39,8 +38,8 @@ class Price:
 
     @property
     def integers(self) -> tuple[int, int, int]:
-        """Input and output as integers, and how many of these are one dollar: exact as well, and faster to reckon with
-        before a call, where each request pays for it."""
+        """Returns the prices of input and output as integers, and how many of these units are one dollar. Integers are
+        exact too, and faster for the estimate that is computed before every call."""
         found = self._integers
         if found is None:
             of_input, of_output = self.input.as_integer_ratio(), self.output.as_integer_ratio()
@@ -51,7 +50,7 @@ class Price:
 
     @property
     def schedule(self) -> Schedule | None:
-        """The terms as they are applied, prepared once; None without terms."""
+        """Returns the terms in the form in which they are applied, prepared once; None without terms."""
         found = self._schedule
         if found is None and self.terms:
             base = {
@@ -66,14 +65,14 @@ class Price:
 
 
 FREE = Price(Decimal(0), Decimal(0))
-"""Of what costs nothing, which is not the same as a price that nobody knows."""
+"""The cost of a request that costs nothing, which differs from an unknown cost."""
 
 
-# A frozen dataclass costs five times as much to make, and each request makes one.
+# The class is a msgspec struct because a frozen dataclass takes five times as long to make, and each request makes one.
 class Cost(msgspec.Struct, frozen=True, gc=False):
-    """US dollars of the four disjoint token classes and of all else, 10 places each; `total` is their sum to the last
-    digit. `other` are fees, or the whole of a cost that the provider states. `source` is where it came from, empty of
-    what costs nothing."""
+    """The cost of a request in US dollars, for the four disjoint token classes and all other charges, 10 decimal places
+    each; `total` is exactly their sum. `other` are fees, or the whole of a cost that the provider states. `source` is
+    the source of the price, empty when the request costs nothing."""
 
     input: Decimal = _ZERO
     cache_read: Decimal = _ZERO
@@ -96,8 +95,9 @@ class Cost(msgspec.Struct, frozen=True, gc=False):
 
 
 def cost_of(usage: Usage, price: Price) -> Cost:
-    """Every token is priced once: fresh input is the prompt without cache reads and writes, never below 0. A provider
-    that bills other counts than it reports has left its caching out of them."""
+    """Returns the cost. Every token is priced once: fresh input is the prompt without cache reads and writes, and never
+    below 0. Where a provider bills other counts than it reports, the billed counts apply, and they name no cache
+    classes."""
     if usage.billed_prompt_tokens is not None or usage.billed_completion_tokens is not None:
         usage = Usage(
             usage.billed_prompt_tokens or 0, usage.billed_completion_tokens or 0, service_tier=usage.service_tier
@@ -128,8 +128,8 @@ def _has_parts(usage: Usage) -> bool:
 
 
 def known_cost(usage: Usage, price: Price | None) -> Cost | None:
-    """Returns the cost that the provider states, else the computed one; None when the cost is unknown: for want of a
-    price, or because the provider's counts are beyond all reason."""
+    """Returns the cost that the provider states, else the computed one; None when the cost is unknown, because there is
+    no price or the provider's counts are impossibly large."""
     if usage.stated_cost is not None:
         stated = usage.stated_cost.quantize(PLACES)
         return Cost(total=stated, other=stated, source=BY_PROVIDER)
@@ -174,7 +174,7 @@ def _cost_by_class(usage: Usage, rates: Rates, fee: Decimal, source: str) -> Cos
 
 
 def _split(part: int, whole: int) -> tuple[int, int]:
-    """The part, bounded by its whole, and what is left of that."""
+    """Returns the part, bounded by its whole, and the rest of the whole."""
     part = max(min(part, whole), 0)
     return part, whole - part
 

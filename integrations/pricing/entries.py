@@ -1,4 +1,5 @@
-"""One price of a catalog in our terms: our provider names, US dollars per 1,000,000 tokens, exact decimals."""
+"""The prices of a catalog in the gateway's terms: its provider names, US dollars per 1,000,000 tokens, exact
+decimals."""
 
 from __future__ import annotations
 
@@ -11,22 +12,22 @@ import msgspec
 
 from integrations.pricing.terms import BASE_RATES, FEES, Terms, terms_of
 
-# What ModelPrice stores: 10 digits before the point and 10 after it.
+# ModelPrice stores 10 digits before the decimal point and 10 after it.
 DIGITS, PLACES = 20, 10
 _UNIT = Decimal("0.0000000001")
-# A cent for each token. The dearest model there is costs less; what is above is a slip of the unit.
+# The bound is one cent for each token. Every real model costs less, so a higher price is an error of the unit.
 MAX_PER_MILLION = Decimal(10_000)
 MODEL_LENGTH = 200
 
 
 class CatalogError(ValueError):
-    """A catalog that is not what its format says, or cannot be had; the prices known before stay."""
+    """A catalog cannot be fetched or has another format than expected; the known prices stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class PriceEntry:
-    """The price of one model in one catalog. A rate of None is unknown. Input and output are always known: an entry
-    without them is not one."""
+    """The price of one model in one catalog. A rate of None is unknown. Input and output are always known, since a
+    model without them gets no entry."""
 
     provider: str
     model: str
@@ -38,8 +39,8 @@ class PriceEntry:
 
 
 class Place(NamedTuple):
-    """The meaning of one figure of a catalog: the rate or the fee that it is, by our name, and the tier that it counts
-    in."""
+    """The meaning of one figure of a catalog: the rate or the fee that it is, by the gateway's name, and the tier that
+    it belongs to."""
 
     name: str
     service_tier: str = ""
@@ -47,7 +48,8 @@ class Place(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """`field` is the catalog's own name for it, for who reads that it makes no sense."""
+    """One figure of a catalog. `field` is the catalog's own name for it, which the message about an invalid figure
+    quotes."""
 
     field: str
     place: Place
@@ -56,7 +58,7 @@ class Figure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A model of a catalog whose price makes no sense, and why; what was known of it before stays."""
+    """A model of a catalog whose price is invalid, and the reason; the price known before stays."""
 
     provider: str
     model: str
@@ -64,17 +66,17 @@ class Refusal:
 
 
 def amount(value: Any, *, scale: int = 0) -> Decimal | None:
-    """A price, `value` times 10^`scale`; None when it is absent. Raises ValueError when it makes no sense."""
+    """Returns a price, `value` times 10^`scale`; None when it is absent. Raises ValueError when it is invalid."""
     if value is None:
         return None
     try:
-        # Of a float its shortest exact reading: 3e-06 is 3e-06 and not its binary neighbour.
+        # msgspec converts a float by its shortest exact text, so that 3e-06 becomes 3e-06 and not its binary neighbour.
         number: Decimal = msgspec.convert(value, Decimal)
     except msgspec.ValidationError:
         raise ValueError("is no number") from None
     if not number.is_finite():
         raise ValueError("is no finite number")
-    # Before scaling and rounding, which have limits of their own.
+    # The magnitude is checked before scaling and rounding, which have limits of their own.
     if number.adjusted() + scale > PLACES:
         raise ValueError("is absurdly high")
     number = number.scaleb(scale)
@@ -86,10 +88,8 @@ def amount(value: Any, *, scale: int = 0) -> Decimal | None:
 
 
 def entry(provider: str, model: str, figures: Iterable[Figure], *, scale: int = 0) -> PriceEntry | Refusal | None:
-    """The entry of a model. Fees are US dollars, rates are 10^-`scale` dollars per 1,000,000 tokens.
-
-    None when input and output price are not both there: the catalog does not know what the model costs.
-    """
+    """Returns the price entry of a model, a refusal when a figure is invalid, and None when the price of input or
+    output is missing. Fees are US dollars, rates are 10^-`scale` dollars per 1,000,000 tokens."""
     if not is_model_name(model):
         return Refusal(provider, _shown(model), f"the name is longer than {MODEL_LENGTH} characters, or not of text")
     costs: dict[Place, Decimal] = {}

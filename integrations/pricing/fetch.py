@@ -1,4 +1,4 @@
-"""Getting a catalog's bytes: from its address, with ETag, a time limit and a size cap, or from a file."""
+"""Fetches a catalog's bytes: from its address, with ETag, a time limit and a size limit, or from a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from integrations.pricing.entries import CatalogError
 
 _CHUNK = 64 * 1024
 _REDIRECTS = 5
-_ETAG_LENGTH = 500  # what CatalogState keeps
+_ETAG_LENGTH = 500  # CatalogState stores ETags up to this length.
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,8 @@ def is_address(location: str) -> bool:
 
 
 def fetch(location: str, *, etag: str = "") -> Fetched | None:
-    """Returns the bytes at an http(s) address or in a file; None when the server says that `etag` is still current.
-
-    Raises CatalogError, whose text names neither path nor query of the address: they may hold a secret.
-    """
+    """Returns the bytes at an http(s) address or in a file; None when the server answers that `etag` is still current.
+    Raises CatalogError, whose text leaves out the path and query of the address, which may hold a secret."""
     if not is_address(location):
         return _read(Path(location))
     with _failures(urlsplit(location).hostname or ""), requests.Session() as session:
@@ -53,7 +51,7 @@ def _download(session: requests.Session, url: str, etag: str) -> Fetched | None:
             return None
         if response.status_code != requests.codes.ok:
             raise CatalogError(f"HTTP status {response.status_code}")
-        # `iter_content` waits for whole chunks: who sends a byte now and then would hold it up for ever.
+        # `iter_content` would wait for whole chunks, and a server that sends single bytes could delay it without limit.
         pieces = iter(lambda: response.raw.read1(_CHUNK, decode_content=True), b"")
         body = _limited(pieces, deadline)
         tag = response.headers.get("ETag", "")
@@ -61,7 +59,7 @@ def _download(session: requests.Session, url: str, etag: str) -> Fetched | None:
 
 
 def _limited(chunks: Iterator[bytes], deadline: float) -> bytes:
-    """All of them, unless they are too many or come too slowly."""
+    """Returns all bytes. Raises CatalogError when they are too many or arrive too slowly."""
     body = bytearray()
     for chunk in chunks:
         body += chunk

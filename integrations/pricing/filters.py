@@ -1,4 +1,4 @@
-"""Filters of prices."""
+"""The filters of the list of prices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SEARCH_CHARACTERS = 200
 
 
 class PriceFilter(filters.FilterSet):  # type: ignore[misc]  # the package has no types
-    """`search` anywhere in model or provider, in any letter case."""
+    """The filter of prices: `search` finds its text anywhere in model or provider, in any letter case."""
 
     source = filters.ChoiceFilter(choices=PriceSource.choices)
     search = filters.CharFilter(method="find", max_length=_SEARCH_CHARACTERS)

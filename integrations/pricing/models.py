@@ -1,4 +1,4 @@
-"""The prices of tokens: current, by catalog, and at any time before."""
+"""The tables of prices: the current prices, the prices of each catalog, and their history."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ class PriceSource(models.TextChoices):
 
 
 class PriceFields(models.Model):
-    """US dollars per 1,000,000 tokens; null is unknown, never free. `terms`: see `pricing/terms.py`."""
+    """Prices in US dollars per 1,000,000 tokens; null is unknown, never free. The form of `terms` is described in
+    `pricing/terms.py`."""
 
     provider = models.CharField(max_length=50)
     model = models.CharField(max_length=200)
@@ -24,7 +25,7 @@ class PriceFields(models.Model):
     output_cost_per_1m = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True)
     cache_read_cost_per_1m = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True)
     cache_write_cost_per_1m = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True)
-    # With a default of the database's, so that processes of the release before can go on writing rows.
+    # The column has a default in the database, so that processes of the previous release can still write rows.
     terms = models.JSONField(default=dict, db_default={}, blank=True)
 
     class Meta:
@@ -36,8 +37,8 @@ class PriceFields(models.Model):
 
 
 class ModelPrice(PriceFields):
-    """The current price of a model's tokens. Without a project it counts for all of them; a project's own row, which is
-    always `manual`, counts for that project instead. A `manual` price is never overwritten."""
+    """The current price of a model's tokens. A row without a project applies to all projects; a project's own row,
+    which is always `manual`, applies to that project instead. The sync never overwrites a `manual` price."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     source = models.CharField(max_length=10, choices=PriceSource, default=PriceSource.MANUAL)
@@ -57,7 +58,7 @@ class ModelPrice(PriceFields):
 
 
 class CatalogPrice(PriceFields):
-    """The last price in each catalog, kept also where another source counts, as the fallback when that source is
+    """The last price in each catalog. It is kept also where another source applies, as the fallback when that source is
     removed."""
 
     source = models.CharField(max_length=10, choices=PriceSource)
@@ -69,10 +70,8 @@ class CatalogPrice(PriceFields):
 
 
 class PricePeriod(PriceFields):
-    """The period in which a price counted, and the actor who set it. The end is empty while the price counts.
-
-    `changed_by` is an actor, `sync:<id of the log>` or `shipped`.
-    """
+    """The period in which a price applied, and the actor who set it. The end is empty while the price applies.
+    `changed_by` is an actor, `sync:<id of the log>` or `shipped`."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     source = models.CharField(max_length=10, choices=PriceSource)
@@ -103,7 +102,7 @@ class CatalogState(models.Model):
     source = models.CharField(max_length=10, primary_key=True, choices=PriceSource)
     url = models.CharField(max_length=2000, blank=True, default="")
     etag = models.CharField(max_length=500, blank=True, default="")
-    # A reader that has changed since must not be told that the catalog has not.
+    # After a change of the reading code the catalog is read again even if its ETag is unchanged.
     reader = models.PositiveIntegerField(default=0)
     models_count = models.PositiveIntegerField(default=0)
     read_at = models.DateTimeField(null=True, blank=True)
@@ -130,7 +129,7 @@ class PriceSyncLog(models.Model):
 
     status = models.CharField(max_length=10, choices=Status, default=Status.RUNNING)
     trigger = models.CharField(max_length=10, choices=Trigger)
-    # Never shown by the API: the history is the same for all projects.
+    # The API never shows this field, since all projects see the same history.
     started_by = models.CharField(max_length=200, blank=True, default="")
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -138,7 +137,8 @@ class PriceSyncLog(models.Model):
     updated = models.PositiveIntegerField(default=0)
     removed = models.PositiveIntegerField(default=0)
     skipped = models.PositiveIntegerField(default=0)
-    # [{"source", "model", "message"}], and {source: {"status", "models", "refused"}}
+    # The forms are [{"source", "model", "message"}] for errors and {source: {"status", "models", "refused"}} for the
+    # catalogs.
     errors = models.JSONField(default=list, blank=True)
     catalogs = models.JSONField(default=dict, blank=True)
 

@@ -1,4 +1,4 @@
-"""The history of prices: one open period for each row that counts."""
+"""The history of prices: one open period for each price that applies."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from django.db.models import Q
 
 from integrations.pricing.models import ModelPrice, PricePeriod
 
-# The base rates by their columns, and all that a price says.
+# The first tuple has the columns of the base rates, the second one all columns of a price.
 COSTS = ("input_cost_per_1m", "output_cost_per_1m", "cache_read_cost_per_1m", "cache_write_cost_per_1m")
 FIGURES = (*COSTS, "terms")
 _BATCH = 500
 
 
 def close_periods(rows: Sequence[ModelPrice], now: datetime) -> None:
-    """Ends what counted until now for these rows, all of one project or all of none."""
+    """Closes the open periods of these rows, which belong all to one project or all to none."""
     if not rows:
         return
     wanted = {(row.provider, row.model) for row in rows}

@@ -1,4 +1,4 @@
-"""A catalog's bytes to its prices."""
+"""Parses a catalog's bytes into its prices."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from integrations.pricing.entries import CatalogError, PriceEntry, Refusal
 
 Key = tuple[str, str]
 
-# To be raised with every change of what is read of a catalog: an ETag of an older reading counts no more.
+# The number has to be raised with every change of the reading code, since an ETag of an older reading then no longer
+# applies.
 READER = 2
-# The sources that are synced. Of two that know a model, the one named first counts.
+# The sources that are synced. For a model that both list, the price of the first one applies.
 READERS: dict[str, Callable[[Any], Iterator[PriceEntry | Refusal]]] = {
     "catalog_a": catalog_a.read,
     "catalog_b": catalog_b.read,
@@ -24,14 +25,14 @@ READERS: dict[str, Callable[[Any], Iterator[PriceEntry | Refusal]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Each model is in one of the two, by (provider, model)."""
+    """The prices of a catalog and its refused models; each model is in one of the two, by (provider, model)."""
 
     entries: Mapping[Key, PriceEntry]
     refused: Mapping[Key, Refusal]
 
 
 def read_catalog(source: str, body: bytes) -> Reading:
-    """Returns the prices of a catalog's bytes. The first good price counts for a model that is listed twice. Raises
+    """Returns the prices in a catalog's bytes. For a model that is listed twice its first valid price applies. Raises
     CatalogError."""
     entries: dict[Key, PriceEntry] = {}
     refused: dict[Key, Refusal] = {}

@@ -14,7 +14,7 @@ SYNC_HISTORY = 50
 
 
 def project_prices(project_id: UUID) -> QuerySet[ModelPrice]:
-    """One row a model: the project's own, else the one for all."""
+    """Returns one row for each model: the project's own price, else the price for all projects."""
     own = ModelPrice.objects.filter(project_id=project_id, provider=OuterRef("provider"), model=OuterRef("model"))
     return ModelPrice.objects.filter(Q(project_id=project_id) | Q(Q(project=None), ~Exists(own))).order_by(
         "provider", "model"
@@ -29,10 +29,8 @@ def applied_price(project_id: UUID, provider: str, model: str) -> ModelPrice | N
 
 
 def price_periods(project_id: UUID, provider: str, model: str, at: datetime | None = None) -> QuerySet[PricePeriod]:
-    """Returns the periods of the model's prices, newest first.
-
-    With `at` only what was valid then; the first of them is what the project's requests were priced by.
-    """
+    """Returns the periods of the model's prices, newest first. With `at` it returns only the periods that contain that
+    time; the first of them is the price of the project's requests."""
     periods = PricePeriod.objects.filter(Q(project_id=project_id) | Q(project=None), provider=provider, model=model)
     if at is None:
         return periods.order_by("-valid_from", "-pk")
@@ -41,5 +39,5 @@ def price_periods(project_id: UUID, provider: str, model: str, at: datetime | No
 
 
 def sync_history() -> QuerySet[PriceSyncLog]:
-    """The last runs, newest first; the same for all projects."""
+    """Returns the last runs of the sync, newest first; they are the same for all projects."""
     return PriceSyncLog.objects.order_by("-started_at", "-pk")[:SYNC_HISTORY]

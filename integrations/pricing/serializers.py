@@ -1,4 +1,4 @@
-"""Wire shapes of prices: decimal strings of US dollars per 1,000,000 tokens, null where unknown."""
+"""The JSON shapes of prices: decimal strings of US dollars per 1,000,000 tokens, null where unknown."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class CostsSerializer(BodySerializer):
 
     input_cost_per_1m = PriceField()
     output_cost_per_1m = PriceField()
-    # Without a price of its own, a cached token costs what fresh input does.
+    # A cached token without a price of its own costs the same as fresh input.
     cache_read_cost_per_1m = PriceField(required=False, allow_null=True)
     cache_write_cost_per_1m = PriceField(required=False, allow_null=True)
 
 
 class TierSerializer(serializers.Serializer[Any]):
-    """`rates` count for a whole request that was served at `service_tier` (empty: at any) and whose prompt has more
-    than `above_tokens` tokens."""
+    """A tier of a price. `rates` apply to a whole request that was served at `service_tier` (empty: at any) and whose
+    prompt has more than `above_tokens` tokens."""
 
     service_tier = serializers.CharField(allow_blank=True)
     above_tokens = serializers.IntegerField(min_value=0)
@@ -54,7 +54,8 @@ class TierSerializer(serializers.Serializer[Any]):
 
 
 class TermsSerializer(serializers.Serializer[Any]):
-    """`rates` of further token classes in US dollars per 1,000,000 tokens, `fees` in US dollars for one."""
+    """The terms of a price: `rates` of further token classes in US dollars per 1,000,000 tokens, `fees` in US dollars
+    each."""
 
     rates = serializers.DictField(child=PriceField())
     fees = serializers.DictField(child=PriceField())
@@ -75,7 +76,7 @@ class ShownCostsSerializer(serializers.Serializer[Any]):
     cache_write_cost_per_1m = PriceField(allow_null=True)
     terms = TermsSerializer()
     source = serializers.ChoiceField(choices=PriceSource.choices)  # type: ignore[assignment]  # DRF takes fields off the class
-    # Whom it counts for: `project`, who set it, or `service`, everybody.
+    # The scope is `project` for a price that the project set, and `service` for a price of all projects.
     scope = serializers.SerializerMethodField()
 
     @extend_schema_field({"type": "string", "enum": ["service", "project"]})

@@ -1,4 +1,4 @@
-"""The services that change prices, besides the sync (`pricing/sync.py`)."""
+"""The services that change prices, apart from the sync (`pricing/sync.py`)."""
 
 from __future__ import annotations
 
@@ -19,16 +19,14 @@ from integrations.pricing.periods import COSTS, FIGURES, close_periods, open_per
 from integrations.pricing.reading import Key, Reading
 from integrations.pricing.table import TableChange, catalog_price, costs_of, lock_table, rebuild, replace_catalog
 
-# Every worker holds them all, for every project it serves.
+# The number is bounded because every worker holds all prices of each project that it serves.
 MAX_OVERRIDES = 1000
 Costs = Mapping[str, Decimal | None]
 
 
 def load_shipped_prices() -> TableChange:
-    """Puts the shipped list into the table, except for catalogs that have been synced: what they said is newer.
-
-    Idempotent; `manual` prices stay.
-    """
+    """Loads the shipped list into the table, except for catalogs that have been synced, since their prices are newer.
+    Idempotent; `manual` prices stay."""
     listed: dict[str, dict[Key, PriceEntry]] = {}
     for source, entry in shipped.entries():
         listed.setdefault(source, {})[entry.provider, entry.model] = entry
@@ -41,11 +39,9 @@ def load_shipped_prices() -> TableChange:
 
 
 def set_price(*, project_id: UUID | None, provider: str, model: str, costs: Costs, actor: str) -> ModelPrice:
-    """A price by hand, for one project or, without, for all. `costs` by the names of COSTS, one left out is unknown.
-    It has no terms: what the catalogs say of tiers and fees belongs to their own price.
-
-    Raises TooManyPricesError.
-    """
+    """Sets a price by hand, for one project or, without `project_id`, for all. `costs` are keyed by the names in COSTS;
+    a name that is left out is unknown. A manual price has no terms, since the catalogs' tiers and fees belong to their
+    own prices. Raises TooManyPricesError."""
     with transaction.atomic():
         _lock(project_id)
         row = _row(project_id, provider, model)
@@ -63,7 +59,8 @@ def set_price(*, project_id: UUID | None, provider: str, model: str, costs: Cost
 
 
 def remove_price(*, project_id: UUID | None, provider: str, model: str, actor: str) -> None:
-    """Removes a price that was set by hand, so that the price below it counts again. Raises PriceNotFoundError."""
+    """Removes a price that was set by hand, so that the catalogs' price or the price for all projects applies again.
+    Raises PriceNotFoundError."""
     with transaction.atomic():
         _lock(project_id)
         row = _row(project_id, provider, model)
@@ -84,7 +81,8 @@ def _lock(project_id: UUID | None) -> None:
     if project_id is None:
         lock_table()
         return
-    # One change of a project's prices at a time: two that set the same new one would make two rows of it.
+    # The lock allows one change of a project's prices at a time; without it two requests that set the same new price
+    # would make two rows.
     Project.objects.select_for_update(no_key=True).get(pk=project_id)
 
 

@@ -1,9 +1,8 @@
-"""The price list that ships with the product.
+"""The price list that ships with the product, written by `manage.py build_price_list`.
 
-`{source: {provider: {model: [input, output, cache read, cache write, terms]}}}`.
-Figures are decimal strings of US dollars per 1,000,000 tokens, null where unknown, trailing nulls left out; terms are
-an object as in `terms.py`.
-`manage.py build_price_list` writes it.
+Its form is `{source: {provider: {model: [input, output, cache read, cache write, terms]}}}`. Figures are decimal
+strings of US dollars per 1,000,000 tokens, null where unknown, trailing nulls left out; terms are an object as in
+`terms.py`.
 """
 
 from __future__ import annotations
@@ -21,12 +20,13 @@ PRICE_LIST = Path(__file__).with_name("price_list.json")
 CATALOG_A = "catalog_a"
 CATALOG_B = "catalog_b"
 
-# Made up, so that a demonstration shows costs: nobody is billed for the sandbox.
+# The sandbox's price is invented, so that a demonstration shows costs; nobody pays it.
 SANDBOX_PRICE = PriceEntry("sandbox", "*", Decimal("0.5"), Decimal("1.5"), Decimal("0.05"), Decimal("0.625"))
 
 
 def build(first: Any, second: Any) -> str:
-    """The list's JSON from the two decoded catalogs; where both know a model, the first counts. Raises CatalogError."""
+    """Returns the list's JSON from the two decoded catalogs; for a model that both list, the first one's price is
+    taken. Raises CatalogError."""
     listed: dict[str, dict[str, dict[str, list[Any]]]] = {CATALOG_A: {}, CATALOG_B: {}}
     known: set[tuple[str, str]] = set()
     for source, entries in ((CATALOG_A, catalog_a.parse(first)), (CATALOG_B, catalog_b.parse(second))):
@@ -35,7 +35,7 @@ def build(first: Any, second: Any) -> str:
 
 
 def entries() -> Iterator[tuple[str, PriceEntry]]:
-    """(source, entry) of the shipped list, the sandbox's included."""
+    """Yields (source, entry) for the shipped list and the sandbox's price."""
     listed: Mapping[str, Mapping[str, Mapping[str, list[Any]]]] = json.loads(PRICE_LIST.read_bytes())
     for source, providers in listed.items():
         for provider, models in providers.items():
@@ -65,7 +65,7 @@ def _figures(found: PriceEntry) -> list[Any]:
 
 
 def _dump(listed: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
-    """One model per line: a change of prices reads as one."""
+    """Returns the JSON with one model per line, so that a change of a price is a change of one line."""
     lines = []
     for source, providers in listed.items():
         blocks = []

@@ -1,4 +1,4 @@
-"""One run of the sync: fetch both catalogs, make what could be read count, write down what happened."""
+"""One run of the price sync: fetches both catalogs, applies the prices that could be read, and logs the outcome."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from integrations.pricing.models import CatalogPrice, CatalogState, PriceSyncLog
 from integrations.pricing.reading import READER, READERS, Reading, read_catalog
 from integrations.pricing.table import TableChange, lock_table, rebuild, replace_catalog
 
-# A run takes seconds, and at worst the time limits of both catalogs: one that is older has died.
+# A run takes seconds, and at most the time limits of both catalogs, so a run that is older than this has crashed.
 LEASE = timedelta(minutes=10)
 _LISTED_ERRORS = 100
-# A catalog that has lost more than half of its models was more probably cut than tidied.
+# A catalog of at least this size that lost more than half of its models was probably truncated.
 _SHRINKS_FROM = 100
 
 _Status, _Trigger = PriceSyncLog.Status, PriceSyncLog.Trigger
@@ -31,7 +31,7 @@ logger = logging.getLogger("integrations.pricing")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of one catalog in a run: a reading, a problem, or neither when it has not changed."""
+    """The outcome of one catalog in a run: a reading, a problem, or neither when the catalog is unchanged."""
 
     source: str
     location: str
@@ -47,10 +47,8 @@ class Outcome:
 def sync_prices(
     *, trigger: PriceSyncLog.Trigger, actor: str = "", catalogs: Mapping[str, str] | None = None
 ) -> PriceSyncLog:
-    """Runs now and returns what happened; a catalog that failed is told there and is no exception.
-
-    `catalogs`: source → address or file, settings.PRICING_CATALOGS unless given. Raises SyncRunningError.
-    """
+    """Runs the sync now and returns its log; a catalog that failed is listed in the log and raises nothing. `catalogs`
+    maps sources to addresses or files, by default settings.PRICING_CATALOGS. Raises SyncRunningError."""
     log = _begin(trigger, actor)
     try:
         outcomes = _outcomes(settings.PRICING_CATALOGS if catalogs is None else catalogs)
@@ -77,7 +75,8 @@ def _begin(trigger: PriceSyncLog.Trigger, actor: str) -> PriceSyncLog:
 def _outcomes(catalogs: Mapping[str, str]) -> list[Outcome]:
     states = {row.source: row for row in CatalogState.objects.all()}
     wanted = [(source, catalogs[source], states.get(source)) for source in READERS if catalogs.get(source)]
-    # At the same time, so that a slow one does not add to the other. No database in these threads.
+    # The catalogs are fetched in parallel, so that a slow one does not delay the other. The threads make no database
+    # calls.
     with ThreadPoolExecutor(max_workers=len(READERS)) as pool:
         return list(pool.map(lambda one: _outcome(*one), wanted))
 
@@ -107,7 +106,8 @@ def _store(log: PriceSyncLog, outcomes: list[Outcome]) -> None:
 
 
 def _checked(outcome: Outcome, state: CatalogState) -> Outcome:
-    """A problem instead of a reading that would end most prices; what shipped is no measure, nor is another address."""
+    """Returns a problem instead of a reading that would end most prices. The check needs an earlier reading from the
+    same address: the shipped list and another address prove nothing."""
     if outcome.reading is None or state.models_count < _SHRINKS_FROM or state.url != outcome.location:
         return outcome
     known = CatalogPrice.objects.filter(source=outcome.source).values_list("provider", "model")
@@ -160,7 +160,7 @@ def _error(source: str, message: str, model: str = "") -> dict[str, str]:
 
 
 def _end_broken(log: PriceSyncLog, reason: str) -> None:
-    """The transaction is gone and nothing has changed; the history says so, if the database can be asked at all."""
+    """Marks the run as failed after its transaction was rolled back, if the database can still be reached."""
     logger.error("sync.broken_off sync_id=%d error=%s", log.pk, reason)
     PriceSyncLog.objects.filter(pk=log.pk, status=_Status.RUNNING).update(
         status=_Status.FAILED, finished_at=timezone.now(), errors=[_error("", "The service failed unexpectedly.")]

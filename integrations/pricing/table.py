@@ -1,7 +1,5 @@
-"""The price table that counts for all projects: what the catalogs say, in their order, below what an operator set.
-
-Every change opens and closes periods, so that it can be told later what a model cost at any time.
-"""
+"""The price table for all projects: the catalogs' prices in the order of the catalogs, overridden by prices that an
+operator set. Every change opens and closes periods, so that the price of a model can be found for any time."""
 
 from __future__ import annotations
 
@@ -26,7 +24,8 @@ Row = TypeVar("Row", bound=PriceFields)
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """Models by what became of their price. `skipped`: as it was, set by hand, or refused."""
+    """The numbers of models by the outcome for their price. `skipped` models were unchanged, set by hand, or
+    refused."""
 
     added: int
     updated: int
@@ -43,10 +42,8 @@ def lock_table() -> dict[str, CatalogState]:
 
 
 def replace_catalog(source: str, reading: Reading) -> None:
-    """Makes `reading` what the catalog said last. What it refuses stays as it was; what it does not know goes.
-
-    Within a transaction that holds `lock_table`; `rebuild` makes it count.
-    """
+    """Stores `reading` as the catalog's latest prices. Refused models keep their price, and models that are absent lose
+    theirs. The caller is in a transaction that holds `lock_table`, and `rebuild` applies the change."""
     known = {(row.provider, row.model): row for row in CatalogPrice.objects.filter(source=source)}
     added = [filled(CatalogPrice(source=source), found) for key, found in reading.entries.items() if key not in known]
     changed = [
@@ -62,10 +59,8 @@ def replace_catalog(source: str, reading: Reading) -> None:
 
 
 def rebuild(changed_by: str, refused: Collection[Key] = ()) -> TableChange:
-    """Brings ModelPrice and its periods to what the catalogs say now; `manual` rows stay.
-
-    Within a transaction that holds `lock_table`.
-    """
+    """Updates ModelPrice and its periods to the catalogs' current prices; `manual` rows stay. The caller is in a
+    transaction that holds `lock_table`."""
     wanted = _wanted()
     known = {(row.provider, row.model): row for row in ModelPrice.objects.filter(project=None).select_for_update()}
     synced = {key: row for key, row in known.items() if row.source != PriceSource.MANUAL}
@@ -130,9 +125,9 @@ def _store(
     ModelPrice.objects.bulk_update(changed, [*FIGURES, "source", "updated_at"], batch_size=_BATCH)
     gone = [row.pk for row in removed]
     for start in range(0, len(gone), _BATCH):
-        # Without the signal of each row: one announcement for all follows.
+        # The raw deletion sends no signal for each row, since one announcement of all changes follows.
         ModelPrice.objects.filter(pk__in=gone[start : start + _BATCH])._raw_delete(ModelPrice.objects.db)
     close_periods([*changed, *removed], now)
     open_periods([*added, *changed], changed_by, now)
-    # Bulk writes send no signals of their own.
+    # Bulk writes send no signals of their own, so one signal announces all changes.
     transaction.on_commit(lambda: prices_changed.send(sender=ModelPrice))

@@ -22,10 +22,11 @@ from integrations.providers.usage import Usage
 
 Terms = Mapping[str, Any]
 NO_TERMS: Terms = {}
-# (service tier, prompt tokens above which it counts) → rates by name.
+# The mapping's keys are (service tier, prompt tokens above which it applies), its values rates by name.
 Tiers = Mapping[tuple[str, int], Mapping[str, Decimal]]
 
-# Rate → the rate that counts where a price does not name it; None: it costs nothing by itself.
+# Each rate maps to the rate that applies where a price does not name it; None where tokens of the class cost nothing
+# extra.
 RATES: Mapping[str, str | None] = {
     "input": None,
     "output": None,
@@ -47,10 +48,8 @@ _ZERO = Decimal(0)
 
 
 class Rates(msgspec.Struct, frozen=True):
-    """US dollars per 1,000,000 tokens of each class; those that nobody named are filled in by RATES.
-
-    `is_plain`: no class has a price that differs from that of the whole it is a part of.
-    """
+    """The rates of all token classes in US dollars per 1,000,000 tokens; a rate that the price does not name is filled
+    in by RATES. `is_plain` means that no class has a price that differs from that of the class that contains it."""
 
     input: Decimal
     output: Decimal
@@ -67,7 +66,8 @@ class Rates(msgspec.Struct, frozen=True):
 
 
 class Schedule(msgspec.Struct, frozen=True):
-    """Terms as applied. `tiers`: service tier → (tokens that a prompt has to exceed, rates), the most first."""
+    """The terms in the form in which they are applied. `tiers` maps a service tier to pairs of (tokens that a prompt
+    has to exceed, rates), the highest bound first."""
 
     tiers: Mapping[str, tuple[tuple[int, Rates], ...]]
     fees: Mapping[str, Decimal]
@@ -80,7 +80,8 @@ class Schedule(msgspec.Struct, frozen=True):
         return steps[-1][1]
 
     def fee(self, usage: Usage) -> Decimal:
-        """Returns the fee of the request and of its searches; a search of unknown size costs what a medium one does."""
+        """Returns the fee of the request and of its searches; a search of unknown size costs the same as a medium
+        one."""
         if not self.fees:
             return _ZERO
         total = self.fees.get("request", _ZERO)
@@ -91,10 +92,8 @@ class Schedule(msgspec.Struct, frozen=True):
 
 
 def terms_of(rates: Mapping[str, Decimal], fees: Mapping[str, Decimal], tiers: Tiers, base: Mapping[str, Any]) -> Terms:
-    """Terms in their one form, so that equal ones are equal: sorted, and without what goes without saying.
-
-    `base` are the rates outside of the terms, by name, None where unknown.
-    """
+    """Returns the terms in canonical form, so that equal terms are equal objects: sorted, and without rates that RATES
+    implies. `base` holds the rates outside of the terms by name, None where unknown."""
     told = {name: cost for name, cost in {**base, **rates}.items() if cost is not None}
     further = {name: cost for name, cost in rates.items() if cost != _fallback(name, told)}
     named = {*further, *(name for name, cost in base.items() if cost is not None)}
@@ -112,7 +111,7 @@ def terms_of(rates: Mapping[str, Decimal], fees: Mapping[str, Decimal], tiers: T
 
 
 def schedule_of(terms: Terms, base: Mapping[str, Decimal | None]) -> Schedule:
-    """`base`: the four base rates by name."""
+    """Returns the schedule of the terms. `base` holds the four base rates by name."""
     rates = {name: cost for name, cost in base.items() if cost is not None} | _amounts(terms.get("rates", {}))
     own: dict[str, dict[int, Mapping[str, Decimal]]] = {"": {}}
     for tier in terms.get("tiers", ()):
@@ -126,8 +125,8 @@ def schedule_of(terms: Terms, base: Mapping[str, Decimal | None]) -> Schedule:
 def _steps(
     rates: Mapping[str, Decimal], usual: Mapping[int, Mapping[str, Decimal]], own: Mapping[int, Mapping[str, Decimal]]
 ) -> Iterable[tuple[int, Rates]]:
-    """The rates of a service tier by length of the prompt. What counts, from the most: what is named for both, for the
-    length, for the service tier, for all."""
+    """Yields the rates of a service tier by the bound of the prompt's length. Rates for both the tier and the length
+    come first, then those for the length, for the service tier, and for all requests."""
     for above in sorted({0, *usual, *own}, reverse=True):
         named = dict(rates)
         for given in (own.get(0), _step(usual, above), _step(own, above)):
@@ -136,7 +135,8 @@ def _steps(
 
 
 def _step(steps: Mapping[int, Mapping[str, Decimal]], above: int) -> Mapping[str, Decimal] | None:
-    """The step with the highest bound up to `above`, the first left out."""
+    """Returns the rates of the step with the highest bound up to `above`, without the step at 0; None when there is
+    none."""
     found = max((bound for bound in steps if 0 < bound <= above), default=None)
     return None if found is None else steps[found]
 

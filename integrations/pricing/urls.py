@@ -1,4 +1,4 @@
-"""Paths of prices below `/api/llm/`. Names of models hold slashes."""
+"""The paths of prices below `/api/llm/`. A path parameter takes slashes, since names of models contain them."""
 
 from __future__ import annotations
 

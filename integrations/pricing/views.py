@@ -1,4 +1,4 @@
-"""The endpoints of prices: read, set by hand for the project, synced for all projects."""
+"""The endpoints of prices: reading them, setting them by hand for the project, and syncing them for all projects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from integrations.pricing.sync import sync_prices
 from integrations.registry import is_known
 
 if TYPE_CHECKING:
-    # Generic in the stubs only.
+    # ListAPIView is generic in its type stubs only, not when the program runs.
     PriceListView = ListAPIView[ModelPrice]
     PeriodListView = ListAPIView[PricePeriod]
     SyncListView = ListAPIView[PriceSyncLog]
@@ -44,7 +44,7 @@ else:
 
 @extend_schema_view(get=operation("listPrices", "List prices", query=[PAGE], page=PriceSerializer))
 class PricesView(ProjectAPIView, PriceListView):
-    """One entry a model: the project's own price, or else the one for all."""
+    """Lists one entry for each model: the project's own price, or else the price for all projects."""
 
     serializer_class = PriceSerializer
     filterset_class = PriceFilter
@@ -58,7 +58,7 @@ class PricesView(ProjectAPIView, PriceListView):
     get=operation("listProviderPrices", "Prices of a provider", query=[PAGE], page=PriceSerializer, errors=[404])
 )
 class ProviderPricesView(ProjectAPIView, PriceListView):
-    """One entry a model: the project's own price, or else the one for all."""
+    """Lists one entry for each model: the project's own price, or else the price for all projects."""
 
     serializer_class = PriceSerializer
     filterset_class = PriceFilter
@@ -74,7 +74,7 @@ class ProviderPricesView(ProjectAPIView, PriceListView):
 class PriceView(ProjectAPIView):
     @operation("getPrice", "What a model is priced by", answer=PriceSerializer, errors=[404])
     def get(self, request: Request, provider: str, model: str) -> Response:
-        """The entry that the model is priced by, which may have a name without its version."""
+        """Returns the entry that applies to the model, which may be listed under a name without the version."""
         row = applied_price(self.project_id, provider, model) if is_known(provider) else None
         if row is None:
             raise PriceNotFoundError("No price of this model is known.")
@@ -82,7 +82,7 @@ class PriceView(ProjectAPIView):
 
     @operation("setPrice", "Set a price by hand", body=CostsSerializer, answer=PriceSerializer, errors=[404, 409])
     def put(self, request: Request, provider: str, model: str) -> Response:
-        """Counts for this project alone, and no sync overwrites it."""
+        """Sets a price that applies to this project alone and that no sync overwrites."""
         _check_name(provider, model)
         wanted = CostsSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
@@ -109,7 +109,8 @@ class PriceView(ProjectAPIView):
     )
 )
 class PriceHistoryView(ProjectAPIView, PeriodListView):
-    """Newest first; with `at`, what was valid then, first of it what counted for the project."""
+    """Lists the periods of the model's prices, newest first; with `at` only those valid then, the first of which
+    applied to the project."""
 
     serializer_class = PeriodSerializer
     filterset_class = PeriodFilter
@@ -131,7 +132,8 @@ class PriceSyncView(ProjectAPIView):
         errors=[409],
     )
     def post(self, request: Request) -> Response:
-        """Answers when it is done. A catalog that could not be read is told in the answer and is no failure."""
+        """Runs the sync and answers when it has ended. A catalog that could not be read is listed in the answer and is
+        no error."""
         EmptyBodySerializer(data=request.data).is_valid(raise_exception=True)
         log = sync_prices(trigger=PriceSyncLog.Trigger.API, actor=f"{self.actor} of {self.project_id}")
         return Response(SyncLogSerializer(log).data)
@@ -150,7 +152,7 @@ class SyncHistoryPagination(LimitOffset):
     )
 )
 class SyncHistoryView(ProjectAPIView, SyncListView):
-    """Newest first, the same for all projects."""
+    """Lists the runs of the sync, newest first, the same for all projects."""
 
     serializer_class = SyncLogSerializer
     pagination_class = SyncHistoryPagination

@@ -1,7 +1,8 @@
-"""The additions of an integration to every request: parameters, headers of its own, and headers of the client's. Pure.
+"""The additions of an integration to every request: parameters, its own headers, and headers of the client that it
+passes on; without I/O.
 
-Parameters are set before the adapter sees the request, in OpenAI's words, so that each dialect translates them as it
-does a client's; headers are set on what the adapter has made of it.
+Parameters are set before the adapter sees the request, in OpenAI's names, so that each dialect translates them like a
+client's; headers are set on the request that the adapter has made.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from integrations.providers.base import Credentials, UpstreamRequest
 
 RawHeaders = Iterable[tuple[bytes, bytes]]
 
-# Fields that say the same: of a default none is added beside another, of a forced one the others go.
+# The fields of each group mean the same: a default for one is not added beside another, and a forced value for one
+# removes the others.
 _SAME = (("max_tokens", "max_completion_tokens"), ("reasoning_effort", "thinking", "reasoning"))
 _OTHERS = {name: tuple(other for other in same if other != name) for same in _SAME for name in same}
-# Lists of words: what the adapter, the integration and the client say counts together.
+# These headers are lists of words, and the words of the adapter, the integration and the client are joined.
 _LISTS = frozenset({"anthropic-beta", "openai-beta"})
 MAX_HEADER_VALUE = 2048
 _VALUE = re.compile(r"[\x20-\x7e]+\Z")
@@ -30,8 +32,8 @@ _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 
 
 def with_parameters(body: bytes, credentials: Credentials) -> bytes:
-    """The body with the integration's defaults where it says nothing, and what is forced whatever it says; a forced
-    null takes the field out. Values that stay are copied as bytes."""
+    """Returns the body with the integration's defaults for absent fields and its forced values in any case; a forced
+    null removes the field. Values that stay are copied as bytes."""
     raw = _decode(body)
     for name, value in credentials.default_parameters.items():
         if all(raw.get(same, _NULL) == _NULL for same in (name, *_OTHERS.get(name, ()))):
@@ -46,8 +48,8 @@ def with_parameters(body: bytes, credentials: Credentials) -> bytes:
 
 
 def with_headers(upstream: UpstreamRequest, credentials: Credentials, client: RawHeaders = ()) -> UpstreamRequest:
-    """The request with the integration's headers and those of the client's that it passes on, of which the
-    integration's count. `client` are the headers as they came, names in lower case."""
+    """Returns the request with the integration's own headers and the client's headers that it passes on; its own
+    headers win. `client` are the client's headers with names in lower case."""
     passed, own = forwarded(credentials, client), credentials.extra_headers
     if not passed and not own:
         return upstream
@@ -60,7 +62,7 @@ def with_headers(upstream: UpstreamRequest, credentials: Credentials, client: Ra
 
 
 def forwarded(credentials: Credentials, client: RawHeaders) -> Mapping[str, str]:
-    """Those of the client's headers that the integration passes on. What no header can carry is left out."""
+    """Returns the client's headers that the integration passes on, without values that no header can carry."""
     wanted = credentials.forwarded_names
     found: dict[str, str] = {}
     for name, value in client:

@@ -18,11 +18,12 @@ from integrations.providers.usage import Usage
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Decrypted access to one provider for one project. Never logged, never sent to a client: `repr` hides the secrets.
+    """The decrypted access to one provider for one project. It is never logged and never sent to a client: `repr` hides
+    the secrets.
 
-    `secret` is the API key; `extra` holds what some kinds need beside it (`api_version`, `access_key_id`, `region`…).
-    The rest is what `additions` puts into every request: parameters in OpenAI's words, headers with names in lower
-    case, whose values may be secret, and the names of the client's headers that are passed on.
+    `secret` is the API key; `extra` holds further fields of some providers (`api_version`, `access_key_id`, `region`…).
+    The other fields are the additions to every request (see `additions`): parameters in OpenAI's names, headers with
+    names in lower case, whose values may be secret, and the names of the client's headers that are passed on.
     """
 
     integration_id: int
@@ -34,7 +35,7 @@ class Credentials:
     forced_parameters: Mapping[str, Any] = field(default_factory=dict)
     extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     forward_headers: tuple[str, ...] = ()
-    # Worked out here and not for each request.
+    # The flag is computed once here and not for each request.
     sets_parameters: bool = field(init=False, repr=False, compare=False)
     adds_headers: bool = field(init=False, repr=False, compare=False)
     forwarded_names: frozenset[bytes] = field(init=False, repr=False, compare=False)
@@ -47,22 +48,23 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """A file that was fetched for a provider that takes bytes only. `media_type` was sniffed from them."""
+    """A file that was fetched for a provider that takes bytes only. `media_type` was detected from the bytes."""
 
     media_type: str
     data: bytes = field(repr=False)
 
 
-# Made for each request: structs and no dataclasses, which cost twenty times as much to make when they are frozen.
+# The class is a msgspec struct because one is made for each request, and a frozen dataclass takes twenty times as long
+# to make.
 class ChatRequest(msgspec.Struct, frozen=True):
-    """A validated request as the pipeline hands it to an adapter.
+    """A validated request as the pipeline passes it to an adapter.
 
-    `body` is what the client sent, byte for byte; `fields` is the same decoded (do not mutate); `model` is the name to
-    send upstream. An adapter of the same dialect forwards `body` unless something has to change.
-    `crosses_vendor`: another provider was asked first, so what only that vendor understands has to be left out.
-    `media` and `access_token` hold what `Adapter.needs` asked for. `own_parameters` were set by the integration for
-    exactly this provider, so that they are not another vendor's where the vendor changes. `max_output` is the largest
-    answer in tokens that the model is listed with, filled in where the provider's traits ask for it.
+    `body` is the client's body, byte for byte; `fields` is the same decoded (do not mutate); `model` is the name to
+    send upstream. An adapter of the same dialect forwards `body` unless something has to change. `crosses_vendor` means
+    that another vendor's provider was asked first, so that fields which only that vendor understands have to be left
+    out. `media` and `access_token` hold what `Adapter.needs` asked for. `own_parameters` are parameters that the
+    integration set for this provider, so that they are kept when the vendor changes. `max_output` is the listed largest
+    answer of the model in tokens, filled in where the provider's traits ask for it.
     """
 
     model: str
@@ -82,7 +84,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The things that have to be fetched before a request can be built: files by address, an OAuth access token."""
+    """The resources that have to be fetched before a request can be built: files by address, an OAuth access token."""
 
     media: tuple[str, ...] = ()
     access_token: bool = False
@@ -92,10 +94,8 @@ NOTHING = Needs()
 
 
 class UpstreamRequest(msgspec.Struct, frozen=True):
-    """One HTTP request. `url` is absolute; header names are lower case.
-
-    `warnings` name each of the client's parameters that this provider has no place for and that were left out.
-    """
+    """One HTTP request. `url` is absolute; header names are in lower case. `warnings` name each of the client's
+    parameters that this provider has no place for and that were left out."""
 
     method: str
     url: str
@@ -105,13 +105,13 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
 
     @override
     def __repr__(self) -> str:
-        """Leaves out the headers and the body, which may hold secrets."""
+        """Returns a text without the headers and the body, which may hold secrets."""
         return f"{type(self).__name__}(method={self.method!r}, url={self.url!r}, warnings={self.warnings!r})"
 
 
 class ParsedResponse(msgspec.Struct, frozen=True, gc=False):
-    """A whole answer: `body` is the chat-completion JSON to send to the client (the provider's own bytes when nothing
-    had to change), the rest is what the record needs."""
+    """A whole answer: `body` is the chat-completion JSON for the client (the provider's own bytes when nothing had to
+    change), the other fields are for the record."""
 
     body: bytes
     model: str
@@ -121,12 +121,10 @@ class ParsedResponse(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(slots=True)
 class StreamEvent:
-    """One event for the client.
-
-    `data` is the JSON of a `chat.completion.chunk` without framing (the provider's bytes when nothing had to change).
-    `has_output` is False for preamble (role only, empty delta, keep-alive): the first-chunk gate waits for a True.
-    `text` is the visible text delta of choice 0, kept for the record and to estimate tokens of a cut stream.
-    """
+    """One event for the client. `data` is the JSON of a `chat.completion.chunk` without framing (the provider's bytes
+    when nothing had to change). `has_output` is False for a preamble (role only, empty delta, keep-alive): the gate for
+    the first chunk waits for a True. `text` is the visible text delta of choice 0, kept for the record and to estimate
+    the tokens of a broken stream."""
 
     data: bytes
     has_output: bool
@@ -134,10 +132,10 @@ class StreamEvent:
 
 
 class StreamTranslator(Protocol):
-    """Turns the provider's bytes, cut anywhere, into events; one instance per attempt.
+    """Translates the provider's bytes, cut anywhere, to events; one instance per attempt.
 
-    Usage never leaves through `feed`: it is collected in `usage`, and the last chunk, `closing()`, carries it once.
-    A caller that finds `usage` None at the end may set an estimate before `closing()`.
+    Usage is never sent by `feed`: it is collected in `usage`, and the last chunk, from `closing()`, carries it once. A
+    caller that finds `usage` None at the end may set an estimate before `closing()`.
     """
 
     usage: Usage | None
@@ -150,8 +148,8 @@ class StreamTranslator(Protocol):
         ...
 
     def closing(self) -> list[StreamEvent]:
-        """Call once at the end of the provider's stream: the last chunk (empty delta, `finish_reason`, `usage`),
-        without `[DONE]`. Raises ProviderError(UNUSABLE) when the stream ended before its terminator."""
+        """Returns the last chunk (empty delta, `finish_reason`, `usage`), without `[DONE]`; called once at the end of
+        the provider's stream. Raises ProviderError(UNUSABLE) when the stream ended before its terminator."""
         ...
 
 
@@ -159,15 +157,14 @@ class StreamTranslator(Protocol):
 class Traits:
     """The declared facts about a provider.
 
-    An empty `base_url` means that the integration has to name one. `optional_secret`: may be used without a key.
-    `secret_extra`: secret fields that take the key's place together; `optional_extra`: secret fields that may go with
-    them. `options`: the plain ones, and `required_options` those that must be there. `service_account`: the key may
-    be a Google service account's JSON; with a plain API key there `required_options` are not required.
-    `default_model` is the model to fall back to at a provider that does not serve the one asked for.
-    `functions`: what becomes of OpenAI's older `functions`: they go out as tools, or as they are, always or on direct
-    requests (see `legacy_functions`). `forward_headers` are the client's headers that go on to the provider where the
-    integration does not say which, in lower case. `needs_max_output`: requests have to carry the model's
-    largest output.
+    An empty `base_url` means that the integration has to name one. `optional_secret`: the provider may be used without
+    a key. `secret_extra`: secret fields that together replace the key; `optional_extra`: secret fields that may be
+    added to them. `options`: the plain fields, and `required_options` the mandatory ones. `service_account`: the key
+    may be a Google service account's JSON; with a plain API key there `required_options` are not required.
+    `default_model`: the model to fall back to at a provider that does not serve the requested one. `functions`: how
+    OpenAI's older `functions` are sent: as tools, or unchanged, always or on direct requests (see `legacy_functions`).
+    `forward_headers`: the client's headers, in lower case, that are passed on unless the integration lists others.
+    `needs_max_output`: requests have to carry the model's largest output.
     """
 
     provider: str
@@ -186,7 +183,7 @@ class Traits:
 
 
 class Adapter(Protocol):
-    """A provider's dialect. Stateless: one instance serves all requests."""
+    """A provider's dialect. It is stateless: one instance serves all requests."""
 
     provider: str
 
@@ -211,5 +208,5 @@ class Adapter(Protocol):
     def stream(self, request: ChatRequest) -> StreamTranslator: ...
 
     def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-        """Returns the failure behind a non-2xx answer, its message kept, keys and account ids taken out."""
+        """Returns the failure behind a non-2xx answer, with its message but without keys and account ids."""
         ...

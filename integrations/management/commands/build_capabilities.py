@@ -1,4 +1,4 @@
-"""Writes the list of what models can do that ships with the product from the two catalogs."""
+"""Writes the list of models' capabilities that ships with the product, from the two catalogs."""
 
 from __future__ import annotations
 

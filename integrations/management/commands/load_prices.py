@@ -1,4 +1,4 @@
-"""Puts the shipped price list into the database; safe to repeat."""
+"""Loads the shipped price list into the database; safe to repeat."""
 
 from __future__ import annotations
 

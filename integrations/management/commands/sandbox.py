@@ -50,7 +50,7 @@ async def _serve(host: str, port: int, port_file: Path | None) -> None:
 
 
 def _announce(port_file: Path, port: int) -> None:
-    """Readers see the whole number or no file."""
+    """Writes the port's number to the file by renaming, so that readers see either the whole number or no file."""
     draft = port_file.with_name(f".{port_file.name}.{os.getpid()}")
     draft.write_text(f"{port}\n", encoding="utf-8")
     draft.replace(port_file)

@@ -1,4 +1,4 @@
-"""Brings the prices to what the two catalogs say."""
+"""Updates the prices from the two catalogs."""
 
 from __future__ import annotations
 

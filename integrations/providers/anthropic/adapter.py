@@ -26,7 +26,7 @@ from integrations.providers.base import (
 from integrations.providers.common.adapter import DialectAdapter
 from integrations.providers.common.endpoints import USER_AGENT, Endpoint, PerCredentials
 
-# 2026-10-21 forbids the sampling parameters, which older models still have.
+# The later version 2026-10-21 forbids the sampling parameters, which older models still have.
 VERSION = "2023-06-01"
 
 TRAITS = Traits(
@@ -34,7 +34,7 @@ TRAITS = Traits(
     base_url="https://api.anthropic.com",
     owned_by="anthropic",
     default_model="claude-sonnet-5",
-    # https://platform.claude.com/docs/en/api/beta-headers
+    # The header is described at https://platform.claude.com/docs/en/api/beta-headers
     forward_headers=("anthropic-beta",),
     needs_max_output=True,
 )
@@ -69,7 +69,7 @@ class AnthropicAdapter(DialectAdapter):
         return kind(model=request.model, provider=self.provider, redact=self._redact)
 
     def _endpoint(self, credentials: Credentials) -> Endpoint:
-        # The vendor's SDKs want the address without `/v1`, OpenAI's with it: people paste either.
+        # The vendor's SDKs take the address without `/v1` and OpenAI's SDKs with it, so both forms are accepted.
         base_url = (credentials.base_url or self._traits.base_url).rstrip("/").removesuffix("/v1")
         headers = {
             "content-type": "application/json",
@@ -81,5 +81,5 @@ class AnthropicAdapter(DialectAdapter):
 
 
 ADAPTER = AnthropicAdapter()
-# For the adapter of Vertex AI, which knows addresses and secrets there.
+# The adapter of Vertex AI uses this one for the dialect and brings its own addresses and secrets.
 ON_VERTEX = AnthropicAdapter(replace(TRAITS, provider="google_vertex"), VERTEX_AI)

@@ -1,7 +1,6 @@
-"""A streamed answer that comes as the input of a tool (see `answer_tool.py`): the input is the text, as it comes.
-
-What the model says besides waits for the end, and goes out where no answer came (a refusal, an answer cut off).
-"""
+"""A streamed answer that comes as the input of a tool (see `answer_tool.py`): the input streams as the answer's text.
+Other text of the model waits for the end of the stream, and is sent only when the tool was not called (a refusal, an
+answer cut off)."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ class AnswerToolStream(AnthropicStream):
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
         super().__init__(model=model, provider=provider, redact=redact)
-        self._answer: int | None = None  # the block's index
-        self._begun = ""  # the input that it began with
+        self._answer: int | None = None  # The field holds the index of the block with the answer.
+        self._begun = ""  # The field holds the input with which the block began.
         self._waiting: list[str] = []
 
     @override

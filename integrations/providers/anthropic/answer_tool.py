@@ -1,8 +1,7 @@
-"""A schema for models without one: a tool that takes the answer as its input, and that the model has to call.
-
-https://platform.claude.com/docs/en/build-with-claude/structured-outputs is for models from 4.5 on (Opus: 4.1). The
-client sees the input as content and never the call.
-"""
+"""Answers that follow a JSON schema for models without that feature: a tool whose input is the answer, and that the
+model has to call. Models from 4.5 on (Opus: 4.1) have the feature:
+https://platform.claude.com/docs/en/build-with-claude/structured-outputs. The client receives the input as content and
+never sees the call."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from integrations.providers.common.parameters import Mapped, ResponseFormat
 
 NAME = "answer_after_schema"
 _FORCING = ("any", "tool")
-# "input_schema does not support oneOf, allOf, or anyOf at the top level"
+# The API refuses these with "input_schema does not support oneOf, allOf, or anyOf at the top level".
 _NOT_AT_ROOT = frozenset({"oneOf", "allOf", "anyOf"})
 
 Json = dict[str, Any]
@@ -25,11 +24,10 @@ Json = dict[str, Any]
 def with_answer_tool(
     mapped: Mapped, rules: Rules, wish: ResponseFormat | None, tools: list[Json], choice: Json | None
 ) -> tuple[list[Json], Json | None]:
-    """`tools` and the choice, with the tool for the answer where the schema needs one. Where the client has tools of
-    its own the model calls one of them or answers; where it has to call one of them no answer follows the schema.
-
-    Raises UnsupportedParameterError for a schema that is none of an object, which the input of a tool always is.
-    """
+    """Returns `tools` and the tool choice, with the tool for the answer added where the schema needs one. When the
+    client has tools of its own, the model calls one of them or answers; when it must call one of them, no answer
+    follows the schema. Raises UnsupportedParameterError for a schema of something other than an object, since the input
+    of a tool always is an object."""
     if wish is None or wish.kind != "json_schema" or rules.schema:
         return tools, choice
     if choice is not None and choice["type"] in _FORCING:
@@ -44,7 +42,7 @@ def with_answer_tool(
 
 
 def answers_by_tool(request: ChatRequest) -> bool:
-    """The request was sent with the tool for the answer."""
+    """Returns True when the request was sent with the tool for the answer."""
     wish = request.fields.get("response_format")
     is_schema = isinstance(wish, Mapping) and wish.get("type") == "json_schema"
     return is_schema and not rules_of(request.model).schema

@@ -1,9 +1,9 @@
-"""The vendor's own content blocks: what its tools were asked and answered, connectors, compactions, citations.
+"""The vendor's own content blocks: calls and results of its tools, connectors, compactions, citations.
 
-An answer that holds any of them gives out its blocks as they came, in order, as `provider_specific_fields.content`:
-some are encrypted, some signed, and all have to come back where they were for Claude to go on with them, above all
-after `pause_turn` (https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons). `history.py` takes
-them back.
+An answer that holds any of them returns all its blocks unchanged and in order as `provider_specific_fields.content`:
+some are encrypted, some signed, and Claude needs all of them back in their places to continue, above all after
+`pause_turn` (https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons). `history.py` puts them back
+into the next request.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import msgspec
 
 from integrations.providers.anthropic.shapes import Block
 
-# What OpenAI's dialect, or the gateway's reasoning, has a place for.
+# OpenAI's dialect, or the gateway's form of reasoning, can express these types of blocks.
 _TRANSLATED = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
 
 Json = dict[str, Any]
 
 
 def is_own(block: Block) -> bool:
-    """The block says what a message of OpenAI's dialect cannot."""
+    """Returns True for a block whose content a message of OpenAI's dialect cannot express."""
     if block.type == "text":
         return bool(block.citations)
     if block.type == "tool_use":
-        # Called from code that the vendor runs, or of a toolset: it has to come back with that.
+        # A call from code that the vendor runs, or of a toolset, has to come back with that information.
         caller = block.caller.get("type") if isinstance(block.caller, Mapping) else None
         return caller not in (None, "direct") or bool(block.toolset_name)
     return block.type not in _TRANSLATED
@@ -35,8 +35,9 @@ def is_own(block: Block) -> bool:
 
 @dataclass(slots=True)
 class OpenBlock:
-    """A block of a stream under way. `position` is the tool call's among the calls, or the reasoning detail's index;
-    `start` is where its text begins in the whole answer; `raw`: the vendor's own block as it began."""
+    """A block of a stream that is still open. `position` is the tool call's number among the calls, or the reasoning
+    detail's index; `start` is the offset of its text in the whole answer; `raw` is the vendor's own block as it began.
+    """
 
     block: Block
     position: int = 0
@@ -52,7 +53,7 @@ class OpenBlock:
         return bool(self.citations) or is_own(self.block)
 
     def whole(self) -> Json:
-        """The block as a whole answer has it."""
+        """Returns the block in the form of a whole answer."""
         block = self.block
         match block.type:
             case "text":
@@ -73,7 +74,7 @@ class OpenBlock:
         return {**self.raw, "input": _input("".join(self.arguments))} if self.arguments else self.raw
 
     def merge(self, delta: Mapping[str, Any]) -> None:
-        """Takes a delta of another type than the usual ones (`compaction_delta`): texts grow, the rest is replaced."""
+        """Applies a delta of an unusual type (`compaction_delta`): texts are appended, other fields are replaced."""
         if self.raw is None:
             return
         for name, value in delta.items():
@@ -83,7 +84,8 @@ class OpenBlock:
 
 
 class Gathered:
-    """The whole blocks of a stream, which wait until one of the vendor's own is among them: then all go out."""
+    """Collects the complete blocks of a stream. They wait until one of the vendor's own is among them, and then all are
+    sent."""
 
     __slots__ = ("_waiting", "has_own")
 
@@ -92,7 +94,7 @@ class Gathered:
         self.has_own = False
 
     def add(self, block: OpenBlock) -> list[Json]:
-        """The blocks that may go out now."""
+        """Adds a complete block and returns the blocks that may be sent now."""
         self._waiting.append(block)
         self.has_own = self.has_own or block.is_own()
         if not self.has_own:
@@ -107,7 +109,7 @@ def has_own(blocks: Iterable[Block]) -> bool:
 
 
 def _input(text: str) -> Any:
-    """Empty when an answer that was cut off left half of it."""
+    """Returns the decoded input, an empty object when an answer that was cut off left half of it."""
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:

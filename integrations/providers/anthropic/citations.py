@@ -1,4 +1,4 @@
-"""Citations as OpenAI's annotations (https://platform.openai.com/docs/api-reference/chat/object)."""
+"""Converts citations to OpenAI's annotations (https://platform.openai.com/docs/api-reference/chat/object)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 
 def url_citation(citation: Any, start: int, end: int) -> Mapping[str, Any] | None:
-    """`start` and `end` border the cited text in the whole answer. None for citations of documents, which have no
-    address: annotations know only pages of the web."""
+    """Returns the annotation for a citation whose text lies between `start` and `end` in the whole answer. None for
+    citations of documents, which have no address: annotations name web pages only."""
     if not isinstance(citation, Mapping):
         return None
     url = citation.get("url") or citation.get("source")
@@ -19,7 +19,7 @@ def url_citation(citation: Any, start: int, end: int) -> Mapping[str, Any] | Non
 
 
 def url_citations(citations: Any, start: int, end: int) -> list[Mapping[str, Any]]:
-    """Each page once, however many of its passages are cited here."""
+    """Returns the annotations of a block, each page once even when several of its passages are cited."""
     found: dict[str, Mapping[str, Any]] = {}
     for citation in citations if isinstance(citations, list) else ():
         annotation = url_citation(citation, start, end)

@@ -1,4 +1,4 @@
-"""Stop reasons of Claude's answers in the words of the wire format, and errors that arrive under status 200."""
+"""Translates the stop reasons of Claude's answers to the wire format, and errors that arrive with status 200."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from integrations.providers.common.failures import failure_in_body
 from integrations.providers.common.redaction import scrub
 from integrations.providers.errors import FailureKind, ProviderError
 
-# https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons. Of these an answer may be empty.
+# An answer with one of these stop reasons may be empty:
+# https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons.
 _FINISH_REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -16,9 +17,9 @@ _FINISH_REASONS = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
-# What the finish reason says as well; of any other the client is told the vendor's word, to act on it.
+# The finish reason expresses these fully; for any other the client also gets the vendor's own reason.
 _SAID = frozenset({"end_turn", "stop_sequence", "tool_use", "max_tokens", "refusal"})
-# https://docs.anthropic.com/en/api/errors
+# The table of types of errors and their statuses is at https://docs.anthropic.com/en/api/errors
 _STATUSES = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -36,12 +37,10 @@ _UNKNOWN_STATUS = 500
 
 
 def finish_reason(stop_reason: str | None, *, called_tools: bool, has_content: bool, provider: str) -> str:
-    """Returns the finish reason in the wire format's words. Calls count as such whatever the vendor says, unless the
-    answer was cut off.
-
-    `pause_turn` (a long turn of the vendor's own tools), `compaction` and reasons of tomorrow end an answer as any
-    other does; see `own_fields`. Raises ProviderError(UNUSABLE) where nothing came with a reason that promises more.
-    """
+    """Returns the finish reason in the wire format's words. An answer with calls ends with `tool_calls` under every
+    stop reason, unless it was cut off. `pause_turn` (a long turn of the vendor's own tools), `compaction` and unknown
+    reasons count as an ordinary end; `own_fields` names them. Raises ProviderError(UNUSABLE) for an empty answer whose
+    reason requires content."""
     reason = _FINISH_REASONS.get(stop_reason or "")
     if reason is None and not has_content:
         message = scrub(f"the answer holds nothing, its stop reason is {stop_reason!r}")
@@ -62,7 +61,8 @@ def refusal_text(stop_details: Any) -> str:
 
 
 def reported_failure(error: Any, *, provider: str) -> ProviderError:
-    """`error` is the object with `type` and `message`; its type stands for the status that came too late."""
+    """Returns the failure that the error object stands for. `error` has `type` and `message`; the type replaces the
+    status, which is 200."""
     kind = error.get("type") if isinstance(error, dict) else None
     status = _STATUSES.get(kind, _UNKNOWN_STATUS) if isinstance(kind, str) else _UNKNOWN_STATUS
     return failure_in_body({"error": error}, provider=provider, status=status)

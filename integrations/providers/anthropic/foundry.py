@@ -1,7 +1,5 @@
-"""Claude in Microsoft Foundry: the Messages API at a resource of Azure's, under the names of its deployments.
-
-https://platform.claude.com/docs/en/build-with-claude/claude-in-microsoft-foundry
-"""
+"""The adapter of Claude in Microsoft Foundry: the Messages API at an Azure resource, with the names of its deployments.
+https://platform.claude.com/docs/en/build-with-claude/claude-in-microsoft-foundry"""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ TRAITS = Traits(
     forward_headers=("anthropic-beta",),
     needs_max_output=True,
 )
-# A token of Microsoft Entra is a JWT, and no key of Azure's begins like one.
+# A token of Microsoft Entra is a JWT, and no key of Azure begins like one.
 _ENTRA_TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]*")
 
 
@@ -33,10 +31,8 @@ class FoundryAdapter(AnthropicAdapter):
 
     @override
     def _endpoint(self, credentials: Credentials) -> Endpoint:
-        """A resource's address, with or without what stands behind it: `https://NAME.services.ai.azure.com/anthropic`.
-
-        Raises ProviderError(CREDENTIALS) when there is none.
-        """
+        """Returns the endpoint of a resource, whose address may have a path:
+        `https://NAME.services.ai.azure.com/anthropic`. Raises ProviderError(CREDENTIALS) without an address."""
         base_url = credentials.base_url.rstrip("/").removesuffix("/v1/messages").removesuffix("/v1")
         if not base_url:
             problem = f"the {self.provider} integration has no base_url"
@@ -48,7 +44,7 @@ class FoundryAdapter(AnthropicAdapter):
 
 
 def _authorization(secret: str) -> dict[str, str]:
-    """Returns the headers that carry the secret. The vendor's own client sends a key in both of them."""
+    """Returns the headers that carry the secret. The vendor's own client sends a key in both of these headers."""
     if _ENTRA_TOKEN.fullmatch(secret):
         return {"authorization": f"Bearer {secret}"}
     return {"x-api-key": secret, "api-key": secret}

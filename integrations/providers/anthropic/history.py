@@ -1,4 +1,4 @@
-"""An answer of Claude's that comes back with its own blocks (see `blocks.py`) is put together from them again."""
+"""Restores an earlier answer of Claude from the vendor's own blocks that the client sends back (see `blocks.py`)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 from integrations.providers.common.conversation import Attachment, Block, Native, Text, ToolCall
 
 _THOUGHTS = ("thinking", "redacted_thinking")
-# What a call has to come back with besides: the code that made it, the toolset that it is of.
+# A call has to come back with these fields: the code that made it and the toolset that it belongs to.
 OF_CALLS = ("caller", "toolset_name")
 
 Json = Mapping[str, Any]
 
 
 def rebuild(message: Json, blocks: list[Block]) -> list[Block]:
-    """`blocks` in the vendor's order with its own blocks between them. As they are when there is nothing of this vendor
-    to put between them, or when what it said is not what the message says any more: then the message counts."""
+    """Returns `blocks` in the vendor's order with its own blocks between them. They are returned unchanged when the
+    message has no blocks of this vendor, or when the client has changed the message's text, which then takes
+    precedence."""
     content = _content(message.get("provider_specific_fields"))
     if content is None or any(isinstance(block, Attachment) for block in blocks):
         return blocks
@@ -51,7 +52,8 @@ def _is_block(part: Any) -> bool:
 
 
 def _without_last_thoughts(content: Sequence[Json]) -> Sequence[Json]:
-    """The vendor refuses a message that ends in a thought: an answer that was cut off may."""
+    """Returns the content without thoughts at its end, which the vendor refuses there; an answer that was cut off may
+    end with one."""
     end = len(content)
     while end and (content[end - 1]["type"] in _THOUGHTS or not _says(content[end - 1])):
         end -= 1
@@ -59,7 +61,7 @@ def _without_last_thoughts(content: Sequence[Json]) -> Sequence[Json]:
 
 
 def _says(part: Json) -> bool:
-    """Blank texts are refused, and so are thoughts that are not signed."""
+    """Returns False for a part that the vendor refuses: a blank text, or a thought without a signature."""
     match part["type"]:
         case "text":
             return bool(part["text"].strip())

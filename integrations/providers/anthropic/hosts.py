@@ -11,9 +11,9 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """`version` stands in the body instead of a header, and the model in the address instead of the body; empty where
-    both are as the vendor has them. `fetches`: images and documents by address are fetched there. `betas`: what tools
-    have to be announced with, by the beginning of their type."""
+    """A host of Claude. `version` stands in the body instead of a header, and the model in the address instead of the
+    body; it is empty for a host that follows the vendor. `fetches` means that the host fetches images and documents by
+    address. `betas` maps the beginning of a tool's type to the beta feature that announces it."""
 
     version: str = ""
     fetches: bool = True
@@ -25,12 +25,12 @@ class Host:
         return {"anthropic_version": self.version, **{name: value for name, value in body.items() if name != "model"}}
 
     def betas_of(self, body: Json) -> list[str]:
-        """The features that have to be announced here alone."""
+        """Returns the beta features that the body needs at this host only."""
         kinds = [str(tool.get("type")) for tool in body.get("tools") or ()] if self.betas else ()
         return [beta for start, beta in self.betas.items() if any(kind.startswith(start) for kind in kinds)]
 
 
 OWN = Host()
-# https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude,
-# …/claude/web-search; files by address: https://platform.claude.com/docs/en/build-with-claude/vision
+# The source is https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude,
+# …/claude/web-search; for files by address it is https://platform.claude.com/docs/en/build-with-claude/vision
 VERTEX_AI = Host(version="vertex-2023-10-16", fetches=False, betas={"web_search_": "web-search-2025-03-05"})

@@ -20,21 +20,21 @@ _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _PDF = "application/pdf"
 _BY_ADDRESS = ("image_url", "document_url")
 _TEXTS = frozenset({"application/json", "application/xml", "application/x-yaml", "application/javascript"})
-# The vendor reads PDFs by address; a text is sent along.
+# The vendor fetches PDFs by address; text files are fetched by the gateway and sent in the request.
 _TEXT_NAMES = (".txt", ".md", ".markdown", ".csv", ".tsv", ".json", ".xml", ".yaml", ".yml", ".log", ".rst", ".html")
-# How many characters of base64 are decoded to tell what a file is.
+# This many characters of base64 are decoded to detect the type of a file.
 _HEAD_CHARACTERS = 64
 
 
 def addresses_to_fetch(request: ChatRequest, *, fetched_there: bool = True) -> tuple[str, ...]:
-    """Returns the addresses that the vendor would not fetch itself: addresses without TLS, texts; everything where it
-    fetches nothing."""
+    """Returns the addresses that the vendor does not fetch itself: addresses without TLS and text files; all addresses
+    at a host that fetches nothing."""
     if not any(map(_names_an_address, request.fields["messages"])):
         return ()
     try:
         conversation = read_conversation(request.fields, native=is_native)
     except UnsupportedParameterError:
-        return ()  # said again, and to the client, when the request is built
+        return ()  # The error is raised again, and then reaches the client, when the request is built.
     found = [
         attachment.url
         for attachment in conversation.attachments()
@@ -45,7 +45,8 @@ def addresses_to_fetch(request: ChatRequest, *, fetched_there: bool = True) -> t
 
 
 def attachment_block(attachment: Attachment, media: Mapping[str, Media]) -> dict[str, Any]:
-    """Raises UnsupportedParameterError for what Claude cannot see: sound, film, office files."""
+    """Returns the content block of an attachment. Raises UnsupportedParameterError for kinds that Claude cannot read:
+    sound, film, office files."""
     if attachment.kind in ("audio", "video"):
         raise UnsupportedParameterError("messages", f"anthropic takes no {attachment.kind}")
     if attachment.is_inline:
@@ -77,7 +78,7 @@ def _inline(attachment: Attachment) -> dict[str, Any]:
     media_type = _sniffed(_head_of(body)) or _plain(declared)
     if media_type not in _IMAGES and media_type != _PDF:
         return _from_bytes(attachment, *data_url(attachment.url))
-    # As it came: megabytes need not be decoded and encoded again.
+    # The base64 is passed on unchanged, so that megabytes need not be decoded and encoded again.
     return _base64_block(attachment, media_type, body)
 
 
@@ -106,7 +107,7 @@ def _document(source: Mapping[str, Any], title: str) -> dict[str, Any]:
 
 
 def _text(media_type: str, data: bytes) -> str | None:
-    """The document's text, None when it is none."""
+    """Returns the document's text, None when the bytes are no text."""
     if not (media_type.startswith("text/") or media_type in _TEXTS or media_type == "application/octet-stream"):
         return None
     if b"\0" in data:
@@ -130,7 +131,8 @@ def _head_of(body: str) -> bytes:
 
 
 def _sniffed(head: bytes) -> str:
-    """The type by its signature, which the vendor checks against the declared one; empty when it is another."""
+    """Returns the media type by the file's signature, which the vendor compares with the declared type; empty for an
+    unknown signature."""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if head.startswith(b"\xff\xd8\xff"):

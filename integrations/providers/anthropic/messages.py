@@ -1,4 +1,4 @@
-"""The conversation as `system` and `messages` of the Messages API."""
+"""Converts the conversation to `system` and `messages` of the Messages API."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ from integrations.providers.common.conversation import (
 from integrations.providers.common.instructions import as_user, behind_user, marked
 from integrations.providers.common.parameters import Mapped
 
-# https://docs.anthropic.com/en/api/messages: ids of tool calls. Other vendors' may hold dots and colons.
+# The ids of tool calls have these characters (https://docs.anthropic.com/en/api/messages); other vendors' ids may
+# contain dots and colons.
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
-# There `name` is that of the tool, which is known by the call as well.
+# In messages of these roles `name` is the tool's name, which the call already gives.
 _RESULT_ROLES = ("tool", "function")
 _USUAL_DETAIL = ("", "auto")
-# What the vendor's beta takes on a message of role system: an instruction may be in another message's company here.
+# The vendor's beta accepts these fields on a message of role system. They are left out, since the message may be moved here.
 _OF_INSTRUCTIONS = ("clear_at", "output_config")
 _THOUGHTS = ("thinking", "redacted_thinking")
 
@@ -43,7 +44,8 @@ Json = dict[str, Any]
 
 @dataclass(slots=True)
 class Messages:
-    """`files`: some block names a file uploaded to the vendor; `system_as_user`: there were only instructions."""
+    """The translated conversation. `files` means that a block names a file uploaded to the vendor; `system_as_user`
+    means that the request had instructions only."""
 
     system: str | list[Json]
     messages: list[Json]
@@ -51,7 +53,7 @@ class Messages:
     system_as_user: bool = False
 
     def ends_with_results_unthought(self) -> bool:
-        """The model is in the middle of a tool loop whose call came without (its own) thinking."""
+        """Returns True when the model is in the middle of a tool loop whose call came without thinking of its own."""
         if len(self.messages) < 2 or not _holds(self.messages[-1], "tool_result"):
             return False
         call = self.messages[-2]
@@ -59,15 +61,16 @@ class Messages:
 
 
 def read_messages(request: ChatRequest, rules: Rules, mapped: Mapped) -> Messages:
-    """`mapped` is told what has no place there. Raises UnsupportedParameterError for parts that Claude cannot take."""
+    """Returns the translated messages. `mapped` collects the parts that have no place there. Raises
+    UnsupportedParameterError for parts that Claude cannot take."""
     plain = _plain(request.fields["messages"])
     if plain is not None:
         return plain
-    # On a fallback an id in OpenAI's words names a file that another vendor holds.
+    # On a fallback from another vendor an id in OpenAI's form names a file that the other vendor holds.
     native = is_block if request.crosses_vendor else is_native
     read = read_conversation(request.fields, native=native, keep_places=True, rebuild=rebuild)
     placed = behind_user(read) if rules.instructions_in_place else as_user(read)
-    conversation = with_distinct_ids(placed, _id)  # "`tool_use` ids must be unique"
+    conversation = with_distinct_ids(placed, _id)  # The API refuses repeated ids: "`tool_use` ids must be unique".
     _name_what_is_left_out(mapped, conversation)
     said = _said(conversation, request.media)
     files = any(uses_files(block) for _, blocks in said for block in blocks)
@@ -75,14 +78,14 @@ def read_messages(request: ChatRequest, rules: Rules, mapped: Mapped) -> Message
     _strip_prefill(messages)
     system = [_text(text) for text in conversation.system if text.text.strip()]
     if not messages and system:
-        # The vendor wants a message; OpenAI's models answer to instructions alone.
+        # The API requires a message, while OpenAI's models accept a request with instructions only.
         return Messages("", [{"role": "user", "content": _short(system)}], system_as_user=True)
     return Messages(_short(system), messages, files)
 
 
 def _said(conversation: Conversation, media: Mapping[str, Media]) -> list[tuple[str, list[Json]]]:
-    """Roles with blocks. A turn of which nothing is left does not part those around it; an instruction that it leaves
-    between two turns of the user's stands behind the second, one behind an answer is the user's."""
+    """Returns roles with blocks. A turn without any remaining block does not separate its neighbours. An instruction
+    between two turns of the user goes behind the second one, and an instruction behind an answer becomes the user's."""
     said: list[tuple[str, list[Json]]] = []
     waiting: list[Json] = []
     for turn in conversation.turns:
@@ -123,7 +126,8 @@ def _name_what_is_left_out(mapped: Mapped, conversation: Conversation) -> None:
 
 
 def _plain(messages: Sequence[Mapping[str, Any]]) -> Messages | None:
-    """Most conversations: one system text at most, then texts in turns, the user's last. None for any other."""
+    """Returns the messages of the most common form of conversation: at most one system text, then texts in alternating
+    turns, the user's last. None for any other form."""
     system, turns, last = "", [], ""
     for message in messages:
         role, content = message["role"], message.get("content")
@@ -144,13 +148,15 @@ def _blocks(turn: Turn, media: Mapping[str, Media]) -> list[Json]:
         return _with_thoughts(turn, media)
     blocks = [block for part in turn.blocks if (block := _block(part, media)) is not None]
     if turn.role == "user" and any(block["type"] == "tool_result" for block in blocks):
-        # Results have to stand first: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use
+        # Results of tools have to come first:
+        # https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use
         blocks.sort(key=lambda block: block["type"] != "tool_result")
     return blocks
 
 
 def _with_thoughts(turn: Turn, media: Mapping[str, Media]) -> list[Json]:
-    """Thinking blocks where the model had them (see `response.reasoning_detail`), message by message."""
+    """Returns the turn's blocks with thinking blocks at their original places (see `response.reasoning_detail`),
+    message by message."""
     done: list[Json] = []
     thoughts: list[tuple[int, Json]] = []
     others: list[Json] = []
@@ -159,7 +165,7 @@ def _with_thoughts(turn: Turn, media: Mapping[str, Media]) -> list[Json]:
         if block is None:
             continue
         if isinstance(part, Reasoning):
-            if others:  # reasoning stands first in a message: here begins the next one
+            if others:  # Reasoning comes first in a message, so a new message begins here.
                 done += _in_place(thoughts, others)
                 thoughts, others = [], []
             thoughts.append((part.index or 0, block))
@@ -169,7 +175,8 @@ def _with_thoughts(turn: Turn, media: Mapping[str, Media]) -> list[Json]:
 
 
 def _in_place(thoughts: list[tuple[int, Json]], others: list[Json]) -> list[Json]:
-    """The last block is none of the thoughts, which the vendor refuses there: an answer that was cut off may end so."""
+    """Returns the blocks merged by their places. No thought comes last, where the vendor refuses it; an answer that was
+    cut off may end with one."""
     placed: list[Json] = []
     waiting = list(reversed(others))
     for index, thought in thoughts:
@@ -182,8 +189,8 @@ def _in_place(thoughts: list[tuple[int, Json]], others: list[Json]) -> list[Json
 
 
 def _block(part: Block, media: Mapping[str, Media]) -> Json | None:
-    """Returns the part as a content block; None for a part without meaning here: blank text, which the vendor refuses,
-    and reasoning that is not its own."""
+    """Returns the part as a content block; None for a part that cannot be sent: blank text, which the vendor refuses,
+    and reasoning of another vendor."""
     match part:
         case Text():
             return _text(part) if part.text.strip() else None
@@ -211,7 +218,7 @@ def _attachment(part: Attachment, media: Mapping[str, Media]) -> Json:
 def _result(result: ToolResult, media: Mapping[str, Media]) -> Json:
     content = [made for part in result.content if (made := _block(part, media)) is not None]
     if len(content) == 1 and content[0].get("cache_control") == result.cache_control:
-        content[0].pop("cache_control", None)  # the message's own marker, which stands on the result already
+        content[0].pop("cache_control", None)  # The message's own cache marker is already on the result.
     block: Json = {"type": "tool_result", "tool_use_id": result.call_id}
     if content:
         block["content"] = _short(content)
@@ -221,7 +228,8 @@ def _result(result: ToolResult, media: Mapping[str, Media]) -> Json:
 
 
 def _thought(part: Reasoning) -> Json | None:
-    """Unsigned thinking is refused by the vendor, and what another vendor has signed means nothing to it."""
+    """Returns the thinking block, None for unsigned thinking, which the vendor refuses, and for another vendor's
+    signature, which it cannot check."""
     if part.format != FORMAT:
         return None
     if part.data:
@@ -236,7 +244,7 @@ def _marked(block: Json, cache_control: Mapping[str, Any] | None) -> Json:
 
 
 def _short(blocks: list[Json]) -> str | list[Json]:
-    """One plain text is a string."""
+    """Returns a single plain text as a string, other blocks as a list."""
     if not blocks:
         return ""
     text = blocks[0].get("text")
@@ -244,7 +252,8 @@ def _short(blocks: list[Json]) -> str | list[Json]:
 
 
 def _strip_prefill(messages: list[Json]) -> None:
-    """The beginning of an answer, given by the client, must not end with white space."""
+    """Removes white space at the end of a last assistant message: the API refuses a beginning of the answer that ends
+    with it."""
     if not messages or messages[-1]["role"] != "assistant":
         return
     content = messages[-1]["content"]

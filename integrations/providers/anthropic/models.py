@@ -1,8 +1,9 @@
-"""The parameters that a generation of Claude accepts, read off the model's name.
+"""The parameters that a generation of Claude accepts, derived from the model's name.
 
 Sources: https://platform.claude.com/docs/en/build-with-claude/thinking, …/effort, …/structured-outputs,
-…/mid-conversation-system-messages and the migration guides of the models. The rules of a name without a version are the
-most permissive: the vendor decides. Only instructions in mid-conversation go the way that every model takes.
+…/mid-conversation-system-messages and the migration guides of the models. A name without a version gets the most
+permissive rules, and the vendor decides. Only instructions in mid-conversation are sent in the way that every model
+takes.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-# The largest answer of generation 3.5, which some of the catalogs have dropped.
+# The models of generation 3.5 have this largest output, which some of the catalogs no longer list.
 _MAX_OUTPUT_3_5 = 8192
-# Families that came without a version in their first names.
+# These families had no version in their first models' names.
 _FAMILIES = ("fable", "mythos")
 
 Thinking = Literal["none", "manual", "both", "adaptive"]
@@ -21,16 +22,13 @@ Thinking = Literal["none", "manual", "both", "adaptive"]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """`max_output`: the most tokens of an answer, None where that is not known.
-
-    `thinking`: how it is asked for (a budget, or the model decides); `off`: the `type` that turns it off, empty where
-    nothing can; `thinks_unasked`: without a wish it is on; `hides_thinking`: its text is left out unless asked for.
-
-    `efforts` are the levels of `output_config.effort`; `sampling`: temperature and its like may be set at all,
-    `both_sampling`: temperature together with `top_p`; `forced_tools`: a tool may be forced;
-    `schema`: answers and tool arguments after a schema; `instructions_in_place`: messages of role `system` among the
-    others. `is_known`: the name tells the generation.
-    """
+    """The rules of a generation. `max_output`: the largest number of tokens in an answer, None where it is unknown.
+    `thinking`: how thinking is requested (a budget, or the model decides); `off`: the `type` that turns it off, empty
+    where nothing can; `thinks_unasked`: it is on by default; `hides_thinking`: its text is omitted unless requested.
+    `efforts` are the levels of `output_config.effort`; `sampling`: temperature, `top_p` and `top_k` may be set,
+    `both_sampling`: temperature together with `top_p`; `forced_tools`: a tool may be forced; `schema`: answers and tool
+    arguments can follow a schema; `instructions_in_place`: messages of role `system` may stand among the others.
+    `is_known`: the name shows the generation."""
 
     max_output: int | None
     thinking: Thinking
@@ -70,12 +68,12 @@ def rules_of(model: str, max_output: int | None = None) -> Rules:
 
 
 def _named(model: str) -> tuple[str, tuple[int, int] | None]:
-    """Family and version: `claude-3-5-sonnet-20241022`, `claude-opus-4-1@20250805`, `claude-sonnet-5`."""
+    """Returns family and version: of `claude-3-5-sonnet-20241022`, `claude-opus-4-1@20250805`, `claude-sonnet-5`."""
     words = model.lower().rpartition("/")[2].partition("@")[0].replace(".", "-").split("-")
     if "claude" not in words:
         return "", None
     family = next((word for word in words if word in ("opus", "sonnet", "haiku", *_FAMILIES)), "")
-    # Numbers of one or two digits: longer ones are dates.
+    # Numbers of a version have one or two digits; longer ones are dates.
     numbers = [int(word) for word in words if word.isdecimal() and len(word) <= 2]
     if numbers:
         return family, (numbers[0], numbers[1] if len(numbers) > 1 else 0)
@@ -91,14 +89,15 @@ def _thinking(version: tuple[int, int]) -> Thinking:
 
 
 def _off(family: str, version: tuple[int, int]) -> str:
-    """https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5, …/sonnet-5-5/whats-new-sonnet-5-5"""
+    """Returns the `type` that turns thinking off, empty where nothing can:
+    https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5, …/sonnet-5-5/whats-new-sonnet-5-5"""
     if family in _FAMILIES or (family == "opus" and version >= (5, 5)):
         return ""
     return "between_tools" if family == "sonnet" and version >= (5, 5) else "disabled"
 
 
 def _efforts(family: str, version: tuple[int, int]) -> tuple[str, ...]:
-    """https://platform.claude.com/docs/en/build-with-claude/effort"""
+    """Returns the model's levels of effort: https://platform.claude.com/docs/en/build-with-claude/effort"""
     if version >= (4, 7):
         return ("low", "medium", "high", "xhigh", "max")
     if version == (4, 6):

@@ -1,11 +1,13 @@
-"""Requests in the Messages API's own terms, from clients written for it: content blocks, fields, beta features."""
+"""Requests in the Messages API's own terms, from clients that were written for it: content blocks, fields, beta
+features."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-# Blocks that a message may hold and OpenAI's dialect has no word for. Results of the vendor's tools end alike.
+# A message may hold these blocks, for which OpenAI's dialect has no equivalent. Types of results of the vendor's tools
+# share an ending.
 _BLOCKS = frozenset(
     {
         "compaction",
@@ -23,7 +25,7 @@ _BLOCKS = frozenset(
         "tool_use",
     }
 )
-# Fields of the request that pass as they are.
+# These fields of the request pass unchanged.
 FIELDS = (
     "cache_control",
     "container",
@@ -33,7 +35,7 @@ FIELDS = (
     "mcp_servers",
     "speed",
 )
-# https://docs.anthropic.com/en/api/beta-headers: what a feature has to be announced with.
+# A request with one of these fields has to announce the beta feature: https://docs.anthropic.com/en/api/beta-headers
 _BETAS_OF_FIELDS = {
     "context_management": "context-management-2025-06-27",
     "mcp_servers": "mcp-client-2025-11-20",
@@ -45,7 +47,7 @@ _BETAS_OF_TOOLS = {
     "computer_20250124": "computer-use-2025-01-24",
     "computer_20251124": "computer-use-2025-11-24",
 }
-# Whatever needs one stands in one of these.
+# Every use of a beta feature is in one of these fields.
 _WITH_BETAS = frozenset({*_BETAS_OF_FIELDS, "container", "speed", "tools"})
 _FILES_BETA = "files-api-2025-04-14"
 _SKILLS_BETA = "skills-2025-10-02"
@@ -65,13 +67,13 @@ def is_block(part: Mapping[str, Any]) -> bool:
 
 
 def _is_cited(part: Mapping[str, Any]) -> bool:
-    """A text of the vendor's, with what it cites: OpenAI's texts have no such field."""
+    """Returns True for a text of the vendor with its citations, for which OpenAI's texts have no field."""
     citations, text = part.get("citations"), part.get("text")
     return isinstance(citations, list) and bool(citations) and isinstance(text, str) and bool(text.strip())
 
 
 def _is_uploaded(part: Mapping[str, Any]) -> bool:
-    """A file by its id, which is of use to the vendor that holds the file."""
+    """Returns True for a file named by its id, which only the vendor that holds the file can use."""
     file = part.get("file") if part.get("type") == "file" else None
     return isinstance(file, Mapping) and isinstance(file.get("file_id"), str) and not file.get("file_data")
 
@@ -93,7 +95,7 @@ def uses_files(block: Mapping[str, Any]) -> bool:
 
 
 def betas_of(body: Mapping[str, Any], *, files: bool) -> list[str]:
-    """The features of `body` that have to be announced."""
+    """Returns the beta features that the body has to announce."""
     if not files and body.keys().isdisjoint(_WITH_BETAS):
         return []
     found = [beta for name, beta in _BETAS_OF_FIELDS.items() if name in body]

@@ -1,4 +1,4 @@
-"""The body of a request to the Messages API, with an account of what has no place in it."""
+"""Builds the body of a request to the Messages API and the warnings for parameters that have no place in it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from integrations.providers.base import ChatRequest
 from integrations.providers.common.parameters import Mapped, ResponseFormat, max_tokens, response_format, stop_sequences
 
 _encode = msgspec.json.Encoder().encode
-# https://docs.anthropic.com/en/api/service-tiers; OpenAI's names on the left.
+# The keys are OpenAI's names, the values Anthropic's: https://docs.anthropic.com/en/api/service-tiers.
 _SERVICE_TIERS = {"auto": "auto", "default": "standard_only", "standard_only": "standard_only"}
-# There is no mode for any JSON, only for JSON after a schema.
+# The API has a mode for JSON that follows a schema and none for any JSON, so an instruction asks for it.
 _JSON_INSTRUCTION = "Answer with one valid JSON object and nothing else: no explanation, no code fence."
 
-# https://platform.claude.com/docs/en/api/messages/create#create.metadata: "user_id appears to contain an email address"
-# (or a phone number) is refused. A number without a plus may be an id like any other.
+# The API refuses personal data: "user_id appears to contain an email address" (or a phone number),
+# https://platform.claude.com/docs/en/api/messages/create#create.metadata. A number without a plus may be an ordinary
+# id.
 _PERSONAL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|^\+[\d\s().-]{7,}$")
 _MAX_USER_ID = 256
 
-# Requests with no other field take the short way.
+# A request with only these fields is translated by a shorter code path.
 _PLAIN = frozenset(
     {"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "temperature", "top_p"}
 )
@@ -47,10 +48,9 @@ class Built:
 
 
 def build(request: ChatRequest, *, provider: str, host: Host = OWN, deployment: str = "") -> Built:
-    """`deployment`: the name that the model has at the host.
-
-    Raises UnsupportedParameterError when the answer would differ in kind from what the request asks for."""
-    # A plain dictionary: the request's own mapping answers for absent names an order of magnitude slower.
+    """Returns the built request. `deployment` is the model's name at the host. Raises UnsupportedParameterError when
+    the answer would differ in kind from the requested one."""
+    # A plain dictionary is made because the request's own mapping is ten times slower for absent names.
     fields = dict(request.fields)
     mapped = Mapped(provider, fields)
     rules = rules_of(request.model, request.max_output)
@@ -74,7 +74,7 @@ def build(request: ChatRequest, *, provider: str, host: Host = OWN, deployment: 
 
 
 def _translated(mapped: Mapped, rules: Rules, said: Messages) -> tuple[int, Json]:
-    """`max_tokens`, and every other field but the messages."""
+    """Returns `max_tokens`, and every other field of the body except the messages."""
     _refuse_other_kinds(mapped)
     wish = response_format(mapped)
     tools, choice = with_answer_tool(mapped, rules, wish, *tools_and_choice(mapped, rules))
@@ -104,10 +104,10 @@ def _refuse_other_kinds(mapped: Mapped) -> None:
 
 
 def _output_config(mapped: Mapped, rules: Rules, plan: Plan, wish: ResponseFormat | None, said: Messages) -> Json:
-    """Effort and schema; what the client says in the vendor's own words goes first."""
+    """Returns `output_config` with effort and schema; fields in the vendor's own names take precedence."""
     config: Json = {"effort": plan.effort} if plan.effort else {}
     native = mapped.take("output_config")
-    older = mapped.take("output_format")  # the name of the beta
+    older = mapped.take("output_format")  # The beta version named the field `output_format`.
     if wish is not None and wish.kind == "json_schema" and rules.schema:
         config["format"] = {"type": "json_schema", "schema": accepted_schema(wish.described_schema)}
     elif wish is not None and wish.kind == "json_object":
@@ -131,13 +131,13 @@ def _stop(mapped: Mapped) -> list[str]:
     wanted = stop_sequences(mapped) + (list(native) if isinstance(native, list) else [])
     kept = [text for text in wanted if isinstance(text, str) and text.strip()]
     if len(kept) < len(wanted):
-        # "stop_sequences: each stop sequence must contain non-whitespace"
+        # The API refuses such a sequence: "stop_sequences: each stop sequence must contain non-whitespace".
         mapped.drop("stop", "anthropic takes no sequence of white space alone")
     return kept
 
 
 def _metadata(mapped: Mapped) -> Json:
-    """The vendor knows the end user's id and nothing else."""
+    """Returns the vendor's `metadata`, which holds the end user's id only."""
     metadata = mapped.take("metadata")
     given = metadata if isinstance(metadata, Mapping) else {}
     others = [name for name in given if name != "user_id"]

@@ -1,4 +1,4 @@
-"""A whole answer of the Messages API as a chat completion."""
+"""Translates a whole answer of the Messages API to a chat completion."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ _decode_raw = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
 
 def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
-    """Raises ProviderError: the error that the body carries, UNUSABLE when it is no answer."""
+    """Returns the parsed answer. Raises ProviderError: the error that the body carries, UNUSABLE when it is no
+    answer."""
     try:
         message = _decode(body)
         if not body.isascii():
-            body.decode()  # msgspec looks at the fields it wants only, and own blocks are read whole
+            # The whole body is decoded because msgspec checks only the fields that it reads, and own blocks are passed
+            # on completely.
+            body.decode()
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise unusable("the answer is not a message", provider=provider) from error
     if message.error is not None or message.type == "error":
@@ -45,7 +48,7 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
         answer.specific["content"] = _decode_raw(body)["content"]
     return whole(
         [answer],
-        # Derived, so that the same bytes give the same answer.
+        # The id is derived from the body, so that the same bytes give the same completion.
         completion_id=message.id or f"msg_{hashlib.sha256(body).hexdigest()[:24]}",
         model=message.model or request.model,
         usage=None if message.usage is None else usage_of(message.usage),
@@ -53,7 +56,8 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
 
 
 def _as_text(blocks: list[Block]) -> list[Block]:
-    """An answer that came as the input of a tool, without what was said beside it; as they are when none came."""
+    """Returns the blocks of an answer that came as the input of a tool, as text and without the other texts; unchanged
+    blocks when the tool was not called."""
     answers = [Block("text", arguments_of(block)) for block in blocks if is_answer(block)]
     return (
         [*(block for block in blocks if block.type != "text" and not is_answer(block)), answers[0]]
@@ -85,7 +89,7 @@ def _answer(message: Message, blocks: list[Block], *, provider: str) -> Answer:
     answer.reasoning = "".join(thoughts)
     answer.refusal = refusal_text(message.stop_details)
     if isinstance(message.container, dict):
-        answer.extra = {"container": message.container}  # to be named in the next request, with the files in it
+        answer.extra = {"container": message.container}  # The next request has to name the container with its files.
     answer.specific = own_fields(
         message.stop_reason,
         stop_sequence=message.stop_sequence,
@@ -105,19 +109,17 @@ def _answer(message: Message, blocks: list[Block], *, provider: str) -> Answer:
 
 def reasoning_detail(block: Block, index: int) -> dict[str, object]:
     """Returns the entry of `reasoning_details` that a client has to send back unchanged. A thinking block may be signed
-    and empty: its text was left out.
-
-    `index` is the block's place in the message as it will come back: behind as many thinking blocks, calls and, if
-    there was any, the text, which is one block then. A model may think between its calls, and its blocks must not be
-    moved (https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking#interleaved-thinking).
-    """
+    and empty, when its text was omitted. `index` is the block's place in the message as it will come back: behind as
+    many thinking blocks, calls and, if there was any, the text, which is one block then. A model may think between its
+    calls, and its blocks must not be moved
+    (https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking#interleaved-thinking)."""
     if block.type == "redacted_thinking":
         return reasoning_encrypted(str(block.data or ""), format=FORMAT, index=index)
     return reasoning_text(block.thinking or "", format=FORMAT, signature=block.signature or "", index=index)
 
 
 def arguments_of(block: Block) -> str:
-    """The input as JSON text, as it came."""
+    """Returns the input of the call as the JSON text that arrived."""
     text = bytes(block.input).decode()
     return text if text.startswith("{") else "{}"
 

@@ -1,8 +1,7 @@
-"""JSON schemas in the form that constrained answers and strict tools take.
-
-https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs#json-schema-limitations: objects are closed,
-and bounds of numbers, strings and lists are unknown. The vendor's SDKs say the unknown ones in words, so does this.
-"""
+"""Converts JSON schemas to the form that constrained answers and strict tools accept.
+https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs#json-schema-limitations: objects are closed, and
+bounds of numbers, strings and lists are not supported. As in the vendor's SDKs, unsupported bounds are written into the
+description."""
 
 from __future__ import annotations
 
@@ -24,6 +23,7 @@ _BOUNDS = (
     "multipleOf",
     "uniqueItems",
 )
+# The list of formats is at
 # https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs#json-schema-limitations
 _FORMATS = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid", "text"}
@@ -35,8 +35,8 @@ Json = dict[str, Any]
 
 
 def accepted_schema(schema: Mapping[str, Any]) -> Json:
-    """`schema` with open objects closed, `oneOf` read as `anyOf`, and bounds said in words. What has none of these
-    stays as it is; what is false altogether the vendor refuses with its own message."""
+    """Returns `schema` with open objects closed, `oneOf` replaced by `anyOf`, and bounds moved to descriptions. A
+    schema without these is returned unchanged; for an invalid one the vendor reports the error."""
     made: Json = {}
     unknown: Json = {}
     for name, value in schema.items():

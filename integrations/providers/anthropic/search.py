@@ -1,4 +1,5 @@
-"""`web_search_options` as the vendor's own search (https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool)."""
+"""Translates `web_search_options` to the vendor's own search tool
+(https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool)."""
 
 from __future__ import annotations
 
@@ -7,10 +8,10 @@ from typing import Any
 
 from integrations.providers.common.parameters import Mapped
 
-# The version that every model with the tool takes; later ones filter what they find with code that has to be allowed.
+# Every model with the search tool takes this version; later ones filter results with code that has to be allowed.
 _TYPE = "web_search_20250305"
 _TYPES = "web_search_"
-# How many searches stand for a size; without one the vendor sets no bound.
+# Each size is translated to a maximum number of searches; without a size the vendor sets no maximum.
 _MAX_USES = {"low": 1, "medium": 5, "high": 10}
 _PLACE = ("city", "country", "region", "timezone")
 
@@ -18,7 +19,7 @@ Json = dict[str, Any]
 
 
 def search_tool(mapped: Mapped, tools: list[Json]) -> Json | None:
-    """The tool to add to `tools`; None without a wish, or where the client names such a tool itself."""
+    """Returns the tool to add to `tools`; None when the request asks for no search, or names such a tool itself."""
     wish = mapped.take("web_search_options")
     if not isinstance(wish, Mapping):
         return None
@@ -37,7 +38,8 @@ def search_tool(mapped: Mapped, tools: list[Json]) -> Json | None:
 
 
 def _place(location: Any) -> Json:
-    """Chat completions nest the place in `approximate`, the Responses API and the vendor do not. Empty for none."""
+    """Returns the user's place, empty for none. Chat completions nest it in `approximate`, the Responses API and the
+    vendor do not."""
     if not isinstance(location, Mapping):
         return {}
     nested = location.get("approximate")

@@ -1,4 +1,4 @@
-"""The parts of answers and stream events that are looked at; the rest of each object is skipped while decoding."""
+"""The parts of answers and stream events that are read; the rest of each object is skipped while decoding."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class OutputDetails(msgspec.Struct, gc=False):
 
 
 class CacheCreation(msgspec.Struct, gc=False):
-    """The parts of `cache_creation_input_tokens`, by the time for which they are kept."""
+    """The parts of `cache_creation_input_tokens`, by the time for which the cache keeps them."""
 
     ephemeral_1h_input_tokens: int | None = None
 
@@ -28,7 +28,7 @@ class ServerToolUse(msgspec.Struct, gc=False):
 
 
 class Counts(msgspec.Struct, gc=False):
-    """`input_tokens` leaves out what was read from or written to the cache
+    """The token counts of an answer. `input_tokens` leaves out tokens read from or written to the cache
     (https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching#tracking-cache-performance)."""
 
     input_tokens: int | None = None
@@ -43,7 +43,7 @@ class Counts(msgspec.Struct, gc=False):
 
 
 class Block(msgspec.Struct):
-    """A content block of any type: text, thinking, redacted_thinking, tool_use, or something of the vendor's own."""
+    """A content block of any type: text, thinking, redacted_thinking, tool_use, or one of the vendor's own."""
 
     type: str
     text: str | None = None
@@ -104,7 +104,8 @@ class Event(msgspec.Struct):
 
 
 def merged(older: Counts | None, newer: Counts | None) -> Counts | None:
-    """Counts of a stream are cumulative, and not every event tells all of them: the largest counts."""
+    """Returns the counts of two events of a stream merged: counts are cumulative, and not every event has all of them,
+    so the larger one is taken."""
     if older is None or newer is None:
         return newer if older is None else older
     return Counts(
@@ -144,6 +145,7 @@ def _cached_for_1h(counts: Counts) -> int:
 
 
 def _searches(counts: Counts) -> int:
-    """Each is charged for (https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/web-search-tool)."""
+    """Returns the number of web searches, each of which is charged
+    (https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/web-search-tool)."""
     used = counts.server_tool_use
     return max(0, used.web_search_requests or 0) if used is not None else 0

@@ -1,4 +1,5 @@
-"""A streamed answer of the Messages API as chunks (https://docs.anthropic.com/en/docs/build-with-claude/streaming)."""
+"""Translates a streamed answer of the Messages API to chunks
+(https://docs.anthropic.com/en/docs/build-with-claude/streaming)."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ _decode_raw = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 class AnthropicStream(DialectStream[ServerSentEvent]):
     """Translates the streams of the Messages API.
 
-    Reasoning leaves as text while it comes; what has to come back (the whole block with its signature) leaves as one
-    entry of `reasoning_details` when its block ends, so that a client may collect entries without merging them.
+    Reasoning is sent as text while it arrives; the whole block with its signature, which has to come back, is sent as
+    one entry of `reasoning_details` when it ends, so that a client may collect entries without merging them.
     """
 
     __slots__ = (
@@ -57,10 +58,10 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
         self._open: dict[int, OpenBlock] = {}
         self._calls = 0
         self._details = 0
-        self._length = 0  # of the text so far, in characters
-        self._said = False  # something that is not blank
+        self._length = 0  # The field counts the characters of the answer's text so far.
+        self._said = False  # The field is True when the text so far has a character that is not blank.
         self._stop_reason: str | None = None
-        self._end: dict[str, Any] = {}  # what the end says in the vendor's own fields
+        self._end: dict[str, Any] = {}  # The field collects the vendor's own fields that the end of the stream sends.
         self._gathered = Gathered()
         self._started = False
 
@@ -87,7 +88,9 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
         try:
             event = _decode(sent.data)
             if not sent.data.isascii():
-                sent.data.decode()  # msgspec looks at the fields it wants only, and own blocks are read whole
+                # The whole event is decoded because msgspec checks only the fields that it reads, and own blocks are
+                # passed on completely.
+                sent.data.decode()
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             if sent.event == "error":
                 text = sent.data[:2000].decode("utf-8", "replace")
@@ -106,7 +109,8 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
             self._message_event(event, sent.event, out)
 
     def _message_event(self, event: Event, name: str, out: list[StreamEvent]) -> None:
-        """Pings and types that are not known (the vendor announces that there will be some) give nothing."""
+        """Appends the events of a message event. Pings and unknown types, which the vendor announces for the future,
+        append nothing."""
         if event.type == "message_start" and event.message is not None:
             self._message_start(event.message)
             out.append(self._role())
@@ -176,7 +180,8 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
         out.append(self._chunks.text(text))
 
     def _arguments(self, index: int, block: OpenBlock | None, fragment: str | None, out: list[StreamEvent]) -> None:
-        """The vendor's own tools stream their input in the same way: only calls that the client has to answer count."""
+        """Appends the arguments of a call. The vendor's own tools stream their input in the same way, so only calls
+        that the client has to answer count."""
         if block is None or not fragment:
             return
         block.arguments.append(fragment)
@@ -214,7 +219,7 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
         block = opened.block
         if block.type == "tool_use":
             if not opened.arguments:
-                # A call without arguments streams none; the wire format wants a JSON object.
+                # A call without arguments streams none, while the wire format requires a JSON object.
                 out.append(self._chunks.arguments(opened.position, arguments_of(block)))
         elif block.type in ("thinking", "redacted_thinking"):
             block.thinking = "".join(opened.thinking)

@@ -22,17 +22,19 @@ from integrations.providers.common.parameters import (
 
 _MIN_BUDGET = 1024
 _USUAL_BUDGET = EFFORT_BUDGETS["medium"]
-# For the answer itself, where the client sets no limit: every Claude writes this much.
+# Where the client sets no limit, this many tokens are left for the answer itself; every Claude can write as many.
 _ROOM_FOR_ANSWER = 4096
-# Of a limit that the client sets, the most that is thought with: a budget of all but one token leaves nothing to say.
+# At most this share of the client's limit goes to thinking, since a budget of all but one token leaves no room for an
+# answer.
 _MAX_SHARE_OF_LIMIT = 3 / 4
-# The least `top_p` beside thinking.
+# With thinking `top_p` must be at least this.
 _MIN_TOP_P = 0.95
 _FORCED = ("any", "tool")
-# https://platform.claude.com/docs/en/api/messages/create#create.thinking
+# The fields are described at https://platform.claude.com/docs/en/api/messages/create#create.thinking
 _SETTINGS = ("display", "block_binding")
 _FIELDS = ("type", "budget_tokens", *_SETTINGS)
-# OpenAI's levels that Claude has under another name, or not in every generation: what comes closest.
+# For OpenAI's levels that Claude names differently or lacks in some generations, the nearest levels are tried in this
+# order.
 _NEXT_EFFORTS = {"minimal": ("low",), "xhigh": ("xhigh", "high"), "max": ("max", "high")}
 
 Json = dict[str, Any]
@@ -40,7 +42,8 @@ Json = dict[str, Any]
 
 @dataclass(slots=True)
 class Plan:
-    """The settings of thinking that are sent; None leaves it to the model. `max_tokens` includes the thinking."""
+    """The settings of thinking that are sent; None leaves thinking to the model's default. `max_tokens` includes the
+    thinking."""
 
     thinking: Json | None
     effort: str
@@ -54,8 +57,8 @@ class Plan:
 def plan_thinking(
     mapped: Mapped, rules: Rules, max_tokens: int | None, *, choice: Json | None, unthought: bool
 ) -> Plan:
-    """`max_tokens` None: the client set no limit. `choice` is the tool choice; `unthought`: the model has to go on with
-    a tool loop that began without thinking."""
+    """Returns the plan for thinking. `max_tokens` is None when the client set no limit. `choice` is the tool choice;
+    `unthought` means that the model has to continue a tool loop that began without thinking."""
     wish = reasoning_request(mapped, own_thinking=True)
     limit = output_limit(mapped, rules, max_tokens)
     if wish.enabled is None:
@@ -64,7 +67,7 @@ def plan_thinking(
     if isinstance(native, Mapping) and native.get("type") in THINKING_TYPES:
         native = _known(mapped, native)
     elif isinstance(native, Mapping):
-        return Plan(dict(native), _effort(wish, rules), limit)  # a type of tomorrow is the vendor's to judge
+        return Plan(dict(native), _effort(wish, rules), limit)  # The vendor judges an unknown type.
     if not wish.enabled:
         return Plan(_off(mapped, rules, native), "", limit)
     if rules.thinking == "none":
@@ -80,7 +83,8 @@ def plan_thinking(
 
 
 def sampling(mapped: Mapped, rules: Rules, *, thinks: bool) -> Json:
-    """`temperature`, `top_p` and `top_k` as far as the model takes them. Values that are the default go silently."""
+    """Returns `temperature`, `top_p` and `top_k` as far as the model takes them. A value that equals the default is
+    left out without a warning."""
     temperature, top_p, top_k = mapped.take("temperature"), mapped.take("top_p"), mapped.take("top_k")
     if temperature is not None and temperature > 1:
         mapped.notes.append("temperature: lowered to 1, the highest that anthropic takes")
@@ -135,13 +139,13 @@ def _adaptive(mapped: Mapped, rules: Rules, native: Any) -> Json:
         return dict(native)
     if isinstance(native, Mapping) and native.get("budget_tokens") is not None:
         mapped.drop("thinking.budget_tokens", "this model decides itself how long it thinks; its effort is set instead")
-    # A client that asks for reasoning in the gateway's words expects to see it.
+    # A client that asks for reasoning in the gateway's words expects to get its text.
     shown = {"display": "summarized"} if rules.hides_thinking else {}
     return {"type": "adaptive", **shown, **_settings(native)}
 
 
 def _effort(wish: ReasoningRequest, rules: Rules) -> str:
-    """Empty where nothing was said that would call for a level, or the model has none."""
+    """Returns the level of effort; empty when the request implies none, or the model has none."""
     if not wish.effort and wish.budget_tokens is None:
         return ""
     wanted = effort_of(wish)
@@ -160,7 +164,7 @@ def _manual(mapped: Mapped, rules: Rules, wish: ReasoningRequest, native: Any, l
         limit = wanted + _ROOM_FOR_ANSWER
     budget = min(wanted, int(limit * _MAX_SHARE_OF_LIMIT) if is_given else limit - _ROOM_FOR_ANSWER)
     if is_given and wish.budget_tokens is not None and wanted < limit:
-        budget = wanted  # both are the client's own choice
+        budget = wanted  # The client chose both the budget and the limit, so the budget is kept.
     if budget < _MIN_BUDGET:
         mapped.drop(_named(native), f"max_tokens leaves no room for the least budget, {_MIN_BUDGET}")
         return Plan(None, "", limit)
@@ -186,7 +190,7 @@ def _drop_unless(mapped: Mapped, name: str, value: Any, default: Any, why: str) 
 
 
 def _known(mapped: Mapped, native: Mapping[str, Any]) -> Json:
-    """`thinking` without what is none of the vendor's fields, which it would refuse: that is named."""
+    """Returns `thinking` without fields that the vendor does not know and would refuse; warnings name them."""
     for name, value in native.items():
         if name not in _FIELDS and value is not None:
             mapped.drop(f"thinking.{name}")

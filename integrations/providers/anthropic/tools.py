@@ -11,9 +11,10 @@ from integrations.providers.anthropic.schema import accepted_schema
 from integrations.providers.anthropic.search import search_tool
 from integrations.providers.common.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
 
-# Fields of a tool that the vendor has as well.
+# The vendor's tools have these fields too.
 _EXTRAS = ("allowed_callers", "cache_control", "defer_loading", "eager_input_streaming", "input_examples")
-# The vendor's own tools carry the date of their version; a server's tools are a toolset without one.
+# The types of the vendor's own tools end in the date of their version; the tools of a server are a toolset without a
+# date.
 _OWN_TYPE = re.compile(r"_\d{8}$")
 _CHOICES = {"none": "none", "auto": "auto", "required": "any"}
 
@@ -21,7 +22,7 @@ Json = dict[str, Any]
 
 
 def tools_and_choice(mapped: Mapped, rules: Rules) -> tuple[list[Json], Json | None]:
-    """Raises UnsupportedParameterError."""
+    """Returns the tools and the tool choice. Raises UnsupportedParameterError."""
     functions, others = function_tools(mapped)
     choice = tool_choice(mapped)
     parallel = mapped.take("parallel_tool_calls")
@@ -33,6 +34,7 @@ def tools_and_choice(mapped: Mapped, rules: Rules) -> tuple[list[Json], Json | N
     if not tools:
         return [], None
     if choice is not None and choice.kind in ("required", "function") and not rules.forced_tools:
+        # The restriction is described at
         # https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5#forced-tool-use-is-not-supported
         raise mapped.refuse("tool_choice", "this model cannot be forced to call a tool; use auto")
     return tools, _choice(choice, parallel=parallel is not False)
@@ -41,7 +43,7 @@ def tools_and_choice(mapped: Mapped, rules: Rules) -> tuple[list[Json], Json | N
 def _in_order(
     mapped: Mapped, functions: list[FunctionTool], others: list[Mapping[str, Any]], rules: Rules
 ) -> list[Json]:
-    """The order of the request is kept: the prompt cache goes by it."""
+    """Returns the tools in the request's order, on which the prompt cache depends."""
     if not others:
         return [_function(tool, mapped, rules) for tool in functions]
     waiting = iter(functions)
@@ -76,7 +78,7 @@ def _function(tool: FunctionTool, mapped: Mapped, rules: Rules) -> Json:
 def _own(tool: Mapping[str, Any], mapped: Mapped) -> Json:
     kind = tool.get("type")
     if kind in (None, "custom") and isinstance(tool.get("input_schema"), Mapping) and tool.get("name"):
-        return dict(tool)  # a function in the vendor's own form
+        return dict(tool)  # The tool is a function in the vendor's own form.
     if kind == "mcp_toolset" or (isinstance(kind, str) and _OWN_TYPE.search(kind)):
         return dict(tool)
     raise mapped.refuse("tools", f"anthropic has no tool of type {kind!r}")

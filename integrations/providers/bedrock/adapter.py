@@ -1,4 +1,4 @@
-"""The adapter: Converse for whole answers, ConverseStream for streams."""
+"""The adapter of Bedrock: Converse for whole answers, ConverseStream for streams."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class BedrockAdapter(DialectAdapter):
         super().__init__(BEDROCK, self._access)
 
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
-        """Converse takes bytes, or files in S3; it fetches no address."""
+        """Returns the files to fetch, since Converse takes bytes or files in S3 and fetches no address itself."""
         if b"http" not in request.body:
             return NOTHING
         urls = (

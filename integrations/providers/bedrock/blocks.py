@@ -1,8 +1,6 @@
-"""Converse's own content blocks: citations of documents and pages, what Amazon's tools were asked and answered.
-
-An answer that holds any of them gives out its blocks as they came, in order, as `provider_specific_fields.content`, but
-for images, which the message has; `history.py` takes them back.
-"""
+"""Converse's own content blocks: citations of documents and pages, calls and results of Amazon's tools. An answer that
+holds any of them returns all its blocks unchanged and in order as `provider_specific_fields.content`, except for
+images, which the message has; `history.py` puts them back into the next request."""
 
 from __future__ import annotations
 
@@ -17,14 +15,14 @@ from integrations.providers.bedrock.shapes import SERVER_TOOL
 
 Json = dict[str, Any]
 
-# What OpenAI's dialect, or the gateway's reasoning, has a place for.
+# OpenAI's dialect, or the gateway's form of reasoning, can express these blocks.
 _TRANSLATED = ("text", "reasoningContent")
 _OWN = ("citationsContent", "toolResult")
 
 
 def own_content(content: Any, *, no_calls: bool) -> list[Json]:
-    """The blocks of a whole answer, decoded; empty when none of them is Converse's own. `no_calls`: those of the
-    client's tools are left out, as they are in the message."""
+    """Returns the decoded blocks of a whole answer; empty when none of them is Converse's own. With `no_calls` the
+    calls of the client's tools are left out, as they are in the message."""
     blocks = [block for block in map(_known, content if isinstance(content, list) else ()) if block]
     if no_calls:
         blocks = [block for block in blocks if "toolUse" not in block or is_own(block)]
@@ -32,12 +30,12 @@ def own_content(content: Any, *, no_calls: bool) -> list[Json]:
 
 
 def is_own(block: Mapping[str, Any]) -> bool:
-    """The block says what a message of OpenAI's dialect cannot."""
+    """Returns True for a block whose content a message of OpenAI's dialect cannot express."""
     return any(name in block for name in _OWN) or block.get("toolUse", {}).get("type") == SERVER_TOOL
 
 
 def _known(block: Any) -> Json:
-    """The block with nothing but what a later request takes; empty for others."""
+    """Returns the block with only those fields that a later request accepts; an empty object for other blocks."""
     if not isinstance(block, Mapping):
         return {}
     if isinstance(block.get("toolUse"), Mapping):
@@ -57,7 +55,7 @@ class Pieces:
     results: list[Any] = field(default_factory=list)
 
     def whole(self, reasoning: str, signature: str, redacted: bytes) -> Json:
-        """The block as a whole answer has it; empty for one that said nothing."""
+        """Returns the block in the form of a whole answer; an empty object for a block without content."""
         if self.use is not None:
             return {"toolUse": {**self.use, "input": _input("".join(self.input))}}
         if self.result is not None:
@@ -75,7 +73,8 @@ class Pieces:
 
 
 class Gathered:
-    """The whole blocks of a stream, which wait until one of Converse's own is among them: then all go out."""
+    """Collects the complete blocks of a stream. They wait until one of Converse's own is among them, and then all are
+    sent."""
 
     __slots__ = ("_has_own", "_waiting")
 
@@ -84,7 +83,7 @@ class Gathered:
         self._has_own = False
 
     def add(self, block: Json) -> list[Json]:
-        """The blocks that may go out now."""
+        """Adds a complete block and returns the blocks that may be sent now."""
         if block:
             self._waiting.append(block)
             self._has_own = self._has_own or is_own(block)
@@ -106,7 +105,7 @@ def texts_of(block: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _input(text: str) -> Any:
-    """Empty when an answer that was cut off left half of it."""
+    """Returns the decoded input, an empty object when an answer that was cut off left half of it."""
     try:
         return msgspec.json.decode(text) or {}
     except msgspec.DecodeError:

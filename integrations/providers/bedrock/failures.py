@@ -1,7 +1,5 @@
-"""Bedrock's exceptions as failures of the gateway.
-
-https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html and the "Errors" of Converse.
-"""
+"""Translates Bedrock's exceptions to failures of the gateway.
+https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html and the "Errors" of Converse."""
 
 from __future__ import annotations
 
@@ -15,8 +13,8 @@ from integrations.providers.bedrock.media import PROVIDER
 from integrations.providers.common.failures import failure, failure_in_body, rephrase
 from integrations.providers.errors import OF_THE_MODEL, FailureKind, ProviderError
 
-# Where the exception says more than the status that comes with it. Names are compared in lower case: an answer's header
-# has them capitalised, a stream's frame does not.
+# These exceptions are more exact than the status that comes with them. Names are compared in lower case, since the
+# header of an answer capitalises them and a frame of a stream does not.
 _KINDS = {
     "throttlingexception": FailureKind.RATE_LIMITED,
     "servicequotaexceededexception": FailureKind.RATE_LIMITED,
@@ -43,7 +41,7 @@ _STREAM_STATUSES = {
     "internalserverexception": 500,
     "serviceunavailableexception": 503,
 }
-# `arn:aws:iam::123456789012:user/name` and other places where an account's number stands.
+# The pattern matches account numbers, as in `arn:aws:iam::123456789012:user/name`.
 _ACCOUNT = re.compile(r"(?<![0-9A-Za-z])\d{12}(?![0-9A-Za-z])")
 
 
@@ -57,7 +55,8 @@ def classify(status: int, headers: Mapping[str, str], body: bytes) -> ProviderEr
 
 
 def exception_in_stream(name: str, payload: bytes, told: str = "") -> ProviderError:
-    """The failure behind an exception or error frame of an event stream; an error frame is `told` by its headers."""
+    """Returns the failure behind an exception or error frame of an event stream. `told` is the message in the headers
+    of an error frame, which applies when the payload has none."""
     decoded = _decoded(payload)
     message = decoded.get("message") or decoded.get("Message") or decoded.get("originalMessage") or told
     known = exception_name(name)
@@ -67,7 +66,7 @@ def exception_in_stream(name: str, payload: bytes, told: str = "") -> ProviderEr
 
 
 def _named(error: ProviderError, told: str) -> ProviderError:
-    """The exception's name is the vendor's error code, and stands beside the body."""
+    """Returns the failure with the exception's name as the vendor's error code, since the name is not in the body."""
     kind = _KINDS.get(exception_name(told))
     if kind is not None and error.kind not in OF_THE_MODEL:
         error.kind = kind
@@ -78,7 +77,8 @@ def _named(error: ProviderError, told: str) -> ProviderError:
 
 
 def exception_name(text: str) -> str:
-    """`ValidationException:http://internal…` (header) or `com.amazon.coral.service#AccessDenied…` (body)."""
+    """Returns the exception's bare name from `ValidationException:http://internal…` (header) or
+    `com.amazon.coral.service#AccessDenied…` (body)."""
     return _last_part(text).lower()
 
 

@@ -1,4 +1,4 @@
-"""Converse's stop reasons in the words of the wire format, and answers that cannot be used."""
+"""Translates Converse's stop reasons to the wire format, and detects answers that cannot be used."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ FINISH_REASONS = {
     "guardrail_intervened": "content_filter",
     "content_filtered": "content_filter",
 }
-# "The model produced invalid output", or a call that cannot be read: https://docs.aws.amazon.com/bedrock/latest/
-# APIReference/API_runtime_Converse.html#bedrock-runtime_Converse-response-stopReason
+# Converse's words for "The model produced invalid output", or a call that cannot be read:
+# https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html#bedrock-runtime_Converse-response-stopReason
 _MALFORMED = ("malformed_model_output", "malformed_tool_use")
 
 
 def finish_reason(stop_reason: str, *, called: bool) -> str:
-    """`called`: the answer holds calls of the client's tools; the vendor's own tools end in `tool_use` too. An unknown
-    reason behind an answer is its ordinary end (see `check_usable`)."""
+    """Returns the finish reason. `called` means that the answer holds calls of the client's tools, since calls of the
+    vendor's own tools end in `tool_use` too. An unknown reason behind an answer is an ordinary end (see
+    `check_usable`)."""
     reason = FINISH_REASONS.get(stop_reason, "stop")
     if reason in ("stop", "tool_calls"):
         return "tool_calls" if called else "stop"
@@ -30,9 +31,9 @@ def finish_reason(stop_reason: str, *, called: bool) -> str:
 
 
 def check_usable(stop_reason: str, *, said_anything: bool, usage: Usage | None) -> None:
-    """Raises ProviderError(UNUSABLE), which is billed, when the model's output was broken, whatever text stands before
-    it: an agent would take that for the end of its work. A reason that nobody knows is none as long as there is an
-    answer (`said_anything`)."""
+    """Raises ProviderError(UNUSABLE), which is billed, when the model's output was broken, even if it begins with text:
+    an agent would take that text for the end of its work. An unknown reason is an error only when there is no answer
+    (`said_anything` is False)."""
     if stop_reason in _MALFORMED:
         problem = f"the model's answer was broken ({stop_reason})"
     elif stop_reason not in FINISH_REASONS and not said_anything:

@@ -1,7 +1,5 @@
-"""The frames of ConverseStream and what they hold, as far as it is read; botocore's parser checks the sums.
-
-https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStreamOutput.html
-"""
+"""Reads the frames of ConverseStream as far as their content is needed; botocore's parser checks their checksums.
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStreamOutput.html"""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from integrations.providers.bedrock.shapes import Counts, Image, Struct
 from integrations.providers.common.sse import UnreadableStreamError
 from integrations.providers.common.surrogates import lenient
 
-# A frame whose checksums hold and whose headers make no sense is no ParserError.
+# A frame with valid checksums and invalid headers raises one of the exceptions besides ParserError.
 _BROKEN_FRAMES = (ParserError, KeyError, ValueError, struct.error)
 
 
@@ -50,7 +48,7 @@ class ToolUseDelta(Struct):
 class ReasoningDelta(Struct):
     text: str | None = ""
     signature: str | None = ""
-    redacted_content: bytes | None = b""  # base64 on the wire
+    redacted_content: bytes | None = b""  # The field is base64 on the wire.
 
 
 class Delta(Struct):
@@ -63,7 +61,7 @@ class Delta(Struct):
 
 
 class Event(Struct):
-    """Any event's payload; which one it is stands in the frame's headers."""
+    """The payload of any event; a header of the frame names the event's type."""
 
     content_block_index: int = 0
     start: Start | None = None
@@ -85,7 +83,8 @@ def _headers(data: bytes) -> dict[str, Any]:
 
 
 class _HeaderParser(EventStreamHeaderParser):
-    """A stream's frames have a handful of headers between them, and parsing them is most of a frame's cost."""
+    """Parses a frame's headers and caches them, since a stream has only a few different ones and parsing them is most
+    of a frame's cost."""
 
     @override
     def parse(self, data: bytes) -> dict[str, Any]:
@@ -102,7 +101,8 @@ class Frames:
 
     def __init__(self) -> None:
         self._buffer = EventStreamBuffer()
-        # Should botocore come to keep its parser elsewhere, it goes on with its own.
+        # If botocore moves its parser to another attribute, this assignment has no effect and botocore's own parser is
+        # used.
         vars(self._buffer)["_header_parser"] = _HEADER_PARSER
 
     def feed(self, data: bytes) -> Iterator[EventStreamMessage]:

@@ -1,4 +1,4 @@
-"""An answer that comes back with Converse's own blocks (see `blocks.py`) is put together from them again."""
+"""Restores an earlier answer from Converse's own blocks that the client sends back (see `blocks.py`)."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Rebuilder:
-    """`system_tools`: the vendor's own tools that the request offers; what others were asked and answered cannot be
-    told to the model."""
+    """Restores answers. `system_tools` are the vendor's own tools that the request offers; calls and results of other
+    tools cannot be sent to the model."""
 
     model: Model
     system_tools: Collection[str]
 
     def __call__(self, message: Json, blocks: list[Block]) -> list[Block]:
-        """`blocks` in Converse's order with its own blocks between them. As they are when there is nothing of this
-        vendor, or when it is not what the message says any more: then the message counts."""
+        """Returns `blocks` in Converse's order with its own blocks between them. They are returned unchanged when the
+        message has no blocks of this vendor, or when the client has changed the message's text, which then takes
+        precedence."""
         content = _content(message.get("provider_specific_fields"))
         if content is None or any(isinstance(block, Attachment) for block in blocks):
             return blocks
@@ -48,7 +49,7 @@ class Rebuilder:
             if _is_call(part):
                 yield next(waiting_calls)
             elif _is_signed(part):
-                # It stands where it is: not to be moved by its number in the message.
+                # The thought is already at its place, and its number in the message must not move it.
                 yield replace(next(waiting_thoughts), index=0)
             elif "citationsContent" in part:
                 yield from self._cited(part)
@@ -58,7 +59,7 @@ class Rebuilder:
                 yield _native("toolUse" if "toolUse" in part else "toolResult", part)
 
     def _cited(self, part: Json) -> Iterator[Block]:
-        """Its text alone where the model has no such blocks, and nothing of a citation that stands beside its text."""
+        """Yields the cited text alone where the model has no such blocks, and without citations that have no text."""
         text = "".join(texts_of(part))
         if not text.strip():
             return
@@ -66,7 +67,7 @@ class Rebuilder:
         yield _native("citationsContent", part) if is_taken else Text(text)
 
     def _answered(self, content: list[Json]) -> set[str]:
-        """The ids of calls of the vendor's tools that are offered again and have their answer."""
+        """Returns the ids of calls of the vendor's tools that are offered again and have results."""
         offered = {
             str(part["toolUse"].get("toolUseId"))
             for part in content
@@ -82,7 +83,8 @@ def _content(fields: Any) -> list[Json] | None:
 
 
 def _is_block(part: Any) -> bool:
-    """One of Converse's, with nothing beside it but its number in the stream (see `Chunks.specific`)."""
+    """Returns True for one of Converse's blocks with no further key except its number in the stream (see
+    `Chunks.specific`)."""
     names = [name for name in part if name != "index"] if isinstance(part, Mapping) else []
     if len(names) != 1:
         return False
