@@ -7,7 +7,7 @@ Stored as JSON, whose shape `Terms` is:
      "tiers": [{"service_tier": "flex", "above_tokens": 200000, "rates": {"input": "1.5", "output": "6"}}]}
 
 A tier counts for a whole request: for those served at its `service_tier` (left out: at any), with a prompt of more than
-`above_tokens` (left out: of any length). Parts with nothing to say are left out, so the terms of most models are {}.
+`above_tokens` (left out: of any length). Empty parts are left out, so the terms of most models are {}.
 """
 
 from __future__ import annotations

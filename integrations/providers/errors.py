@@ -1,7 +1,5 @@
-"""The failures between the gateway and a provider, without the gateway's own HTTP statuses.
-
-The pipeline turns these into statuses (docs/routing.md#what-the-client-is-told); nothing here knows the client.
-"""
+"""The failures between the gateway and a provider, without the gateway's own HTTP statuses. The pipeline turns them
+into statuses (docs/routing.md#what-the-client-is-told); this module knows nothing of the client."""
 
 from __future__ import annotations
 
@@ -13,38 +11,44 @@ from integrations.providers.usage import Usage
 
 
 class FailureKind(StrEnum):
-    """The kind of a failed attempt, which decides what may follow it and which status the client finally sees."""
+    """The kind of a failed attempt, which decides what may follow it and which status the client finally gets."""
 
-    REJECTED = "rejected"  # 400, 422: the request is at fault; the same everywhere, never retried or failed over
-    # The model takes no prompt so long, or its vendor's filter no such text: only another model may serve.
+    # The provider answered 400 or 422: the request is at fault at every provider, so it is never retried or failed
+    # over.
+    REJECTED = "rejected"
+    # The prompt is too long for the model, or the vendor's filter refuses its text; only another model may serve it.
     CONTEXT_LENGTH = "context_length_exceeded"
     CONTENT_FILTER = "content_filter"
-    # 402 and others: the account has no money or quota left, which no waiting refills; another account may serve.
+    # The provider answered 402 or similar: the account has no money or quota left, which waiting does not refill;
+    # another account may serve.
     QUOTA = "insufficient_quota"
-    CREDENTIALS = "credentials"  # 401, 403: this provider's credentials are at fault; another provider may serve
-    NOT_FOUND = "not_found"  # 404: model or deployment unknown there; another provider may serve
-    RATE_LIMITED = "rate_limited"  # 429: retry after `retry_after`, or fail over
-    UNAVAILABLE = "unavailable"  # 408, 5xx, 529, connection failures: retry, then fail over
-    TIMEOUT = "timeout"  # no answer in time: retry, then fail over
-    # 2xx whose body or stream cannot be read, or is no answer: fail over (the latter after a retry), else 500.
+    # The provider answered 401 or 403: its credentials are at fault; another provider may serve.
+    CREDENTIALS = "credentials"
+    # The provider answered 404: the model or deployment is unknown there; another provider may serve.
+    NOT_FOUND = "not_found"
+    # The provider answered 429: the request is retried after `retry_after`, or fails over.
+    RATE_LIMITED = "rate_limited"
+    # The provider answered 408, 5xx or 529, or the connection failed: the request is retried, then fails over.
+    UNAVAILABLE = "unavailable"
+    TIMEOUT = "timeout"  # No answer came in time: the request is retried, then fails over.
+    # A 2xx answer whose body or stream cannot be read, or holds no answer: the request fails over (in the latter case
+    # after a retry), else the client gets 500.
     UNUSABLE = "unusable"
 
 
 RETRYABLE = frozenset({FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE, FailureKind.TIMEOUT})
 OF_THE_MODEL = frozenset({FailureKind.CONTEXT_LENGTH, FailureKind.CONTENT_FILTER})
-"""What a request is refused for by one model, and perhaps not by another."""
+"""The kinds for which one model refuses a request and another may accept it."""
 OF_THE_REQUEST = OF_THE_MODEL | {FailureKind.REJECTED}
-"""What says nothing about how the provider does."""
+"""The kinds that prove nothing about the provider's health."""
 
 
 class ProviderError(Exception):
-    """One attempt failed. `message` holds no secret and may be shown to the client.
-
-    `status` is the provider's HTTP status, or None when there was no answer. `retry_after` is in seconds.
-    `usage` is what the failed attempt has consumed, when the provider said so before it failed: it will be billed.
-    `details` is the vendor's own error object, as far as it has one, without secrets and of bounded size.
-    `is_botched`: the model came to no answer, and may come to one when it is asked again.
-    """
+    """One failed attempt. `message` holds no secret and may be shown to the client. `status` is the provider's HTTP
+    status, or None when there was no answer. `retry_after` is in seconds. `usage` is what the failed attempt has
+    consumed, when the provider reported it before the failure: it is billed. `details` is the vendor's own error
+    object, if any, without secrets and of bounded size. `is_botched` means that the model came to no answer, and may
+    come to one when it is asked again."""
 
     def __init__(
         self,

@@ -35,7 +35,8 @@ _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 # In messages of these roles `name` is the tool's name, which the call already gives.
 _RESULT_ROLES = ("tool", "function")
 _USUAL_DETAIL = ("", "auto")
-# The vendor's beta accepts these fields on a message of role system. They are left out, since the message may be moved here.
+# The vendor's beta accepts these fields on a message of role system. They are left out, since the gateway may move the
+# message.
 _OF_INSTRUCTIONS = ("clear_at", "output_config")
 _THOUGHTS = ("thinking", "redacted_thinking")
 

@@ -1,8 +1,6 @@
-"""The conversation as Converse's `system` and `messages`.
-
+"""Converts the conversation to Converse's `system` and `messages`.
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html: roles alternate and the user begins;
-no text may be blank.
-"""
+no text may be blank."""
 
 from __future__ import annotations
 
@@ -29,10 +27,10 @@ from integrations.providers.errors import UnsupportedParameterError
 
 NativeBlock = dict[str, Any]
 
-# Content parts in Converse's own words that pass as they are; `json` in tool results only.
+# Content parts of these kinds are in Converse's own form and pass unchanged; `json` passes in tool results only.
 NATIVE_PARTS = ("guardContent", "searchResult", "cachePoint", "json")
 
-# The user has to begin; a client may have begun with a greeting of the assistant's.
+# Converse requires the user's turn first, and this text stands before a conversation that begins with the assistant.
 _BEGIN = "(The conversation begins.)"
 _ID_LENGTH = 64
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_.:-]")
@@ -69,7 +67,8 @@ class MessageWriter:
         return messages
 
     def cache_point(self, marker: Mapping[str, Any] | None, *, supported: bool | None = None) -> list[NativeBlock]:
-        """Anthropic's marker as the block that stands behind what it marks; models that cache nothing refuse it."""
+        """Returns the cache point that stands behind the block with Anthropic's marker; nothing for models without a
+        cache, which refuse it."""
         if not marker or not (self.model.caches_messages if supported is None else supported):
             return []
         point: dict[str, Any] = {"type": "default"}
@@ -78,14 +77,15 @@ class MessageWriter:
         return [{"cachePoint": point}]
 
     def _turn(self, turn: Turn) -> list[NativeBlock]:
-        """Groups of blocks that stay together: a cache point behind what it marks."""
+        """Returns the turn's blocks in groups that stay together: a cache point stays behind the block that it
+        marks."""
         thoughts: list[tuple[int, list[NativeBlock]]] = []
         others: list[list[NativeBlock]] = []
         placed: list[list[NativeBlock]] = []
         was_said = False
         for block in turn.blocks:
             if isinstance(block, Reasoning):
-                if others:  # reasoning stands first in a message: here begins the next one
+                if others:  # Reasoning comes first in a message, so a new message begins here.
                     placed += _in_place(thoughts, others)
                     thoughts, others = [], []
                 thoughts += [(block.index or 0, [thought]) for thought in self._reasoning(block)]
@@ -93,26 +93,27 @@ class MessageWriter:
             elif written := self._written(block):
                 group = written + self.cache_point(_marker_of(block))
                 is_said = turn.role == "assistant" and isinstance(block, (Text, Native))
-                if is_said and was_said:  # the text of an answer is one block to the places of thoughts
+                if is_said and was_said:  # Consecutive texts of an answer count as one block in the places of thoughts.
                     others[-1] += group
                 else:
                     others.append(group)
                 was_said = is_said
         placed += _in_place(thoughts, others)
         if turn.role == "user":
-            # Claude wants results first: https://docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use
+            # Claude requires results first:
+            # https://docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use
             placed.sort(key=lambda group: "toolResult" not in group[0])
         return self._with_text([block for group in placed for block in group])
 
     def _with_text(self, blocks: list[NativeBlock]) -> list[NativeBlock]:
         documents = [str(block["document"].get("name") or "Document") for block in blocks if "document" in block]
         if documents and not any("text" in block for block in blocks):
-            # "A document needs a text block beside it" (API_runtime_DocumentBlock).
+            # Converse requires a text block beside a document (API_runtime_DocumentBlock).
             blocks.append({"text": documents[0]})
         return blocks
 
     def _written(self, block: Text | Attachment | ToolCall | ToolResult) -> list[NativeBlock]:
-        """Empty for a blank text."""
+        """Returns the block in Converse's form, nothing for a blank text."""
         match block:
             case Text():
                 return [{"text": block.text}] if block.text.strip() else []
@@ -131,7 +132,7 @@ class MessageWriter:
         return self.media.block(attachment)
 
     def _reasoning(self, block: Reasoning) -> Iterator[NativeBlock]:
-        """Only what this dialect gave out for such a model; Claude refuses thoughts without a signature."""
+        """Yields the thought if this dialect made it for such a model; Claude refuses thoughts without a signature."""
         if block.format != self.model.reasoning_format:
             return
         if block.data:
@@ -143,7 +144,8 @@ class MessageWriter:
             yield {"reasoningContent": {"reasoningText": {"text": block.text}}}
 
     def _result(self, result: ToolResult) -> NativeBlock:
-        """Raises UnsupportedParameterError for sound, the only file that may not stand in a result."""
+        """Returns the block of a tool's result. Raises UnsupportedParameterError for sound, the only kind of file that
+        a result cannot hold."""
         content = [
             {"text": part.text} if isinstance(part, Text) else self._attachment(part)
             for part in result.content
@@ -151,7 +153,7 @@ class MessageWriter:
         ]
         if any("audio" in block for block in content):
             raise UnsupportedParameterError("messages", "Bedrock takes no sound in a tool's result", provider=PROVIDER)
-        # A blank text is refused here too, an empty object is not.
+        # Converse refuses a blank text in a result too, and accepts an empty object.
         native: dict[str, Any] = {"toolUseId": result.call_id, "content": content or [{"json": {}}]}
         if result.is_error:
             native["status"] = "error"
@@ -159,15 +161,16 @@ class MessageWriter:
 
 
 def _marker_of(block: Text | Attachment | ToolCall | ToolResult) -> Mapping[str, Any] | None:
-    """No point stands inside a result: of one that is marked there, it stands behind."""
+    """Returns the block's cache marker. A cache point cannot stand inside a result, so that of a marked part stands
+    behind the result."""
     if block.cache_control or not isinstance(block, ToolResult):
         return block.cache_control
     return next((part.cache_control for part in reversed(block.content) if part.cache_control), None)
 
 
 def is_native(part: Mapping[str, Any]) -> bool:
-    """Its `type`, which the wire format wants of every part, is its name. Other vendors have documents of that form,
-    but for the `source`."""
+    """Returns True for a content part in Converse's own form, whose `type`, which the wire format requires, is the name
+    of its one field. Other vendors have documents of that form, but without `source`."""
     kind = part.get("type")
     if kind == "document":
         return isinstance(part.get(kind), Mapping) and "source" in part[kind]
@@ -177,8 +180,9 @@ def is_native(part: Mapping[str, Any]) -> bool:
 def _in_place(
     thoughts: list[tuple[int, list[NativeBlock]]], others: list[list[NativeBlock]]
 ) -> list[list[NativeBlock]]:
-    """Thoughts where the model had them: a signed one must not be moved (see `shapes.reasoning_detail`). None stands
-    last, where Claude refuses it: an answer that was cut off may end so."""
+    """Returns groups of blocks with the thoughts at their original places, since a signed thought must not be moved
+    (see `shapes.reasoning_detail`). No thought comes last, where Claude refuses it; an answer that was cut off may end
+    with one."""
     placed: list[list[NativeBlock]] = []
     waiting = list(reversed(others))
     for index, thought in thoughts:
@@ -191,7 +195,7 @@ def _in_place(
 
 
 def tool_use_id(call_id: str) -> str:
-    """Any client's or vendor's id within `[a-zA-Z0-9_.:-]{1,64}`; the same id gives the same."""
+    """Returns the id of a call within `[a-zA-Z0-9_.:-]{1,64}`; the same id always gives the same result."""
     clean = _NOT_IN_IDS.sub("_", call_id)
     if clean == call_id and 0 < len(call_id) <= _ID_LENGTH:
         return call_id
@@ -199,8 +203,8 @@ def tool_use_id(call_id: str) -> str:
 
 
 def redacted_bytes(data: str, reasoning_format: str) -> bytes:
-    """Returns the bytes that `data` in a history stands for. It is the inverse of `redacted_data` and makes no sense of
-    any other text."""
+    """Returns the bytes that `data` in a history stands for, the inverse of `redacted_data`; any other text gives
+    meaningless bytes."""
     if reasoning_format == CLAUDE_FORMAT:
         return data.encode("latin-1", "replace")
     try:
@@ -210,7 +214,7 @@ def redacted_bytes(data: str, reasoning_format: str) -> bytes:
 
 
 def redacted_data(content: bytes, reasoning_format: str) -> str:
-    """Returns encrypted reasoning as text: for Claude the text that Anthropic's own API shows, so that a history serves
+    """Returns encrypted reasoning as text: for Claude the text of Anthropic's own API, so that a history works with
     both, for other vendors base64."""
     if reasoning_format == CLAUDE_FORMAT:
         return content.decode("latin-1")
@@ -218,7 +222,7 @@ def redacted_data(content: bytes, reasoning_format: str) -> str:
 
 
 def _strip_prefill(messages: list[dict[str, Any]]) -> None:
-    """Claude refuses a last assistant message that ends in white space."""
+    """Removes white space at the end of a last assistant message, with which Claude refuses it."""
     last = messages[-1]
     if last["role"] == "assistant" and "text" in last["content"][-1]:
         last["content"][-1] = {"text": last["content"][-1]["text"].rstrip()}

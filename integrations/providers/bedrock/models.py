@@ -1,7 +1,7 @@
 """Facts about a model that its Bedrock id shows.
 
-Ids: `vendor.model-version`, behind a cross-region profile `us.vendor.model…` (also `eu.`, `apac.`, `global.`…), or an
-ARN that holds either. The ARN of an application's own profile tells nothing
+An id is `vendor.model-version`, with the prefix of a cross-region profile `us.vendor.model…` (also `eu.`, `apac.`,
+`global.`…), or an ARN that contains one of these. The ARN of an application's own profile shows nothing
 (https://docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-support.html).
 """
 
@@ -19,13 +19,14 @@ _VENDOR = re.compile(
     r"|nvidia|openai|qwen|stability|twelvelabs|upstage|writer|xai|zai)\."
 )
 _FAMILIES = ("opus", "sonnet", "haiku", "fable", "mythos")
-# These came without a version in their first names, and always think.
+# The first models of these families have no version in their names, and always think.
 _YOUNG_FAMILIES = ("fable", "mythos")
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """`vendor` is empty where the id does not tell. `family` and `version` are those of a Claude model."""
+    """A model of Bedrock. `vendor` is empty where the id does not show it. `family` and `version` are those of a Claude
+    model."""
 
     name: str
     vendor: str
@@ -42,7 +43,7 @@ class Model:
 
     @property
     def thinking_off(self) -> str:
-        """The `type` that turns a Claude's thinking off, empty for one that always thinks
+        """Returns the `type` that turns Claude's thinking off, empty for a model that always thinks
         (https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5, …/sonnet-5-5/whats-new-sonnet-5-5)."""
         if self.family in _YOUNG_FAMILIES or (self.family == "opus" and self.version >= (5, 5)):
             return ""
@@ -58,30 +59,34 @@ class Model:
 
     @property
     def takes_tools(self) -> bool:
-        """Every Claude since 3; of others the vendor judges."""
+        """Returns True for models with tools: every Claude since 3, and models of other vendors, who decide
+        themselves."""
         return not self.is_claude or self.version >= (3, 0)
 
     @property
     def takes_schemas(self) -> bool:
-        """https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html: Claude since 4.5, no Nova. What
-        else is not in that list may not be made to call a tool either, so the vendor judges."""
+        """Returns True for models with JSON schemas
+        (https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html): Claude since 4.5, no Nova. Other
+        unlisted models cannot be made to call a tool either, so their vendor decides."""
         return self.version >= (4, 5) if self.is_claude else not self.is_nova
 
     @property
     def searches_the_web(self) -> bool:
-        """https://docs.aws.amazon.com/nova/latest/nova2-userguide/web-grounding.html and, for Nova Premier,
+        """Returns True for models with Amazon's web search:
+        https://docs.aws.amazon.com/nova/latest/nova2-userguide/web-grounding.html and, for Nova Premier,
         https://docs.aws.amazon.com/nova/latest/userguide/grounding.html"""
         return self.is_nova and ("nova-2-" in self.name or "nova-premier" in self.name)
 
     @property
     def reasoning_format(self) -> str:
-        """The `format` of `reasoning_details` that this model signs and understands. Claude's signatures are good at
-        every platform that serves it (https://docs.claude.com/en/docs/build-with-claude/extended-thinking)."""
+        """Returns the `format` of the `reasoning_details` that this model signs and accepts. Claude's signatures are
+        valid on every platform that serves it (https://docs.claude.com/en/docs/build-with-claude/extended-thinking)."""
         return CLAUDE_FORMAT if self.may_be_claude else BEDROCK_FORMAT
 
     @property
     def caches_messages(self) -> bool:
-        """https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html: Claude since 3.5, and Nova."""
+        """Returns True for models with a prompt cache
+        (https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html): Claude since 3.5, and Nova."""
         if self.is_claude:
             return self.version >= (3, 5)
         return self.is_nova or not self.vendor
@@ -104,7 +109,7 @@ def _claude(model_id: str) -> tuple[str, tuple[int, int]]:
     `claude-3-haiku-20240307-v1:0`, `claude-sonnet-5`, `claude-v2:1`."""
     words = model_id.rpartition("claude-")[2].split("-")
     family = next((word for word in words if word in _FAMILIES), "")
-    # Numbers of one or two digits: longer ones are dates.
+    # Numbers of a version have one or two digits; longer ones are dates.
     numbers = [int(word) for word in words if word.isdecimal() and len(word) <= 2]
     if not numbers:
         return family, (5, 0) if family in _YOUNG_FAMILIES else (0, 0)

@@ -1,4 +1,4 @@
-"""`inferenceConfig`, and what Claude allows beside thinking."""
+"""Writes Converse's `inferenceConfig`, and the parameters that Claude allows beside thinking."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from integrations.providers.bedrock.thinking import Thinking
 from integrations.providers.common.parameters import Mapped, max_tokens, stop_sequences
 
 _MIN_BUDGET = 1024
-# What a limit has to be of a budget so that a fifth of it is left for the answer (OpenRouter's share for `high`).
+# The limit is at least this multiple of a budget, so that a fifth of it is left for the answer (OpenRouter's share for
+# `high`).
 _ROOM = 1.25
-# One of temperature and top_p, later neither: https://docs.claude.com/en/docs/about-claude/models/migrating-to-claude-4
+# From this version Claude takes one of temperature and top_p, and later versions neither:
+# https://docs.claude.com/en/docs/about-claude/models/migrating-to-claude-4
 _ONE_OF_TWO = (4, 1)
 _NO_SAMPLING = (4, 7)
 _MIN_TOP_P = 0.95
@@ -20,7 +22,8 @@ _BOUNDS = ("max_tokens", "max_completion_tokens", "temperature", "top_p")
 
 
 def inference_config(mapped: Mapped, model: Model, thinking: Thinking) -> dict[str, Any]:
-    """Limits and sampling; what is the model's default goes in silence where it may not be said."""
+    """Returns limits and sampling; a value that equals the model's default is left out without a warning where it must
+    not be sent."""
     config: dict[str, Any] = {}
     limit = max_tokens(mapped)
     if limit is not None:
@@ -68,7 +71,7 @@ def _leave_out(mapped: Mapped, model: Model, thinking: Thinking, config: dict[st
 
 
 def settle_thinking(mapped: Mapped, thinking: Thinking, *, forced: bool, unsigned: bool) -> Thinking:
-    """Thinking as Claude allows it in this request, or none with a warning
+    """Returns thinking as Claude allows it in this request, or none with a warning
     (https://docs.claude.com/en/docs/build-with-claude/extended-thinking)."""
     if not thinking.budget:
         return thinking
@@ -89,14 +92,14 @@ def settle_thinking(mapped: Mapped, thinking: Thinking, *, forced: bool, unsigne
 
 
 def _is_own_budget(mapped: Mapped) -> bool:
-    """The client named the count itself: below the limit it is left alone."""
+    """Returns True when the client itself set a budget, which is kept when it is below the limit."""
     sent = mapped.fields.get("thinking")
     return isinstance(sent, Mapping) and sent.get("budget_tokens") is not None
 
 
 def settle_effort(mapped: Mapped, thinking: Thinking) -> Thinking:
-    """Nova refuses its highest effort beside limits and sampling
-    (https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html)."""
+    """Returns the settings, with Nova's highest effort lowered to medium when limits or sampling are set, beside which
+    Nova refuses it (https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html)."""
     config = thinking.fields.get("reasoningConfig", {})
     bound = [name for name in _BOUNDS if mapped.fields.get(name) is not None]
     if config.get("maxReasoningEffort") != "high" or not bound:
@@ -106,7 +109,8 @@ def settle_effort(mapped: Mapped, thinking: Thinking) -> Thinking:
 
 
 def top_k(mapped: Mapped, model: Model, thinking: Thinking) -> dict[str, Any]:
-    """`top_k` where the model has it (https://docs.aws.amazon.com/nova/latest/userguide/using-converse-api.html)."""
+    """Returns `top_k` in the field in which the model has it
+    (https://docs.aws.amazon.com/nova/latest/userguide/using-converse-api.html)."""
     value = mapped.take("top_k")
     if value is None:
         return {}

@@ -1,7 +1,5 @@
-"""A chat-completion request as the body of Converse and ConverseStream.
-
-https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
-"""
+"""Converts a chat-completion request to the body of Converse and ConverseStream.
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"""
 
 from __future__ import annotations
 
@@ -36,8 +34,8 @@ from integrations.providers.common.conversation import (
 from integrations.providers.common.instructions import as_user
 from integrations.providers.common.parameters import Mapped, ResponseFormat, response_format
 
-# Converse's own parameters, which a client may send under their own names. `inferenceConfig`, `outputConfig` and
-# `additionalModelRequestFields` are laid over what was made of the request.
+# A client may send these parameters of Converse under their own names. `inferenceConfig`, `outputConfig` and
+# `additionalModelRequestFields` are merged over the translated values.
 _NATIVE = (
     "guardrailConfig",
     "performanceConfig",
@@ -46,10 +44,10 @@ _NATIVE = (
     "additionalModelResponseFieldPaths",
     "serviceTier",
 )
-# The models' own parameters, which travel in `additionalModelRequestFields`.
+# These parameters of single models are sent in `additionalModelRequestFields`.
 _MODELS_OWN = ("anthropic_beta", "output_config", "reasoning_config", "reasoningConfig")
 _SERVICE_TIERS = ("priority", "default", "flex", "reserved")
-# There `name` is that of the tool, which is known by the call as well.
+# In messages of these roles `name` is the tool's name, which the call already gives.
 _RESULT_ROLES = ("tool", "function")
 _USUAL_DETAIL = ("", "auto")
 _JSON_ONLY = "Answer with one JSON object and nothing else."
@@ -59,7 +57,7 @@ Body = dict[str, Any]
 
 
 def build_body(request: ChatRequest) -> tuple[Body, tuple[str, ...]]:
-    """The body, binary data as bytes, and the warnings. Raises UnsupportedParameterError."""
+    """Returns the body, with binary data as bytes, and the warnings. Raises UnsupportedParameterError."""
     mapped = Mapped(PROVIDER, request.fields)
     _refuse_other_kinds(mapped)
     model = model_of(request.model)
@@ -99,7 +97,7 @@ def _conversation(mapped: Mapped, model: Model) -> Conversation:
 
 
 def encode(body: Body) -> bytes:
-    """Bytes become base64, as the JSON protocol wants it."""
+    """Returns the body as JSON, with bytes as base64, which the JSON protocol requires."""
     return msgspec.json.encode(body)
 
 
@@ -131,7 +129,8 @@ def _thinking(
 
 
 def _unsigned_step(conversation: Conversation, body: Body) -> bool:
-    """The request continues a tool call that another vendor's model made: Claude wants the thought before it."""
+    """Returns True when the request continues a tool call of another vendor's model, before which Claude would require
+    its own thought."""
     turns = conversation.turns
     if len(turns) < 2 or not any(isinstance(block, ToolResult) for block in turns[-1].blocks):
         return False

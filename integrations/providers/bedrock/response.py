@@ -1,4 +1,4 @@
-"""A whole answer of Converse as a chat completion."""
+"""Translates a whole answer of Converse to a chat completion."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ReasoningText(Struct):
 
 class ReasoningContent(Struct):
     reasoning_text: ReasoningText | None = None
-    redacted_content: bytes | None = b""  # base64 on the wire
+    redacted_content: bytes | None = b""  # The field is base64 on the wire.
 
 
 class ToolUse(Struct):
@@ -97,10 +97,10 @@ class _Reader:
         self.schema_tool = schema_tool(fields, model)
         self.answer = Answer()
         self.text = ""
-        self.answered = ""  # by the tool that stands for a schema
+        self.answered = ""  # The field holds the answer that came through the tool for a JSON schema.
         self.reasoning = ""
         self.images: list[dict[str, Any]] = []
-        self.has_own = False  # of Converse's own blocks
+        self.has_own = False  # The field is True when the answer has one of Converse's own blocks.
         self._text_start = 0
 
     @property
@@ -123,7 +123,7 @@ class _Reader:
 
     def finished(self, reason: str) -> Answer:
         answer = self.answer
-        # Beside an answer after a schema any other text is talk about it.
+        # Beside an answer that follows a schema any other text is only a comment on it.
         text = self.answered or self.text
         answer.content = text if text or not answer.tool_calls else None
         answer.reasoning = self.reasoning
@@ -164,7 +164,8 @@ class _Reader:
             details.append(detail)
 
     def _citations(self, content: CitationsContent) -> None:
-        """Grounding puts a citation behind the text that it supports, Claude beside it."""
+        """Adds the citations. Grounding puts a citation behind the text that it supports, Claude puts it beside the
+        text."""
         self.has_own = True
         text = "".join(part.text or "" for part in content.content or ())
         if text:
@@ -176,7 +177,7 @@ class _Reader:
 
 
 def parse(request: ChatRequest, body: bytes) -> ParsedResponse:
-    """Raises ProviderError(UNUSABLE) when the body is no answer."""
+    """Returns the parsed answer. Raises ProviderError(UNUSABLE) when the body is no answer."""
     try:
         converse = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -197,7 +198,8 @@ def parse(request: ChatRequest, body: bytes) -> ParsedResponse:
         reader.answer.specific["content"] = own_content(content, no_calls=reader.no_calls)
     return whole(
         [reader.finished(finish_reason(stop_reason, called=called))],
-        completion_id=f"chatcmpl-{hashlib.sha256(body).hexdigest()[:24]}",  # Converse gives none in the body
+        # Converse sends no id in the body, so one is derived from the body.
+        completion_id=f"chatcmpl-{hashlib.sha256(body).hexdigest()[:24]}",
         model=request.model,
         usage=usage,
     )

@@ -1,8 +1,9 @@
-"""An answer after a schema: Converse's own parameter, or a tool that the model has to call for models without it.
+"""Answers that follow a JSON schema: by Converse's own parameter, or by a tool that the model has to call, for models
+without that parameter.
 
-https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html names the models. Nova's guide asks for a
-tool: https://docs.aws.amazon.com/nova/latest/userguide/prompting-structured-output.html. What such a call holds is the
-answer's text: the client sees no tool.
+https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html names the models. Nova's guide recommends a
+tool: https://docs.aws.amazon.com/nova/latest/userguide/prompting-structured-output.html. The input of that call becomes
+the answer's text, and the client sees no tool.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _NAME_LENGTH = 64
 
 
 def schema_tool(fields: Mapping[str, Any], model: Model) -> str:
-    """The name of the tool that stands for the wanted schema; empty where there is none. Request and answer go by it,
-    so it follows from the request alone."""
+    """Returns the name of the tool that stands for the requested schema; empty without one. The name follows from the
+    request alone, since both the request and the answer are translated by it."""
     wish = fields.get("response_format")
     if not isinstance(wish, Mapping) or wish.get("type") != "json_schema" or model.takes_schemas:
         return ""
@@ -40,14 +41,16 @@ def schema_tool(fields: Mapping[str, Any], model: Model) -> str:
 
 
 def function_of(mapped: Mapped, wish: ResponseFormat, name: str) -> FunctionTool:
-    """Raises UnsupportedParameterError for a schema of another kind than an object's, which no tool takes."""
+    """Returns the tool for the schema. Raises UnsupportedParameterError for a schema of something other than an object,
+    which no tool takes."""
     if wish.schema.get("type", "object") != "object":
         raise mapped.refuse("response_format", "the schema has to be one of an object")
     return FunctionTool(name, wish.description or _DESCRIPTION, wish.schema)
 
 
 def text_format(mapped: Mapped, model: Model, wish: ResponseFormat) -> dict[str, Any]:
-    """`outputConfig.textFormat`. Raises UnsupportedParameterError for a model that knows neither schemas nor tools."""
+    """Returns `outputConfig.textFormat`. Raises UnsupportedParameterError for a model that knows neither schemas nor
+    tools."""
     if model.is_claude and not model.takes_tools:
         raise mapped.refuse("response_format", f"{model.name} cannot answer after a schema")
     schema = {"schema": msgspec.json.encode(_closed(wish.schema)).decode(), "name": wish.name}
@@ -57,7 +60,7 @@ def text_format(mapped: Mapped, model: Model, wish: ResponseFormat) -> dict[str,
 
 
 def _has_to_call(choice: Any) -> bool:
-    """The answer will be a call of the client's own tools, whose schemas it follows."""
+    """Returns True when the answer has to be a call of the client's own tools, so that it cannot follow the schema."""
     if isinstance(choice, Mapping):
         allowed = choice.get("allowed_tools")
         return choice.get("type") == "function" or (isinstance(allowed, Mapping) and allowed.get("mode") == "required")
@@ -74,8 +77,9 @@ def _names(fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _closed(schema: Any) -> Any:
-    """Objects have to be closed (https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html); where
-    the schema says nothing about it, it is said."""
+    """Returns the schema with all objects closed, as Converse requires
+    (https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html); objects without
+    `additionalProperties` get it."""
     if isinstance(schema, list):
         return [_closed(item) for item in schema]
     if not isinstance(schema, Mapping):

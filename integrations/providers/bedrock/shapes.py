@@ -1,8 +1,6 @@
 """The parts of Converse's answers that are read, whole and streamed; unknown fields are skipped.
-
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html and
-…/API_runtime_ContentBlockDelta.html
-"""
+…/API_runtime_ContentBlockDelta.html"""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ SERVER_TOOL = "server_tool_use"
 
 
 class Struct(msgspec.Struct, rename="camel"):
-    """A structure with Converse's spelling."""
+    """The base of the structures, whose fields have camelCase names in the JSON of Converse."""
 
 
 class CacheDetail(Struct):
@@ -33,7 +31,7 @@ class CacheDetail(Struct):
 
 
 class Counts(Struct):
-    """`inputTokens` leaves out what was read from or written to the prompt cache."""
+    """The token counts of an answer. `inputTokens` leaves out tokens read from or written to the prompt cache."""
 
     input_tokens: int | float | None = 0
     output_tokens: int | float | None = 0
@@ -42,7 +40,8 @@ class Counts(Struct):
     cache_details: list[CacheDetail] | None = None
 
     def usage(self, service_tier: Any = None) -> Usage:
-        """`service_tier`: https://docs.aws.amazon.com/bedrock/latest/userguide/service-tiers-inference.html."""
+        """Returns the usage. The values of `service_tier`:
+        https://docs.aws.amazon.com/bedrock/latest/userguide/service-tiers-inference.html."""
         read, written = _count(self.cache_read_input_tokens), _count(self.cache_write_input_tokens)
         return Usage(
             prompt_tokens=_count(self.input_tokens) + read + written,
@@ -82,7 +81,8 @@ class Image(Struct):
 
 
 def annotation(citation: Citation, start: int, end: int) -> dict[str, Any] | None:
-    """The citation as OpenAI's annotation; None when it is of no web page. `start`, `end` are places in the text."""
+    """Returns the citation as OpenAI's annotation; None unless it cites a web page. `start` and `end` are offsets in
+    the text."""
     web = citation.location.web if citation.location else None
     if web is None or not web.url:
         return None
@@ -94,7 +94,7 @@ def annotation(citation: Citation, start: int, end: int) -> dict[str, Any] | Non
 
 
 def citation_of(citation: Any) -> Citation:
-    """Raises ProviderError(UNUSABLE) for another form."""
+    """Returns the decoded citation. Raises ProviderError(UNUSABLE) for another form."""
     try:
         return msgspec.convert(citation, Citation)
     except msgspec.ValidationError as error:

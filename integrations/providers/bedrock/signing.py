@@ -1,7 +1,7 @@
-"""The address of an integration's requests and how they are authorised.
+"""The address and the authorization of an integration's requests.
 
 With a Bedrock API key a bearer header is enough. With access keys every request is signed (SigV4) by botocore, AWS's
-own library: its rules for canonical paths are AWS's, and no socket is needed for them. The URL that is signed is the
+own library, which knows AWS's rules for canonical paths and needs no socket for signing. The signed URL is exactly the
 one that is sent: the model id is percent-encoded once, as botocore encodes labels.
 """
 
@@ -32,7 +32,7 @@ _EVENT_STREAM = "application/vnd.amazon.eventstream"
 
 
 class _Signer(SigV4Auth):
-    """SigV4 with the signing key of the day kept: four of the five HMACs of a signature make that key."""
+    """Signs by SigV4 with a cached signing key of the day, which saves four of the five HMACs of a signature."""
 
     def __init__(self, credentials: ReadOnlyCredentials, region: str) -> None:
         super().__init__(credentials, _PROVIDER, region)
@@ -58,7 +58,8 @@ class Access:
     __slots__ = ("_base_url", "_bearer", "_signer")
 
     def __init__(self, credentials: Credentials) -> None:
-        """Raises ProviderError(CREDENTIALS) when the region or the keys are missing."""
+        """Prepares the signing of the integration's requests. Raises ProviderError(CREDENTIALS) when the region or the
+        keys are missing."""
         region = credentials.extra.get("region", "")
         if not _REGION.fullmatch(region):
             raise _incomplete("has no region")
@@ -96,7 +97,7 @@ def _default_url(region: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _label(model: str) -> str:
-    """Raises UnsupportedParameterError for a name that would lead elsewhere."""
+    """Returns the percent-encoded model id. Raises UnsupportedParameterError for a name that would change the path."""
     if not model.strip(" ."):
         raise UnsupportedParameterError("model", "the name is empty", provider=_PROVIDER)
     return quote(model, safe="")

@@ -1,8 +1,6 @@
-"""An event stream of ConverseStream as chunks.
-
-https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html; the frames with their checksums
-are read by botocore's parser, which works on bytes alone.
-"""
+"""Translates an event stream of ConverseStream to chunks.
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html; botocore's parser reads the
+frames with their checksums, and works on bytes alone."""
 
 from __future__ import annotations
 
@@ -46,8 +44,8 @@ _ID_BYTES = 4096
 
 @dataclass(slots=True)
 class _Block:
-    """A content block that is being streamed. `position` is the tool call's among the answer's calls, `place` the
-    thought's in the message. `is_answer`: the call's input is the answer's text."""
+    """A content block that is being streamed. `position` is the tool call's number among the answer's calls, `place`
+    the thought's place in the message. `is_answer` means that the call's input is the answer's text."""
 
     position: int = -1
     place: int = -1
@@ -88,12 +86,13 @@ class BedrockStream(DialectStream[EventStreamMessage]):
 
     def __init__(self, request: ChatRequest, redact: Callable[[ProviderError], None]) -> None:
         super().__init__(Frames(), model=request.model, provider=PROVIDER, redact=redact)
-        self._seen = True  # a body that is no stream is a broken frame, so that its head is not kept
+        # The beginning of the body is not kept, since a body that is no stream shows as a broken frame.
+        self._seen = True
         self._model = model_of(request.model)
         self._request = request
         self._no_calls = forbids_calls(request.fields)
         self._schema_tool = schema_tool(request.fields, self._model)
-        # Where a tool stands for a schema, the text beside it is held back: it is the answer if no call comes.
+        # Where a tool stands for a schema, other text is held back, since it is the answer if the tool is not called.
         self._talk = ""
         self._chunks = Chunks(completion_id="", model=request.model)
         self._started = b""
@@ -104,7 +103,7 @@ class BedrockStream(DialectStream[EventStreamMessage]):
         self._details = 0
         self._text_length = 0
         self._text_start = 0
-        self._last_text = -1  # the block that the latest text came from
+        self._last_text = -1  # The field holds the number of the block with the latest text.
         self._gathered = Gathered()
         self._specific: dict[str, Any] = {}
         self._stop_reason = ""
@@ -160,8 +159,9 @@ class BedrockStream(DialectStream[EventStreamMessage]):
                 out += self._end(event.stop_reason or "")
 
     def _open(self, payload: bytes) -> StreamEvent:
-        """The role. Converse names no id in the stream: one is derived, so that it does not depend on the cuts. AWS
-        pads each event at random, which tells answers apart that begin alike."""
+        """Returns the chunk with the role. Converse sends no id in the stream, so one is derived from bytes at fixed
+        places, independent of how the network cuts the stream. AWS pads each event at random, which gives answers with
+        equal beginnings different ids."""
         self._opened = True
         seed = self._request.body[-_ID_BYTES:] + self._started[:_ID_BYTES] + payload[:_ID_BYTES]
         self._chunks.id = f"chatcmpl-{hashlib.sha256(seed).hexdigest()[:24]}"
@@ -262,7 +262,7 @@ class BedrockStream(DialectStream[EventStreamMessage]):
         return self._end_of(block, index) + self._own(block)
 
     def _own(self, block: _Block) -> list[StreamEvent]:
-        """Converse's own blocks, with those around them, as soon as there are any."""
+        """Returns the chunk with Converse's own blocks and those around them, nothing while there are none."""
         whole = block.pieces.whole(block.reasoning, block.signature, block.redacted)
         if self._schema_tool or (block.hidden and not is_own(whole)):
             return []
@@ -271,7 +271,7 @@ class BedrockStream(DialectStream[EventStreamMessage]):
 
     def _end_of(self, block: _Block, index: int) -> list[StreamEvent]:
         if block.position >= 0 and not block.has_arguments:
-            # A function without parameters streams no input at all.
+            # A call of a function without parameters streams no input.
             return [self._chunks.arguments(block.position, "{}")]
         if block.is_answer and not block.has_arguments:
             return self._visible(index, "{}")

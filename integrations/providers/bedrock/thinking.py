@@ -1,8 +1,8 @@
-"""`thinking` and `reasoning_effort` as the fields that each vendor's models take for them.
+"""Translates `thinking` and `reasoning_effort` to the fields of each vendor's models.
 
 Claude: https://docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-extended-thinking.html and
-…/claude-messages-adaptive-thinking.html; Nova 2: https://docs.aws.amazon.com/nova/latest/nova2-userguide/;
-OpenAI's and DeepSeek's models: `reasoning_effort`, as in the OpenAI dialect
+…/claude-messages-adaptive-thinking.html; Nova 2: https://docs.aws.amazon.com/nova/latest/nova2-userguide/; OpenAI's and
+DeepSeek's models: `reasoning_effort`, as in the OpenAI dialect
 (https://github.com/langchain-ai/langchain-aws/pull/1261); GLM and Qwen: `reasoning_config`, a level
 (https://github.com/anomalyco/opencode/pull/28143, https://ai.pydantic.dev/models/bedrock/).
 """
@@ -26,11 +26,11 @@ from integrations.providers.common.parameters import (
 
 _FIRST_THINKING = (3, 7)
 _FIRST_ADAPTIVE = (4, 6)
-# From here on a budget is refused: https://docs.claude.com/en/docs/build-with-claude/adaptive-thinking
+# From this version a budget is refused: https://docs.claude.com/en/docs/build-with-claude/adaptive-thinking
 _ONLY_ADAPTIVE = (4, 7)
 _MIN_BUDGET = 1024
 _DEFAULT_BUDGET = EFFORT_BUDGETS["medium"]
-# Of three levels, and of two, the nearest to each of ours.
+# Vendors with three or two levels get the one nearest to each of OpenAI's levels.
 _THREE = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
 _TWO = {**_THREE, "medium": "high"}
 _KNOWN_TYPES = ("enabled", "adaptive", *THINKING_OFF)
@@ -38,7 +38,7 @@ _KNOWN_TYPES = ("enabled", "adaptive", *THINKING_OFF)
 
 @dataclass(slots=True)
 class Thinking:
-    """`fields` go to `additionalModelRequestFields`, `effort` to `outputConfig`."""
+    """The fields of thinking. `fields` go to `additionalModelRequestFields`, `effort` to `outputConfig`."""
 
     fields: dict[str, Any] = field(default_factory=dict)
     effort: str = ""
@@ -55,8 +55,8 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class _Levels:
-    """A model that takes a level under `name`. `off`: it thinks when asked to only, so that nothing turns it off;
-    the others always think."""
+    """The levels of a model that takes one in the field `name`. With `off` the model thinks only when asked to, so that
+    nothing is sent to turn it off; the other models always think."""
 
     name: str
     levels: Mapping[str, str]
@@ -64,8 +64,8 @@ class _Levels:
 
 
 def thinking_of(mapped: Mapped, model: Model) -> Thinking:
-    """Raises UnsupportedParameterError for a word of tomorrow that would have to be translated; of `thinking` only for
-    models that are no Claude, whose own field it is."""
+    """Returns the fields of thinking. Raises UnsupportedParameterError for an unknown word that would have to be
+    translated; in `thinking` only for models other than Claude, whose own field it is."""
     wish = reasoning_request(mapped, own_thinking=model.may_be_claude)
     sent = mapped.fields.get("thinking")
     if wish.enabled is None:
@@ -111,14 +111,14 @@ def _claude(mapped: Mapped, model: Model, wish: ReasoningRequest, sent: Mapping[
     if not wish.enabled:
         off = model.thinking_off
         return Thinking({"thinking": {"type": off}}) if off else _dropped(mapped, f"{model.name} always thinks")
-    # `display` and what else the vendor adds.
+    # The other settings, such as `display`, are the vendor's own.
     more = {name: value for name, value in sent.items() if name not in ("type", "budget_tokens")}
     adaptive = wish.adaptive or wish.budget_tokens is None
     if model.version >= _ONLY_ADAPTIVE or (adaptive and model.version >= _FIRST_ADAPTIVE):
         if not adaptive:
             mapped.drop("thinking.budget_tokens", f"{model.name} decides itself; its effort is set instead")
         if model.version >= _ONLY_ADAPTIVE and sent.get("type") != "adaptive":
-            # These leave the text out unless asked for, and a client that asks for reasoning expects to see it.
+            # These models omit the text of thoughts by default, and a client that asks for reasoning expects to get it.
             more.setdefault("display", "summarized")
         return Thinking({"thinking": {"type": "adaptive", **more}}, _claude_effort(model, wish))
     budget = max(budget_of(wish) or _DEFAULT_BUDGET, _MIN_BUDGET)
@@ -142,7 +142,8 @@ def _nova(mapped: Mapped, model: Model, wish: ReasoningRequest) -> dict[str, Any
 
 
 def _effort(mapped: Mapped, model: Model, wish: ReasoningRequest) -> str:
-    """Returns the level of effort; the other settings of `thinking` have no place in a level and are named."""
+    """Returns the level of effort; other settings of `thinking` cannot be expressed as a level and are named in
+    warnings."""
     sent = mapped.fields.get("thinking")
     for name, value in sent.items() if isinstance(sent, Mapping) else ():
         if name != "type" and value is not None:

@@ -1,7 +1,5 @@
-"""Tools and their choice as Converse's `toolConfig`.
-
-https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolConfiguration.html
-"""
+"""Translates tools and their choice to Converse's `toolConfig`.
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolConfiguration.html"""
 
 from __future__ import annotations
 
@@ -13,10 +11,10 @@ from integrations.providers.bedrock.models import Model
 from integrations.providers.common.conversation import Conversation, ToolCall
 from integrations.providers.common.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
 
-# Tools in Converse's own form; `systemTool` is Amazon's, such as `nova_grounding`.
+# These tools are in Converse's own form; `systemTool` is one of Amazon's, such as `nova_grounding`.
 _NATIVE = ("toolSpec", "systemTool", "cachePoint")
 _GROUNDING = {"systemTool": {"name": "nova_grounding"}}
-# What OpenAI's own search does unless told otherwise.
+# The default of OpenAI's own search needs no warning.
 _USUAL_SEARCH = {"search_context_size": "medium"}
 _FIRST_STRICT = (4, 5)
 
@@ -27,8 +25,8 @@ Choice = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolConfig:
-    """The `toolConfig` of a request, absent without `tools`. `only_told`: the tools are listed only because the history
-    names them."""
+    """The `toolConfig` of a request, empty without `tools`. `only_told` means that the tools are listed only because
+    the history names them."""
 
     tools: list[dict[str, Any]]
     choice: Choice | None = None
@@ -36,8 +34,9 @@ class ToolConfig:
 
 
 def tool_config(mapped: Mapped, model: Model, conversation: Conversation) -> ToolConfig:
-    """Converse has no word for `none`: without tools nothing can be called. But it refuses a history of calls without
-    a `toolConfig`, so there the tools stay, an instruction forbids them, and a call made all the same is left out."""
+    """Returns the `toolConfig`. Converse has no word for `none`: without tools no call is possible, but it refuses a
+    history of calls without a `toolConfig`. For such a history the tools stay, an instruction forbids calls, and a call
+    in the answer is left out."""
     functions, others = function_tools(mapped)
     wish = tool_choice(mapped)
     native, search = [_native(mapped, tool) for tool in others], _search(mapped, model)
@@ -58,16 +57,15 @@ def tool_config(mapped: Mapped, model: Model, conversation: Conversation) -> Too
 
 
 def with_forced(config: ToolConfig, function: FunctionTool) -> ToolConfig:
-    """Returns the configuration with a tool that the model has to answer by, unless it calls another one that it may
-    call."""
+    """Returns the configuration with a tool by which the model has to answer, unless it calls another allowed tool."""
     spec = {"name": function.name, "description": function.description, "inputSchema": {"json": _schema(function)}}
     choice: Choice = {"any": {}} if config.tools and not config.only_told else {"tool": {"name": function.name}}
     return ToolConfig([*config.tools, {"toolSpec": spec}], choice)
 
 
 def _search(mapped: Mapped, model: Model) -> list[dict[str, Any]]:
-    """`web_search_options` as Amazon's own tool. Raises UnsupportedParameterError where the model has none: it would
-    answer from memory."""
+    """Returns `web_search_options` as Amazon's own tool. Raises UnsupportedParameterError for a model without it, which
+    would answer from memory."""
     wish = mapped.take("web_search_options")
     if wish is None:
         return []
@@ -80,7 +78,7 @@ def _search(mapped: Mapped, model: Model) -> list[dict[str, Any]]:
 
 
 def system_tools(fields: Mapping[str, Any]) -> set[str]:
-    """The names of the vendor's own tools that the request offers."""
+    """Returns the names of the vendor's own tools that the request offers."""
     tools = [tool for tool in fields.get("tools") or () if isinstance(tool.get("systemTool"), Mapping)]
     if fields.get("web_search_options") is not None:
         tools.append(_GROUNDING)
@@ -92,13 +90,13 @@ def forbids_calls(fields: Mapping[str, Any]) -> bool:
 
 
 def _called(conversation: Conversation) -> list[str]:
-    """The names of the tools that the history calls, each once."""
+    """Returns the names of the tools that the history calls, each once."""
     blocks = (block for turn in conversation.turns for block in turn.blocks)
     return list(dict.fromkeys(block.name for block in blocks if isinstance(block, ToolCall)))
 
 
 def additional_tool_choice(mapped: Mapped, model: Model, choice: Choice | None) -> dict[str, Any] | None:
-    """Claude's own `tool_choice`, the only place that can forbid parallel calls; it replaces Converse's."""
+    """Returns Claude's own `tool_choice`, which replaces Converse's and alone can forbid parallel calls."""
     if mapped.take("parallel_tool_calls") is not False:
         return None
     if not model.is_claude:

@@ -1,4 +1,4 @@
-"""The adapter: addresses, headers, failures; the translation is in the modules beside it."""
+"""The adapter of Cohere: addresses, headers and failures; the other modules of this package translate."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ COHERE = Traits(
     owned_by="cohere",
     default_model="command-a-03-2025",
 )
-# "Invalid token": a deny-listed one in the prompt. "Client closed request": somebody between here and the model gave
-# up. https://docs.cohere.com/reference/errors
+# Cohere answers 498 ("Invalid token") for a deny-listed token in the prompt, and 499 ("Client closed request") when
+# something between the gateway and the model cancelled the request. https://docs.cohere.com/reference/errors
 _DENY_LISTED, _GAVE_UP = 498, 499
 
 
@@ -65,7 +65,8 @@ class CohereAdapter(DialectAdapter):
 
 
 def _endpoint(credentials: Credentials) -> Endpoint:
-    """The base may be written with the version, as ours, or without, as the vendor's SDKs have it."""
+    """Returns the endpoint. Its base address may end in the version, as the gateway's default does, or not, as in the
+    vendor's SDKs."""
     base_url = (credentials.base_url or COHERE.base_url).rstrip("/").removesuffix("/v2")
     headers = {
         "content-type": "application/json",

@@ -1,4 +1,4 @@
-"""Citations of Cohere's answers as OpenAI's `url_citation` annotations."""
+"""Translates the citations of Cohere's answers to OpenAI's `url_citation` annotations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from integrations.providers.cohere.usage import object_in
 
 
 def url_citations(citation: Mapping[str, Any], offset: int) -> Iterator[dict[str, Any]]:
-    """OpenAI's form, for sources that have an address. `offset` is where the cited block starts in `content`."""
+    """Yields annotations for the sources with an address. `offset` is where the cited block starts in `content`."""
     if citation.get("type") not in (None, "TEXT_CONTENT"):
         return
     start, end = citation.get("start"), citation.get("end")

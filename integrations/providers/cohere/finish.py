@@ -1,4 +1,4 @@
-"""Cohere's finish reasons in the words of the wire format, and the failures that some of them report."""
+"""Translates Cohere's finish reasons to the wire format, and the failures that some of them report."""
 
 from __future__ import annotations
 
@@ -25,21 +25,23 @@ _FAILURES = {
 
 
 def finish_reason(reason: str, *, called_tools: bool) -> str:
-    """https://docs.cohere.com/reference/chat#response.body.finish_reason, and those of the API before
+    """Returns the finish reason. Reasons are those of
+    https://docs.cohere.com/reference/chat#response.body.finish_reason and of the previous API
     (`cohere.types.FinishReason`); an unknown one behind an answer is an ordinary end (see `failed`)."""
     name = _FINISH_REASONS.get(reason, "stop")
     return "tool_calls" if called_tools and name == "stop" else name
 
 
 def unknown_reason(reason: str) -> dict[str, str]:
-    """Returns the field of `provider_specific_fields` that names an unknown reason, which became an ordinary end."""
+    """Returns the field of `provider_specific_fields` that names an unknown reason, which counts as an ordinary end."""
     return {"finish_reason": reason} if reason and reason not in _FINISH_REASONS else {}
 
 
 def failed(
     reason: str, message: Any, usage: Usage | None, *, provider: str, called_tools: bool, has_text: bool
 ) -> ProviderError | None:
-    """The error behind an answer that broke off or is none, with what it has used: it is billed."""
+    """Returns the failure of an answer that broke off or is empty, with its usage, which is billed; None for a proper
+    answer."""
     kind = _FAILURES.get(reason) or (FailureKind.UNAVAILABLE if message else None)
     text = message if isinstance(message, str) and message else f"the provider ended the answer: {reason.lower()}"
     if kind is None and reason == "TOOL_CALL" and not called_tools:

@@ -1,4 +1,5 @@
-"""Messages as Cohere takes them: OpenAI's roles and calls, contents of its own, documents apart from the messages."""
+"""Converts messages to Cohere's form: OpenAI's roles and calls, Cohere's own contents, documents separate from the
+messages."""
 
 from __future__ import annotations
 
@@ -13,14 +14,15 @@ from integrations.providers.common.parameters import Mapped
 
 _TEXTS = ("application/json", "application/xml", "application/yaml", "application/x-yaml", "application/csv")
 _CITATION_FIELDS = ("start", "end", "text", "sources", "content_index", "type")
-# https://docs.cohere.com/reference/chat: `ImageUrl.detail`. OpenAI's `original` is not among them.
+# These values of `ImageUrl.detail` are Cohere's (https://docs.cohere.com/reference/chat); OpenAI's `original` is not
+# among them.
 _DETAILS = ("auto", "low", "high")
 _IMAGE_FOLLOWS = "The result is the image that follows."
 _SEE_DOCUMENT = "See the document."
 
 
 def needed_media(request: ChatRequest) -> Needs:
-    """Documents by address, since Cohere takes their text. Images it fetches itself."""
+    """Returns the addresses of documents, since Cohere takes their text. It fetches images itself."""
     if b'"document_url"' not in request.body and b'"file"' not in request.body:
         return NOTHING
     parts = (part for message in request.fields["messages"] for part in _parts_of(message))
@@ -30,18 +32,19 @@ def needed_media(request: ChatRequest) -> Needs:
 
 
 class Messages:
-    """One request's messages. `documents` is filled while they are translated."""
+    """The translated messages of one request. `documents` is filled while they are translated."""
 
     def __init__(self, mapped: Mapped, media: Mapping[str, Media], *, keep_thinking: bool) -> None:
         self.documents: list[dict[str, Any]] = []
         self._mapped = mapped
         self._media = media
         self._keep_thinking = keep_thinking
-        self._images: list[dict[str, Any]] = []  # of tool results, until the last of them is written
+        # The images of tool results wait here until the last result is written.
+        self._images: list[dict[str, Any]] = []
         self._noted: set[str] = set()
 
     def translated(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Raises UnsupportedParameterError."""
+        """Returns the messages in Cohere's form. Raises UnsupportedParameterError."""
         written: list[dict[str, Any]] = []
         for index, message in enumerate(messages):
             if message["role"] != "tool":
@@ -52,7 +55,8 @@ class Messages:
         return written + self._held_images()
 
     def _held_images(self) -> list[dict[str, Any]]:
-        """Tool results hold text and documents only: their images follow in a message of the user."""
+        """Returns a message of the user with the images of tool results, which themselves hold text and documents
+        only."""
         images, self._images = self._images, []
         return [{"role": "user", "content": images}] if images else []
 
@@ -94,7 +98,7 @@ class Messages:
                 self.documents.append(document)
             else:
                 parts.append(self._text(part, place))
-        # A document alone would leave nothing of the message.
+        # Without this text a message that holds only a document would be empty.
         return parts or ([{"type": "text", "text": _SEE_DOCUMENT}] if content else "")
 
     def _image(self, part: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -112,7 +116,7 @@ class Messages:
             if (image := self._image(part)) is not None:
                 self._images.append(image)
             elif part.get("type") == "document":
-                parts.append({"type": "document", "document": part.get("document")})  # Cohere's own
+                parts.append({"type": "document", "document": part.get("document")})  # The part is Cohere's own.
             elif (document := self._document(part, place)) is not None:
                 parts.append({"type": "document", "document": document})
             else:
@@ -132,7 +136,8 @@ class Messages:
         if thinking and self._keep_thinking:
             content = [{"type": "thinking", "thinking": thinking}, *_as_parts(content)]
         elif thinking and calls:
-            # A model without reasoning says what it is going to do with its tools; `reasoning_content` in our answers.
+            # A model without reasoning describes its plan for the tools, which the gateway's answers give as
+            # `reasoning_content`.
             plan = plan or thinking
         if plan:
             written["tool_plan"] = plan
@@ -166,7 +171,8 @@ class Messages:
         }
 
     def _document(self, part: Mapping[str, Any], place: str) -> dict[str, Any] | None:
-        """The text of a document, None when the part is none. Raises when it is not text."""
+        """Returns the text of a document, None when the part is no document. Raises UnsupportedParameterError when the
+        document is not text."""
         url = _document_url(part)
         if not url:
             return None
@@ -193,7 +199,8 @@ class Messages:
 
 
 def _says_something(message: Mapping[str, Any]) -> bool:
-    """Cohere refuses what does not: "all elements in history must have a message". An answer may well be empty."""
+    """Returns False for an empty message, which Cohere refuses: "all elements in history must have a message". An
+    answer may be empty."""
     if message["role"] == "tool" or message.get("tool_calls"):
         return True
     content = message["content"]
@@ -209,7 +216,7 @@ def _parts_of(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _document_url(part: Mapping[str, Any]) -> str:
-    """The address or data URL of a document part, empty when the part is none."""
+    """Returns the address or data URL of a document part, empty for other parts."""
     if part.get("type") == "document_url":
         holder = part.get("document_url")
         url = holder.get("url") if isinstance(holder, Mapping) else holder
@@ -238,7 +245,8 @@ def _image(part: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _citations(citations: Any) -> list[dict[str, Any]]:
-    """Cohere's own, without the number of ours that each carries in a stream; other vendors list other things."""
+    """Returns Cohere's own citations without the numbers that the gateway adds in a stream; an empty list for another
+    vendor's objects."""
     if not isinstance(citations, list) or not all(isinstance(citation, Mapping) for citation in citations):
         return []
     own = [{name: one[name] for name in _CITATION_FIELDS if name in one} for one in citations]
@@ -246,7 +254,7 @@ def _citations(citations: Any) -> list[dict[str, Any]]:
 
 
 def _placed(citations: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Another vendor may give out other things under the same name."""
+    """Returns the citations if they are Cohere's, which all have a start and an end."""
     return citations if all("start" in one and "end" in one for one in citations) else []
 
 
@@ -256,7 +264,7 @@ def _plan(own: Mapping[str, Any]) -> str:
 
 
 def _apart(thinking: str, plan: Any) -> str:
-    """The thoughts without the plan that our answer put behind them."""
+    """Returns the thoughts without the plan, which the gateway's answer puts behind them."""
     if not isinstance(plan, str) or not plan or not thinking.endswith(plan):
         return thinking
     return thinking.removesuffix(plan).removesuffix("\n")
@@ -269,7 +277,7 @@ def _as_parts(content: Any) -> list[Any]:
 
 
 def _reasoning(message: Mapping[str, Any]) -> str:
-    """The text of earlier reasoning. What another vendor signed or marked as its own stays behind."""
+    """Returns the text of earlier reasoning, without parts that another vendor signed or marked as its own."""
     details = message.get("reasoning_details") or message.get("thinking_blocks")
     if isinstance(details, list) and details:
         own = [detail for detail in details if isinstance(detail, Mapping) and _is_free(detail)]

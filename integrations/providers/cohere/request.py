@@ -1,4 +1,4 @@
-"""The body of a chat request (https://docs.cohere.com/reference/chat)."""
+"""Writes the body of a chat request (https://docs.cohere.com/reference/chat)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from integrations.providers.cohere.messages import Messages
 from integrations.providers.common import parameters
 from integrations.providers.common.parameters import FunctionTool, Mapped, ReasoningRequest
 
-# The same on both sides, and Cohere's own under their own names.
+# `_SAME` holds fields that OpenAI and Cohere name alike, `_NATIVE` fields that only Cohere has.
 _SAME = ("temperature", "seed", "logprobs")
 _PENALTIES = ("frequency_penalty", "presence_penalty")
 _NATIVE = ("citation_options", "safety_mode", "priority")
-# Models without reasoning refuse `thinking`; one that is not known gets what was asked for.
+# Models without reasoning refuse `thinking`; an unknown model gets the client's value.
 # https://docs.cohere.com/docs/reasoning
 _NOT_REASONING = (
     "command-r",
@@ -28,13 +28,13 @@ _NOT_REASONING = (
     "aya-",
 )
 _THINKING = ("type", "budget_tokens", "token_budget")
-# Of a limit that the client sets, what is thought with at the most: the rest is for the answer.
+# At most this share of the client's limit goes to thinking, so that some is left for the answer.
 _MAX_SHARE_OF_LIMIT = 0.8
 _encode = msgspec.json.Encoder().encode
 
 
 def build_body(request: ChatRequest, *, provider: str) -> tuple[bytes, tuple[str, ...]]:
-    """The body and the warnings. Raises UnsupportedParameterError."""
+    """Returns the body and the warnings. Raises UnsupportedParameterError."""
     mapped = Mapped(provider, request.fields)
     _refuse_other_kinds(mapped)
     reasons = not request.model.startswith(_NOT_REASONING)
@@ -65,7 +65,7 @@ def _refuse_other_kinds(mapped: Mapped) -> None:
     if mapped.take("audio") or "audio" in (mapped.take("modalities") or ()):
         raise mapped.refuse("modalities", "Cohere does not answer with sound")
     if mapped.take("web_search_options") is not None:
-        # Version 2 has no connectors any more: https://docs.cohere.com/docs/migrating-v1-to-v2
+        # Version 2 no longer has connectors: https://docs.cohere.com/docs/migrating-v1-to-v2
         raise mapped.refuse("web_search_options", "Cohere does not search the web")
 
 
@@ -91,7 +91,7 @@ def _tools(body: dict[str, Any], mapped: Mapped) -> None:
         if not functions:
             raise mapped.refuse("tool_choice", "names a function that is not among the tools")
         if choice.kind != "auto":
-            # One function cannot be named: with it as the only tool, a call has to be its.
+            # Cohere cannot be told to call a certain function, so that function becomes the only tool of the request.
             body["tool_choice"] = "NONE" if choice.kind == "none" else "REQUIRED"
     body["tools"] = [_tool(function) for function in functions]
     _set(body, "strict_tools", _strict(functions, mapped) if strict is None else strict)
@@ -103,8 +103,8 @@ def _tool(function: FunctionTool) -> dict[str, Any]:
 
 
 def _strict(functions: list[FunctionTool], mapped: Mapped) -> bool | None:
-    """Cohere is strict about all tools or none, and then wants each to have a required parameter
-    (https://docs.cohere.com/docs/structured-outputs#structured-outputs-tools)."""
+    """Returns True when all tools are strict. Cohere applies strictness to all tools or none, and then requires each to
+    have a required parameter (https://docs.cohere.com/docs/structured-outputs#structured-outputs-tools)."""
     if not any(function.strict for function in functions):
         return None
     if all(function.strict and function.parameters.get("required") for function in functions):
@@ -114,7 +114,8 @@ def _strict(functions: list[FunctionTool], mapped: Mapped) -> bool | None:
 
 
 def _response_format(body: dict[str, Any], mapped: Mapped) -> None:
-    """Cohere follows every schema strictly: https://docs.cohere.com/docs/structured-outputs"""
+    """Sets the format of the answer. Cohere follows every schema strictly:
+    https://docs.cohere.com/docs/structured-outputs"""
     wish = parameters.response_format(mapped)
     if wish is None:
         return
@@ -122,7 +123,7 @@ def _response_format(body: dict[str, Any], mapped: Mapped) -> None:
     if wish.kind == "json_schema":
         body["response_format"]["json_schema"] = wish.described_schema
     elif isinstance(native := mapped.fields["response_format"].get("json_schema"), Mapping):
-        body["response_format"]["json_schema"] = native  # in Cohere's own way
+        body["response_format"]["json_schema"] = native  # The schema is in Cohere's own form.
 
 
 def _sampling(body: dict[str, Any], mapped: Mapped) -> None:
@@ -137,7 +138,7 @@ def _sampling(body: dict[str, Any], mapped: Mapped) -> None:
 
 
 def _penalty(name: str, mapped: Mapped) -> float | None:
-    """Cohere's go from 0 to 1, OpenAI's from -2 to 2."""
+    """Returns the penalty. Cohere's go from 0 to 1, OpenAI's from -2 to 2."""
     value: float | None = mapped.take(name)
     if value is None or 0 <= value <= 1:
         return value
@@ -164,8 +165,8 @@ def _thinking(body: dict[str, Any], mapped: Mapped, model: str, reasons: bool) -
 
 
 def _budget(mapped: Mapped, wish: ReasoningRequest, limit: int | None) -> int | None:
-    """Returns the token budget of thinking; None lets the model decide, as `max` asks for. The limit counts thoughts
-    too, so four fifths of it at most, but for a count that the client itself names below it."""
+    """Returns the token budget of thinking; None lets the model decide, as `max` asks for. The limit includes thoughts,
+    so the budget is at most four fifths of it, unless the client itself sets a budget below the limit."""
     named = wish.budget_tokens
     if named is not None and (limit is None or named < limit):
         return named

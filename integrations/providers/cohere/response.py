@@ -1,4 +1,4 @@
-"""A whole answer as a chat completion."""
+"""Translates a whole answer of Cohere to a chat completion."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
 
 def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
-    """Raises ProviderError: the error that the body carries, UNUSABLE when it is no answer."""
+    """Returns the parsed answer. Raises ProviderError: the error that the body carries, UNUSABLE when it is no
+    answer."""
     try:
         answer = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -53,7 +54,8 @@ def _answer(message: Mapping[str, Any], reason: str, logprobs: Any) -> Answer:
     plan = message.get("tool_plan")
     if isinstance(plan, str) and plan:
         specific["tool_plan"] = plan
-        # "A chain-of-thought style reflection and plan that the model generates when working with tools."
+        # Cohere describes the plan as "A chain-of-thought style reflection and plan that the model generates when
+        # working with tools."
         thinking.append(plan)
     calls: list[Mapping[str, Any]] = [
         _call(call, number) for number, call in enumerate(_objects(message, "tool_calls"))
@@ -75,7 +77,7 @@ def _answer(message: Mapping[str, Any], reason: str, logprobs: Any) -> Answer:
 
 
 def _contents(content: Any) -> tuple[list[str], list[str], dict[int, int]]:
-    """Texts, thoughts, and where the text of each block starts in all of it."""
+    """Returns texts, thoughts, and the offset of each block's text in the whole text."""
     texts: list[str] = []
     thinking: list[str] = []
     starts: dict[int, int] = {}

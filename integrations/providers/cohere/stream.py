@@ -1,4 +1,4 @@
-"""A streamed answer as chunks (https://docs.cohere.com/docs/streaming)."""
+"""Translates a streamed answer of Cohere to chunks (https://docs.cohere.com/docs/streaming)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Call(msgspec.Struct):
 
 
 class _Message(msgspec.Struct):
-    """Deltas hold one object each, `message-start` lists that are empty."""
+    """The message of an event. Deltas hold one object in each field, `message-start` has empty lists."""
 
     content: _Content | list[Any] | None = None
     tool_plan: str | None = None
@@ -85,13 +85,15 @@ class CohereStream(DialectStream[ServerSentEvent]):
         super().__init__(EventParser(), model=model, provider=provider, redact=redact)
         # This id is used where the stream names none.
         self._chunks = Chunks(completion_id=f"chatcmpl-{uuid4().hex}", model=model)
-        self._calls: dict[int, int] = {}  # Cohere's index → ours
+        self._calls: dict[int, int] = {}  # The mapping leads from Cohere's index of a call to the gateway's.
         self._count = 0
-        self._silent: set[int] = set()  # our indices of calls that have no arguments yet
-        self._starts: dict[int, int] = {}  # content block → where its text starts in all of it
+        self._silent: set[int] = set()  # The set holds the gateway's indices of calls that have no arguments yet.
+        # The mapping leads from a content block to the offset of its text in the whole text.
+        self._starts: dict[int, int] = {}
         self._length = 0
-        self._plan = ""  # until it is whole
-        self._thoughts: int | None = None  # the last block of thinking, so that two do not run together
+        self._plan = ""  # The plan is collected here until it is complete.
+        # The field holds the last block of thinking, so that a line break separates two blocks.
+        self._thoughts: int | None = None
         self._reason: str | None = None
         self._started = False
         self._handlers: Mapping[str, Callable[[_Event, _Message], Iterable[StreamEvent]]] = {
@@ -117,11 +119,11 @@ class CohereStream(DialectStream[ServerSentEvent]):
         self._seen = True
         handler = self._handlers.get(decoded.type)
         if handler is None:
-            return  # content-end, citation-end, debug, and types that may be added
+            return  # These events are content-end, citation-end, debug, and types that may be added.
         message = (decoded.delta.message if decoded.delta is not None else None) or _NO_MESSAGE
         made = list(handler(decoded, message))
         if made and not self._started:
-            # Without a message-start, which Cohere always sends; a role still comes first.
+            # A stream without a message-start, which Cohere always sends, still gets a role first.
             self._started = True
             out.append(self._chunks.role())
         out += made
@@ -136,7 +138,7 @@ class CohereStream(DialectStream[ServerSentEvent]):
         out += self._chunks.last({0: self.finish_reason}, self.usage)
 
     def _decoded(self, event: ServerSentEvent) -> _Event | None:
-        """Returns the decoded event, None for one without use here. Raises the error that it carries, UNUSABLE for
+        """Returns the decoded event, None for one that is not used. Raises the error that it carries, UNUSABLE for
         bytes that are no event."""
         try:
             decoded = _decode(event.data)
@@ -198,7 +200,8 @@ class CohereStream(DialectStream[ServerSentEvent]):
         yield self._chunks.arguments(position, call.function.arguments)
 
     def _tool_call_end(self, event: _Event, message: _Message) -> Iterator[StreamEvent]:
-        """Nothing at all comes for a call without arguments; the wire format wants a JSON object."""
+        """Yields `{}` for a call without arguments, for which Cohere sends nothing while the wire format requires a
+        JSON object."""
         position = self._position(event)
         if position in self._silent:
             self._silent.discard(position)
@@ -241,7 +244,7 @@ class CohereStream(DialectStream[ServerSentEvent]):
             yield self._chunks.specific(told)
 
     def _error_event(self, data: bytes) -> ProviderError | None:
-        """Returns the failure that an event of another shape means; None for a type that may be added one day."""
+        """Returns the failure that an event of another shape reports; None for a type that may be added one day."""
         try:
             decoded = _decode_any(data)
         except (msgspec.DecodeError, UnicodeDecodeError):

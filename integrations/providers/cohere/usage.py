@@ -1,4 +1,4 @@
-"""Token counts and log probabilities of Cohere's answers."""
+"""Reads the token counts and log probabilities of Cohere's answers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from integrations.providers.usage import Usage
 
 
 def usage_of(usage: Any) -> Usage | None:
-    """`tokens` is what the model read and wrote, Cohere's own preamble included; `billed_units` is what it charges,
-    without the preamble and the reasoning (https://docs.cohere.com/docs/how-does-cohere-pricing-work).
-    `cached_tokens` is a part of the former. None when nothing is told."""
+    """Returns the usage; None without counts. `tokens` counts what the model read and wrote, including Cohere's own
+    preamble; `billed_units` counts what is charged, without the preamble and the reasoning
+    (https://docs.cohere.com/docs/how-does-cohere-pricing-work). `cached_tokens` is a part of `tokens`."""
     if not isinstance(usage, Mapping):
         return None
     tokens, billed = object_in(usage, "tokens"), object_in(usage, "billed_units")
@@ -31,7 +31,8 @@ def usage_of(usage: Any) -> Usage | None:
 
 
 def logprobs_of(items: Any) -> dict[str, Any] | None:
-    """Cohere gives a text piece with the probabilities of its tokens, but not the tokens' texts: theirs is the sum."""
+    """Returns OpenAI's `logprobs`. Cohere gives a piece of text with the probabilities of its tokens, but not the
+    tokens' texts, so the piece gets the sum."""
     content = []
     for item in items if isinstance(items, list) else [items]:
         if not isinstance(item, Mapping):

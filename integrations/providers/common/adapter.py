@@ -13,7 +13,8 @@ from integrations.providers.errors import ProviderError
 
 
 class DialectAdapter(ABC):
-    """An adapter without state except for what is cached per credentials, which also lists the secrets in use."""
+    """The base of an adapter. Its only state is what it caches for each credentials object, which also lists the
+    secrets in use."""
 
     def __init__(self, traits: Traits, known: PerCredentials[Any]) -> None:
         self.provider = traits.provider

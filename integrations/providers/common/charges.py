@@ -1,4 +1,4 @@
-"""Charges in answers beside counts of tokens: a stated cost, searches, the service tier. Pure."""
+"""Reads the charges in answers besides token counts: a stated cost, searches, the service tier; without I/O."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 
-# 10,000,000,000 of them are one dollar (https://docs.x.ai/docs/key-information/usage).
+# xAI's ticks: 10,000,000,000 of them are one dollar (https://docs.x.ai/docs/key-information/usage).
 _TICK_PLACES = 10
-# No answer costs that.
+# No real answer costs as much, so a larger amount is an error.
 _MAX_DOLLARS = Decimal(1_000_000)
-# What answers call the tier that the base prices are for.
+# Answers use these names for the tier of the base prices.
 _STANDARD = frozenset({"", "auto", "default", "standard", "on_demand", "unspecified", "traffic_type_unspecified"})
-# https://platform.openai.com/docs/guides/priority-processing: fast mode is priced as `priority`. Vertex AI's names:
-# https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/GenerateContentResponse#TrafficType.
+# OpenAI prices fast mode as `priority` (https://platform.openai.com/docs/guides/priority-processing). Vertex AI's
+# names: https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/GenerateContentResponse#TrafficType.
 _SAME_TIER = {
     "fast": "priority",
     "batches": "batch",
@@ -23,7 +23,7 @@ _SAME_TIER = {
     "on_demand_flex": "flex",
 }
 _TIER_LENGTH = 40
-# The fields of a usage that say what counts of tokens do not.
+# These fields of a usage hold charges besides token counts.
 CHARGES = frozenset(
     {
         "cost",
@@ -40,11 +40,11 @@ CHARGES = frozenset(
 def stated_cost(usage: Mapping[str, Any]) -> Decimal | None:
     """Returns the cost of the answer in US dollars as the provider states it; None where it states none.
 
-    OpenRouter (https://openrouter.ai/docs/use-cases/usage-accounting) and who follows it state `cost`, which with a key
-    of the customer's own leaves out what the vendor behind charges; Perplexity an object with `total_cost`
-    (https://docs.perplexity.ai/api-reference/chat-completions-post); xAI `cost_in_usd_ticks`; DeepInfra
-    `estimated_cost`. An answer of Perplexity or xAI is never free: 0 is what they say before they have counted, or
-    where another one sells their models (Azure).
+    OpenRouter (https://openrouter.ai/docs/use-cases/usage-accounting) and its followers state `cost`, which with a key
+    of the customer's own leaves out the vendor's charge; Perplexity states an object with `total_cost`
+    (https://docs.perplexity.ai/api-reference/chat-completions-post); xAI states `cost_in_usd_ticks`; DeepInfra states
+    `estimated_cost`. An answer of Perplexity or xAI is never free: a 0 means that they have not counted yet, or that
+    another provider sells their models (Azure).
     """
     cost = usage.get("cost")
     if isinstance(cost, Mapping):
@@ -58,7 +58,8 @@ def stated_cost(usage: Mapping[str, Any]) -> Decimal | None:
 
 
 def _with_own_key(cost: Decimal | None, usage: Mapping[str, Any]) -> Decimal | None:
-    """Returns the full cost where the customer's own key was used: the stated cost is then the broker's fee alone."""
+    """Returns the full cost where the customer's own key was used, since the stated cost is then only the broker's
+    fee."""
     if cost is None or usage.get("is_byok") is not True:
         return cost
     details = usage.get("cost_details")
@@ -67,7 +68,7 @@ def _with_own_key(cost: Decimal | None, usage: Mapping[str, Any]) -> Decimal | N
 
 
 def searches(usage: Mapping[str, Any]) -> tuple[int, str]:
-    """Returns the number of searches that are charged for, and their size: Perplexity searches for every answer."""
+    """Returns the number of searches that are charged for, and their size. Perplexity searches for every answer."""
     size = usage.get("search_context_size")
     if isinstance(size, str) and size:
         return count_of(usage.get("num_search_queries")) or 1, size
@@ -79,7 +80,7 @@ def searches(usage: Mapping[str, Any]) -> tuple[int, str]:
 
 
 def served_tier(name: object) -> str:
-    """The service tier that an answer says it was served at, in the words of prices; empty for the standard."""
+    """Returns the service tier that served an answer, in the names that prices use; empty for the standard tier."""
     if not isinstance(name, str):
         return ""
     lower = name.lower()
@@ -87,14 +88,14 @@ def served_tier(name: object) -> str:
 
 
 def count_of(value: object) -> int:
-    """A count that makes sense, else 0."""
+    """Returns a valid count, else 0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return 0
     return int(value) if 0 < value < 1e15 else 0
 
 
 def _dollars(value: object, *, most: Decimal = _MAX_DOLLARS) -> Decimal | None:
-    """An amount that makes sense, else None. Of a float its shortest exact reading."""
+    """Returns a valid amount, else None. A float is read by its shortest exact text."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:

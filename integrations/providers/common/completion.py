@@ -1,8 +1,6 @@
-"""Writes chat completions and chunks of the wire format for providers that answer in another dialect.
-
-Reasoning leaves as `reasoning_content` (the text, as DeepSeek and most look-alikes name it) and, where it has to come
-back unchanged, as OpenRouter's `reasoning_details`.
-"""
+"""Writes chat completions and chunks of the wire format for providers with another dialect. Reasoning is sent as
+`reasoning_content` (the text, as DeepSeek and most look-alikes name it) and, where it has to come back unchanged, as
+OpenRouter's `reasoning_details`."""
 
 from __future__ import annotations
 
@@ -41,8 +39,8 @@ def reasoning_encrypted(data: str, *, format: str, index: int = 0, id: str = "")
 
 @dataclass(slots=True)
 class Answer:
-    """One choice of a whole answer. `content` None when there is no text at all (a tool call, an empty answer).
-    `specific`: what the vendor's answer carries besides, under the vendor's names (`provider_specific_fields`)."""
+    """One choice of a whole answer. `content` is None when there is no text (a tool call, an empty answer). `specific`
+    holds further fields of the vendor's answer under the vendor's names (`provider_specific_fields`)."""
 
     content: str | None = None
     reasoning: str = ""
@@ -75,8 +73,8 @@ class Answer:
 def whole(
     answers: Iterable[Answer], *, completion_id: str, model: str, usage: Usage | None, created: int | None = None
 ) -> ParsedResponse:
-    """`completion_id` is the provider's own id, or one derived from its answer. `usage` None: nothing was counted,
-    which the body says with zeros, while the record may estimate."""
+    """Returns a whole completion. `completion_id` is the provider's own id, or one derived from its answer. `usage` is
+    None when nothing was counted; the body then has zeros, while the record may have an estimate."""
     choices: list[dict[str, Any]] = []
     for index, answer in enumerate(answers):
         choice = {"index": index, "message": answer.message(), "finish_reason": answer.finish_reason}
@@ -99,8 +97,8 @@ def _is_objects(value: Any) -> bool:
 
 
 class Chunks:
-    """Writes the chunks of one stream. `id`, `model` may be set once the provider has told them: the id before the
-    first chunk, since a stream has one. Where the provider gives none, it is made here."""
+    """Writes the chunks of one stream. `id` and `model` may be set when the provider has sent them: the id before the
+    first chunk, since a stream has only one. Where the provider sends no id, it is made here."""
 
     __slots__ = ("_created", "_head", "_listed", "id", "model")
 
@@ -109,7 +107,7 @@ class Chunks:
         self.model = model
         self._created = int(time.time()) if created is None else created
         self._head: tuple[str, str, bytes] | None = None
-        self._listed: dict[str, int] = {}  # list → how many of its entries have left
+        self._listed: dict[str, int] = {}  # The mapping counts the entries of each list that were sent.
 
     def role(self, index: int = 0) -> StreamEvent:
         return self._event(index, {"role": "assistant", "content": ""}, has_output=False)
@@ -120,7 +118,7 @@ class Chunks:
         return self._event(index, {"content": text}, has_output=bool(text), text=visible, told=told)
 
     def reasoning(self, text: str, details: list[Mapping[str, Any]] | None = None, index: int = 0) -> StreamEvent:
-        """`text` may be empty: a signature or encrypted block comes alone."""
+        """Returns a chunk of reasoning. `text` may be empty, since a signature or encrypted block comes alone."""
         delta: dict[str, Any] = {}
         if text:
             delta["reasoning_content"] = text
@@ -131,7 +129,7 @@ class Chunks:
     def tool_call(
         self, position: int, call_id: str, name: str, arguments: str = "", index: int = 0, **extra: Any
     ) -> StreamEvent:
-        """The first delta of the call at `position` among the calls of the answer."""
+        """Returns the first delta of the call at `position` among the calls of the answer."""
         call = {"index": position, **tool_call(call_id, name, arguments, **extra)}
         return self._event(index, {"tool_calls": [call]}, has_output=True)
 
@@ -140,14 +138,15 @@ class Chunks:
         return self._event(index, delta, has_output=True)
 
     def listed(self, **lists: Iterable[Mapping[str, Any]]) -> StreamEvent:
-        """Entries of lists of choice 0 that grow as the stream goes (`annotations`). Each carries its number: the
-        official SDK's stream helper joins the entries of a list by `index`, and gives up at a second one without."""
+        """Returns a chunk with entries of lists of choice 0 that grow during the stream (`annotations`). Each entry
+        carries its number, since the official SDK's stream helper joins the entries of a list by `index` and fails at a
+        second one without it."""
         delta = {name: numbered for name, entries in lists.items() if (numbered := self._numbered(name, entries))}
         return self._event(0, delta, has_output=bool(delta))
 
     def specific(self, fields: Mapping[str, Any], index: int = 0) -> StreamEvent:
-        """Returns the event for fields of `provider_specific_fields` that are complete: a field comes once, a list of
-        objects may go on in a later chunk and has its entries numbered (see `listed`)."""
+        """Returns a chunk with complete fields of `provider_specific_fields`: a field comes once, while a list of
+        objects may continue in a later chunk and has its entries numbered (see `listed`)."""
         told = {
             name: self._numbered(f"{index}.{name}", value) if _is_objects(value) else value
             for name, value in fields.items()
@@ -155,19 +154,19 @@ class Chunks:
         return self._event(index, {"provider_specific_fields": told}, has_output=bool(told))
 
     def _numbered(self, name: str, entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """`name`: the list's, apart from all others of the answer."""
+        """Returns the entries with their numbers. `name` identifies the list among all lists of the answer."""
         start = self._listed.get(name, 0)
         numbered = [{**entry, "index": start + offset} for offset, entry in enumerate(entries)]
         self._listed[name] = start + len(numbered)
         return numbered
 
     def delta(self, delta: Mapping[str, Any], index: int = 0) -> StreamEvent:
-        """Anything else that is output: a refusal, annotations, an image."""
+        """Returns a chunk with any other output: a refusal, annotations, an image."""
         return self._event(index, delta, has_output=True)
 
     def last(self, finish_reasons: Mapping[int, str], usage: Usage | None) -> list[StreamEvent]:
-        """The last chunk: empty deltas, a finish reason for every choice, and usage once, zeros where nothing was
-        counted."""
+        """Returns the last chunk: empty deltas, a finish reason for every choice, and usage once, with zeros when
+        nothing was counted."""
         choices = [
             {"index": index, "delta": {}, "finish_reason": reason} for index, reason in sorted(finish_reasons.items())
         ]
@@ -177,7 +176,7 @@ class Chunks:
     def _event(
         self, index: int, delta: Mapping[str, Any], *, has_output: bool, text: str = "", told: bytes = b""
     ) -> StreamEvent:
-        """`told` is what the choice holds besides, encoded, with a comma first."""
+        """Returns a chunk of the choice. `told` is the encoded rest of the choice, beginning with a comma."""
         data = b'%b[{"index":%d,"delta":%b%b,"finish_reason":null}]}' % (self._top(), index, _encode(delta), told)
         return StreamEvent(data, has_output, text)
 
@@ -185,7 +184,7 @@ class Chunks:
         head = self._head
         if head is None or head[0] != self.id or head[1] != self.model:
             if head is not None:
-                self.id = head[0]  # what has begun under one id goes on under it
+                self.id = head[0]  # The id is kept because a stream that began with one id has to keep it.
             elif not self.id:
                 self.id = f"chatcmpl-{uuid4().hex}"
             fields = {"id": self.id, "object": "chat.completion.chunk", "created": self._created, "model": self.model}

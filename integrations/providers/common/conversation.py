@@ -1,7 +1,8 @@
-"""The messages of a chat-completion request as turns and blocks, which is how every other dialect has them.
+"""Reads the messages of a chat-completion request as turns and blocks, the form that all other dialects have.
 
-Reasoning travels as OpenRouter's `reasoning_details` (https://openrouter.ai/docs/use-cases/reasoning-tokens): what one
-vendor signed or encrypted is of use to that vendor only, so an adapter takes the blocks of its own `format`.
+Reasoning has the form of OpenRouter's `reasoning_details` (https://openrouter.ai/docs/use-cases/reasoning-tokens): a
+block that one vendor signed or encrypted is useful to that vendor only, so an adapter takes the blocks of its own
+`format`.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _URL_ALPHABET = bytes.maketrans(b"-_", b"+/")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """`cache_control` is Anthropic's prompt-cache marker, which clients put on content parts, or OpenAI's
-    `prompt_cache_breakpoint` in its words."""
+    """A text. `cache_control` is Anthropic's prompt-cache marker, which clients put on content parts, or OpenAI's
+    `prompt_cache_breakpoint` translated to it."""
 
     text: str
     cache_control: Mapping[str, Any] | None = None
@@ -50,14 +51,16 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Native(Attachment):
-    """A content part in the vendor's own words; only for an adapter that asked for it (see `read_conversation`)."""
+    """A content part in the vendor's own form; only for an adapter that accepts such parts (see
+    `read_conversation`)."""
 
     part: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """`arguments` is the JSON text as sent; `extra` holds vendor fields of the call, such as `extra_content`."""
+    """A call of a tool. `arguments` is the JSON text as sent; `extra` holds vendor fields of the call, such as
+    `extra_content`."""
 
     id: str
     name: str
@@ -66,7 +69,8 @@ class ToolCall:
     cache_control: Mapping[str, Any] | None = None
 
     def arguments_object(self) -> dict[str, Any]:
-        """Raises UnsupportedParameterError when the arguments are not a JSON object: other dialects take no text."""
+        """Returns the decoded arguments, since other dialects take no text. Raises UnsupportedParameterError when they
+        are not a JSON object."""
         try:
             decoded = msgspec.json.decode(self.arguments or "{}")
         except msgspec.DecodeError:
@@ -78,7 +82,8 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """`name` is the function's, found through the call that it answers; empty when no such call is there."""
+    """The result of a tool's call. `name` is the function's name, found through the call; empty when the history has no
+    such call."""
 
     call_id: str
     name: str
@@ -89,11 +94,9 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """One entry of `reasoning_details`, or bare `reasoning_content` (then `format` and `signature` are empty).
-
-    `data` is what a provider encrypted. `id` is OpenRouter's: for Gemini the tool call that the signature belongs to.
-    `index` is the entry's place as it was given out, None where the client has not kept it.
-    """
+    """One entry of `reasoning_details`, or bare `reasoning_content` (then `format` and `signature` are empty). `data`
+    is text that a provider encrypted. `id` is OpenRouter's: for Gemini the tool call that the signature belongs to.
+    `index` is the entry's place in the answer, None where the client has not kept it."""
 
     text: str = ""
     signature: str = ""
@@ -108,7 +111,8 @@ Block = Text | Attachment | ToolCall | ToolResult | Reasoning
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """`role` is "system" for instructions in mid-conversation, where `read_conversation` was asked to keep places."""
+    """The blocks of one role. `role` is "system" for instructions in mid-conversation, where `read_conversation` keeps
+    places."""
 
     role: Role
     blocks: tuple[Block, ...]
@@ -116,8 +120,8 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """`system` holds system and developer messages in order: those before the first turn, and all others too unless
-    places are kept. Neighbours of one role are merged, tool results belonging to the user's side."""
+    """A conversation. `system` holds system and developer messages in order: those before the first turn, and all
+    others too unless places are kept. Adjacent turns of one role are merged; tool results belong to the user's role."""
 
     system: tuple[Text, ...]
     turns: tuple[Turn, ...]
@@ -131,9 +135,10 @@ class Conversation:
                     yield from (part for part in block.content if isinstance(part, Attachment))
 
 
-# Says whether a content part is of the vendor's own dialect and passes as it is.
+# The function returns True for a content part of the vendor's own dialect, which passes unchanged.
 IsNative = Callable[[Mapping[str, Any]], bool]
-# Puts the blocks of an assistant's message in order, and the vendor's own among them, by what came with the message.
+# The function returns the blocks of an assistant's message in order, with the vendor's own blocks among them, from the
+# fields that came with the message.
 Rebuild = Callable[[Mapping[str, Any], list[Block]], list[Block]]
 
 
@@ -144,12 +149,10 @@ def read_conversation(
     keep_places: bool = False,
     rebuild: Rebuild | None = None,
 ) -> Conversation:
-    """Parts that `native` accepts come as `Native`, in their place. `keep_places`: instructions behind the first words
-    are turns of role "system", for vendors that take them there or for `instructions.as_user`. `rebuild` is asked for
-    each message of the assistant that has `provider_specific_fields`.
-
-    Raises UnsupportedParameterError for a content part that nothing but the OpenAI dialect knows.
-    """
+    """Returns the conversation. Parts that `native` accepts become `Native`, in their place. With `keep_places`
+    instructions behind the first turn are turns of role "system", for vendors that take them there or for
+    `instructions.as_user`. `rebuild` is called for each message of the assistant that has `provider_specific_fields`.
+    Raises UnsupportedParameterError for a content part that only the OpenAI dialect knows."""
     system: list[Text] = []
     turns: list[tuple[Role, list[Block]]] = []
     names: dict[str, str] = {}
@@ -177,16 +180,17 @@ def read_conversation(
 
 
 def _is_begun(turns: list[tuple[Role, list[Block]]]) -> bool:
-    """Somebody has said something that is not blank."""
+    """Returns True when a turn has content that is not blank."""
     return any(not isinstance(block, Text) or block.text.strip() for _, blocks in turns for block in blocks)
 
 
 def with_distinct_ids(conversation: Conversation, allowed: Callable[[str], str]) -> Conversation:
-    """The conversation with every call's id as `allowed` has it, and no two alike: some vendors number the calls of
-    each answer anew, or give them no id, and others refuse a history in which an id occurs twice. A result goes with
-    the call before it that it names."""
+    """Returns the conversation with distinct ids of calls, each in the form that `allowed` makes. Some vendors number
+    the calls of each answer anew or give them no id, and others refuse a history with a repeated id. A result belongs
+    to the preceding call with its id."""
     used: set[str] = set()
-    given: dict[str, list[str]] = {}  # of one turn: as the client has it → as it goes out
+    # The mapping leads, within one turn, from the client's id to the ids that are sent.
+    given: dict[str, list[str]] = {}
     turns = []
     for turn in conversation.turns:
         if turn.role == "assistant":
@@ -223,7 +227,7 @@ def _system(message: Mapping[str, Any], index: int) -> list[Text]:
 
 
 def data_url(url: str) -> tuple[str, bytes]:
-    """Media type and bytes of a data URL (RFC 2397). Raises UnsupportedParameterError when it is none."""
+    """Returns the media type and bytes of a data URL (RFC 2397). Raises UnsupportedParameterError when it is none."""
     head, comma, body = url[5:].partition(",")
     if url[:5].lower() != "data:" or not comma:
         raise UnsupportedParameterError("messages", "a data URL has no data")
@@ -237,7 +241,8 @@ def data_url(url: str) -> tuple[str, bytes]:
 
 
 def _decoded(body: str) -> bytes:
-    """Broken into lines, with the alphabet for URLs or without padding is still base64; anything else is none."""
+    """Returns the bytes of a data URL's body. Base64 with line breaks, in the alphabet for URLs, or without padding is
+    accepted. Raises ValueError for anything else."""
     compact = unquote_to_bytes(body).translate(_URL_ALPHABET, b" \t\r\n").rstrip(b"=")
     return base64.b64decode(compact + b"=" * (-len(compact) % 4), validate=True)
 
@@ -266,7 +271,7 @@ def _blocks(message: Mapping[str, Any], index: int, names: dict[str, str], nativ
 
 
 def _marked(blocks: list[Block], message: Mapping[str, Any]) -> list[Block]:
-    """A cache marker on a message stands for one on its last block, where it carries none of its own."""
+    """Returns the blocks with the message's cache marker on the last one, unless that has its own."""
     marker = marker_of(message)
     if marker and blocks:
         last = blocks[-1]
@@ -283,7 +288,7 @@ def _tool_result(
         call_id=call_id,
         name=names.get(call_id) or str(message.get("name") or ""),
         content=tuple(_parts(message, index, native)),
-        # Not of OpenAI's dialect; clients that came from Anthropic's send it.
+        # The field is not OpenAI's; clients written for Anthropic send it.
         is_error=message.get("is_error") is True,
         cache_control=marker_of(message),
     )
@@ -302,7 +307,8 @@ def _reasoning(message: Mapping[str, Any]) -> Iterator[Reasoning]:
 
 
 def _detail(detail: Mapping[str, Any]) -> Reasoning:
-    """OpenRouter's entries; Anthropic's own blocks (`thinking`, `redacted_thinking`) under `thinking_blocks` too."""
+    """Returns one entry of `reasoning_details`: OpenRouter's, or Anthropic's own blocks (`thinking`,
+    `redacted_thinking`), which may also come under `thinking_blocks`."""
     own = detail.get("type") in ("thinking", "redacted_thinking")
     return Reasoning(
         text=str(detail.get("text") or detail.get("thinking") or detail.get("summary") or ""),
@@ -315,7 +321,7 @@ def _detail(detail: Mapping[str, Any]) -> Reasoning:
 
 
 def _parts(message: Mapping[str, Any], index: int, native: IsNative | None) -> Iterator[Text | Attachment]:
-    # An answer that refuses says so in a field of its own.
+    # An answer that refuses has its text in the field `refusal`.
     content = message.get("content") or (message["role"] == "assistant" and message.get("refusal"))
     if isinstance(content, str):
         if content:
@@ -354,7 +360,8 @@ def _part(part: Mapping[str, Any], where: str) -> Text | Attachment:
 
 
 def _file(part: Mapping[str, Any], where: str) -> Attachment:
-    """OpenAI's `file` part with the data inside (https://platform.openai.com/docs/guides/pdf-files)."""
+    """Returns the attachment of OpenAI's `file` part with the data inside
+    (https://platform.openai.com/docs/guides/pdf-files)."""
     file = part.get("file")
     data = file.get("file_data") if isinstance(file, Mapping) else None
     if not isinstance(file, Mapping) or not isinstance(data, str) or not data:
@@ -370,8 +377,8 @@ def marker_of(holder: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _breakpoint(point: Any) -> Mapping[str, Any] | None:
-    """OpenAI's marker (https://developers.openai.com/api/docs/guides/prompt-caching) in Anthropic's words. Its
-    lifetimes, half an hour and more, are an hour there; one that is not named is the vendor's usual one."""
+    """Returns OpenAI's marker (https://developers.openai.com/api/docs/guides/prompt-caching) in Anthropic's form.
+    OpenAI's lifetimes, half an hour and more, become an hour; without one the vendor's default applies."""
     if not isinstance(point, Mapping):
         return None
     return {"type": "ephemeral", "ttl": "1h"} if point.get("ttl") else {"type": "ephemeral"}

@@ -1,7 +1,8 @@
-"""The reason for a provider's refusal where its status does not show it: too long, filtered, or an account without
-means.
+"""Finds the reason for a provider's refusal where its status does not show it: a prompt that is too long or filtered,
+or an account without money.
 
-The vendors' own codes come first; where there is none, the sentences that they document or were recorded to say.
+The vendors' own codes come first; without a code the error text is compared with sentences that the vendors document
+or that were recorded. The vendors' pages:
 OpenAI https://platform.openai.com/docs/guides/error-codes
 Azure https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-filter
 Anthropic https://docs.anthropic.com/en/api/errors
@@ -31,16 +32,16 @@ from integrations.providers.errors import OF_THE_MODEL, FailureKind
 
 _MAX_DEPTH = 6
 _MAX_CHARACTERS = 4000
-# Where codes stand, in whatever object of the body.
+# The vendors' codes stand in these fields of any object of the body.
 _CODE_FIELDS = ("code", "type", "status", "reason", "error_code", "error_type", "__type", "err_code", "status_code")
 
 _CONTEXT_LENGTH_CODES = (
     "context_length_exceeded",
     "context_window_exceeded",
     "model_context_window_exceeded",
-    "exceed_context_size_error",  # llama.cpp
-    "request_too_large",  # Anthropic
-    "tokens_limit_reached",  # GitHub
+    "exceed_context_size_error",  # llama.cpp sends this code.
+    "request_too_large",  # Anthropic sends this code.
+    "tokens_limit_reached",  # GitHub sends this code.
     "max_tokens_exceeded_error",
     "prompt_too_long",
 )
@@ -49,14 +50,14 @@ _CONTENT_FILTER_CODES = (
     "content_filtered",
     "content_filter_error",
     "content_policy_violation",
-    "responsibleaipolicyviolation",  # Azure, in `innererror`
-    "invalid_prompt",  # OpenAI: flagged for its usage policy
+    "responsibleaipolicyviolation",  # Azure sends this code in `innererror`.
+    "invalid_prompt",  # OpenAI sends this code for a prompt that violates its usage policy.
     "moderation_blocked",
     "content_moderation",
-    "prohibited_content",  # Google
-    "data_inspection_failed",  # Model Studio
+    "prohibited_content",  # Google sends this code.
+    "data_inspection_failed",  # Model Studio sends this code.
     "datainspectionfailed",
-    "input_guardrail_triggered",  # Databricks
+    "input_guardrail_triggered",  # Databricks sends this code.
     "output_guardrail_triggered",
     "safety_violation",
 )
@@ -65,13 +66,13 @@ _QUOTA_CODES = (
     "insufficient_balance",
     "insufficient_credits",
     "insufficient_funds",
-    "billing_error",  # Anthropic
+    "billing_error",  # Anthropic sends this code.
     "billing_not_active",
     "billing_hard_limit_reached",
-    "blocked_api_access",  # Groq: the organization's spend limit
-    "exceeded_current_quota_error",  # Moonshot
+    "blocked_api_access",  # Groq sends this code at the organization's spend limit.
+    "exceeded_current_quota_error",  # Moonshot sends this code.
     "payment_required",
-    "arrearage",  # Model Studio
+    "arrearage",  # Model Studio sends this code.
     "out_of_quota",
 )
 _KINDS = {
@@ -79,7 +80,8 @@ _KINDS = {
     **dict.fromkeys(_CONTENT_FILTER_CODES, FailureKind.CONTENT_FILTER),
     **dict.fromkeys(_QUOTA_CODES, FailureKind.QUOTA),
 }
-# Numbers mean something else at each vendor; also a status of HTTP may be one.
+# The numeric codes of Zhipu (Z.ai, BigModel) are kept apart, since a number means something else at each vendor and may
+# also be an HTTP status.
 _OF_ZHIPU = {
     "1113": FailureKind.QUOTA,
     "1261": FailureKind.CONTEXT_LENGTH,
@@ -94,7 +96,7 @@ _NUMBERS: Mapping[str, Mapping[str, FailureKind]] = {
         "1008": FailureKind.QUOTA,
         "1026": FailureKind.CONTENT_FILTER,
         "1027": FailureKind.CONTENT_FILTER,
-        "1039": FailureKind.RATE_LIMITED,  # tokens of a minute
+        "1039": FailureKind.RATE_LIMITED,  # The code counts the tokens of a minute.
         "2049": FailureKind.CREDENTIALS,
     },
     "xiaomi_mimo": {"421": FailureKind.CONTENT_FILTER},
@@ -106,72 +108,73 @@ def _any_of(*phrases: str) -> re.Pattern[str]:
 
 
 _TOO_LONG = _any_of(
-    r"maximum (?:allowed )?(?:context|prompt|model|input) length",  # OpenAI, vLLM, DeepSeek, xAI, OpenRouter
-    r"\b(?:prompt|input) (?:is |was )?too (?:long|large)",  # Anthropic, Bedrock, Fireworks, Ollama
+    # OpenAI, vLLM, DeepSeek, xAI and OpenRouter write this phrase.
+    r"maximum (?:allowed )?(?:context|prompt|model|input) length",
+    r"\b(?:prompt|input) (?:is |was )?too (?:long|large)",  # Anthropic, Bedrock, Fireworks and Ollama write it.
     r"exceed\w*\b[^.\n]{0,60}\bcontext (?:length|window|size|limit)",
     r"\bcontext[ _](?:length|window|size|limit)\b[^.\n]{0,40}\bexceed",
     r"(?:longer|larger|greater) than (?:the|this) (?:model'?s? )?(?:maximum )?(?:context|model) length",
     r"context length is only|configured context size is",
-    r"\b(?:input|prompt) tokens?(?: count)?\b[^.\n]{0,60}\b(?:exceed|only supports)",  # Google, Nova, GitHub
+    # Google, Nova and GitHub write this phrase.
+    r"\b(?:input|prompt) tokens?(?: count)?\b[^.\n]{0,60}\b(?:exceed|only supports)",
     r"exceeds the maximum number of (?:input )?tokens",
-    r"\binput length\b[^.\n]{0,40}\b(?:exceed|should be \[)",  # SGLang, Model Studio
-    r"too many (?:input )?tokens(?!, please wait| per)",  # Cohere, Nova; what is left out is a rate
-    r"too large for model with",  # Mistral
-    r"exceed\w* (?:the )?model token limit",  # Moonshot
-    r"max(?:imum)? tokens of \d+ exceeded",  # Snowflake
-    r"`inputs` (?:tokens \+|must have less than)",  # text-generation-inference
-    r"reduce the length of the (?:messages|prompt|input|conversation)",  # OpenAI, Groq, Cerebras
-    r"prompt exceeds max",  # Z.ai
-    r"tokens in the prompt cannot exceed",  # Cohere
-    r"messages\[\d+\]\.content\S* string too long",  # OpenAI: one text of more than 10 MB
-    r"input request: expected maxlength",  # Bedrock's Titan
-    r"request payload size exceeds",  # Google
-    r"request body too large for",  # GitHub
+    r"\binput length\b[^.\n]{0,40}\b(?:exceed|should be \[)",  # SGLang and Model Studio write this phrase.
+    # Cohere and Nova write this; the excluded continuations are rate limits.
+    r"too many (?:input )?tokens(?!, please wait| per)",
+    r"too large for model with",  # Mistral writes this phrase.
+    r"exceed\w* (?:the )?model token limit",  # Moonshot writes this phrase.
+    r"max(?:imum)? tokens of \d+ exceeded",  # Snowflake writes this phrase.
+    r"`inputs` (?:tokens \+|must have less than)",  # text-generation-inference writes this phrase.
+    r"reduce the length of the (?:messages|prompt|input|conversation)",  # OpenAI, Groq and Cerebras write this phrase.
+    r"prompt exceeds max",  # Z.ai writes this phrase.
+    r"tokens in the prompt cannot exceed",  # Cohere writes this phrase.
+    r"messages\[\d+\]\.content\S* string too long",  # OpenAI writes this of one text of more than 10 MB.
+    r"input request: expected maxlength",  # Titan on Bedrock writes this phrase.
+    r"request payload size exceeds",  # Google writes this phrase.
+    r"request body too large for",  # GitHub writes this phrase.
 )
 _FILTERED = _any_of(
-    r"content management policy",  # Azure
-    r"content[ _-]filter(?:s|ing)? polic",  # Anthropic, and Claude on Bedrock
+    r"content management policy",  # Azure writes this phrase.
+    r"content[ _-]filter(?:s|ing)? polic",  # Anthropic and Claude on Bedrock write this phrase.
     r"\b(?:blocked|flagged|filtered|refused) by (?:our |the )?(?:content|safety|moderation|guardrail)",
     r"guardrail (?:intervened|violation|was triggered)",
-    # OpenAI, xAI, Vertex
+    # OpenAI, xAI and Vertex AI write this phrase.
     r"\bviolat\w+\b[^.\n]{0,40}\b(?:usage|content|safety|responsible ai) (?:guideline|polic|practice)",
-    r"\b(?:input|prompt|content|request|message)s? (?:was|were|is|has been|have been) flagged\b",  # OpenRouter
+    # OpenRouter writes this phrase.
+    r"\b(?:input|prompt|content|request|message)s? (?:was|were|is|has been|have been) flagged\b",
     r"\brequires moderation\b",
-    r"content exists risk",  # DeepSeek
-    r"considered high risk",  # Moonshot
-    r"\b(?:inappropriate|prohibited|sensitive|unsafe)(?: or \w+)? content",  # Model Studio, Google, Z.ai
-    r"\bnew_sensitive",  # MiniMax
-    r"\bsafety_check_type",  # xAI
+    r"content exists risk",  # DeepSeek writes this phrase.
+    r"considered high risk",  # Moonshot writes this phrase.
+    r"\b(?:inappropriate|prohibited|sensitive|unsafe)(?: or \w+)? content",  # Model Studio, Google and Z.ai write it.
+    r"\bnew_sensitive",  # MiniMax writes this phrase.
+    r"\bsafety_check_type",  # xAI writes this phrase.
     r"\bprohibited_content",
-    r"\bblocked (?:input|output|prompt)\b",  # Cohere
+    r"\bblocked (?:input|output|prompt)\b",  # Cohere writes this phrase.
 )
 _EXHAUSTED = _any_of(
-    r"credit balance is too low",  # Anthropic
-    r"insufficient (?:account )?(?:balance|credits?|funds|quota)",  # DeepSeek, OpenRouter, Z.ai
-    r"billing hard limit|account is not active",  # OpenAI
-    r"used all (?:of )?(?:its |your )?available credits",  # xAI
-    r"\bspend(?:ing)? (?:limit|cap)",  # xAI, Together, Google, Groq
-    r"monthly included credits",  # Hugging Face
-    r"credits? (?:are|is|have been|has been) (?:depleted|exhausted|used up)",  # Google
-    r"(?:requires more|not enough|out of) credits",  # OpenRouter
-    r"trial key\b[^\n]{0,120}\bcalls? ?/ ?month",  # Cohere
-    r"out of call volume quota",  # Azure
-    r"no resource package",  # Z.ai
-    r"failure to pay|past due (?:invoice|balance)",  # Fireworks
+    r"credit balance is too low",  # Anthropic writes this phrase.
+    r"insufficient (?:account )?(?:balance|credits?|funds|quota)",  # DeepSeek, OpenRouter and Z.ai write this phrase.
+    r"billing hard limit|account is not active",  # OpenAI writes this phrase.
+    r"used all (?:of )?(?:its |your )?available credits",  # xAI writes this phrase.
+    r"\bspend(?:ing)? (?:limit|cap)",  # xAI, Together, Google and Groq write this phrase.
+    r"monthly included credits",  # Hugging Face writes this phrase.
+    r"credits? (?:are|is|have been|has been) (?:depleted|exhausted|used up)",  # Google writes this phrase.
+    r"(?:requires more|not enough|out of) credits",  # OpenRouter writes this phrase.
+    r"trial key\b[^\n]{0,120}\bcalls? ?/ ?month",  # Cohere writes this phrase.
+    r"out of call volume quota",  # Azure writes this phrase.
+    r"no resource package",  # Z.ai writes this phrase.
+    r"failure to pay|past due (?:invoice|balance)",  # Fireworks writes this phrase.
 )
-# OpenAI's sentence for an account without money, and Google's for every limit of a minute or a day.
+# OpenAI writes this of an account without money, and Google of every limit of a minute or a day.
 _CURRENT_QUOTA = re.compile(r"(?i)\bexceeded your current quota\b")
 _RESOURCE_EXHAUSTED = "resource_exhausted"
-# A limit that a request alone is larger than, told as 413 or 400 (Groq).
+# Groq answers 413 or 400 for a request that alone exceeds a rate limit.
 _OF_A_TIME = re.compile(r"(?i)\b(?:tokens|requests) per (?:minute|hour|day)\b|\brate limit")
 
 
 def reason_in(decoded: Any, message: str, status: int | None, *, provider: str = "") -> FailureKind | None:
-    """Returns the kind of failure that the body shows beyond its status, which is None where the failure came too late
-    to have one.
-
-    `decoded` is the body's JSON, or None; `message` what it says in words. None when the status is all there is.
-    """
+    """Returns the kind of failure that the body shows; None when only the status shows it. `status` is None for a
+    failure that came after the status was sent. `decoded` is the body's JSON, or None; `message` is its error text."""
     if status == 402:
         return FailureKind.QUOTA
     if status in (404, 405, 408):
@@ -189,8 +192,8 @@ def reason_in(decoded: Any, message: str, status: int | None, *, provider: str =
 
 _ANY = OF_THE_MODEL | {FailureKind.QUOTA}
 _POSSIBLE = {
-    401: frozenset({FailureKind.QUOTA}),  # Perplexity
-    # xAI and OpenRouter refuse what they filter as forbidden.
+    401: frozenset({FailureKind.QUOTA}),  # Perplexity answers 401 for an account without credit.
+    # xAI and OpenRouter answer 403 for a request that their filter refuses.
     403: frozenset({FailureKind.CONTENT_FILTER, FailureKind.QUOTA}),
     429: frozenset({FailureKind.QUOTA}),
 }
@@ -198,7 +201,7 @@ _POSSIBLE = {
 
 def _by_code(codes: set[str]) -> FailureKind | None:
     kinds = {_KINDS[code] for code in codes.intersection(_KINDS)}
-    # A filter's error may hold what looks like another one's, among the results of its parts.
+    # The results in a filter's error may contain codes of other kinds, so the kinds have an order of precedence.
     return next((kind for kind in _PRECEDENCE if kind in kinds), None)
 
 
@@ -218,7 +221,7 @@ def _by_words(message: str, codes: set[str]) -> FailureKind | None:
 
 
 def _codes(decoded: Any, depth: int) -> Iterator[str]:
-    """Every code in a body, wherever it stands; what OpenRouter passes on as a text (`raw`) is read as well."""
+    """Yields every code in a body, at any depth, also in the text (`raw`) that OpenRouter passes on from the vendor."""
     if depth <= 0:
         return
     if isinstance(decoded, list):

@@ -41,8 +41,8 @@ _KINDS = {
     429: FailureKind.RATE_LIMITED,
 }
 
-# What stands in place of a status in an error under a 200, as `code` or `type`
-# (https://platform.openai.com/docs/guides/error-codes, and as recorded of Azure, Cerebras and Groq).
+# An error under status 200 has one of these words as `code` or `type` in place of a status
+# (https://platform.openai.com/docs/guides/error-codes, and as recorded at Azure, Cerebras and Groq).
 _STATUSES = {
     "invalid_request_error": 400,
     "context_length_exceeded": 400,
@@ -63,7 +63,7 @@ _STATUSES = {
     "request_quota_exceeded": 429,
     "RateLimitReached": 429,
     "overloaded_error": 529,
-    # Mistral's
+    # Mistral sends this code.
     "invalid_function_call": 400,
     "invalid_request_message_order": 400,
     "unauthorized": 401,
@@ -83,12 +83,12 @@ def kind_of(status: int) -> FailureKind:
 
 
 def redact(error: ProviderError, secrets: tuple[str, ...]) -> None:
-    """Takes the integrations' own secrets out of an error: a provider may echo a key of any form."""
+    """Removes the integrations' own secrets from an error, since a provider may echo a key of any form."""
     rephrase(error, lambda text: scrub(text, *secrets))
 
 
 def rephrase(error: ProviderError, change: Callable[[str], str]) -> None:
-    """Has every text of an error as `change` makes it: its message and the vendor's own object."""
+    """Applies `change` to every text of an error: its message and the vendor's own object."""
     error.message = change(error.message)
     error.args = (error.message,)
     if error.details is not None:
@@ -96,12 +96,12 @@ def rephrase(error: ProviderError, change: Callable[[str], str]) -> None:
 
 
 def error_message(body: bytes) -> str:
-    """The message in an error body, JSON of any known shape or text; empty when there is none."""
+    """Returns the message of an error body, which is JSON of any known shape or text; empty when there is none."""
     return _read(body)[1]
 
 
 def _read(body: bytes) -> tuple[Any, str]:
-    """An error body's JSON, None when it is none, and its message."""
+    """Returns an error body's JSON, None when it is no JSON, and its message."""
     try:
         decoded = msgspec.json.decode(body)
         return decoded, message_in(decoded)
@@ -109,14 +109,14 @@ def _read(body: bytes) -> tuple[Any, str]:
         return None, ""
     except (msgspec.DecodeError, UnicodeDecodeError):
         text = body[:_MESSAGE_LENGTH].decode("utf-8", "replace").strip()
-        # A proxy's HTML page says nothing to the client but its status.
+        # A proxy's HTML page has no useful text for the client, so only the status is used.
         return None, "" if text.startswith("<") else text
 
 
 def message_in(decoded: Any) -> str:
-    """Shapes: `{"error": {"message"}}`, `{"error": "…"}` (xAI, Ollama), `{"message"}` (Mistral, Cerebras),
-    `{"detail": "…" | [{"loc", "msg"}]}` (Mistral), `{"errors": […]}`, a list of any of these (Google),
-    `{"base_resp": {"status_msg"}}` (MiniMax)."""
+    """Returns the message in an error of any known shape: `{"error": {"message"}}`, `{"error": "…"}` (xAI, Ollama),
+    `{"message"}` (Mistral, Cerebras), `{"detail": "…" | [{"loc", "msg"}]}` (Mistral), `{"errors": […]}`, a list of any
+    of these (Google), `{"base_resp": {"status_msg"}}` (MiniMax)."""
     if isinstance(decoded, str):
         return decoded[:_MESSAGE_LENGTH]
     if isinstance(decoded, list):
@@ -134,15 +134,15 @@ _MESSAGE_FIELDS = ("error", "message", "detail", "errors", "base_resp", "status_
 
 
 def is_status_alone(fields: Mapping[str, Any]) -> bool:
-    """Returns True when a body under 200 is MiniMax's way to fail: no choice, and a status of its own that is not 0
-    (https://platform.minimax.io/docs/api-reference/errorcode)."""
+    """Returns True for a body in which MiniMax reports a failure under status 200: no choice, and a status of its own
+    that is not 0 (https://platform.minimax.io/docs/api-reference/errorcode)."""
     status = fields.get("base_resp")
     return isinstance(status, Mapping) and bool(status.get("status_code")) and not fields.get("choices")
 
 
 def _with_upstream_detail(message: str, decoded: dict[str, Any]) -> str:
-    """OpenRouter says "Provider returned error" and keeps the reason in `metadata.raw`
-    (https://openrouter.ai/docs/api-reference/errors)."""
+    """Returns the message with the vendor's reason from `metadata.raw`, since OpenRouter's own message is only
+    "Provider returned error" (https://openrouter.ai/docs/api-reference/errors)."""
     metadata = decoded.get("metadata")
     raw = metadata.get("raw") if isinstance(metadata, dict) else None
     return f"{message}: {raw}"[:_MESSAGE_LENGTH] if message and isinstance(raw, str) and raw else message
@@ -155,7 +155,7 @@ def failure(
     headers: Mapping[str, str],
     body: bytes,
 ) -> ProviderError:
-    """The error behind a non-2xx answer. A message that the provider did not give is made from the status."""
+    """Returns the error behind a non-2xx answer. Where the provider sent no message, it is made from the status."""
     decoded, message = _read(body)
     message = message or f"{provider} answered with status {status}"
     error = _error(decoded, message, status, kind_of(status), provider=provider)
@@ -165,8 +165,8 @@ def failure(
 
 
 def failure_in_body(decoded: Any, *, provider: str, status: int | None = None) -> ProviderError:
-    """The error that a 200 body or stream event carries (`error`, or a bare `{"message", "code"}`). `status` is given
-    where the vendor's own words stand for one."""
+    """Returns the error in a 200 body or stream event (`error`, or a bare `{"message", "code"}`). `status` is given
+    where the vendor's own words stand for a status."""
     status = _status_in(decoded) if status is None else status
     kind = kind_of(status) if status else FailureKind.UNAVAILABLE
     message = message_in(decoded) or f"{provider} reported an error without a message"
@@ -190,8 +190,8 @@ def _error(decoded: Any, message: str, status: int | None, kind: FailureKind, *,
 
 
 def _error_object(decoded: Any) -> Any:
-    """The object that speaks of the error: `error` where that is one, else the whole body (Mistral, Cohere, Bedrock,
-    xAI, whose `error` is a text)."""
+    """Returns the object that describes the error: `error` where that is an object, else the whole body (Mistral,
+    Cohere, Bedrock, xAI, whose `error` is a text)."""
     if isinstance(decoded, list):
         decoded = decoded[0] if decoded else None
     error = decoded.get("error") if isinstance(decoded, dict) else None
@@ -199,8 +199,8 @@ def _error_object(decoded: Any) -> Any:
 
 
 def _status_in(decoded: Any) -> int | None:
-    """An HTTP status in an error object: OpenRouter's `code`, Groq's `status_code`, Mistral's `raw_status_code`,
-    others' `status`."""
+    """Returns the HTTP status in an error object: OpenRouter's `code`, Groq's `status_code`, Mistral's
+    `raw_status_code`, others' `status`."""
     if not isinstance(decoded, dict):
         return None
     error = decoded.get("error")

@@ -1,7 +1,7 @@
-"""Instructions in mid-conversation, for vendors that take them there and for those that take none.
+"""Places instructions in mid-conversation, for vendors that take them there and for those that do not.
 
-Hoisted to the top they would lose their order ("from now on …"), and each of them would change the beginning of the
-prompt, so that nothing of it is read from the cache. Both ways below leave what was said before them as it was.
+Moved to the top they would lose their order ("from now on …"), and each of them would change the beginning of the
+prompt, so that none of it could be read from the cache. Both functions below leave the preceding prompt unchanged.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from integrations.providers.common.conversation import Block, Conversation, Role, Text, Turn
 
-# A tag, as the vendors' prompting guides mark the parts of a prompt.
+# The mark is a tag, as the vendors' prompting guides mark the parts of a prompt.
 _MARKED = "<system-instruction>\n{}\n</system-instruction>"
 
 
 def as_user(conversation: Conversation) -> Conversation:
-    """The conversation with every turn of role "system" as the user's, each text marked as an instruction, where it
-    stood. Blank ones are left out, and between two answers it is a turn of its own."""
+    """Returns the conversation with every turn of role "system" as the user's at the same place, each text marked as an
+    instruction. Blank ones are left out, and an instruction between two answers is a turn of its own."""
     if not _has_instructions(conversation):
         return conversation
     said: list[tuple[Role, list[Block]]] = []
@@ -30,9 +30,9 @@ def as_user(conversation: Conversation) -> Conversation:
 
 
 def behind_user(conversation: Conversation) -> Conversation:
-    """The conversation with every turn of role "system" behind the user's turn that it stands in, one for each: such
-    turns follow a user's and end the conversation or come before an answer. Where the user says nothing, between two
-    answers or behind the last, the instruction is the user's turn itself, marked."""
+    """Returns the conversation with every turn of role "system" behind the user's turn that it stands in, one for each,
+    since such a turn has to follow a user's turn and end the conversation or precede an answer. Without a user's turn
+    there, between two answers or behind the last, the instruction becomes a marked turn of the user."""
     if not _has_instructions(conversation):
         return conversation
     said: list[tuple[Role, list[Block]]] = []
@@ -68,7 +68,7 @@ def _append(said: list[tuple[Role, list[Block]]], role: Role, blocks: Sequence[B
 
 
 def marked(text: str) -> str:
-    """A text that an instruction is, where only a user may speak."""
+    """Returns an instruction's text with the mark, for places where only a user may speak."""
     return _MARKED.format(text)
 
 

@@ -1,4 +1,5 @@
-"""The request's parameters in the forms that other dialects need, and the account of those that have no counterpart."""
+"""Reads the request's parameters in the forms that other dialects need, and collects warnings for those without a
+counterpart."""
 
 from __future__ import annotations
 
@@ -8,11 +9,11 @@ from typing import Any, Literal
 
 from integrations.providers.errors import UnsupportedParameterError
 
-# What the gateway acts on itself, and what says how the answer travels and not what it is.
+# The gateway acts on these fields itself, or they concern the transport of the answer and not its content.
 _NOT_FOR_PROVIDERS = frozenset(
     {"model", "messages", "stream", "stream_options", "models", "provider", "prompt_config", "prompt_variables"}
 )
-# Values that ask for nothing: a client that sends them loses nothing where the parameter is left out.
+# A parameter with one of these values has no effect, so that it may be left out without a warning.
 _ASKS_NOTHING: Mapping[str, Any] = {
     "frequency_penalty": 0,
     "logit_bias": {},
@@ -32,17 +33,18 @@ _ASKS_NOTHING: Mapping[str, Any] = {
     "top_p": 1,
 }
 
-# The levels of today's SDKs: https://platform.openai.com/docs/api-reference/chat/create#chat-create-reasoning_effort
+# The levels are those of current SDKs:
+# https://platform.openai.com/docs/api-reference/chat/create#chat-create-reasoning_effort
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-# https://platform.claude.com/docs/en/api/messages/create#create.thinking. `between_tools` is off as well: it says in
-# which form the short notes come that some models write between calls all the same.
+# The types of https://platform.claude.com/docs/en/api/messages/create#create.thinking that turn thinking off.
+# `between_tools` is one of them: it sets the form of the short notes that some models write between calls in any case.
 THINKING_OFF = ("disabled", "between_tools")
 THINKING_TYPES = ("enabled", "adaptive", *THINKING_OFF)
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionTool:
-    """`extra` holds fields beside `function`, such as `cache_control`."""
+    """A function among the tools. `extra` holds fields beside `function`, such as `cache_control`."""
 
     name: str
     description: str
@@ -53,7 +55,8 @@ class FunctionTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """`function` names the one function for kind "function"; `allowed` restricts the choice (OpenAI: allowed_tools)."""
+    """The choice among the tools. `function` is the function's name for kind "function"; `allowed` restricts the choice
+    (OpenAI: allowed_tools)."""
 
     kind: Literal["none", "auto", "required", "function"]
     function: str = ""
@@ -70,7 +73,7 @@ class ResponseFormat:
 
     @property
     def described_schema(self) -> Mapping[str, Any]:
-        """The schema with what the format is for, where a provider has no other place for it."""
+        """Returns the schema with the format's description in it, for a provider that has no other place for that."""
         return {"description": self.description, **self.schema} if self.description else self.schema
 
 
@@ -86,7 +89,7 @@ class ReasoningRequest:
 
 @dataclass(slots=True)
 class Mapped:
-    """Keeps account of which parameters an adapter has translated; the rest has no counterpart and is named."""
+    """Records which parameters an adapter has translated; the others have no counterpart and are named in warnings."""
 
     provider: str
     fields: Mapping[str, Any]
@@ -94,19 +97,19 @@ class Mapped:
     notes: list[str] = field(default_factory=list)
 
     def take(self, name: str) -> Any:
-        """The value of a parameter that the adapter translates; None when it is absent or null."""
+        """Returns the value of a parameter that the adapter translates; None when it is absent or null."""
         self.taken.add(name)
         return self.fields.get(name)
 
     def drop(self, what: str, why: str = "") -> None:
-        """Notes something that is left out though its parameter was looked at."""
+        """Adds a warning for a part that is left out although its parameter was read."""
         self.notes.append(f"{what}: dropped, {why or f'{self.provider} has no counterpart'}")
 
     def refuse(self, parameter: str, problem: str) -> UnsupportedParameterError:
         return UnsupportedParameterError(parameter, problem, provider=self.provider)
 
     def warnings(self) -> tuple[str, ...]:
-        """Call last: what was dropped, with every field that nobody took."""
+        """Returns the warnings, and is called last: the dropped parts and every field that was not taken."""
         for name, value in self.fields.items():
             if name in self.taken or name in _NOT_FOR_PROVIDERS or value is None:
                 continue
@@ -122,13 +125,13 @@ def max_tokens(mapped: Mapped) -> int | None:
 
 
 def stop_sequences(mapped: Mapped) -> list[str]:
-    """Returns the stop sequences without empty ones, which stop nothing and which most providers refuse."""
+    """Returns the stop sequences without empty ones, which have no effect and which most providers refuse."""
     stop = mapped.take("stop")
     return [sequence for sequence in ([stop] if isinstance(stop, str) else stop or ()) if sequence != ""]
 
 
 def function_tools(mapped: Mapped) -> tuple[list[FunctionTool], list[Mapping[str, Any]]]:
-    """The functions, and the tools that are none: a vendor's own, for the adapter to pass on or refuse."""
+    """Returns the functions, and the other tools: a vendor's own, for the adapter to pass on or refuse."""
     functions, others = [], []
     for tool in mapped.take("tools") or ():
         function = tool.get("function")
@@ -149,7 +152,7 @@ def function_tools(mapped: Mapped) -> tuple[list[FunctionTool], list[Mapping[str
 
 def _beside_function(tool: Mapping[str, Any], function: Mapping[str, Any]) -> dict[str, Any]:
     extra = {name: value for name, value in tool.items() if name not in ("type", "function")}
-    # Some clients put the cache marker inside.
+    # Some clients put the cache marker into the function.
     if function.get("cache_control") and "cache_control" not in extra:
         extra["cache_control"] = function["cache_control"]
     return extra
@@ -212,10 +215,9 @@ def response_format(mapped: Mapped) -> ResponseFormat | None:
 
 
 def reasoning_request(mapped: Mapped, *, own_thinking: bool = False) -> ReasoningRequest:
-    """`own_thinking`: `thinking` is the provider's own field, so that a `type` of tomorrow is its to judge.
-
-    Raises UnsupportedParameterError for a level, or a type, that is not known and would have to be translated.
-    """
+    """Returns `thinking` and `reasoning_effort` in one form. With `own_thinking` the field `thinking` is the provider's
+    own, which judges an unknown `type` itself. Raises UnsupportedParameterError for an unknown level or type that would
+    have to be translated."""
     thinking, effort = mapped.take("thinking"), mapped.take("reasoning_effort")
     check_reasoning_words(None if own_thinking else thinking, effort, provider=mapped.provider)
     if isinstance(thinking, Mapping):
@@ -244,20 +246,20 @@ def check_reasoning_words(thinking: Any, effort: Any, *, provider: str) -> None:
         raise UnsupportedParameterError("thinking", problem, provider=provider)
 
 
-# Budgets that the levels stand for where a provider takes a count (OpenRouter's shares of a 32k allowance).
+# The levels stand for these budgets where a provider takes a number of tokens (OpenRouter's shares of 32k tokens).
 EFFORT_BUDGETS = {"minimal": 1024, "low": 4096, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 65536}
 
 
 def budget_of(wish: ReasoningRequest) -> int | None:
-    """Tokens to think with, None when the request names neither a count nor a level."""
+    """Returns the tokens for thinking, None when the request names neither a number nor a level."""
     if wish.budget_tokens is not None:
         return wish.budget_tokens
     return EFFORT_BUDGETS.get(wish.effort)
 
 
 def effort_of(wish: ReasoningRequest) -> str:
-    """A level for providers that take no count; empty when reasoning was not asked for. Borders lie between the usual
-    budgets of 1k, 8k and 24k tokens."""
+    """Returns a level for providers that take no number of tokens; empty when reasoning was not asked for. The borders
+    lie between the usual budgets of 1k, 8k and 24k tokens."""
     if wish.effort or not wish.enabled:
         return "" if wish.effort == "none" else wish.effort
     if wish.budget_tokens is None:

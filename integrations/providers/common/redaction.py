@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from integrations.providers.base import Credentials
 
-# Keys as providers write them, and anything in a place where keys travel.
+# The pattern matches the known forms of keys, and any text in a place where keys are sent.
 _SECRETS = re.compile(
     r"""(?ix)
     \b(?:sk|pk|gsk|xai|csk|pplx|r8|hf|fw|tgp_v1|svc|key|AIza|AKIA|ASIA|nvapi)[-_]?[A-Za-z0-9*_\-]{10,}
@@ -27,24 +27,26 @@ _SECRETS = re.compile(
 _SHOWN_KEY = re.compile(r"(?i)(api[ _-]?key(?: provided)?\s*:\s*)([^\s\"',]+)")
 _SECRET_FIELD = re.compile(r"(?i)api[-_]?key|secret|password|authorization|credential|(?:^|_)token$|user_id|account_id")
 _REDACTED = "[redacted]"
-# A header's value that is shorter may be an ordinary word.
+# A shorter value of a header may be an ordinary word, so it is not redacted.
 _MIN_HEADER_SECRET = 8
-# This many characters in a row of a secret give it away, also when the provider shows only its beginning or end.
+# This many consecutive characters reveal a secret, so a text with them is redacted also when the provider shows only
+# the beginning or end.
 _TELLTALE = 6
-# A word as long as a key can be; a word that holds a telltale is redacted as a whole.
+# The pattern matches a word as long as a key can be; a word that contains a part of a secret is redacted as a whole.
 _WORD = re.compile(r"[^\s\"'<>(){}\[\],;]+")
 _SECRET_NAMES = ("access_key_id", "secret_access_key", "session_token")
-# Of a vendor's error object: what is beyond these is left out.
+# These limits apply to a vendor's error object, and the parts beyond them are left out.
 _MAX_DEPTH = 6
 _MAX_MEMBERS = 30
 _MAX_CHARACTERS = 2000
 _MAX_NAME = 100
-# Of all texts of one object together.
+# The limit applies to all texts of one object together.
 _MAX_TOTAL_CHARACTERS = 8000
 
 
 def scrub(text: str, *secrets: str) -> str:
-    """`text` without keys and account ids. `secrets` are the integration's own, removed wherever they stand."""
+    """Returns `text` without keys and account ids. `secrets` are the integration's own, which are removed
+    everywhere."""
     for secret in secrets:
         if len(secret) >= 4:
             text = text.replace(secret, _REDACTED)
@@ -53,7 +55,7 @@ def scrub(text: str, *secrets: str) -> str:
 
 
 def rewritten(value: Any, change: Callable[[str], str]) -> Any:
-    """A copy of JSON with every text, names included, as `change` has it."""
+    """Returns a copy of the JSON with `change` applied to every text, including names."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
@@ -64,8 +66,8 @@ def rewritten(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def details_of(error: Any) -> dict[str, Any] | None:
-    """A vendor's error object as a client may see it: keys and account ids taken out, and cut down to a bounded size.
-    None when it is no object, or an empty one."""
+    """Returns a vendor's error object in a form that a client may see: without keys and account ids, and limited in
+    size. None when it is no object, or an empty one."""
     if not isinstance(error, dict) or not error:
         return None
     cut: dict[str, Any] = _Cut().of(error, _MAX_DEPTH)
@@ -73,12 +75,12 @@ def details_of(error: Any) -> dict[str, Any] | None:
 
 
 def _beginning(text: str, most: int) -> str:
-    """Cut between two words: nobody knows the half of a key for one."""
+    """Returns the beginning of the text, cut between two words, since half of a key would not be recognised as one."""
     return text if len(text) <= most else text[:most].rpartition(" ")[0]
 
 
 class _Cut:
-    """A walk through one object, which stops copying texts when there have been too many."""
+    """Copies one object, and stops copying its texts when the limit is reached."""
 
     def __init__(self) -> None:
         self._left = _MAX_TOTAL_CHARACTERS
@@ -111,7 +113,7 @@ def secret_values(credentials: Credentials) -> set[str]:
 
 
 def secrets_of(credentials: Credentials, *more: str) -> tuple[str, ...]:
-    """Returns every text that must not leave: the key, its secret fields, the private parts of a service account."""
+    """Returns every text that must not be shown: the key, its secret fields, the private parts of a service account."""
     found = [*more, *secret_values(credentials), *(credentials.extra.get(name, "") for name in _SECRET_NAMES)]
     # The file of a service account consists mostly of ordinary words; only its private parts are secrets.
     found += _private_parts(credentials.secret) if credentials.secret[:1] == "{" else [credentials.secret]
@@ -119,7 +121,8 @@ def secrets_of(credentials: Credentials, *more: str) -> tuple[str, ...]:
 
 
 def without_secrets(text: str, secrets: Iterable[str]) -> str:
-    """`text` without a word that holds a piece of a secret: as it is, in capitals, percent-encoded or in base64."""
+    """Returns `text` without words that contain a part of a secret: plain, in capitals, percent-encoded or in
+    base64."""
     text = scrub(text, *secrets)
     for secret in secrets:
         text = _without(text, secret)
@@ -128,7 +131,7 @@ def without_secrets(text: str, secrets: Iterable[str]) -> str:
 
 def _without(text: str, secret: str) -> str:
     if len(secret) < _TELLTALE:
-        # Too short to be told from ordinary words: when it occurs at all, nothing is shown.
+        # Such a short secret cannot be told from ordinary words, so a text that contains it is not shown at all.
         return "" if secret.lower() in text.lower() else text
     shown = _shapes(secret)
     return _WORD.sub(lambda word: _REDACTED if _tells(word[0].lower(), shown) else word[0], text)
@@ -141,7 +144,8 @@ def _tells(word: str, shown: tuple[str, ...]) -> bool:
 
 def _shapes(secret: str) -> tuple[str, ...]:
     raw = secret.encode()
-    # Base64 of a text that has the secret somewhere inside: three alignments, without the ends that depend on it.
+    # Base64 of a text that contains the secret has three alignments; the ends, which depend on the neighbouring bytes,
+    # are cut off.
     aligned = [base64.b64encode(b"\0" * shift + raw).decode()[4:-4] for shift in range(3)]
     shapes = [secret, secret[::-1], quote(secret, safe=""), base64.b64encode(raw).decode(), raw.hex(), *aligned]
     return tuple(shape.lower() for shape in dict.fromkeys(shapes))

@@ -1,4 +1,4 @@
-"""The time that a provider asks callers to wait, read from any of its headers or sentences."""
+"""Reads the time for which a provider asks callers to wait, from its headers or from the text of its error."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ _MAX_CHARACTERS = 4000
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+")
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-# "Please try again in 5.89s" (OpenAI, Groq), "retry after 10 seconds" (Azure), "Please retry in 17.5s" (Google).
+# The pattern matches "Please try again in 5.89s" (OpenAI, Groq), "retry after 10 seconds" (Azure), "Please retry in
+# 17.5s" (Google).
 _SAID = re.compile(
     r"(?i)\b(?:try again|retry)\s+(?:in|after)\s+"
     r"(?:(?P<seconds>\d+(?:\.\d+)?)\s*sec(?:ond)?s?\b|(?P<minutes>\d+(?:\.\d+)?)\s*min(?:ute)?s?\b"
     r"|(?P<duration>(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+)(?![A-Za-z]))"
 )
-# The field of https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/, as Hugging Face sends it.
+# The pattern reads the header of https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/, as Hugging
+# Face sends it.
 _STRUCTURED = re.compile(r"\br=0\b[^,]*;\s*t=(\d+)")
 
 
 def retry_after_seconds(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
-    """Seconds to wait, from `retry-after-ms`, `retry-after` (seconds or a date), or the limits that are used up."""
+    """Returns the seconds to wait, from `retry-after-ms`, `retry-after` (seconds or a date), or the exhausted limits;
+    None without any."""
     now = now or datetime.now(UTC)
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
         return milliseconds / 1000
@@ -37,7 +40,8 @@ def retry_after_seconds(headers: Mapping[str, str], *, now: datetime | None = No
 
 
 def wait_said(decoded: Any, message: str, *, now: datetime | None = None) -> float | None:
-    """Seconds to wait as a failure's body says: in headers that OpenRouter passes on in `metadata`, else in words."""
+    """Returns the seconds to wait from a failure's body: from headers that OpenRouter passes on in `metadata`, else
+    from its text."""
     error = decoded.get("error") if isinstance(decoded, Mapping) else None
     metadata = error.get("metadata") if isinstance(error, Mapping) else None
     passed_on = metadata.get("headers") if isinstance(metadata, Mapping) else None
@@ -55,8 +59,8 @@ def wait_said(decoded: Any, message: str, *, now: datetime | None = None) -> flo
 
 def _resets(headers: Mapping[str, str], now: datetime) -> Iterator[float]:
     """Yields the reset times of exhausted limits: `x-ratelimit-reset-tokens` beside `x-ratelimit-remaining-tokens: 0`,
-    and its kin of Anthropic (`anthropic-ratelimit-…`), OpenRouter and Together (no suffix), Cerebras (`…-day`) and
-    Mistral (`ratelimitbysize-…`)."""
+    and the similar headers of Anthropic (`anthropic-ratelimit-…`), OpenRouter and Together (no suffix), Cerebras
+    (`…-day`) and Mistral (`ratelimitbysize-…`)."""
     for name, value in headers.items():
         if "ratelimit" not in name:
             continue
@@ -70,7 +74,8 @@ def _resets(headers: Mapping[str, str], now: datetime) -> Iterator[float]:
 
 
 def _until(value: str, now: datetime) -> float | None:
-    """A number of seconds, a duration (`1m11.38s`), a date, or a Unix time in seconds or milliseconds."""
+    """Returns the seconds until a time that is written as a number of seconds, a duration (`1m11.38s`), a date, or a
+    Unix time in seconds or milliseconds."""
     if (wait := _duration(value)) is not None:
         return wait
     if value.isdecimal() and len(value) <= 15:
@@ -89,7 +94,7 @@ def _number(value: str | None) -> float | None:
 
 
 def _duration(value: str) -> float | None:
-    """`1m11.38s`, `5ms`, `12` (seconds)."""
+    """Returns the seconds of a duration such as `1m11.38s`, `5ms` or `12` (seconds)."""
     if (seconds := _number(value)) is not None:
         return seconds
     if not _DURATION.fullmatch(value):

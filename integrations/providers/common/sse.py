@@ -1,8 +1,6 @@
-"""Server-sent events out of bytes that were cut anywhere. Pure; the HTML standard's parsing rules.
-
-Lines end in LF, CRLF or CR; a colon first is a comment; the blank after `data:` is optional; several data lines of one
-event are joined by LF. Only `data` and `event` matter here.
-"""
+"""Parses server-sent events from bytes that were cut anywhere, by the HTML standard's rules; without I/O. Lines end in
+LF, CRLF or CR; a line that begins with a colon is a comment; the blank after `data:` is optional; several data lines of
+one event are joined by LF. Only the fields `data` and `event` are used."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from typing import NamedTuple
 # A whole answer may come as one event, but an upstream that never ends a line must not fill the memory.
 MAX_EVENT_BYTES = 32 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
-# Bytes are looked for by number: asked for other bytes, `in` first makes and drops an error that they are no number.
+# The bytes are compared as numbers, since `in` with a bytes argument first raises and drops an internal error.
 _LF, _CR = b"\n\r"
 
 
@@ -29,25 +27,27 @@ class EventTooLargeError(UnreadableStreamError):
 
 
 class EventParser:
-    """Feed bytes, get the events they complete. One instance per stream; the result does not depend on the cuts."""
+    """Takes bytes and returns the events that they complete. There is one instance per stream; the result does not
+    depend on how the bytes are cut."""
 
     __slots__ = ("_held_cr", "_parts", "_size", "_started")
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []  # what came since the last event ended
+        self._parts: list[bytes] = []  # The list holds the bytes since the last event ended.
         self._size = 0
-        self._held_cr = False  # a CR at the end of a piece may be half of a CRLF
+        self._held_cr = False  # A CR at the end of a piece may be half of a CRLF, so it waits for the next piece.
         self._started = False
 
     def feed(self, data: bytes) -> list[ServerSentEvent]:
-        """Raises EventTooLargeError."""
-        # What every provider sends almost always: whole events, LF only, nothing left over.
+        """Returns the events that `data` completes. Raises EventTooLargeError."""
+        # Almost every provider sends whole events with LF line ends and nothing left over, and this branch serves them.
         if self._started and not self._parts and not self._held_cr and data[-2:] == b"\n\n" and _CR not in data:
             return _events(data[:-2])
         return self._feed_slowly(data)
 
     def flush(self) -> list[ServerSentEvent]:
-        """The event that the end of the stream cut off before its blank line, if any (some providers omit the last)."""
+        """Returns the event that the end of the stream cut off before its blank line, if any (some providers omit the
+        last blank line)."""
         if self._held_cr:
             self._held_cr = False
             self._parts.append(b"\n")
@@ -72,13 +72,13 @@ class EventParser:
         return _events(complete) if separator else []
 
     def _check_size(self) -> None:
-        # A piece may hold many whole events: only what is left of an unfinished one counts.
+        # A piece may hold many whole events, so only the rest of an unfinished one counts against the limit.
         unfinished = len(b"".join(self._parts).rpartition(b"\n\n")[2])
         if unfinished > MAX_EVENT_BYTES:
             raise EventTooLargeError(f"an event of more than {MAX_EVENT_BYTES} bytes")
 
     def _normalised(self, data: bytes) -> bytes:
-        """Line ends as LF. A CR at the very end waits for the next piece."""
+        """Returns the data with LF as line ends. A CR at the very end waits for the next piece."""
         if self._held_cr:
             data = b"\r" + data
             self._held_cr = False
@@ -101,7 +101,7 @@ def _events(blocks: bytes) -> list[ServerSentEvent]:
 
 
 def _event(block: bytes) -> ServerSentEvent | None:
-    """One event from its lines, None when it has no data (comments, keep-alives)."""
+    """Returns the event in these lines, None when it has no data (comments, keep-alives)."""
     data: list[bytes] = []
     name = ""
     for line in block.split(b"\n"):

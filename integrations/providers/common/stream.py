@@ -1,8 +1,6 @@
-"""The frame that every dialect's stream translator is built on: bytes in, events for the client out, one failure kept.
-
-A dialect adds how its events are translated (`_event`), how the stream ends (`_last_events`), and which error a body
-holds that came in place of a stream (`_error_in`).
-"""
+"""The base of every dialect's stream translator: it takes bytes, returns events for the client, and keeps one failure.
+A dialect adds the translation of its events (`_event`), the end of the stream (`_last_events`), and the detection of an
+error in a body that came in place of a stream (`_error_in`)."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.usage import Usage
 
 DONE = b"[DONE]"
-"""The data of the event that ends a stream of OpenAI's dialect; proxies put it behind streams of other dialects too."""
+"""The data of the event that ends a stream of OpenAI's dialect; proxies also add it to streams of other dialects."""
 _MAX_HEAD_BYTES = 64 * 1024
 _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
@@ -30,7 +28,8 @@ Event_co = TypeVar("Event_co", covariant=True)
 
 
 class Parser(Protocol[Event_co]):
-    """Cuts a stream's bytes into events. Both methods raise UnreadableStreamError, `feed` also while it is iterated."""
+    """Cuts a stream's bytes into events. Both methods raise UnreadableStreamError; the iterator that `feed` returns
+    raises it too."""
 
     def feed(self, data: bytes) -> Iterable[Event_co]: ...
 
@@ -38,10 +37,11 @@ class Parser(Protocol[Event_co]):
 
 
 class DialectStream(ABC, Generic[Event]):
-    """See `StreamTranslator`. A caller that finds `usage` None at the end may set an estimate before `closing()`.
+    """The base of a dialect's `StreamTranslator`.
 
-    A failure behind good events is raised by the next call, so that nothing before it is lost. It carries the usage
-    that the provider has reported so far, which will be billed all the same, and no secret.
+    A caller that finds `usage` None at the end may set an estimate before `closing()`. A failure behind good events is
+    raised by the next call, so that no event before it is lost. It carries the usage that the provider has reported so
+    far, which is billed anyway, and no secret.
     """
 
     __slots__ = (
@@ -67,9 +67,10 @@ class DialectStream(ABC, Generic[Event]):
         self._parser = parser
         self._redact = redact
         self._failure: ProviderError | None = None
-        self._head = b""  # the bytes before the first event, which may be no stream at all
-        self._seen = False  # an event of the dialect has come, and the head is not needed any more
-        self._done = False  # the stream's end was announced, and later events are ignored
+        self._head = b""  # The field keeps the bytes before the first event, which may be no stream at all.
+        # The field is True when an event of the dialect has come, after which the first bytes are no longer needed.
+        self._seen = False
+        self._done = False  # The field is True when the stream's end was announced, after which events are ignored.
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         if self._failure is not None:
@@ -110,7 +111,7 @@ class DialectStream(ABC, Generic[Event]):
                     break
                 self._event(event, out)
         except ProviderError as error:
-            # Half an event is UNUSABLE: `_last_events` decides whether the stream was whole without it.
+            # Half an event is UNUSABLE, and `_last_events` decides whether the stream was complete without it.
             if error.kind is not FailureKind.UNUSABLE:
                 raise
 

@@ -1,5 +1,5 @@
-"""Halves of characters in JSON: some servers cut a character beyond the basic plane in two and escape what they have
-(`"\\ud83d"`). Python's and JavaScript's decoders take that, msgspec does not; no UTF-8 can hold it."""
+r"""Decodes JSON with lone surrogates: some servers cut a character beyond the basic plane in two and escape the half
+(`"\ud83d"`). Python's and JavaScript's decoders accept that, msgspec does not, and no UTF-8 can hold it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import TypeVar
 import msgspec
 
 _Decoded = TypeVar("_Decoded")
-# A whole pair, a half (the group), or any other escape: so that `\\ud83d`, a backslash and letters, is left alone.
+# The pattern matches a whole pair, a half (the group), or any other escape, so that `\\ud83d`, a backslash and letters,
+# stays unchanged.
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
 _REPLACEMENT = rb"\ufffd"
 
 
 def lenient(decode: Callable[[bytes], _Decoded]) -> Callable[[bytes], _Decoded]:
-    """`decode`, which reads halves of characters as U+FFFD. Raises what `decode` raises."""
+    """Returns a decoder like `decode` that reads lone surrogates as U+FFFD. It raises the errors of `decode`."""
 
     def read(data: bytes) -> _Decoded:
         try:

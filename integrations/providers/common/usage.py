@@ -1,4 +1,4 @@
-"""Token counts out of the usage objects of the OpenAI dialect, whatever the vendor calls the details."""
+"""Reads token counts from the usage objects of the OpenAI dialect, under all names that vendors give the details."""
 
 from __future__ import annotations
 
@@ -10,17 +10,14 @@ import msgspec
 from integrations.providers.common.charges import CHARGES, searches, served_tier, stated_cost
 from integrations.providers.usage import Usage
 
-_USUAL_TIER = "default"  # of OpenAI
+_USUAL_TIER = "default"  # This is OpenAI's name of the standard tier.
 
 
 def read_usage(usage: Mapping[str, Any], service_tier: object = None) -> Usage:
-    """Counts in our convention (see `Usage`). Missing and nonsensical counts are 0; details never exceed wholes.
-
-    `service_tier` is what the answer names beside its usage; Mistral names it inside.
-
-    xAI's Grok leaves reasoning out of `completion_tokens` while `total_tokens` holds it
-    (https://docs.x.ai/docs/guides/reasoning): there the total tells, and it is put back in.
-    """
+    """Returns the counts in the gateway's convention (see `Usage`). Missing and invalid counts are 0; details never
+    exceed wholes. `service_tier` is the tier that the answer names beside its usage; Mistral names it inside. xAI's
+    Grok leaves reasoning out of `completion_tokens` while `total_tokens` includes it
+    (https://docs.x.ai/docs/guides/reasoning); it is recognised by the total and added."""
     prompt = _count(usage, "prompt_tokens")
     completion = _count(usage, "completion_tokens")
     prompt_details = _details(usage, "prompt_tokens_details")
@@ -29,7 +26,8 @@ def read_usage(usage: Mapping[str, Any], service_tier: object = None) -> Usage:
     if reasoning and _count(usage, "total_tokens") == prompt + completion + reasoning:
         completion += reasoning
     cached = _first_count(prompt_details, usage, "cached_tokens", "prompt_cache_hit_tokens")
-    cache_read = min(cached or _count(usage, "num_cached_tokens"), prompt)  # the latter is Mistral's older name
+    # `num_cached_tokens` is Mistral's older name.
+    cache_read = min(cached or _count(usage, "num_cached_tokens"), prompt)
     cache_write = _first_count(prompt_details, usage, "cache_write_tokens", "cache_creation_input_tokens")
     tier = service_tier or usage.get("service_tier")
     found = Usage(
@@ -70,7 +68,7 @@ def _with_charges(
 
 
 def usage_object(usage: Usage) -> dict[str, Any]:
-    """The `usage` of the wire format, details only where there is something to tell."""
+    """Returns the `usage` of the wire format, with details only where there are any."""
     fields: dict[str, Any] = {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
@@ -89,7 +87,7 @@ def usage_object(usage: Usage) -> dict[str, Any]:
 
 
 def completed_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
-    """The provider's own object with the three counts of the gateway's API present and integers."""
+    """Returns the provider's own object with the three counts of the gateway's API present as integers."""
     counts = read_usage(usage)
     fields = dict(usage)
     if not _is_count(fields.get("prompt_tokens")):
