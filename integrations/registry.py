@@ -1,4 +1,5 @@
-"""Provider name → adapter, model name → the providers that may serve it. Adapters are imported on first use."""
+"""Maps a provider's name to its adapter, and a model's name to the providers that may serve it. Adapters are imported
+on first use."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from integrations.errors import UnknownProviderError
 from integrations.providers.base import Adapter, Traits
 from integrations.providers.openai.legacy_functions import LegacyFunctions
 
-# Provider → "module:attribute", where the attribute is an adapter or a mapping of them by provider name.
+# The values have the form "module:attribute", where the attribute is an adapter or a mapping from provider names to
+# adapters.
 _COMPATIBLE = "integrations.providers.openai.compatible:ADAPTERS"
 _ADAPTERS = {
     "openai": "integrations.providers.openai:ADAPTER",
@@ -90,7 +92,8 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Models whose name starts with `prefix` come from `owned_by`, served by `providers`, the first preferred."""
+    """A family of models: those whose name starts with `prefix` come from `owned_by` and are served by `providers`, the
+    first one preferred."""
 
     prefix: str
     owned_by: str
@@ -115,7 +118,7 @@ _HOSTS = (
 )
 _OPEN_WEIGHTS = ("groq", "cerebras", "together", "fireworks", "huggingface", "openrouter", *_HOSTS)
 
-# The longest matching prefix counts, so the order is for people.
+# The longest matching prefix counts, so the order here only helps readers.
 PREFIXES = (
     Prefix("gpt-", "openai", _OPENAI),
     Prefix("chatgpt-", "openai", _OPENAI),
@@ -174,7 +177,7 @@ PREFIXES = (
     Prefix("moonshotai/", "moonshotai", ("groq", "together", "huggingface", "openrouter")),
     Prefix("zai-org/", "zai", ("together", "huggingface")),
     Prefix("accounts/fireworks/", "fireworks", ("fireworks",)),
-    # Bedrock's ids: `vendor.model`, a cross-region profile `region.vendor.model`, an ARN.
+    # Bedrock's ids have the form `vendor.model`, a cross-region profile `region.vendor.model`, or an ARN.
     Prefix("ai21.", "ai21", _BEDROCK),
     Prefix("amazon.", "amazon", _BEDROCK),
     Prefix("anthropic.", "anthropic", _BEDROCK),
@@ -201,12 +204,13 @@ PREFIXES = (
     Prefix(_ARN, "amazon", _BEDROCK),
 )
 
-# Serve whatever they were set up with: for a name that no prefix claims, or whose providers were never set up.
+# These providers serve any model that they were set up with, for names that no prefix matches or whose providers were
+# never set up.
 _CATCH_ALL = ("openai_compatible", "vllm", "ollama")
-# Route other vendors' models under `vendor/model`, where the vendor is none of ours.
+# These providers route other vendors' models under `vendor/model`, where the gateway has no such vendor.
 _ROUTERS = ("vercel_ai_gateway", "requesty", "poe", "github")
 _AGGREGATORS = ("openrouter", "huggingface", "together", "groq", *_ROUTERS, *_HOSTS)
-# Its own models' names begin with its name: `nvidia/nemotron-…`, beside `meta/llama-…`.
+# The names of NVIDIA's own models begin with the provider's name: `nvidia/nemotron-…`, beside `meta/llama-…`.
 _NAMED_LIKE_ITS_MODELS = "nvidia"
 
 
@@ -220,7 +224,7 @@ def is_known(provider: str) -> bool:
 
 @cache
 def adapter_for(provider: str) -> Adapter:
-    """Raises UnknownProviderError."""
+    """Returns the provider's adapter. Raises UnknownProviderError."""
     try:
         module_name, _, attribute = _ADAPTERS[provider].partition(":")
     except KeyError:
@@ -231,31 +235,34 @@ def adapter_for(provider: str) -> Adapter:
 
 
 def traits_of(provider: str) -> Traits:
-    """Raises UnknownProviderError."""
+    """Returns the provider's declared facts. Raises UnknownProviderError."""
     return adapter_for(provider).traits
 
 
 def default_model(provider: str) -> str:
-    """The model to fall back to at a provider that does not serve the one asked for; empty when none is declared."""
+    """Returns the model to fall back to at a provider that does not serve the requested one; empty when none is
+    declared."""
     return traits_of(provider).default_model
 
 
 def supported_prefixes() -> tuple[Prefix, ...]:
-    """Every prefix of a model name that the service routes, `provider/` ones included."""
+    """Returns every prefix of a model name that the service routes, including those of the form `provider/`."""
     return PREFIXES + tuple(Prefix(f"{provider}/", provider, (provider,)) for provider in _ADAPTERS)
 
 
 def owner_of(model: str) -> str:
-    """The provider that a name of the form `provider/model` belongs to, enabled or not; empty for any other name."""
+    """Returns the provider that a name of the form `provider/model` belongs to, enabled or not; empty for any other
+    name."""
     vendor, slash, _ = model.partition("/")
     return vendor if slash and vendor in _ADAPTERS else ""
 
 
 def resolve(model: str, enabled: Collection[str], disabled: Collection[str] = ()) -> list[Candidate]:
-    """The enabled providers that may serve `model`, preferred first; empty when none does.
+    """Returns the enabled providers that may serve `model`, preferred first; an empty list when none does.
 
-    `provider/model` is that provider's alone: while it is not enabled, nobody serves that. `disabled` are those that
-    the project has set up and switched off: what their prefixes claim is not handed on to a provider of any name.
+    The form `provider/model` names that provider alone: while it is not enabled, no provider serves the model.
+    `disabled` are the providers that the project has set up and switched off: a model that one of their prefixes
+    matches is not passed on to a provider of any model.
     """
     return list(_resolve(model, frozenset(enabled), frozenset(disabled)))
 

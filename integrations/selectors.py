@@ -23,12 +23,14 @@ logger = logging.getLogger("integrations.credentials")
 
 
 def enabled_credentials(project_id: UUID) -> list[Credentials]:
-    """The project's usable integrations, by provider name. One whose secret cannot be read is left out and logged."""
+    """Returns the project's usable integrations, by provider name. One whose secret cannot be decrypted is left out and
+    logged."""
     return read_credentials(project_id)[0]
 
 
 def read_credentials(project_id: UUID) -> tuple[list[Credentials], frozenset[str]]:
-    """The project's enabled integrations, and the providers of those whose secret cannot be read, which are logged."""
+    """Returns the project's enabled integrations, and the providers of those whose secret cannot be decrypted, which
+    are logged."""
     found, unreadable = [], []
     for row in ProviderIntegration.objects.for_project(project_id).filter(enabled=True).order_by("provider"):
         try:
@@ -42,13 +44,14 @@ def read_credentials(project_id: UUID) -> tuple[list[Credentials], frozenset[str
 
 
 def disabled_providers(project_id: UUID) -> frozenset[str]:
-    """The providers of the project's integrations that are switched off."""
+    """Returns the providers of the project's integrations that are switched off."""
     rows = ProviderIntegration.objects.for_project(project_id).filter(enabled=False)
     return frozenset(rows.values_list("provider", flat=True))
 
 
 def running_sandbox(project_id: UUID) -> list[Credentials]:
-    """The sandbox that `manage.py serve` started serves every project, unless a row of the project says otherwise."""
+    """Returns the sandbox that `manage.py serve` has started, which serves every project unless the project has its own
+    row for the sandbox."""
     if not settings.SANDBOX or ProviderIntegration.objects.for_project(project_id).filter(provider=SANDBOX).exists():
         return []
     try:
@@ -63,13 +66,14 @@ def project_integrations(project_id: UUID) -> QuerySet[ProviderIntegration]:
 
 
 def price_table() -> Mapping[tuple[str, str], Price]:
-    """(provider, model) → price, for all projects. A row without input or output price is unknown and not in it."""
+    """Returns the prices for all projects by (provider, model), without rows that lack the price of input or output."""
     return _prices(ModelPrice.objects.filter(project=None))
 
 
 def price_mark() -> tuple[object, ...]:
-    """Another one after each change of `price_table`, and much cheaper to read. Whatever changes prices opens a period
-    or takes a row away; the time alone would not tell, where clocks are set back."""
+    """Returns a value that differs after each change of `price_table` and takes much less time to read. Every change of
+    a price opens a period or removes a row; the time of the change alone would not do, since a clock may be set back.
+    """
     shared = ModelPrice.objects.filter(project=None)
     told = shared.order_by().aggregate(count=Count("pk"), newest=Max("pk"), updated=Max("updated_at"))
     period = PricePeriod.objects.filter(project=None).order_by("-pk").values_list("pk", flat=True).first()

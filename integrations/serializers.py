@@ -1,4 +1,4 @@
-"""Wire shapes of the integrations API. A stored key leaves only as its masked tail."""
+"""The JSON shapes of the integrations API. A stored key is only shown as its masked tail."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SECRET_EXTRA = ("access_key_id", "secret_access_key", "session_token")
 
 
 class IntegrationSerializer(serializers.Serializer[Any]):
-    """The fields of an integration as they are read; `api_key` is masked, and written back masked it leaves the stored
-    key alone."""
+    """The fields of an integration in answers. `api_key` is masked, and a masked key that is sent back leaves the
+    stored key unchanged."""
 
     @override
     def to_representation(self, instance: ProviderIntegration) -> dict[str, Any]:
@@ -46,12 +46,12 @@ class IntegrationSerializer(serializers.Serializer[Any]):
 
 
 class IntegrationChangeSerializer(BodySerializer):
-    """The fields that PUT takes: a field left out stays as it is, an empty one is cleared."""
+    """The fields that PUT takes: a field that is left out stays unchanged, an empty one is cleared."""
 
     written_back = frozenset({"usable", "last_test", "created_at", "updated_at"})
 
     provider = serializers.CharField(required=False, max_length=50, help_text="The one of the path.")
-    # An API key, or a Google service account's JSON.
+    # The field holds an API key, or a Google service account's JSON.
     api_key = serializers.CharField(
         required=False, allow_blank=True, max_length=SERVICE_ACCOUNT_LENGTH, write_only=True
     )
@@ -103,7 +103,8 @@ class NewIntegrationSerializer(IntegrationChangeSerializer):
 
 
 class OutcomeSerializer(serializers.Serializer[Outcome]):
-    """The outcome of an integration's test. `status` is the provider's; `latency_ms` is null when nothing was sent."""
+    """The outcome of an integration's test. `status` is the provider's HTTP status; `latency_ms` is null when nothing
+    was sent."""
 
     ok = serializers.BooleanField()
     status = serializers.IntegerField(allow_null=True)

@@ -31,16 +31,16 @@ from integrations.registry import is_known, traits_of
 
 
 class Default(Enum):
-    """Says that the provider's own list counts again."""
+    """The value of a field that resets it to the provider's own list."""
 
     OF_PROVIDER = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class IntegrationChange:
-    """The fields to set; None leaves a field as it is. A masked `secret`, secret extra or header keeps what is stored.
-    `options` join those that are stored, or take their place when `all_options`; parameters and headers take the place
-    of those stored."""
+    """The fields to set; None leaves a field unchanged. A masked `secret`, secret extra or header keeps the stored
+    value. `options` are merged into the stored ones, or replace them with `all_options`; parameters and headers replace
+    the stored ones."""
 
     secret: str | None = field(default=None, repr=False)
     enabled: bool | None = None
@@ -57,7 +57,7 @@ class IntegrationChange:
 def add_integration(
     *, project_id: UUID, provider: str, change: IntegrationChange, trusted: bool = False
 ) -> ProviderIntegration:
-    """Raises UnknownProviderError, IntegrationExistsError, ValidationError."""
+    """Returns the new integration. Raises UnknownProviderError, IntegrationExistsError, ValidationError."""
     if not is_known(provider):
         raise UnknownProviderError(provider)
     with transaction.atomic():
@@ -69,14 +69,14 @@ def add_integration(
 def update_integration(
     *, project_id: UUID, provider: str, change: IntegrationChange, trusted: bool = False
 ) -> ProviderIntegration:
-    """Raises IntegrationNotFoundError, ValidationError."""
+    """Returns the changed integration. Raises IntegrationNotFoundError, ValidationError."""
     with transaction.atomic():
         return _save(_locked(project_id, provider), change, trusted=trusted)
 
 
 def apply_change(row: ProviderIntegration, change: IntegrationChange, *, trusted: bool) -> None:
-    """Sets the row's fields without saving it. Raises ValidationError, also to operators when a stored credential would
-    go to another host than the one it was saved for."""
+    """Sets the row's fields without saving it. Raises ValidationError, also for operators, when a stored credential
+    would go to another host than the one that it was saved for."""
     before, destination, not_given = _access(row), destination_of(row), stored_secrets(row)
     if change.base_url is not None:
         row.base_url = change.base_url.strip().rstrip("/")
@@ -102,8 +102,8 @@ def apply_change(row: ProviderIntegration, change: IntegrationChange, *, trusted
 
 
 def apply_additions(row: ProviderIntegration, change: IntegrationChange) -> bool:
-    """Sets what goes into every request. Returns whether no stored header is left that was not given anew. Raises
-    ValidationError."""
+    """Sets the additions to every request. Returns True when every header that is now stored was entered with this
+    change. Raises ValidationError."""
     if change.default_parameters is not None:
         row.default_parameters = checked_parameters("default_parameters", change.default_parameters, may_remove=False)
     if change.forced_parameters is not None:
@@ -112,7 +112,7 @@ def apply_additions(row: ProviderIntegration, change: IntegrationChange) -> bool
         row.forward_headers = None
     elif change.forward_headers is not None:
         names = checked_forwarded(change.forward_headers)
-        # What a list had shown, written back, is still the provider's own.
+        # A list that was shown and sent back unchanged still is the provider's own.
         row.forward_headers = None if tuple(names) == traits_of(row.provider).forward_headers else names
     if change.extra_headers is None:
         return False
@@ -123,12 +123,12 @@ def apply_additions(row: ProviderIntegration, change: IntegrationChange) -> bool
 
 
 def forget_test(row: ProviderIntegration) -> None:
-    """It was another access that was tested; the row is not saved."""
+    """Clears the outcome of the last test, which belongs to another access; the row is not saved."""
     row.last_tested_at, row.last_test_ok, row.last_test_reason = None, None, ""
 
 
 def remove_integration(*, project_id: UUID, provider: str) -> None:
-    """Raises IntegrationNotFoundError."""
+    """Removes the project's integration. Raises IntegrationNotFoundError."""
     with transaction.atomic():
         _locked(project_id, provider).delete()
 
@@ -159,8 +159,8 @@ def _stored_values(row: ProviderIntegration, names: set[str]) -> dict[str, str]:
 
 
 def _access(row: ProviderIntegration) -> tuple[str, str, str, str, dict[str, str]]:
-    """Returns the decrypted access that a test's outcome is about; the encrypted text differs each time the same key is
-    stored."""
+    """Returns the decrypted values that a test's outcome depends on, since the encrypted text differs each time the
+    same key is stored."""
     return row.base_url, row.encrypted_secret, row.encrypted_extra, row.encrypted_headers, dict(row.options)
 
 

@@ -1,4 +1,4 @@
-"""The answers of the integrations API, for the OpenAPI document."""
+"""The shapes of the integrations API's answers, for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class IntegrationTest(TypedDict):
 
 
 class IntegrationEntry(TypedDict):
-    """Secrets are masked."""
+    """An integration in answers, with its secrets masked."""
 
     provider: str
     api_key: str

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from django.dispatch import Signal
 
-# Sent after the commit that changed many prices at once; single rows send Django's own post_save and post_delete.
+# The signal is sent after the commit that changed many prices at once; single rows send Django's own post_save and
+# post_delete.
 prices_changed = Signal()

@@ -1,4 +1,4 @@
-"""The tasks of this app that Celery runs."""
+"""The Celery tasks of the integrations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ logger = logging.getLogger("integrations.pricing")
 
 @shared_task(name="integrations.sync_pricing")
 def sync_pricing() -> None:
-    """Syncs the prices on Celery beat's schedule. Safe to repeat: the next run fetches what one run could not."""
+    """Syncs the prices on Celery beat's schedule. It is safe to repeat, since the next run fetches everything that a
+    failed run could not."""
     try:
         sync_prices(trigger=PriceSyncLog.Trigger.SCHEDULE)
     except SyncRunningError:

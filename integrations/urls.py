@@ -1,4 +1,4 @@
-"""Paths of this app below `/api/llm/`."""
+"""The paths of the integrations app below `/api/llm/`."""
 
 from __future__ import annotations
 

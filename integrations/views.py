@@ -1,4 +1,4 @@
-"""The project's access to providers."""
+"""The endpoints of integrations, a project's access to providers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from integrations.shapes import IntegrationEntry
 
 
 class TestThrottle(SimpleRateThrottle):
-    """Tests go out from the gateway's own addresses: no project may wear out their welcome. Counted per process."""
+    """The limit of tests, counted per process. Tests are sent from the gateway's own addresses, so no project may send
+    so many that a provider blocks them."""
 
     scope = "integration_tests"
     rate = "60/min"
@@ -81,7 +82,8 @@ class IntegrationView(ProjectAPIView):
 
 
 class IntegrationTestView(ProjectAPIView):
-    """Also a refused credential is a 200: the test was made. A body, as for PUT, is tried and not stored."""
+    """Tests the stored integration, or the fields in the body, as for PUT, without storing them. A refused credential
+    is a 200 too, since the test was made."""
 
     throttle_classes = [TestThrottle]
 

@@ -1,1 +1,2 @@
-"""A small provider of our own: OpenAI's dialect, deterministic answers, no account anywhere."""
+"""The sandbox: a small provider inside the product, with OpenAI's dialect, deterministic answers, and no account
+anywhere."""

@@ -18,7 +18,7 @@ _WORDS = ["the", "gateway", "forwards", "what", "it", "was", "given", "and", "ke
 
 
 class RejectedError(Exception):
-    """The request is at fault; OpenAI would answer 400. `param` names the field."""
+    """The request is at fault, and OpenAI would answer 400. `param` names the field."""
 
     def __init__(self, message: str, param: str) -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class RejectedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One answer. Either `text` or `tool_calls` is filled, unless the behaviour is to say nothing."""
+    """One choice of the answer. Either `text` or `tool_calls` is filled, unless the behaviour is an empty answer."""
 
     text: str
     tool_calls: list[dict[str, Any]]
@@ -41,7 +41,8 @@ class Choice:
 
 
 def choices_for(request: Mapping[str, Any], behaviour: Behaviour) -> list[Choice]:
-    """`n` choices. Raises RejectedError for what OpenAI rejects and this server cannot ignore."""
+    """Returns the `n` choices of the answer. Raises RejectedError for requests that OpenAI rejects and this server
+    cannot serve."""
     messages = _messages(request)
     reasoning = "The user wrote something, so an answer is due." if behaviour.reasoning else ""
     if behaviour.empty:
@@ -71,7 +72,7 @@ def _count(request: Mapping[str, Any]) -> int:
 
 
 def text_of(message: Mapping[str, Any]) -> str:
-    """The visible text of a message; other parts as their type in brackets."""
+    """Returns the visible text of a message, with the type of each other part in brackets."""
     content = message.get("content")
     if isinstance(content, str):
         return content
@@ -117,7 +118,7 @@ def _structured(request: Mapping[str, Any], messages: Sequence[Mapping[str, Any]
 
 
 def _cut(text: str, request: Mapping[str, Any], number: int, reasoning: str) -> Choice:
-    """The answer after `stop` and `max_tokens`; choices after the first say which they are."""
+    """Returns the choice cut by `stop` and `max_tokens`; choices after the first contain their number."""
     if number and not request.get("response_format"):
         text = f"{text} (choice {number + 1})"
     stops = request.get("stop") or []
@@ -133,8 +134,8 @@ def _cut(text: str, request: Mapping[str, Any], number: int, reasoning: str) -> 
 def _tools_to_call(
     request: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]
 ) -> list[tuple[str, Mapping[str, Any]]]:
-    """(kind, definition) of the tools to call: after a tool's result none, else those whose names the user's words
-    touch, else the first."""
+    """Returns (kind, definition) of the tools to call: none after a tool's result, else those whose names occur in the
+    user's words, else the first."""
     offered = [tool for tool in request.get("tools") or [] if isinstance(tool, dict)]
     choice = request.get("tool_choice") or "auto"
     if not offered or choice == "none":
@@ -157,7 +158,7 @@ def _is_single(choice: Any) -> bool:
 
 
 def _names_chosen(choice: Any) -> set[str] | None:
-    """The tool names `tool_choice` allows; None means all."""
+    """Returns the tool names that `tool_choice` allows; None means all."""
     if not isinstance(choice, dict):
         return None
     if choice.get("type") == "allowed_tools":

@@ -1,4 +1,4 @@
-"""The behaviour of each sandbox model, as data. A name that is not here answers like `echo`."""
+"""The behaviour of each sandbox model, as data. A model with any other name behaves like `echo`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """`status` other than 200 is answered at once. Delays in seconds. Counts are of content chunks; a
-    shorter answer misbehaves after its last."""
+    """The behaviour of a model. A `status` other than 200 is answered at once. Delays are in seconds. Counts are of
+    content chunks; a shorter answer misbehaves after its last one."""
 
     status: int = 200
     error_type: str = ""
@@ -18,16 +18,18 @@ class Behaviour:
     retry_after: str = ""
     first_delay: float = 0.0
     chunk_delay: float = 0.0
-    flaky: bool = False  # every odd attempt at the same request is a 503
-    half: str = ""  # every attempt at half of all requests does as this model: at which ones is in their bytes
-    hang: bool = False  # never answers
-    empty: bool = False  # an answer without content
-    error_event_after: int | None = None  # an error event instead of the next chunk
-    hang_after: int | None = None  # silence instead of the next chunk
-    cut_after: int | None = None  # the connection drops instead of the next chunk
-    reasoning: bool = False  # reasons before it answers
-    answer_words: int = 0  # an answer of so many words instead of the echo
-    mirror: bool = False  # answers with the messages it was sent, as JSON
+    flaky: bool = False  # Every first, third… attempt at the same request gets a 503.
+    # Every attempt at half of all requests behaves as this model; the bytes of a request decide whether it belongs to
+    # that half.
+    half: str = ""
+    hang: bool = False  # The model never answers.
+    empty: bool = False  # The answer has no content.
+    error_event_after: int | None = None  # An error event replaces the chunk after this many.
+    hang_after: int | None = None  # The stream falls silent after this many chunks.
+    cut_after: int | None = None  # The connection drops after this many chunks.
+    reasoning: bool = False  # The model reasons before it answers.
+    answer_words: int = 0  # The answer has this many words instead of the echo.
+    mirror: bool = False  # The answer is the list of messages as JSON.
 
 
 def _error(status: int, error_type: str, message: str, code: str | None = None, retry_after: str = "") -> Behaviour:

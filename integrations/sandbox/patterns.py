@@ -1,4 +1,4 @@
-"""A string that matches a simple regular expression: literals, classes, groups, alternatives and repeats."""
+"""Makes a string that matches a simple regular expression: literals, classes, groups, alternatives and repeats."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ _CANDIDATES = "a0A_-. @/:+#"
 
 
 def matching_text(pattern: str) -> str | None:
-    """Text that `pattern` matches, or None when the pattern is beyond this generator (look-around, back-references)."""
+    """Returns a text that `pattern` matches, or None when the pattern is too complex for this generator (look-around,
+    back-references)."""
     try:
         text = _Pattern(pattern).alternatives()
         return text if re.search(pattern, text) else None
@@ -18,7 +19,8 @@ def matching_text(pattern: str) -> str | None:
 
 
 class _Pattern:
-    """A cursor over the pattern; each method consumes one construct and returns text for it. IndexError: cut short."""
+    """A cursor over the pattern; each method consumes one construct and returns text for it. It raises IndexError for a
+    pattern that is cut short."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -73,7 +75,7 @@ class _Pattern:
         start = self.position - 1
         if self._peek() == "^":
             self.position += 1
-        self.position += 1  # a first "]" is a member
+        self.position += 1  # A "]" at the beginning of a class is a member of it.
         while self._take() != "]":
             if self.source[self.position - 1] == "\\":
                 self.position += 1

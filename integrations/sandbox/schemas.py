@@ -1,4 +1,4 @@
-"""A JSON value that satisfies a JSON schema: what the sandbox answers for tools and `response_format`."""
+"""Makes a JSON value that satisfies a JSON schema, for the sandbox's tool calls and `response_format`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from integrations.sandbox.patterns import matching_text
 
-# Deeper than this only what the schema requires is filled in, so that recursive schemas end.
+# Below this depth only required properties are filled in, so that recursive schemas end.
 _GENEROUS_DEPTH = 4
 _DEEPEST = 40
 
@@ -29,7 +29,7 @@ _FORMATS = {
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The place of a value: `name` seeds its text, `variant` tells equal neighbours apart."""
+    """The place of a value: `name` seeds its text, and `variant` makes adjacent values differ."""
 
     root: Mapping[str, Any]
     name: str
@@ -44,10 +44,8 @@ class _Place:
 
 
 def sample(schema: Any, *, name: str = "value", optional: bool = True) -> Any:
-    """A value for `schema`; `optional` fills properties that are not required too.
-
-    Raises ValueError when no finite value exists or a reference leads nowhere.
-    """
+    """Returns a value for `schema`; with `optional` also properties that are not required are filled in. Raises
+    ValueError when no finite value exists or a reference leads nowhere."""
     root = schema if isinstance(schema, Mapping) else {}
     return _sample(schema, _Place(root=root, name=name, optional=optional))
 
@@ -122,7 +120,8 @@ def _merged(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, Any
 
 
 def _first_possible(schema: Mapping[str, Any], key: str, place: _Place) -> Any:
-    """The first alternative that has a finite value; below the generous depth `null` is taken when it is offered."""
+    """Returns a value for the first alternative that has a finite one; at a large depth `null` is taken when it is
+    offered."""
     options = list(schema[key])
     nulls_last = sorted(options, key=lambda option: isinstance(option, Mapping) and option.get("type") == "null")
     rest = {name: value for name, value in schema.items() if name != key}

@@ -24,7 +24,8 @@ _REMEMBERED_ATTEMPTS = 10_000
 
 
 class Sandbox:
-    """One server's memory: beginnings of prompts, and how often a flaky request was tried."""
+    """The memory of one server: beginnings of prompts for the prefix cache, and the number of attempts at each flaky
+    request."""
 
     def __init__(self) -> None:
         self.prefixes = PrefixCache()
@@ -58,7 +59,7 @@ class Sandbox:
         if request.get("stream"):
             return await _streamed(http, request, behaviour, choices, used)
         await asyncio.sleep(behaviour.first_delay)
-        if behaviour.error_event_after == 0:  # as aggregators answer: a failure under a 200
+        if behaviour.error_event_after == 0:  # Some aggregators answer like this, with a failure under status 200.
             return web.json_response(_late_failure())
         return web.json_response(wire.completion(request, choices, used))
 
@@ -116,7 +117,8 @@ async def _streamed(
 
 
 def _misbehaves_at(behaviour: Behaviour, outputs: int) -> int | None:
-    """After how many pieces of the answer: the whole of a short one, whose end is then missing. None for never."""
+    """Returns the number of pieces after which the answer misbehaves: all pieces of a short one, whose end is then
+    missing. None when it never misbehaves."""
     wanted = (behaviour.error_event_after, behaviour.hang_after, behaviour.cut_after)
     return next((min(after, outputs) for after in wanted if after is not None), None)
 

@@ -9,7 +9,8 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# Up to six letters, or one other character, with the white space before it. The pieces joined are the text again.
+# A piece is up to six letters or one other character, with the white space before it. The pieces joined give the text
+# again.
 _PIECE = re.compile(r"\s*\w{1,6}|\s*[^\w\s]|\s+")
 
 _TOKENS_PER_MESSAGE = 4
@@ -27,7 +28,8 @@ def count(text: str) -> int:
 
 
 def message_tokens(message: Mapping[str, Any]) -> int:
-    """Text by the piece, any image, document or audio part at a flat rate, tool calls by their JSON."""
+    """Returns the number of tokens of a message: a text counts by its pieces, an image, document or audio part at a
+    flat rate, tool calls by their JSON."""
     content = message.get("content")
     tokens = _TOKENS_PER_MESSAGE
     if isinstance(content, str):
@@ -46,14 +48,14 @@ def _part_tokens(part: Any) -> int:
 
 
 class PrefixCache:
-    """Remembers the beginnings of the conversations it saw, up to `size` of them."""
+    """Remembers the beginnings of the latest conversations, up to `size` of them."""
 
     def __init__(self, size: int = 20_000) -> None:
         self._size = size
         self._seen: OrderedDict[bytes, None] = OrderedDict()
 
     def prompt_tokens(self, messages: Sequence[Mapping[str, Any]], tools: Any) -> tuple[int, int]:
-        """(all tokens of the prompt, those of its longest beginning that was seen before)."""
+        """Returns (all tokens of the prompt, tokens of its longest beginning that was seen before)."""
         head = json.dumps(tools or None)
         total = count(head) if tools else 0
         cached = 0

@@ -1,7 +1,8 @@
-"""The reference transport: aiohttp, one session per worker. Also the way through HTTP proxies.
+"""The reference transport: aiohttp, with one session per worker. It is also the transport for requests through HTTP
+proxies.
 
 `trust_env` stays off although proxies come from the environment: with it aiohttp also reads ~/.netrc and would replace
-a provider's key by what it finds there.
+a provider's key by an entry there.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 _HEADER_BYTES = 64 * 1024
 _LARGE_BODY_BYTES = 512 * 1024
-# Below what usual servers and proxies have for idle connections (five seconds): how long one was idle is not told here.
+# The value is below the time for which common servers and proxies keep idle connections (five seconds), since aiohttp
+# does not report how long a connection was idle.
 _KEEP_ALIVE_SECONDS = 4.0
 _REMEMBERED_ORIGINS = 1024
 
@@ -44,7 +46,7 @@ _BROKEN = (aiohttp.ClientPayloadError, aiohttp.ClientConnectionError, OSError)
 
 
 class AiohttpResponse(AsyncIterator[bytes]):
-    """A cancelled read loses nothing and may be repeated."""
+    """A response read through aiohttp. A cancelled read loses nothing and may be repeated."""
 
     def __init__(self, response: aiohttp.ClientResponse, host: str, idle: float) -> None:
         self._response = response
@@ -55,8 +57,8 @@ class AiohttpResponse(AsyncIterator[bytes]):
         self._headers: dict[str, str] | None = None
         connection = response.connection
         if connection is not None and connection.protocol is not None:
-            # Until the head this was the first-byte timeout. For the body aiohttp's own timer is not enough: it stops
-            # when the framing breaks, and nobody wakes the reader.
+            # Until the head had arrived this was the timeout for the first byte. aiohttp's own timer is not enough for
+            # the body, since it stops when the framing breaks, and then the reader would wait without end.
             connection.protocol.read_timeout = None
             connection.protocol.start_timeout()
 
@@ -93,7 +95,7 @@ class AiohttpResponse(AsyncIterator[bytes]):
         if self._closed:
             raise StopAsyncIteration if self._response.content.at_eof() else failures.closed_by_caller(self._host)
         if self._deadline is None:
-            # It outlives a cancelled read: silence is measured from the last byte.
+            # The deadline outlives a cancelled read, since silence is measured from the last byte.
             self._deadline = asyncio.get_running_loop().time() + self._idle
         try:
             async with asyncio.timeout_at(self._deadline):
@@ -123,7 +125,8 @@ class AiohttpResponse(AsyncIterator[bytes]):
 
 
 class AiohttpTransport:
-    """Bound to the event loop it first sends on. `proxy_for` says which origins are reached through a proxy."""
+    """A transport by aiohttp, bound to the event loop on which it sends first. `proxy_for` returns the proxy of an
+    origin."""
 
     def __init__(
         self,
@@ -149,7 +152,7 @@ class AiohttpTransport:
         try:
             return await self._exchange(self._session_for(head.origin), request, head, timeouts)
         except _FAILED as error:
-            # Without its cause: aiohttp's exceptions print the whole URL.
+            # The cause is left out, since aiohttp's exceptions print the whole URL.
             raise _failure(error, head, timeouts) from None
 
     async def close(self) -> None:
@@ -169,7 +172,7 @@ class AiohttpTransport:
             request.method,
             URL(f"{origin.scheme}://{head.headers['host']}{head.target}", encoded=True),
             headers=head.headers,
-            # aiohttp writes a large bytes body in one go and warns about it.
+            # aiohttp writes a large bytes body in one piece and warns about it, so such a body is passed as a stream.
             data=request.body if len(request.body) <= _LARGE_BODY_BYTES else io.BytesIO(request.body),
             allow_redirects=False,
             proxy=proxy,
@@ -179,8 +182,8 @@ class AiohttpTransport:
         return AiohttpResponse(response, origin.host, timeouts.idle)
 
     def _mind_promise(self, origin: Origin, told: str | None) -> None:
-        """Closes connections of a peer that keeps them for a shorter time than this client does, so that none is used
-        again."""
+        """Remembers an origin that keeps connections for a shorter time than this client does, so that its connections
+        are closed and not used again."""
         if told is None:
             return
         seconds = promised(told.encode("latin-1", "replace"))
@@ -215,8 +218,8 @@ class AiohttpTransport:
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Gives out no kept connection that its peer has ended, also when the loop has not told it yet: aiohttp would write
-    the request to it."""
+    """A connector that gives out no kept connection that its peer has ended, even when the event loop has not noticed
+    yet, since aiohttp would write the request to it."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

@@ -1,7 +1,7 @@
-"""The one interface to the network behind which upstream HTTP clients are interchangeable.
+"""The interface between the gateway and an upstream HTTP client, behind which clients are interchangeable.
 
-A transport lives as long as its worker: pooled keep-alive connections, TCP_NODELAY, no cookies, no redirects, no
-decompression surprises (it sends `accept-encoding: identity`).
+A transport lives as long as its worker. It has pooled keep-alive connections and TCP_NODELAY, and no cookies, redirects
+or decompression (it sends `accept-encoding: identity`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from integrations.providers.base import UpstreamRequest
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds. `first_byte` runs from the request sent to the response head; `idle` between two reads of the body."""
+    """The timeouts of a request in seconds. `first_byte` runs from the end of the request to the response's head;
+    `idle` between two reads of the body."""
 
     connect: float = 5.0
     first_byte: float = 120.0
@@ -24,23 +25,24 @@ class Timeouts:
 
 
 class UpstreamResponse(Protocol):
-    """A response whose head has arrived. Always `close()` it; closing before the end drops the connection at once."""
+    """A response whose head has arrived. It must always be closed; closing it before the end drops the connection at
+    once."""
 
     @property
     def status(self) -> int: ...
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Names in lower case; of repeated headers the last."""
+        """Returns the headers with names in lower case; the last of repeated headers counts."""
         ...
 
     async def read(self, *, limit: int, until: float = inf) -> bytes:
-        """The whole body. Raises ProviderError(UNUSABLE) above `limit` bytes, (UNAVAILABLE) when it is cut short,
-        (TIMEOUT) when more comes after `until` on the monotonic clock."""
+        """Returns the whole body. Raises ProviderError(UNUSABLE) above `limit` bytes, (UNAVAILABLE) when it is cut
+        short, (TIMEOUT) when data still arrives after `until` on the monotonic clock."""
         ...
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives, in pieces of any size, none empty; reads no faster than the caller."""
+        """Yields the body as it arrives, in pieces of any size, none empty; reads no faster than the caller."""
         ...
 
     def close(self) -> None:
@@ -50,10 +52,12 @@ class UpstreamResponse(Protocol):
 
 class Transport(Protocol):
     async def send(self, request: UpstreamRequest, timeouts: Timeouts) -> UpstreamResponse:
-        """Raises ProviderError: UNAVAILABLE when no connection or a reset, TIMEOUT when a phase took too long.
+        """Returns the response. Raises ProviderError: UNAVAILABLE without a connection or after a reset, TIMEOUT when a
+        phase took too long.
 
-        The request is written once at most. An idle connection that is found to be closed before is replaced; when one
-        closes after the first byte was written, nobody can tell whether the peer has read it, and the call has failed.
+        The request is written once at most. An idle connection that turns out to be closed is replaced before writing;
+        when a connection closes after the first byte was written, nobody can know whether the peer has read the
+        request, and the call has failed.
         """
         ...
 

@@ -1,4 +1,5 @@
-"""One keep-alive connection to an origin: writes a request, parses its answer, knows whether it may serve another."""
+"""One keep-alive connection to an origin: writes a request, parses its answer, and decides whether it may serve another
+one."""
 
 from __future__ import annotations
 
@@ -19,10 +20,10 @@ from integrations.transport.request_head import Origin
 from integrations.transport.response import PooledResponse
 
 HIGH_WATER_BYTES = 256 * 1024
-"""Body bytes nobody has read yet, above which the peer has to wait."""
+"""The maximum number of unread body bytes; above it the connection stops reading."""
 
 MAX_OVERHEAD_BYTES = 64 * 1024
-"""Heads, chunk extensions and trailers in a row without a byte of body."""
+"""The maximum number of bytes of heads, chunk extensions and trailers in a row without a byte of body."""
 
 _JOIN_BYTES = 128 * 1024
 _NEVER = float("inf")
@@ -30,15 +31,13 @@ _JUST_NOW_SECONDS = 0.005
 
 
 class SurplusAnswerError(Exception):
-    """The peer began an answer that nobody asked for."""
+    """The peer began an answer for which there is no request."""
 
 
 class Connection(asyncio.Protocol):
-    """Serves one exchange at a time. `on_free` and `on_lost` tell its pool, `ages` how long it may lie idle.
-
-    One coarse timer serves all phases: a new deadline is a stored number, and the timer is armed again only when it
-    would otherwise ring too late.
-    """
+    """A connection, which serves one exchange at a time. `on_free` and `on_lost` notify its pool, `ages` knows how long
+    it may lie idle. One coarse timer serves all phases: a new deadline is a stored number, and the timer is set again
+    only when it would otherwise fire too late."""
 
     def __init__(
         self, origin: Origin, loop: asyncio.AbstractEventLoop, ages: IdleAges, on_lost: Callable[[Connection], None]
@@ -49,7 +48,8 @@ class Connection(asyncio.Protocol):
         self._loop = loop
         self._ages = ages
         self._idle_since = _NEVER
-        # How long it had lain idle before the exchange under way; below zero before the first one ends.
+        # The field holds how long the connection was idle before the current exchange; it is negative before the first
+        # one ends.
         self._idled = -1.0
         self._look: Callable[[int], list[tuple[int, int]]] | None = None
         self._ended_here = False
@@ -66,22 +66,22 @@ class Connection(asyncio.Protocol):
         self._rings_at = _NEVER
         self._timer: asyncio.TimerHandle | None = None
 
-    # The pool's side
+    # The following methods are called by the pool.
 
     @property
     def alive(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
 
     def take(self, now: float) -> bool:
-        """Returns True when an idle connection may serve once more; otherwise it is closed. `now` is of the monotonic
-        clock. Nothing has been written yet, so that another one may serve instead."""
+        """Returns True when an idle connection may serve once more; otherwise it is closed. `now` is a time of the
+        monotonic clock. Nothing has been written yet, so that another connection may serve instead."""
         if not self.alive or self._look is None:
             return False
         ages, age = self._ages, now - self._idle_since
         self._idled = age
         if now < self._deadline and age < ages.limit:
-            # The loop has told what came before this turn of it. Looking again is for who was idle for longer, and for
-            # peers that may end every connection right after the answer.
+            # The event loop has reported everything from before this turn. The socket itself is checked only after a
+            # longer idle time, and for peers that may end every connection right after the answer.
             if (age < _JUST_NOW_SECONDS and age <= ages.served) or not self._look(0):
                 return True
             ages.ended(age, now)
@@ -91,7 +91,8 @@ class Connection(asyncio.Protocol):
     async def exchange(
         self, head: bytes, body: bytes, timeouts: Timeouts, on_free: Callable[[Connection], None]
     ) -> PooledResponse:
-        """Sends a request, returns when the answer's head is there, calls `on_free` when the next one may be sent."""
+        """Sends a request and returns its response when the head has arrived; calls `on_free` when the next request may
+        be sent."""
         response = PooledResponse(self, self._loop, timeouts.idle)
         self._response = response
         self._on_free = on_free
@@ -104,7 +105,7 @@ class Connection(asyncio.Protocol):
                     raise response.error
                 await response.wait(timeouts.first_byte)
         except BaseException:
-            # Cancelled or failed: the peer shall see it at once.
+            # The exchange was cancelled or failed, and closing the connection shows that to the peer at once.
             self.abort()
             raise
         return response
@@ -115,15 +116,15 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def fail(self, error: ProviderError) -> None:
-        """Ends the exchange under way, if any, with `error`, and the connection."""
+        """Ends the current exchange, if any, with `error`, and closes the connection."""
         if self._response is not None:
             self._response.fail(error)
         self.abort()
 
-    # The response's side
+    # The following methods are called by the response.
 
     def await_data(self, seconds: float) -> None:
-        # A deadline left by a cancelled read keeps running: silence is measured from the last byte.
+        # A deadline of a cancelled read stays valid, since silence is measured from the last byte.
         if self._deadline is _NEVER:
             self._phase_seconds = seconds
             self._set_deadline(self._loop.time() + seconds)
@@ -139,7 +140,7 @@ class Connection(asyncio.Protocol):
         if response is not self._response or transport is None:
             return
         self._response = None
-        # Unsent bytes of the request: the peer answered early and may never read them.
+        # The request may have unsent bytes, since the peer answered early and may never read them.
         seconds = self._idle_seconds(response)
         if seconds <= 0 or not self.alive or transport.get_write_buffer_size():
             self.abort()
@@ -152,7 +153,7 @@ class Connection(asyncio.Protocol):
         if self._on_free is not None:
             self._on_free(self)
 
-    # asyncio's side
+    # The following methods are called by asyncio.
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -166,10 +167,11 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         response = self._response
         if response is None or response.complete:
-            # Unasked-for bytes: whatever they are, the next answer could not be told from them.
+            # The peer sent bytes without a request, from which the next answer could not be told apart, so the
+            # connection is not used again.
             self.reusable = False
             if response is None:
-                # Mostly a word of farewell, such as a 408.
+                # The bytes are mostly a last answer before closing, such as a 408.
                 self._learn(None)
                 self.abort()
             return
@@ -196,10 +198,10 @@ class Connection(asyncio.Protocol):
         if response is not None and not response.complete:
             self._end_with_connection(response, exc)
         self._transport = None
-        del self._parser  # it and its callbacks hold each other
+        del self._parser  # The parser and its callbacks refer to each other, so this breaks the cycle.
         self._on_lost(self)
 
-    # httptools' side
+    # The following methods are called by httptools.
 
     def on_message_begin(self) -> None:
         if self._response is None or self._response.complete:
@@ -207,7 +209,7 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         response = self._response
-        if response is not None and not response.status:  # else a trailer
+        if response is not None and not response.status:  # After the head these are trailers, which are ignored.
             response.raw_headers.append((name, value))
 
     def on_headers_complete(self) -> None:
@@ -243,7 +245,7 @@ class Connection(asyncio.Protocol):
             self.reusable = self._parser.should_keep_alive()
             self._wake(self._response)
 
-    # Steps
+    # The following methods are the connection's own steps.
 
     def _write(self, head: bytes, body: bytes) -> None:
         if self._transport is None or not self.alive:
@@ -268,7 +270,7 @@ class Connection(asyncio.Protocol):
         return self._ages.limit
 
     def _learn(self, response: PooledResponse | None) -> None:
-        """The peer has ended the connection."""
+        """Records the idle time at which the peer ended the connection."""
         now = time.monotonic()
         if response is None:
             if self._idle_since is not _NEVER:
@@ -296,7 +298,7 @@ class Connection(asyncio.Protocol):
     def _on_timer(self) -> None:
         self._timer = None
         self._rings_at = _NEVER
-        # Within the clock's grain: uvloop rings up to a millisecond early.
+        # The difference is within the clock's resolution: uvloop's timers fire up to a millisecond early.
         if self._deadline > self._loop.time() + 0.002:
             if self._deadline is not _NEVER:
                 self._set_deadline(self._deadline)

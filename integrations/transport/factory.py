@@ -1,5 +1,4 @@
-"""The choice of a worker's transport: the lean pool for hosts that are reached directly, aiohttp for hosts behind a
-proxy."""
+"""Chooses a worker's transport: the lean pool for hosts that are reached directly, aiohttp for hosts behind a proxy."""
 
 from __future__ import annotations
 
@@ -22,10 +21,11 @@ def create_transport(
     allow_private: bool = False,
     lookup: Lookup = system_lookup,
 ) -> Transport:
-    """`pool` or `aiohttp`. Proxies and trusted authorities are read from the environment here, once.
+    """Returns the transport of a kind, `pool` or `aiohttp`. Proxies and trusted authorities are read from the
+    environment here, once.
 
-    Unless `allow_private`, a public name that leads to a private address is not connected to. What is reached through a
-    proxy is the proxy's to judge: it resolves the name.
+    Unless `allow_private`, no connection goes to a public name's private address. For a request through a proxy the
+    proxy decides, since it resolves the name.
     """
     context = tls or client_context()
     resolver = Resolver(any_address if allow_private else as_named, lookup)
@@ -44,7 +44,7 @@ def create_transport(
 
 
 class ProxyAwareTransport:
-    """Chooses by origin."""
+    """Sends a request directly or through a proxy, depending on its origin."""
 
     def __init__(self, direct: Transport, proxied: Transport, proxy_for: ProxyFor) -> None:
         self._direct = direct

@@ -1,4 +1,5 @@
-"""The failures of a transport in words. They name the host and nothing else: a URL may carry a key in its query."""
+"""The failures of a transport as errors with a text. The texts name the host and nothing else, since a URL may carry a
+key in its query."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ from integrations.providers.errors import FailureKind, ProviderError
 
 
 def refused(reason: str) -> ProviderError:
-    """The request cannot be sent as it is. Its address and headers are the integration's, never the client's."""
+    """Returns the failure of a request that cannot be sent, because of its address or headers. They come from the
+    integration, never from the client."""
     return ProviderError(f"The upstream request was refused: {reason}", kind=FailureKind.CREDENTIALS)
 
 

@@ -1,7 +1,8 @@
-"""The time that a connection may lie idle: less than its peer keeps it, which the peer says or shows.
+"""The time for which a connection may lie idle: less than its peer keeps it, which a header announces or experience
+shows.
 
-A peer that ends a connection while a request is on its way leaves us in doubt whether it has read the request, and what
-is in doubt is never sent again in silence. So that this stays rare, connections are given up before.
+When a peer ends a connection while a request is on its way, the gateway cannot know whether it has read the request,
+and such a request is never repeated automatically. To make that rare, connections are closed earlier.
 """
 
 from __future__ import annotations
@@ -10,38 +11,40 @@ import select
 from collections.abc import Callable
 
 _EPOCH_SECONDS = 600.0
-# Nobody keeps connections for less: who ends one sooner when it is used has failed, and his patience is not known.
+# No server keeps connections for less; one that ends a younger connection on its next use has crashed, which shows
+# nothing about its idle time.
 _IMPATIENT_SECONDS = 1.0
 _MARGIN_SECONDS = 1.0
-_ENDED = select.POLLIN | select.POLLRDHUP  # errors and hang-ups are always told
+_ENDED = select.POLLIN | select.POLLRDHUP  # The events of errors and hang-ups are always reported.
 
 
 def before(seconds: float) -> float:
-    """An age that is surely below the `seconds` at which a peer gives up, as seen from here."""
+    """Returns an idle time that is safely below the `seconds` after which a peer closes, as measured here."""
     return max(seconds - min(_MARGIN_SECONDS, seconds / 2), 0.0)
 
 
 def promised(keep_alive: bytes) -> float | None:
-    """Up to which age the header `Keep-Alive` (`timeout=5, max=100`) lets a connection be used. None without one."""
+    """Returns the idle time up to which the header `Keep-Alive` (`timeout=5, max=100`) lets a connection be used. None
+    without a timeout."""
     seconds = keep_alive.lower().partition(b"timeout=")[2].partition(b",")[0].strip()
     return before(int(seconds)) if seconds.isdigit() else None
 
 
 def look_for_end(descriptor: int) -> Callable[[int], list[tuple[int, int]]]:
-    """Returns a function that, called with 0, returns True when the peer has ended its side of an idle connection or
-    sent something, also what the event loop has not told yet. Not to be called once the connection is closed: its
-    descriptor may be another's."""
+    """Returns a function that, called with 0, returns a non-empty list when the peer has ended its side of an idle
+    connection or sent something, even when the event loop has not noticed yet. It must not be called after the
+    connection was closed, since its descriptor may belong to another one."""
     poll = select.poll()
     poll.register(descriptor, _ENDED)
     return poll.poll
 
 
 class IdleAges:
-    """The observed idle times of the connections to one origin. All in seconds; `most` is what we keep a connection at
-    most.
+    """The observed idle times of the connections to one origin, all in seconds; `most` is the maximum time for which a
+    connection is kept.
 
-    `limit` is below the youngest age at which the peer ended one that was idle, unless others of that age have served:
-    a peer that starts anew ends connections of any age. What was seen is forgotten after ten to twenty minutes.
+    `limit` is below the shortest idle time after which the peer ended a connection, unless others served after that
+    time: a peer that restarts ends connections of any age. Observations are forgotten after ten to twenty minutes.
     """
 
     __slots__ = ("_earlier", "_most", "_until", "limit", "served")
@@ -49,28 +52,29 @@ class IdleAges:
     def __init__(self, most: float) -> None:
         self._most = most
         self.limit = most
-        # How long those had been idle at most that served in this epoch and in the one before; -1 when none did.
+        # The fields hold the longest idle time after which a connection served, in this epoch and in the one before; -1
+        # when none did.
         self.served = -1.0
         self._earlier = -1.0
         self._until = 0.0
 
     def ended(self, age: float, now: float) -> None:
-        """The peer ended a connection while it was idle."""
+        """Records that the peer ended a connection while it was idle."""
         self.look(now)
         if age > self.served and age > self._earlier:
             self.limit = min(self.limit, before(age))
 
     def failed(self, age: float, now: float) -> None:
-        """The peer ended a connection when it was used again, without an answer."""
+        """Records that the peer ended a connection without an answer when it was used again."""
         if age < _IMPATIENT_SECONDS:
             return
-        # Others may have served at that age: those led to a more patient host behind the same name.
+        # Other connections may have served after that time, which then lead to another host behind the same name.
         self.served = min(self.served, before(age))
         self._earlier = min(self._earlier, before(age))
         self.ended(age, now)
 
     def look(self, now: float) -> None:
-        """Begins a new epoch when it is time."""
+        """Begins a new epoch when the current one is over."""
         if now >= self._until:
             self._until = now + _EPOCH_SECONDS
             self._earlier, self.served = self.served, -1.0

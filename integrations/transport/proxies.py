@@ -1,4 +1,4 @@
-"""The proxy that requests to an origin go through, from HTTP_PROXY, HTTPS_PROXY and NO_PROXY."""
+"""Finds the proxy for requests to an origin, from HTTP_PROXY, HTTPS_PROXY and NO_PROXY."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from urllib.request import getproxies, proxy_bypass
 from integrations.transport.request_head import Origin
 
 ProxyFor = Callable[[Origin], str | None]
-"""An origin's proxy URL, or None when it is reached directly."""
+"""A function that returns an origin's proxy URL, or None when it is reached directly."""
 
 
 def no_proxy(origin: Origin) -> None:
-    """Every origin directly."""
+    """Returns None, so that every origin is reached directly."""
 
 
 def proxies_from_environment() -> ProxyFor:
-    """Reads the environment once; the answer for an origin never changes afterwards."""
+    """Returns the function for the current environment, which is read once; its answer for an origin never changes
+    afterwards."""
     proxies = {scheme: url for scheme, url in getproxies().items() if scheme in ("http", "https") and url}
     if not proxies:
         return no_proxy
@@ -39,7 +40,8 @@ def _choose(proxies: dict[str, str], origin: Origin) -> str | None:
 
 
 def _is_loopback(host: str) -> bool:
-    """This host's own servers (the sandbox, a local model) are another machine's business to no proxy."""
+    """Returns True for this host's own servers (the sandbox, a local model), which no proxy on another machine can
+    reach."""
     if host == "localhost":
         return True
     try:

@@ -1,4 +1,5 @@
-"""A request's head: where it goes, and the bytes before its body. Refuses what could smuggle a second request."""
+"""A request's head: its origin, and the bytes before its body. Values that could smuggle in a second request are
+refused."""
 
 from __future__ import annotations
 
@@ -11,9 +12,9 @@ from urllib.parse import SplitResult, urlsplit
 from integrations.providers.base import UpstreamRequest
 from integrations.transport import failures
 
-# Framing belongs to the transport; an answer we cannot read because it is compressed helps nobody.
+# The transport itself sets the headers of framing, and no compression is accepted, since the answer could not be read.
 _OURS = frozenset({"content-length", "transfer-encoding", "connection", "accept-encoding"})
-# Some front ends turn away a request that does not say who sends it.
+# Some front ends refuse a request without a user agent.
 _DEFAULTS = {"accept": "*/*", "user-agent": "prompt-gateway"}
 
 _METHOD = re.compile(r"[A-Z]+\Z")
@@ -27,7 +28,7 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The key that connections are pooled by."""
+    """The scheme, host and port of a server, by which connections are pooled."""
 
     scheme: str
     host: str
@@ -40,7 +41,8 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class RequestHead:
-    """`target` is path and query; `prefix` is everything up to and including `content-length: `."""
+    """The parts of a head. `target` is path and query; `prefix` is everything up to and including `content-length:
+    `."""
 
     origin: Origin
     target: str = field(repr=False)
@@ -52,16 +54,16 @@ class RequestHead:
 
 
 def head_of(request: UpstreamRequest) -> RequestHead:
-    """Raises ProviderError(CREDENTIALS) for a URL or a header that HTTP does not allow."""
+    """Returns the head. Raises ProviderError(CREDENTIALS) for a URL or a header that HTTP does not allow."""
     return _head(request.method, request.url, tuple(request.headers.items()))
 
 
 def origin_of(url: str) -> Origin:
-    """Raises ProviderError(CREDENTIALS) for a URL that HTTP does not allow."""
+    """Returns the origin. Raises ProviderError(CREDENTIALS) for a URL that HTTP does not allow."""
     return _parse_url(url)[1]
 
 
-# A project's requests repeat method, URL and headers; only the body differs.
+# A project's requests have the same method, URL and headers, and differ in the body only.
 @lru_cache(maxsize=1024)
 def _head(method: str, url: str, items: tuple[tuple[str, str], ...]) -> RequestHead:
     if not _METHOD.match(method) or method == "HEAD":
@@ -78,7 +80,7 @@ def _head(method: str, url: str, items: tuple[tuple[str, str], ...]) -> RequestH
 
 
 def _parse_url(url: str) -> tuple[SplitResult, Origin]:
-    # urlsplit drops CR, LF and tab silently: look before it does.
+    # urlsplit drops CR, LF and tab silently, so the text is checked first.
     if not _URL.match(url):
         raise failures.refused("its URL holds characters that HTTP does not allow")
     try:

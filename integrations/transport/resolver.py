@@ -1,7 +1,5 @@
-"""Name resolution by the gateway itself: only an address that was checked is connected to.
-
-A check of the name beforehand is not enough: it may resolve to something else by the time of the connection.
-"""
+"""Resolves names in the gateway itself, so that connections go only to addresses that were checked. A check of the name
+in advance is not enough, since it may resolve to something else by the time of the connection."""
 
 from __future__ import annotations
 
@@ -16,10 +14,10 @@ from typing_extensions import override
 from integrations.addresses import IPAddress, PrivateAddressError, is_plainly_private, is_public, literal_address
 
 AddressPolicy = Callable[[str, IPAddress], bool]
-"""Whether a host may lead to an address."""
+"""A function that returns True when a host may lead to an address."""
 
 Lookup = Callable[[str, int], Awaitable[list[str]]]
-"""The addresses of a host. Raises OSError when there are none."""
+"""A function that returns the addresses of a host. It raises OSError when there are none."""
 
 
 def any_address(host: str, address: IPAddress) -> bool:
@@ -27,8 +25,8 @@ def any_address(host: str, address: IPAddress) -> bool:
 
 
 def as_named(host: str, address: IPAddress) -> bool:
-    """A private address is reached by a host that says what it is, which was decided on when it was saved; a public
-    name must not lead to one."""
+    """Returns True for a public address, and for a private one if the host itself shows that it is private, which was
+    checked when it was saved; a public name must not lead to a private address."""
     return is_public(address) or is_plainly_private(host)
 
 
@@ -39,13 +37,13 @@ def only_public(host: str, address: IPAddress) -> bool:
 async def system_lookup(host: str, port: int) -> list[str]:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except UnicodeError as error:  # an empty or overlong label
+    except UnicodeError as error:  # Python raises UnicodeError for an empty or overlong label of a host name.
         raise OSError(f"{host} is not a name") from error
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 class Resolver:
-    """`addresses` is asked once per new connection."""
+    """Resolves names by a lookup and a policy. `addresses` is called once per new connection."""
 
     def __init__(self, allowed: AddressPolicy = any_address, lookup: Lookup = system_lookup) -> None:
         self._allowed = allowed
@@ -66,7 +64,7 @@ class Resolver:
 
 
 class AiohttpResolver(AbstractResolver):
-    """A Resolver for aiohttp, which asks it for names and takes literal addresses as they are."""
+    """Makes a Resolver usable in aiohttp, which asks it for names only and takes literal addresses unchanged."""
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
@@ -74,7 +72,7 @@ class AiohttpResolver(AbstractResolver):
         self._trusted: set[tuple[str, int]] = set()
 
     def trust(self, url: str) -> None:
-        """The operator's own proxy may stand anywhere."""
+        """Adds the operator's own proxy to the allowed hosts, which may stand in any network."""
         parts = urlsplit(url)
         self._trusted.add((parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)))
 
@@ -87,7 +85,7 @@ class AiohttpResolver(AbstractResolver):
 
     @override
     async def close(self) -> None:
-        """Nothing is held."""
+        """Does nothing, since the resolver holds no resources."""
 
 
 def _result(host: str, address: str, port: int) -> ResolveResult:

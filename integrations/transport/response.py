@@ -1,4 +1,4 @@
-"""One answer of a pooled connection: what has arrived, who waits for more."""
+"""One answer of a pooled connection: the data that has arrived, and the task that waits for more."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from integrations.transport import failures
 
 
 class AnsweredBy(Protocol):
-    """The part of a connection that an answer needs."""
+    """The methods of a connection that a response needs."""
 
     host: str
 
     def await_data(self, seconds: float) -> None:
-        """Someone waits from now on; after `seconds` without data the answer fails."""
+        """Starts the timeout of a wait: after `seconds` without data the answer fails."""
         ...
 
     def resume(self) -> None: ...
@@ -29,7 +29,8 @@ class AnsweredBy(Protocol):
 
 
 class PooledResponse(AsyncIterator[bytes]):
-    """Filled by the connection, emptied by the caller. A cancelled read loses nothing and may be repeated."""
+    """A response that the connection fills and the caller empties. A cancelled read loses nothing and may be
+    repeated."""
 
     __slots__ = (
         "_connection",
@@ -48,11 +49,11 @@ class PooledResponse(AsyncIterator[bytes]):
     )
 
     def __init__(self, connection: AnsweredBy, loop: asyncio.AbstractEventLoop, idle: float) -> None:
-        self.status = 0  # 0 until the head is there
+        self.status = 0  # The field is 0 until the head has arrived.
         self.raw_headers: list[tuple[bytes, bytes]] = []
         self.pieces: list[bytes] = []
-        self.buffered = 0  # bytes in `pieces`
-        self.touched = False  # a byte of an answer was read
+        self.buffered = 0  # The field counts the bytes in `pieces`.
+        self.touched = False  # The flag is True when a byte of an answer was read.
         self.complete = False
         self.error: ProviderError | None = None
         self.idle = idle
@@ -65,7 +66,7 @@ class PooledResponse(AsyncIterator[bytes]):
     @property
     def headers(self) -> Mapping[str, str]:
         if self._headers is None:
-            # Decoded on demand: of most answers nobody looks at the headers.
+            # The headers are decoded on demand, since those of most answers are never read.
             self._headers = {
                 name.lower().decode("latin-1"): value.strip().decode("latin-1") for name, value in self.raw_headers
             }
@@ -114,7 +115,7 @@ class PooledResponse(AsyncIterator[bytes]):
             connection.finish(self)
 
     async def wait(self, seconds: float) -> None:
-        """Until the head, more of the body, its end or a failure is there."""
+        """Waits until the head, more of the body, its end or a failure has arrived."""
         if self._connection is not None:
             self._connection.await_data(seconds)
         self._waiter = self._loop.create_future()
@@ -124,18 +125,20 @@ class PooledResponse(AsyncIterator[bytes]):
         waiter = self._waiter
         if waiter is not None:
             self._waiter = None
-            if not waiter.done():  # a cancelled reader
+            if not waiter.done():  # A cancelled reader's future is already done.
                 waiter.set_result(None)
 
     def fail(self, error: ProviderError) -> None:
-        """The first failure counts; what arrived before it can still be read."""
+        """Ends the response with an error. The first error counts, and data that arrived before it can still be
+        read."""
         if self.error is None and not self.complete:
             self.error = error
             self.wake()
 
     @property
     def ends_with_connection(self) -> bool:
-        """Neither a length nor chunks say where the body ends."""
+        """Returns True when neither a length nor chunks mark the end of the body, so that it ends with the
+        connection."""
         return bool(self.status) and "content-length" not in self.headers and not self._chunked
 
     @property

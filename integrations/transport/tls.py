@@ -1,4 +1,4 @@
-"""Whom we trust: the system's authorities, or those of SSL_CERT_FILE and SSL_CERT_DIR."""
+"""The TLS settings of transports: the system's certificate authorities, or those of SSL_CERT_FILE and SSL_CERT_DIR."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import ssl
 
 
 def client_context() -> ssl.SSLContext:
-    """Checks chain and host name. Loading the authorities takes milliseconds, so a worker makes one and shares it."""
+    """Returns a context that checks chain and host name. Loading the authorities takes milliseconds, so a worker makes
+    one context and shares it."""
     context = ssl.create_default_context()
-    # Without this some servers choose HTTP/2, which neither transport speaks.
+    # Without this setting some servers choose HTTP/2, which neither transport speaks.
     context.set_alpn_protocols(["http/1.1"])
     return context

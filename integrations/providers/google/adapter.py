@@ -1,4 +1,4 @@
-"""The adapters of the Gemini API and of Vertex AI: one dialect at two places."""
+"""The adapters of the Gemini API and of Vertex AI: the same dialect at two addresses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from integrations.providers.google.response import parse_response
 from integrations.providers.google.stream import GoogleStream
 
 _WHOLE = ":generateContent"
-# Without `alt=sse` the answer is one JSON array.
+# Without `alt=sse` the stream is one JSON array.
 _STREAMED = ":streamGenerateContent?alt=sse"
 
 
@@ -49,7 +49,7 @@ class GoogleAdapter(DialectAdapter):
         self._vertex = vertex
 
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
-        """Raises UnsupportedParameterError, as `build_request` does."""
+        """Returns the files and tokens to fetch. Raises UnsupportedParameterError, as `build_request` does."""
         files = files_to_fetch(request, vertex=self._vertex)
         token = self._vertex and is_service_account(credentials.secret)
         return Needs(media=files, access_token=token) if files or token else NOTHING
@@ -90,7 +90,7 @@ VERTEX = GoogleAdapter(
         options=("project", "location"),
         required_options=("project",),
         service_account=True,
-        # Both are for Claude; Gemini ignores them.
+        # Both settings are for Claude; Gemini ignores them.
         forward_headers=("anthropic-beta",),
         needs_max_output=True,
     ),

@@ -1,8 +1,5 @@
-"""Sources of an answer as OpenAI's `url_citation` annotations.
-
-Google counts the bytes of the text in UTF-8 (https://ai.google.dev/gemini-api/docs/google-search#attributing_sources),
-OpenAI its characters.
-"""
+"""Translates the sources of an answer to OpenAI's `url_citation` annotations. Google counts the bytes of the text in
+UTF-8 (https://ai.google.dev/gemini-api/docs/google-search#attributing_sources), OpenAI its characters."""
 
 from __future__ import annotations
 
@@ -11,12 +8,13 @@ from typing import Any
 
 from integrations.providers.google.parts import Choice
 
-# Kinds of grounding chunks that have an address.
+# These kinds of grounding chunks have an address.
 _KINDS = ("web", "maps", "retrievedContext", "image")
 
 
 def annotations_of(choice: Choice) -> list[Mapping[str, Any]]:
-    """Each source once per stretch of text; a source that supports no stretch in particular, for the whole text."""
+    """Returns the annotations: each source once per passage of the text, and for the whole text if it supports no
+    passage in particular."""
     if not choice.grounding and not choice.citations:
         return []
     text = "".join(choice.text)
@@ -25,7 +23,7 @@ def annotations_of(choice: Choice) -> list[Mapping[str, Any]]:
     return [_annotation(url, title, start, end) for (url, start, end), title in unique.items()]
 
 
-Source = tuple[str, str, int, int]  # address, title, start, end
+Source = tuple[str, str, int, int]  # A source is (address, title, start, end).
 
 
 def _annotation(url: str, title: str, start: int, end: int) -> dict[str, Any]:
@@ -53,7 +51,7 @@ def _grounded(choice: Choice, text: str) -> Iterator[Source]:
 
 
 def _cited(choice: Choice, text: str) -> Iterator[Source]:
-    """Passages that repeat a known work."""
+    """Yields the sources of passages that repeat a known work."""
     encoded = text.encode()
     for metadata in choice.citations:
         for citation in [*_list(metadata, "citations"), *_list(metadata, "citationSources")]:
@@ -75,7 +73,7 @@ def _address(value: Any) -> str:
 
 
 def _span(segment: Mapping[str, Any], encoded: bytes) -> tuple[int, int]:
-    """Protocol buffers leave a start of zero out."""
+    """Returns the passage's start and end. Protocol buffers omit a start of zero."""
     start, end = _offset(segment.get("startIndex"), 0), _offset(segment.get("endIndex"), len(encoded))
     return _characters(encoded, start), _characters(encoded, max(start, end))
 

@@ -1,7 +1,5 @@
-"""The addresses of requests and how they are authorised: the Gemini API with its key, Vertex AI in its three ways.
-
-https://ai.google.dev/api, https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/overview
-"""
+"""The addresses of requests and their authorization: the Gemini API with its key, Vertex AI in its three ways.
+https://ai.google.dev/api, https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/overview"""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"
 VERTEX_URL = "https://aiplatform.googleapis.com/v1"
 _GLOBAL = "global"
 _MULTI_REGIONS = ("us", "eu")
-# How keys of the Gemini API and of Vertex's express mode begin; an access token has no form to rely on.
+# Keys of the Gemini API and of Vertex's express mode begin like this; an access token has no fixed form.
 _API_KEYS = ("AIza", "AQ.")
 _KINDS = ("models/", "tunedModels/")
 _LOCATION = re.compile(r"[A-Za-z0-9-]+")
@@ -28,7 +26,8 @@ _LOCATION = re.compile(r"[A-Za-z0-9-]+")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`root` is what stands before the model's path. `needs_token`: an access token goes with each request."""
+    """The address of an integration's requests. `root` is the part before the model's path. `needs_token` means that
+    each request carries an access token."""
 
     root: str
     headers: Mapping[str, str]
@@ -45,7 +44,8 @@ def gemini_place(credentials: Credentials) -> Place:
 
 
 def vertex_place(credentials: Credentials) -> Place:
-    """Raises ProviderError(CREDENTIALS) when the project or the location is no name of one."""
+    """Returns the place of the integration at Vertex AI. Raises ProviderError(CREDENTIALS) when the project or the
+    location is not a valid name."""
     secret, project = credentials.secret, credentials.extra.get("project", "").strip()
     if is_service_account(secret):
         project = project or _project_of(secret)
@@ -59,7 +59,7 @@ def vertex_place(credentials: Credentials) -> Place:
 
 
 def gemini_path(model: str) -> str:
-    """Raises UnsupportedParameterError for a name that is none."""
+    """Returns the model's path at the Gemini API. Raises UnsupportedParameterError for an invalid name."""
     for kind in _KINDS:
         if model.startswith(kind):
             return kind + _quoted(model[len(kind) :])
@@ -67,10 +67,9 @@ def gemini_path(model: str) -> str:
 
 
 def vertex_path(model: str) -> str:
-    """Names: `gemini-…`, `google/gemini-…`, `publishers/google/models/gemini-…`, `endpoints/123` (a tuned model).
-
-    Raises UnsupportedParameterError for another publisher's model: those do not speak this dialect.
-    """
+    """Returns the model's path at Vertex AI for `gemini-…`, `google/gemini-…`, `publishers/google/models/gemini-…` or
+    `endpoints/123` (a tuned model). Raises UnsupportedParameterError for another publisher's model, which has another
+    dialect."""
     if model.startswith("endpoints/"):
         return "endpoints/" + _quoted(model[len("endpoints/") :])
     name = model.removeprefix("publishers/").replace("/models/", "/", 1).removeprefix("models/")
@@ -92,15 +91,15 @@ def _with_key(secret: str) -> dict[str, str]:
 def _in_project(credentials: Credentials, project: str) -> str:
     location = credentials.extra.get("location", "").strip() or _GLOBAL
     if not _LOCATION.fullmatch(location):
-        # It becomes part of a host name.
+        # The location becomes part of a host name, so its characters are checked.
         raise _incomplete("the integration's location is not the name of one")
     base_url = (credentials.base_url or f"https://{_host(location)}/v1").rstrip("/")
     return f"{base_url}/projects/{quote(project, safe='')}/locations/{location}"
 
 
 def _host(location: str) -> str:
-    """https://cloud.google.com/vertex-ai/generative-ai/docs/learn/locations: several regions at once have a host of
-    another form."""
+    """Returns the host of a location. A location of several regions has a host of another form:
+    https://cloud.google.com/vertex-ai/generative-ai/docs/learn/locations."""
     if location == _GLOBAL:
         return "aiplatform.googleapis.com"
     return (

@@ -1,4 +1,4 @@
-"""The events of a stream, whichever of Google's two forms it has: server-sent events or one JSON array."""
+"""Cuts a stream into its events, in either of Google's two forms: server-sent events or one JSON array."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from integrations.providers.common.sse import EventParser
 from integrations.providers.google.json_values import ObjectParser
 
 _BLANK = b" \t\r\n\xef\xbb\xbf"
-# A failure in the middle of server-sent events comes as bare lines of JSON (as Google's own SDKs expect it).
+# A failure in the middle of server-sent events comes as bare lines of JSON, as Google's own SDKs expect it.
 _BARE_ERROR = re.compile(rb"""(?:^|[\r\n])(\{\s*"error"\s*:.*)""", re.DOTALL)
 _TAIL_BYTES = 8192
 
 
 class Events:
-    """The first byte that is no blank tells the form. `feed` raises NotJsonError, EventTooLargeError."""
+    """Cuts a stream into events. The first byte that is no blank shows the stream's form. `feed` raises NotJsonError,
+    EventTooLargeError."""
 
     __slots__ = ("_objects", "_sse", "_tail")
 
     def __init__(self) -> None:
         self._sse: EventParser | None = None
         self._objects: ObjectParser | None = None
-        self._tail = b""  # the last bytes of server-sent events
+        self._tail = b""  # The field holds the last bytes of server-sent events.
 
     def feed(self, data: bytes) -> list[bytes]:
         if self._sse is not None:
-            # Google ends lines with CRLF; the parser is fastest with whole events that end in LF.
+            # Google ends lines with CRLF, and the parser is fastest with whole events that end in LF.
             if data[-2:] == b"\r\n":
                 data = data.replace(b"\r\n", b"\n")
             self._tail = (self._tail + data)[-_TAIL_BYTES:]
@@ -42,7 +43,8 @@ class Events:
         return self.feed(begun)
 
     def flush(self) -> list[bytes]:
-        """The event that the end of the stream cut off before its blank line, if any, and a failure behind it."""
+        """Returns the event that the end of the stream cut off before its blank line, if any, and a failure behind
+        it."""
         if self._sse is None:
             return []
         bare = _BARE_ERROR.search(self._tail)

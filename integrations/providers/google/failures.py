@@ -1,4 +1,4 @@
-"""Google's failures: `{"error": {code, message, status, details}}`, sometimes in a list
+"""Reads Google's failures: `{"error": {code, message, status, details}}`, sometimes in a list
 (https://cloud.google.com/apis/design/errors)."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from integrations.providers.common.failures import failure, failure_in_body, rep
 from integrations.providers.errors import FailureKind, ProviderError
 
 _CANCELLED = 499
-# The number of the integration's Cloud project, an account id that Google's messages quote.
+# The pattern matches the number of the integration's Cloud project, an account id that Google's messages quote.
 _PROJECT = re.compile(r"\b(projects?[/ ]|project_number:)['\"]?\d{6,}", re.IGNORECASE)
 _TOKEN = re.compile(r"\bya29\.[\w.-]+")
 _WAITING = (FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE)
@@ -30,7 +30,7 @@ def google_failure(*, provider: str, status: int, headers: Mapping[str, str], bo
 
 
 def google_failure_in_body(decoded: Any, *, provider: str) -> ProviderError:
-    """The error in a 200 answer or in the middle of a stream."""
+    """Returns the error in a 200 answer or in the middle of a stream."""
     error = failure_in_body(decoded, provider=provider)
     if error.status == _CANCELLED:
         error.kind = FailureKind.UNAVAILABLE
@@ -53,7 +53,8 @@ def _retry_delay(body: bytes) -> float | None:
 
 
 def _delay_in(decoded: Any) -> float | None:
-    """`RetryInfo` among the details (https://cloud.google.com/apis/design/errors#retry_info), in seconds."""
+    """Returns the seconds of `RetryInfo` among the details (https://cloud.google.com/apis/design/errors#retry_info),
+    None without it."""
     delays = [delay for detail in _details(decoded) if (delay := _seconds(detail.get("retryDelay"))) is not None]
     return max(delays, default=None)
 
@@ -67,7 +68,7 @@ def _details(decoded: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _seconds(delay: Any) -> float | None:
-    """A protocol buffer's duration: `7s`, `3.5s`."""
+    """Returns the seconds of a protocol buffer's duration: `7s`, `3.5s`."""
     if not isinstance(delay, str) or not delay.endswith("s"):
         return None
     try:

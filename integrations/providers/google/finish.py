@@ -1,8 +1,6 @@
-"""Gemini's finish reasons in the words of the wire format, and those that leave no answer.
-
+"""Translates Gemini's finish reasons to the wire format, and detects those that leave no answer.
 https://ai.google.dev/api/generate-content#FinishReason, #BlockReason, and Vertex AI's own
-(https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/GenerateContentResponse#finishreason).
-"""
+(https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/GenerateContentResponse#finishreason)."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ FILTERED = "content_filter"
 _REASONS = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
-    # The most that one request writes: Google's own SDK asks again with the answer's `continuationToken`.
+    # The answer reached the limit of one request: Google's own SDK asks again with the answer's `continuationToken`.
     "CONTINUATION": "length",
     **dict.fromkeys(
         (
@@ -35,7 +33,7 @@ _REASONS = {
         FILTERED,
     ),
 }
-# The model botched what it was about to do, or was not let go on: what it said until then is not its answer.
+# With these reasons the model failed in a call or was stopped, so that its text until then is not its answer.
 _BOTCHED = frozenset(
     {
         "MALFORMED_FUNCTION_CALL",
@@ -49,15 +47,15 @@ _BOTCHED = frozenset(
 
 
 def finish_reason(native: str | int | None, *, called_tools: bool) -> str:
-    """Google says STOP for function calls too. An answer that says something ends with `stop` whatever else it says
-    of its end (OTHER, NO_IMAGE, a reason of tomorrow); see `unusable_end` for those that say nothing."""
+    """Returns the finish reason. Google sends STOP for function calls too. An answer with content ends with `stop`
+    under any other reason (OTHER, NO_IMAGE, an unknown one); `unusable_end` handles answers without content."""
     reason = _REASONS.get(reason_named(native), "stop")
     return "tool_calls" if called_tools and reason == "stop" else reason
 
 
 def unusable_end(choice: Choice, *, provider: str, usage: Usage | None) -> ProviderError | None:
-    """The failure that the answer is, None when it is one: a botched call, or no content and no reason that explains
-    it. To the client an empty `stop` would look like the end of the work."""
+    """Returns the failure of an answer that is none, else None: a failed call, or no content and no reason that
+    explains it. To the client an empty `stop` would look like the end of the work."""
     reason = reason_named(choice.finished)
     if reason not in _BOTCHED and (reason in _REASONS or choice.says_something):
         return None

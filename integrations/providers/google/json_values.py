@@ -1,7 +1,5 @@
-"""JSON objects one after another, bare or as one array, out of bytes that were cut anywhere.
-
-That is how streamGenerateContent answers without `alt=sse`: an array that grows.
-"""
+"""Cuts a stream of JSON objects, bare or in one array, out of bytes that were cut anywhere. streamGenerateContent
+answers in this form, a growing array, without `alt=sse`."""
 
 from __future__ import annotations
 
@@ -11,33 +9,34 @@ from integrations.providers.common.sse import MAX_EVENT_BYTES, EventTooLargeErro
 
 _STRUCTURE = re.compile(rb'["\\{}]')
 _QUOTE, _BACKSLASH, _OPEN, _CLOSE = b'"\\{}'
-# What may stand between two objects.
+# Only these bytes may stand between two objects.
 _BETWEEN = b" \t\r\n,[]"
 
 
 class NotJsonError(UnreadableStreamError):
-    """Something else than JSON objects."""
+    """The bytes are something else than JSON objects."""
 
 
 class ObjectParser:
-    """Feed bytes, get the objects they complete. One instance per stream; the result does not depend on the cuts."""
+    """Takes bytes and returns the objects that they complete. There is one instance per stream; the result does not
+    depend on how the bytes are cut."""
 
     __slots__ = ("_depth", "_escaped", "_in_string", "_parts", "_size")
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []  # of the object that has begun
+        self._parts: list[bytes] = []  # The list holds the pieces of the object that has begun.
         self._size = 0
         self._depth = 0
         self._in_string = False
-        self._escaped = False  # the last byte was a backslash in a string
+        self._escaped = False  # The flag is True when the last byte was a backslash in a string.
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Raises NotJsonError, EventTooLargeError."""
+        """Returns the objects that `data` completes. Raises NotJsonError, EventTooLargeError."""
         if not data:
             return []
         found: list[bytes] = []
-        begin = 0  # of the object, or of what stands between two
-        passed = 0 if self._escaped else -1  # the position of an escaped byte
+        begin = 0  # The variable is the beginning of the object, or of the bytes between two objects.
+        passed = 0 if self._escaped else -1  # The variable is the position of an escaped byte.
         for place in _STRUCTURE.finditer(data):
             position = place.start()
             if position == passed:
@@ -51,7 +50,7 @@ class ObjectParser:
         return found
 
     def _within_string(self, byte: int, position: int, passed: int) -> int:
-        """The position of the byte that a backslash escapes."""
+        """Returns the position of the byte that a backslash escapes."""
         if byte == _BACKSLASH:
             return position + 1
         if byte == _QUOTE:

@@ -1,8 +1,6 @@
-"""Files in a request: bytes go along as `inlineData`, what Google reads itself as `fileData`.
-
+"""Files in a request: bytes are sent as `inlineData`, and addresses that Google reads itself as `fileData`.
 https://ai.google.dev/gemini-api/docs/file-input-methods,
-https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference#filedata
-"""
+https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference#filedata"""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from integrations.providers.google.field_names import spellings
 
 _YOUTUBE = frozenset({"youtube.com", "www.youtube.com", "m.youtube.com", "youtu.be"})
 _FILES_API = "https://generativelanguage.googleapis.com/"
-# Media types that Gemini reads, by extension: of fixed meaning, unlike the `mimetypes` of the machine.
+# The media types that Gemini reads, by file extension; the table is fixed, unlike the machine's `mimetypes`.
 _TYPES = {
     "png": "image/png",
     "jpg": "image/jpeg",
@@ -52,15 +50,17 @@ _TYPES = {
     "wmv": "video/x-ms-wmv",
     "3gp": "video/3gpp",
 }
-# For an address that does not show its type and that only Google can open.
+# These types are assumed for an address that does not show its type and that only Google can open.
 _LIKELY = {"document": "application/pdf", "video": "video/mp4"}
-# What a function may return (https://ai.google.dev/gemini-api/docs/function-calling#multimodal).
+# A function may return files of these types (https://ai.google.dev/gemini-api/docs/function-calling#multimodal).
 _RESULT_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
-# Parts in Google's own words (https://ai.google.dev/api/caching#Part), say for `videoMetadata` beside a file.
+# These parts are in Google's own form (https://ai.google.dev/api/caching#Part), for example to send `videoMetadata`
+# beside a file.
 _NATIVE = frozenset(
     spellings(("inlineData", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"))
 )
-# OpenAI's `detail` of an image, and Google's own levels: https://ai.google.dev/gemini-api/docs/media-resolution.
+# The keys are OpenAI's values of `detail` of an image, and Google's own levels:
+# https://ai.google.dev/gemini-api/docs/media-resolution.
 RESOLUTIONS = {
     "low": "MEDIA_RESOLUTION_LOW",
     "medium": "MEDIA_RESOLUTION_MEDIUM",
@@ -72,12 +72,13 @@ _MISNAMED = {"image/jpg": "image/jpeg"}
 
 
 def is_native(part: Mapping[str, Any]) -> bool:
-    """Its `type`, which the wire format wants of every part, is the name of what it holds."""
+    """Returns True for a part in Google's own form, whose `type`, which the wire format requires, is the name of its
+    content's field."""
     return part.get("type") in (None, *part) and not _NATIVE.isdisjoint(part)
 
 
 def to_fetch(attachments: Iterable[Attachment], *, vertex: bool) -> tuple[str, ...]:
-    """The addresses that Google does not read itself."""
+    """Returns the addresses that Google does not read itself."""
     wanted = [
         attachment.url
         for attachment in attachments
@@ -89,7 +90,7 @@ def to_fetch(attachments: Iterable[Attachment], *, vertex: bool) -> tuple[str, .
 
 
 def media_part(attachment: Attachment, fetched: Mapping[str, Media], *, vertex: bool) -> dict[str, Any]:
-    """A part with the file. Raises UnsupportedParameterError when its bytes are missing or no data URL."""
+    """Returns a part with the file. Raises UnsupportedParameterError when its bytes are missing or no data URL."""
     if isinstance(attachment, Native):
         return {name: value for name, value in attachment.part.items() if name != "type"}
     if attachment.is_inline:
@@ -104,7 +105,7 @@ def media_part(attachment: Attachment, fetched: Mapping[str, Media], *, vertex: 
 
 
 def fits_result(part: Mapping[str, Any]) -> bool:
-    """Returns True when a function may return this part; other media go beside the result."""
+    """Returns True when a function may return this part; other media stand beside the result."""
     blob = part.get("inlineData") or part.get("fileData") or {}
     return blob.get("mimeType") in _RESULT_TYPES
 
@@ -114,7 +115,7 @@ def _inline(media_type: str, data: str) -> dict[str, Any]:
 
 
 def _from_data_url(url: str) -> tuple[str, str]:
-    """Media type and base64. Megabytes that are proper base64 already are not encoded again."""
+    """Returns the media type and the base64 of a data URL. Valid base64 of many megabytes is not encoded again."""
     head, _, body = url.partition(",")
     media_type = head[5:].partition(";")[0].strip().lower()
     if media_type and head[-7:].lower() == ";base64" and _is_base64(body):
@@ -131,7 +132,7 @@ def _is_base64(text: str) -> bool:
 
 
 def _by_address(attachment: Attachment, *, vertex: bool) -> dict[str, str] | None:
-    """`fileData`, None when the bytes have to be fetched."""
+    """Returns `fileData`, None when the bytes have to be fetched."""
     url = attachment.url
     if url.startswith(("gs://", _FILES_API)):
         return _file(url, _guess(attachment) or _LIKELY.get(attachment.kind, ""))

@@ -1,4 +1,5 @@
-"""The conversation as Gemini's `contents`: roles `user` and `model`, thought signatures on the parts they came with."""
+"""Converts the conversation to Gemini's `contents`: roles `user` and `model`, with thought signatures on the parts that
+they came with."""
 
 from __future__ import annotations
 
@@ -23,10 +24,11 @@ from integrations.providers.google.models import Model
 from integrations.providers.google.specifics import OwnParts, Place, as_taken, put_between
 
 FORMAT = "google-gemini-v1"
-# For calls that another vendor's model made: https://ai.google.dev/gemini-api/docs/thought-signatures#faqs
+# Google accepts this in place of the signature of a call that another vendor's model made:
+# https://ai.google.dev/gemini-api/docs/thought-signatures#faqs
 UNSIGNED = "skip_thought_signature_validator"
-# `reasoning_details` say in their id what a signature belongs to: a stretch of the content, in characters, an image by
-# its number, or a call by its id.
+# The id of an entry of `reasoning_details` names what its signature belongs to: a passage of the content, in
+# characters, an image by its number, or a call by its id.
 _STRETCH = "content:"
 
 Part = dict[str, Any]
@@ -42,7 +44,7 @@ def image_id(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The state with which the parts of one request are written."""
+    """The state while the parts of one request are written."""
 
     model: Model
     fetched: Mapping[str, Media]
@@ -50,14 +52,15 @@ class Writer:
 
     def contents(self, conversation: Conversation) -> list[dict[str, Any]]:
         written: list[dict[str, Any]] = []
-        called: list[str] = []  # ids of the calls that the next results answer
+        called: list[str] = []  # The list holds the ids of the calls that the next results answer.
         for turn in conversation.turns:
             if turn.role == "assistant":
                 role, parts = "model", _ModelParts(self).write(turn.blocks)
                 called = [block.id for block in turn.blocks if isinstance(block, ToolCall)]
             else:
                 role, parts = "user", self._user_parts(turn.blocks, called)
-            if parts and written and written[-1]["role"] == role:  # what stood between them said nothing
+            # The turn between two turns of one role was empty, so these are merged.
+            if parts and written and written[-1]["role"] == role:
                 written[-1]["parts"] += parts
             elif parts:
                 written.append({"role": role, "parts": parts})
@@ -65,8 +68,8 @@ class Writer:
 
     @property
     def sends_ids(self) -> bool:
-        """Vertex refuses ids of calls with models before the third generation: it knows results by name and order
-        (https://github.com/vercel/ai/issues/15664)."""
+        """Returns True where ids of calls may be sent. Vertex refuses them with models before the third generation,
+        which match results by name and order (https://github.com/vercel/ai/issues/15664)."""
         return self.model.signed_calls or not self.vertex
 
     def media(self, attachment: Attachment) -> Part:
@@ -75,7 +78,7 @@ class Writer:
         return {**part, "mediaResolution": {"level": level}} if level else part
 
     def _user_parts(self, blocks: Iterable[Block], called: list[str]) -> list[Part]:
-        """Results come first, in the order of their calls, then files that they cannot hold themselves."""
+        """Returns the results in the order of their calls, then the files that results cannot hold."""
         results = [block for block in blocks if isinstance(block, ToolResult)]
         places = {call_id: place for place, call_id in enumerate(called)}
         results.sort(key=lambda result: places.get(result.call_id, len(called)))
@@ -103,8 +106,8 @@ class Writer:
 
 
 def _response(text: str, *, is_error: bool) -> dict[str, Any]:
-    """Google takes objects only: one passes as it is, anything else under the names that its documentation uses
-    (https://ai.google.dev/api/caching#FunctionResponse)."""
+    """Returns the result as an object, the only form that Google takes: an object stays unchanged, and other values
+    come under the names that Google's documentation uses (https://ai.google.dev/api/caching#FunctionResponse)."""
     if is_error:
         return {"error": text}
     if text.lstrip()[:1] == "{":
@@ -119,15 +122,16 @@ def _response(text: str, *, is_error: bool) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _ModelParts:
-    """The parts of one model turn. Signatures wait until the block comes that they belong to."""
+    """The parts of one model turn. A signature waits until its block comes."""
 
     writer: Writer
     parts: list[Part] = field(default_factory=list)
-    for_text: list[tuple[int, int, str]] = field(default_factory=list)  # start, end, signature
-    by_id: dict[str, str] = field(default_factory=dict)  # for calls and images
-    loose: list[str] = field(default_factory=list)  # signatures that name nothing: for the next call, else the text
-    own: list[tuple[Place, Part]] = field(default_factory=list)  # of Google's own tools
-    # How much was said so far, in the messages that make up the turn.
+    for_text: list[tuple[int, int, str]] = field(default_factory=list)  # An entry is (start, end, signature).
+    by_id: dict[str, str] = field(default_factory=dict)  # The mapping holds the signatures of calls and images.
+    # The list holds signatures without a target, which go to the next call, else to the text.
+    loose: list[str] = field(default_factory=list)
+    own: list[tuple[Place, Part]] = field(default_factory=list)  # The list holds the parts of Google's own tools.
+    # The next fields count the content so far over the messages that make up the turn.
     characters: int = 0
     called: int = 0
     images: int = 0
@@ -183,7 +187,7 @@ class _ModelParts:
         stretches, self.for_text = self.for_text, []
         done = 0
         for start, end, signature in stretches:
-            # The client may have changed the text: then the signature stays with what is left of it.
+            # The client may have changed the text, and the signature then stays with the rest of it.
             start, end = max(done, min(start, len(text))), max(done, min(end, len(text)))
             if start > done:
                 self.parts.append({"text": text[done:start]})
@@ -212,11 +216,11 @@ class _ModelParts:
         self.images += 1
 
     def _follows_call(self) -> bool:
-        """Returns True for a call behind another one: only the first of parallel calls is signed."""
+        """Returns True for a call behind another one, since only the first of parallel calls is signed."""
         return bool(self.parts) and "functionCall" in self.parts[-1]
 
     def _signed_nothing(self) -> None:
-        """Signatures of parts without text, which come back as they were."""
+        """Adds the signatures of parts without text, which go back unchanged."""
         for _, _, signature in self.for_text:
             self.parts.append({"text": "", "thoughtSignature": signature})
         self.for_text = []

@@ -1,4 +1,5 @@
-"""The abilities of Google's models, read off their names: the generations differ in how they are asked to think."""
+"""The abilities of Google's models, derived from their names, since the generations differ in their settings of
+thinking."""
 
 from __future__ import annotations
 
@@ -14,9 +15,8 @@ Level = Literal["MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH"]
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """`by`: how effort is told. Budgets are in tokens; `can_stop`: whether thinking can be switched off.
-
-    https://ai.google.dev/gemini-api/docs/thinking lists the ranges and levels.
+    """The settings of thinking that a model takes. `by` is the form of the effort. Budgets are in tokens; `can_stop`
+    means that thinking can be switched off. https://ai.google.dev/gemini-api/docs/thinking lists the ranges and levels.
     """
 
     by: Literal["nothing", "budget", "level"]
@@ -27,12 +27,15 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """`signed_calls`: the first function call of a step has to carry a thought signature, else the request is refused
+    """The abilities of a model.
+
+    `signed_calls`: the first function call of a step has to carry a thought signature, else the request is refused
     (https://ai.google.dev/gemini-api/docs/thought-signatures). `media_results`: functions may return files
-    (https://ai.google.dev/gemini-api/docs/function-calling#multimodal). `instructions`: takes a system instruction
-    (https://ai.google.dev/gemma/docs/core/prompt-structure#system-instructions). `resolutions`: each image may have one
-    of its own (https://ai.google.dev/gemini-api/docs/media-resolution). `charges_by_query`: a search costs as many fees
-    as it asks queries, elsewhere one an answer (https://ai.google.dev/gemini-api/docs/google-search#pricing).
+    (https://ai.google.dev/gemini-api/docs/function-calling#multimodal). `instructions`: the model takes a system
+    instruction (https://ai.google.dev/gemma/docs/core/prompt-structure#system-instructions). `resolutions`: each image
+    may have a resolution of its own (https://ai.google.dev/gemini-api/docs/media-resolution). `charges_by_query`: a
+    search costs one fee for each of its queries, at other models one fee for an answer
+    (https://ai.google.dev/gemini-api/docs/google-search#pricing).
     """
 
     thinking: Thinking
@@ -45,7 +48,8 @@ class Model:
 
 @lru_cache(maxsize=1024)
 def model_named(name: str) -> Model:
-    """Names that say nothing (tuned models) count as 2.5; `…-latest` aliases as the newest generation."""
+    """Returns the abilities of the named model. A name that shows no generation (a tuned model) counts as 2.5, a
+    `…-latest` alias as the newest generation."""
     generation = _generation(name)
     is_pro = "-pro" in name
     if generation >= (3, 0):
@@ -73,8 +77,9 @@ def _generation(name: str) -> tuple[int, int]:
 
 
 def _by_level(generation: tuple[int, int], is_pro: bool) -> Thinking:
-    """https://ai.google.dev/gemini-api/docs/thinking#thinking-levels: Gemini 3 Pro came with two levels, 3.1 Pro with
-    three; from 3.7 and in the fourth generation nothing is below `LOW`. No model is documented to take `XHIGH`."""
+    """Returns the levels of a generation (https://ai.google.dev/gemini-api/docs/thinking#thinking-levels): Gemini 3 Pro
+    has two levels, 3.1 Pro three; from 3.7 and in the fourth generation no level is below `LOW`. No model is documented
+    to take `XHIGH`."""
     if generation == (3, 0) and is_pro:
         return Thinking("level", can_stop=False, levels=("LOW", "HIGH"))
     if is_pro or generation >= (3, 7):

@@ -1,4 +1,5 @@
-"""The parameters of a request as `generationConfig` (https://ai.google.dev/api/generate-content#generationconfig)."""
+"""Translates the parameters of a request to `generationConfig`
+(https://ai.google.dev/api/generate-content#generationconfig)."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _PLAIN = {
     "presence_penalty": "presencePenalty",
     "frequency_penalty": "frequencyPenalty",
 }
-# Google's own names, which clients may also use outside `generationConfig`. Those that are OpenAI's too are not here.
+# These are Google's own names, which clients may also use outside `generationConfig`; names that OpenAI has too are
+# left out.
 _NATIVE = {
     spelling: name
     for spelling, name in spellings(
@@ -83,13 +85,15 @@ def _stop(mapped: Mapped, config: dict[str, Any]) -> None:
 def _seed(mapped: Mapped, config: dict[str, Any]) -> None:
     seed = mapped.take("seed")
     if isinstance(seed, int):
-        # Google's is a signed 32-bit number, OpenAI's one of 64: what matters is that equal ones stay equal.
+        # Google's seed is a signed 32-bit number and OpenAI's one of 64 bits, so it is reduced such that equal seeds
+        # stay equal.
         config["seed"] = seed if -(2**31) <= seed < 2**31 else seed % 2**31
 
 
 def _logprobs(mapped: Mapped, config: dict[str, Any]) -> None:
     wanted, alternatives = mapped.take("logprobs"), mapped.take("top_logprobs")
-    if isinstance(wanted, int) and wanted is not True:  # Google's own field has OpenAI's name and is a count
+    # Google's own field has the same name as OpenAI's and is a count.
+    if isinstance(wanted, int) and wanted is not True:
         wanted, alternatives = wanted > 0, wanted
     if wanted:
         config["responseLogprobs"] = True
@@ -118,7 +122,8 @@ def _format(mapped: Mapped, config: dict[str, Any]) -> None:
 
 
 def _with_cohere_schema(mapped: Mapped, wish: ResponseFormat | None) -> ResponseFormat | None:
-    """Cohere's form has the schema beside `json_object`: https://docs.cohere.com/docs/structured-outputs."""
+    """Returns the format of an answer in Cohere's form, which has the schema beside `json_object`:
+    https://docs.cohere.com/docs/structured-outputs."""
     schema = mapped.fields["response_format"].get("json_schema") if wish and wish.kind == "json_object" else None
     if not isinstance(schema, Mapping) or not schema:
         return wish

@@ -1,4 +1,4 @@
-"""The parts of Gemini's answers in the client's terms, the same for whole and streamed answers."""
+"""The parts of Gemini's answers in the form that clients get, the same for whole and streamed answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from integrations.providers.google.shapes import Blob, Candidate, FunctionCall, 
 from integrations.providers.google.specifics import Place, own_part
 
 _UNFINISHED = "FINISH_REASON_UNSPECIFIED"
-# Ends of which `finish_reason` says it all.
+# `finish_reason` expresses these ends fully.
 _PLAIN_ENDS = ("", "STOP", "MAX_TOKENS")
 
 
@@ -24,14 +24,14 @@ class Text(msgspec.Struct, frozen=True):
 
 
 class Thought(msgspec.Struct, frozen=True):
-    """`details` hold what has to come back: `text` may be empty."""
+    """A thought. `details` hold the entries that have to come back; `text` may be empty."""
 
     text: str
     details: list[Mapping[str, Any]]
 
 
 class Call(msgspec.Struct, frozen=True):
-    """`arguments` is JSON text."""
+    """A call of a function. `arguments` is JSON text."""
 
     position: int
     id: str
@@ -47,7 +47,7 @@ class Image(msgspec.Struct, frozen=True):
 
 
 class Own(msgspec.Struct, frozen=True):
-    """A part of Google's own tools, as `specifics.own_part` has it."""
+    """A part of Google's own tools, in the form of `specifics.own_part`."""
 
     entry: Mapping[str, Any]
 
@@ -57,23 +57,23 @@ Piece = Text | Thought | Call | Image | Own
 
 @dataclass(slots=True)
 class Choice:
-    """One candidate while its parts are read, in as many events as they come."""
+    """One choice of the answer, whose parts are read from one or many events."""
 
     index: int
-    seed: str  # what ids of calls are made from where Google gives none
+    seed: str  # Ids of calls are made from this seed where Google sends none.
     text: list[str] = field(default_factory=list)
-    length: int = 0  # of the text, in characters
+    length: int = 0  # The field counts the characters of the text.
     calls: int = 0
-    ids: set[str] = field(default_factory=set)  # of the calls
+    ids: set[str] = field(default_factory=set)  # The set holds the ids of the calls.
     details: int = 0
     images: int = 0
     finished: str | int | None = None
     is_cut: bool = False
-    message: str = ""  # why it ended, in Google's words
+    message: str = ""  # The field holds the reason of the end in Google's words.
     grounding: dict[str, Any] = field(default_factory=dict)
     citations: list[Mapping[str, Any]] = field(default_factory=list)
     ratings: list[Any] = field(default_factory=list)
-    pages: list[Any] = field(default_factory=list)  # that were read by the tool for it
+    pages: list[Any] = field(default_factory=list)  # The list holds pages that the URL tool has read for the answer.
     continuation: str = ""
 
     @property
@@ -92,12 +92,14 @@ class Choice:
             self._remarks(candidate)
 
     def cut_by_filter(self) -> None:
-        """The prompt turned out to be one that is not answered; of this answer Google says no reason then."""
+        """Marks the answer as filtered, since its prompt was refused after the answer had begun; Google then sends no
+        finish reason for it."""
         if not self.finished:
             self.finished, self.is_cut = "PROHIBITED_CONTENT", True
 
     def specific(self) -> dict[str, Any]:
-        """Returns the answer's further fields under Google's names; the parts of its tools are pieces of their own."""
+        """Returns the answer's further fields under Google's names; the parts of its own tools are returned
+        separately."""
         reason = "" if self.is_cut else reason_named(self.finished)
         citations = [citation for told in self.citations for citation in _entries(told, "citations", "citationSources")]
         found = {
@@ -112,7 +114,8 @@ class Choice:
         return {name: value for name, value in found.items() if value}
 
     def _remarks(self, candidate: Candidate) -> None:
-        """A stream may tell of its sources bit by bit: each field as it came last."""
+        """Takes over the fields about the answer. A stream may send its sources bit by bit, so the latest value of each
+        field counts."""
         if has(candidate.grounding_metadata) and isinstance(told := plain(candidate.grounding_metadata), dict):
             self.grounding |= told
         if has(candidate.citation_metadata) and isinstance(told := plain(candidate.citation_metadata), dict):
@@ -181,7 +184,8 @@ class Choice:
         return detail
 
     def _made_up_id(self) -> str:
-        """The same for the same answer however it was cut, and another for every call."""
+        """Returns an id for a call. It is the same for the same answer, however the stream was cut, and different for
+        every call."""
         return "call_" + blake2b(f"{self.seed}/{self.index}/{self.calls}".encode(), digest_size=12).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""The body of generateContent and streamGenerateContent out of a chat-completion request."""
+"""Builds the body of generateContent and streamGenerateContent from a chat-completion request."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from integrations.providers.google.specifics import rebuild
 from integrations.providers.google.tools import write_tools
 
 _encode = msgspec.json.Encoder().encode
-# Fields of the body that clients may send in Google's own words.
+# Clients may send these fields of the body in Google's own form.
 _NATIVE = spellings(("safetySettings", "cachedContent", "labels", "modelArmorConfig", "continuationToken"))
-# https://ai.google.dev/gemini-api/docs/flex-inference: OpenAI's other tiers are the provider's default.
+# Only these tiers have an equivalent (https://ai.google.dev/gemini-api/docs/flex-inference); OpenAI's other tiers are
+# the provider's default.
 _TIERS = ("flex", "priority", "standard")
 _DEFAULT_TIERS = ("auto", "default")
-# There `name` is that of the function, which goes along.
+# In messages of these roles `name` is the function's name, which is sent.
 _RESULT_ROLES = ("tool", "function")
 _USUAL_DETAILS = frozenset({"", "auto"})
 
 
 def build_body(request: ChatRequest, *, provider: str, vertex: bool) -> tuple[bytes, tuple[str, ...]]:
-    """The body and the warnings. Raises UnsupportedParameterError."""
+    """Returns the body and the warnings. Raises UnsupportedParameterError."""
     fields = _with_images(_with_google_extras(request.fields))
     mapped = Mapped(provider, fields)
     model = model_named(request.model)
@@ -56,8 +57,8 @@ def files_to_fetch(request: ChatRequest, *, vertex: bool) -> tuple[str, ...]:
 
 
 def _conversation(mapped: Mapped, model: Model) -> Conversation:
-    """Gemini has no place for instructions among the turns: there they are the user's, marked, so that the prompt
-    before them stays as it was and is read from the cache."""
+    """Returns the conversation with instructions in mid-conversation as marked turns of the user, since Gemini has no
+    place for them; so the preceding prompt stays unchanged and is read from the cache."""
     messages = mapped.fields["messages"]
     if any(message.get("name") and message["role"] not in _RESULT_ROLES for message in messages):
         mapped.drop("messages.name")
@@ -74,7 +75,7 @@ def _contents(conversation: Conversation, writer: Writer) -> dict[str, Any]:
     system = [{"text": part.text} for part in conversation.system if part.text]
     contents = writer.contents(conversation)
     if not contents and (not system or writer.model.instructions):
-        # Google wants something said, and takes an empty text for it: an instruction stays one.
+        # Google requires a turn and accepts an empty text in it, so that the instruction can stay a system instruction.
         contents = [{"role": "user", "parts": [{"text": ""}]}]
     if not system:
         return {"contents": contents}
@@ -97,8 +98,8 @@ def _tier(mapped: Mapped, body: dict[str, Any]) -> None:
 
 
 def _with_google_extras(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Google's OpenAI-compatible endpoint takes `{"extra_body": {"google": {…}}}`
-    (https://ai.google.dev/gemini-api/docs/openai#extra-body): what is in there is Google's own."""
+    """Returns the fields with those in `{"extra_body": {"google": {…}}}`, which Google's OpenAI-compatible endpoint
+    takes (https://ai.google.dev/gemini-api/docs/openai#extra-body)."""
     extra = fields.get("extra_body")
     google = extra.get("google") if isinstance(extra, Mapping) else None
     if not isinstance(google, Mapping):
@@ -107,7 +108,7 @@ def _with_google_extras(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_images(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Images that the model made come back in `images`, as they left: here they are content like any other."""
+    """Returns the fields with the images that the model made, which come back in `images`, as content parts."""
     messages = fields["messages"]
     if not any(message.get("images") and message["role"] == "assistant" for message in messages):
         return fields

@@ -1,4 +1,4 @@
-"""A whole answer of Gemini as a chat completion."""
+"""Translates a whole answer of Gemini to a chat completion."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from integrations.providers.usage import Usage
 
 
 def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
-    """Raises ProviderError: UNUSABLE when this is no answer, or the failure that it tells of."""
+    """Returns the parsed answer. Raises ProviderError: UNUSABLE when this is no answer, or the failure that the body
+    reports."""
     try:
         response = decode(body)
         feedback = response.feedback()
@@ -39,7 +40,7 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
         if failure := unusable_end(choice, provider=provider, usage=usage):
             raise failure
     if not answers:
-        usage = usage or Usage()  # no model saw the prompt
+        usage = usage or Usage()  # No model has read the prompt, so nothing was used.
         answers = [blocked_answer(feedback)]
     if has(response.prompt_feedback):
         answers[0].specific["promptFeedback"] = plain(response.prompt_feedback)
@@ -54,7 +55,7 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
 
 
 def seed_of(response: Response, body: bytes) -> str:
-    """Returns the seed of made-up ids: the provider's id of this answer, else the answer itself."""
+    """Returns the seed for ids of calls: the provider's id of this answer, else the answer itself."""
     return response.response_id or blake2b(body, digest_size=12).hexdigest()
 
 
@@ -63,13 +64,13 @@ def completion_id(response: Response, body: bytes) -> str:
 
 
 def blocked_answer(feedback: PromptFeedback | None) -> Answer:
-    """The prompt was refused: an answer without text."""
+    """Returns the answer to a refused prompt, which has no text."""
     message = (feedback.block_reason_message if feedback else None) or ""
     return Answer(content="", finish_reason=FILTERED, refusal=message)
 
 
 def indexes_of(candidates: list[Candidate]) -> list[int]:
-    """Their own, where any is told: protocol buffers leave a zero out. Else their places."""
+    """Returns the candidates' own indexes, where any has one, since protocol buffers omit a zero; else their places."""
     if all(candidate.index is None for candidate in candidates):
         return list(range(len(candidates)))
     return [candidate.index or 0 for candidate in candidates]
@@ -96,7 +97,7 @@ def _answer(candidate: Candidate, choice: Choice) -> Answer:
             case Own():
                 own.append(piece.entry)
             case Text():
-                pass  # the choice keeps it
+                pass  # The choice itself keeps such a piece.
     text = "".join(choice.text)
     answer.content = text if text or not choice.calls else None
     answer.finish_reason = finish_reason(choice.finished, called_tools=choice.calls > 0)

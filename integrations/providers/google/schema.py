@@ -1,32 +1,30 @@
-"""JSON schemas as Google takes them: nearly whole JSON Schema, with a few keywords put differently.
-
+"""Converts JSON schemas to Google's form, which is nearly all of JSON Schema with a few keywords changed.
 https://ai.google.dev/api/generate-content#FIELDS.response_json_schema: beside `$ref` only other `$` keywords may stand,
-and a constant is an enumeration of one.
-"""
+and a constant is an enumeration of one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-# Keywords whose value maps names to schemas: the names are no keywords.
+# The values of these keywords map names to schemas, and the names are no keywords.
 _NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-# Keywords whose value is data and no schema.
+# The values of these keywords are data and no schemas.
 _DATA = frozenset({"enum", "default", "example", "examples", "required", "const"})
-# Deeper than any schema that Google takes; what lies below is passed on as it is.
+# Google takes no schema that is this deep, so deeper levels are passed on unchanged.
 _DEEPEST = 64
 _UNKNOWN = frozenset({"$schema", "$comment"})
 
 
 def is_own(schema: Mapping[str, Any]) -> bool:
-    """Returns True when the schema is written in Google's older subset of OpenAPI, which has its types in capitals:
-    that has fields of its own (`parameters`, `responseSchema`)."""
+    """Returns True when the schema is written in Google's older subset of OpenAPI, which has its types in capitals and
+    its own fields (`parameters`, `responseSchema`)."""
     kind = schema.get("type")
     return isinstance(kind, str) and kind.isupper()
 
 
 def google_schema(schema: Any, depth: int = 0) -> Any:
-    """The schema in Google's words; the very same object where nothing has to change."""
+    """Returns the schema in Google's form; the very same object where nothing has to change."""
     if depth > _DEEPEST:
         return schema
     if isinstance(schema, list):

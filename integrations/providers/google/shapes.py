@@ -1,4 +1,4 @@
-"""Gemini's answers as the wire has them, the parts that matter (https://ai.google.dev/api/generate-content)."""
+"""The parts of Gemini's answers that are read (https://ai.google.dev/api/generate-content)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NOTHING = msgspec.Raw(b"null")
 
 
 class FunctionCall(msgspec.Struct):
-    """`args` stays the text that came: it leaves as text."""
+    """A call of a function. `args` keeps the JSON text that came, since it is sent on as text."""
 
     name: str = ""
     id: str | None = None
@@ -25,7 +25,7 @@ class Blob(msgspec.Struct, rename="camel"):
 
 
 class Part(msgspec.Struct, rename="camel"):
-    """One of text, function call, file, or what Google's own tools did: the last fields."""
+    """A part of an answer: a text, a function call, a file, or (in the last fields) a step of Google's own tools."""
 
     text: str | None = None
     thought: bool | None = False
@@ -47,7 +47,7 @@ class Content(msgspec.Struct):
 
 
 class Candidate(msgspec.Struct, rename="camel"):
-    """`finish_reason` is a name, or its number where the client asked for `enum-encoding=int`."""
+    """One candidate. `finish_reason` is a name, or its number when the client asked for `enum-encoding=int`."""
 
     content: Content | None = None
     finish_reason: str | int | None = None
@@ -61,7 +61,7 @@ class Candidate(msgspec.Struct, rename="camel"):
     logprobs_result: msgspec.Raw = _NOTHING
 
     def has_remarks(self) -> bool:
-        """Returns True when the event says something about the answer as a whole; most events of a stream do not."""
+        """Returns True when the event has fields about the answer as a whole; most events of a stream have none."""
         nothing = self.grounding_metadata is self.citation_metadata is self.safety_ratings is self.url_context_metadata
         return not nothing or self.continuation_token is not None
 
@@ -73,7 +73,7 @@ class UsageMetadata(msgspec.Struct, rename="camel"):
     tool_use_prompt_token_count: int | None = None
     cached_content_token_count: int | None = None
     total_token_count: int | None = None
-    # Lists of `modality` and `tokenCount`, which every event of a stream repeats.
+    # These lists of `modality` and `tokenCount` stay undecoded, since every event of a stream repeats them.
     prompt_tokens_details: msgspec.Raw = _NOTHING
     candidates_tokens_details: msgspec.Raw = _NOTHING
     cache_tokens_details: msgspec.Raw = _NOTHING
@@ -87,7 +87,7 @@ class PromptFeedback(msgspec.Struct, rename="camel"):
 
 
 class Response(msgspec.Struct, rename="camel"):
-    """A whole answer or one event of a stream. `error`: Google reports failures inside a 200 as well."""
+    """A whole answer or one event of a stream. `error` is set because Google also reports failures under status 200."""
 
     candidates: list[Candidate] | None = None
     prompt_feedback: msgspec.Raw = _NOTHING
@@ -98,13 +98,13 @@ class Response(msgspec.Struct, rename="camel"):
     error: msgspec.Raw = _NOTHING
 
     def feedback(self) -> PromptFeedback | None:
-        """Raises msgspec.ValidationError."""
+        """Returns the decoded feedback on the prompt, None without one. Raises msgspec.ValidationError."""
         feedback: PromptFeedback | None = _decode_feedback(self.prompt_feedback)
         return feedback
 
 
 _decode_feedback = lenient(msgspec.json.Decoder(PromptFeedback | None).decode)
-# What stayed raw, as plain values.
+# The decoder turns fields that were kept raw into plain values.
 plain = lenient(msgspec.json.Decoder().decode)
 decode = lenient(msgspec.json.Decoder(Response).decode)
 
@@ -113,7 +113,7 @@ def has(raw: msgspec.Raw) -> bool:
     return raw is not _NOTHING and bytes(raw) not in (b"null", b"{}", b"[]")
 
 
-# google.cloud.aiplatform.v1.Candidate.FinishReason by number.
+# The numbers are those of google.cloud.aiplatform.v1.Candidate.FinishReason.
 _NUMBERS = (
     "FINISH_REASON_UNSPECIFIED",
     "STOP",
@@ -136,7 +136,7 @@ _NUMBERS = (
 
 
 def reason_named(native: str | int | None) -> str:
-    """Google's name of the reason, in capitals; empty when the answer has none."""
+    """Returns Google's name of the reason, in capitals; empty when the answer has none."""
     if isinstance(native, int):
         return _NUMBERS[native] if 0 <= native < len(_NUMBERS) else f"REASON_{native}"
     return (native or "").upper()

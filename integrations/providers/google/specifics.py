@@ -1,8 +1,9 @@
-"""Gemini's share of `provider_specific_fields`: the parts of Google's own tools, out and back in.
+"""Gemini's fields in `provider_specific_fields`: the parts of Google's own tools, in answers and in later requests.
 
-The code that ran and what came of it, searches and their results stand between the parts of the answer, and the model
-wants them there on the next turn (https://ai.google.dev/gemini-api/docs/code-execution#multi-turn). They go out as
-`parts`, each with the place that it has in the message: how much of the content, how many calls and images come before.
+Code that ran and its results, searches and their results stand between the parts of the answer, and the model needs
+them there on the next turn (https://ai.google.dev/gemini-api/docs/code-execution#multi-turn). They are sent to the
+client as `parts`, each with its place in the message: how many characters of the content, calls and images come before
+it.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from integrations.providers.google.shapes import Part, has, plain
 
 PARTS = "parts"
 _PLACE = "place"
-# https://ai.google.dev/api/caching#Part. The latter two came with the third generation.
+# The parts are described at https://ai.google.dev/api/caching#Part. Those of tools came with the third generation.
 _CODE = ("executableCode", "codeExecutionResult")
 _TOOLS = ("toolCall", "toolResponse")
 _OWN = (*_CODE, *_TOOLS)
 
 
 class Place(NamedTuple):
-    """The amount of the message that stands before a part: characters of the content, calls, images."""
+    """The content of the message that stands before a part: the numbers of characters, calls and images."""
 
     content: int = 0
     tool_calls: int = 0
@@ -41,13 +42,14 @@ NOTHING_SAID = Place()
 
 @dataclass(frozen=True, slots=True)
 class OwnParts(Native):
-    """Those of one message of the assistant; stands before its blocks."""
+    """The parts of Google's tools in one message of the assistant; the block stands before the message's other
+    blocks."""
 
     entries: tuple[tuple[Place, Mapping[str, Any]], ...] = ()
 
 
 def own_part(part: Part, place: Place) -> dict[str, Any]:
-    """Returns the part in the form that the client gets. `part` is one of Google's own tools (`Part.is_of_a_tool`)."""
+    """Returns the part in the form for clients. `part` is one of Google's own tools (`Part.is_of_a_tool`)."""
     held = (part.executable_code, part.code_execution_result, part.tool_call, part.tool_response)
     told: dict[str, Any] = {name: plain(raw) for name, raw in zip(_OWN, held, strict=True) if has(raw)}
     if part.thought:
@@ -58,7 +60,7 @@ def own_part(part: Part, place: Place) -> dict[str, Any]:
 
 
 def rebuild(message: Mapping[str, Any], blocks: list[Block]) -> list[Block]:
-    """The blocks of an assistant's message with the parts that came with it; what is none of Google's is left out."""
+    """Returns the blocks of an assistant's message with the parts that came with it, without parts of other vendors."""
     fields = message.get("provider_specific_fields")
     entries = fields.get(PARTS) if isinstance(fields, Mapping) else None
     if not isinstance(entries, list):
@@ -86,7 +88,8 @@ def _read(entry: Any) -> tuple[Place, Mapping[str, Any]] | None:
 
 
 def as_taken(part: Mapping[str, Any], *, tools: bool, ids: bool) -> dict[str, Any] | None:
-    """The part for a model; None where it does not know such. `tools`: of the third generation; `ids`: takes ids."""
+    """Returns the part for a model; None where the model does not know such parts. `tools` means that it is of the
+    third generation, `ids` that it takes ids."""
     if not tools and not any(name in part for name in _CODE):
         return None
     if ids:
@@ -98,7 +101,7 @@ def as_taken(part: Mapping[str, Any], *, tools: bool, ids: bool) -> dict[str, An
 
 
 def put_between(parts: Sequence[dict[str, Any]], own: Sequence[tuple[Place, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The parts of a model's turn with its own ones in their places; a text that goes on behind one is split there."""
+    """Returns the parts of a model's turn with the tools' parts in their places; a text around one is split there."""
     waiting = list(own)
     put: list[dict[str, Any]] = []
     so_far = NOTHING_SAID
@@ -114,7 +117,7 @@ def put_between(parts: Sequence[dict[str, Any]], own: Sequence[tuple[Place, dict
 
 
 def _split(part: dict[str, Any], length: int) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """A text of which `length` characters come before the next own part, and what comes behind it."""
+    """Returns the first `length` characters of a text's part and the rest of it, None without a rest."""
     text = part.get("text")
     if not isinstance(text, str) or part.get("thought") or not 0 < length < len(text):
         return part, None

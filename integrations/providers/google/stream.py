@@ -1,4 +1,4 @@
-"""A streamed answer: every event of Google's is a response of its own, with the parts that are new."""
+"""Translates a streamed answer of Gemini: every event is a response of its own with the new parts."""
 
 from __future__ import annotations
 
@@ -41,15 +41,16 @@ class GoogleStream(DialectStream[bytes]):
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
         self._usage: Usage | None = None
-        self._counts: UsageMetadata | None = None  # those of the last event: every one counts anew
+        # The counts are those of the last event, since every event counts from the start.
+        self._counts: UsageMetadata | None = None
         super().__init__(Events(), model=model, provider=provider, redact=redact)
-        self._seen = True  # a body without any event has no reading of its own, so that its head is not kept
+        self._seen = True  # The beginning of the body is not kept, since a body without any event has no other reading.
         self._created = int(time.time())
         self._chunks: Chunks | None = None
         self._seed = ""
         self._choices: dict[int, Choice] = {}
         self._blocked = False
-        self._feedback: dict[str, Any] = {}  # on the prompt, for the first answer
+        self._feedback: dict[str, Any] = {}  # The feedback concerns the prompt and goes into the first answer.
 
     # mypy does not see the decorator on a property that has a setter.
     @property  # type: ignore[explicit-override]
@@ -76,7 +77,7 @@ class GoogleStream(DialectStream[bytes]):
 
     @override
     def _event(self, data: bytes, out: list[StreamEvent]) -> None:
-        # Google sends no [DONE], but proxies that know OpenAI's streams better do.
+        # Google sends no [DONE], but proxies made for OpenAI's streams do.
         if not data.strip() or data[:6] == DONE:
             return
         try:
@@ -123,7 +124,8 @@ class GoogleStream(DialectStream[bytes]):
                 out.append(_written(chunks, piece, index))
 
     def _block(self, chunks: Chunks, feedback: PromptFeedback | None, out: list[StreamEvent]) -> None:
-        """Ends the answer of a blocked prompt. Vertex AI also checks long prompts while the answer is on its way."""
+        """Ends the answer of a refused prompt. Vertex AI may refuse a long prompt while the answer is already
+        streaming."""
         for choice in self._choices.values():
             choice.cut_by_filter()
         if self._choices or self._blocked:
@@ -131,7 +133,7 @@ class GoogleStream(DialectStream[bytes]):
         out.append(chunks.role())
         self._blocked = True
         if self.usage is None:
-            self.usage = Usage()  # no model saw the prompt
+            self.usage = Usage()  # No model has read the prompt, so nothing was used.
         refusal = blocked_answer(feedback).refusal
         if refusal:
             out.append(chunks.delta({"refusal": refusal}))

@@ -1,4 +1,5 @@
-"""The request's settings of thinking as `thinkingConfig` (https://ai.google.dev/gemini-api/docs/thinking)."""
+"""Translates the request's settings of thinking to `thinkingConfig`
+(https://ai.google.dev/gemini-api/docs/thinking)."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 from integrations.providers.common.parameters import Mapped, ReasoningRequest, reasoning_request
 from integrations.providers.google.models import Level, Thinking
 
-# Google's figures for its OpenAI-compatible endpoint: https://ai.google.dev/gemini-api/docs/openai#thinking
+# The budgets are Google's for its OpenAI-compatible endpoint: https://ai.google.dev/gemini-api/docs/openai#thinking
 _BUDGETS = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 32768, "max": 32768}
 _ORDER: tuple[Level, ...] = ("MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH")
 _LEVELS: dict[str, Level] = {
@@ -20,15 +21,15 @@ _LEVELS: dict[str, Level] = {
     "xhigh": "XHIGH",
     "max": "XHIGH",
 }
-# What an effort may take of `maxOutputTokens`, which counts the thoughts too: the answer has the rest.
+# An effort may use this share of `maxOutputTokens`, which includes the thoughts, so that some is left for the answer.
 _SHARE = 0.75
-# The fields of Anthropic's `thinking`, and what Cohere calls the budget, that are translated.
+# These fields of Anthropic's `thinking`, and Cohere's name of the budget, are translated.
 _TRANSLATED = frozenset({"type", "budget_tokens", "token_budget", "display"})
 
 
 def thinking_config(mapped: Mapped, thinking: Thinking, limit: int | None) -> dict[str, Any]:
-    """`limit`: the most that the client wants written, None where it sets none. Raises UnsupportedParameterError for a
-    level or a type that is not known."""
+    """Returns the settings. `limit` is the client's maximum of output tokens, None where it sets none. Raises
+    UnsupportedParameterError for an unknown level or type."""
     wish = reasoning_request(mapped)
     if wish.enabled is None:
         return {}
@@ -65,8 +66,8 @@ def _least(mapped: Mapped, thinking: Thinking) -> dict[str, Any]:
 
 
 def _extent(mapped: Mapped, wish: ReasoningRequest, thinking: Thinking, limit: int | None) -> dict[str, Any]:
-    """A budget that the client set is kept, as long as the limit is above it; models that go by levels take one too,
-    though not both."""
+    """Returns the budget or level. A budget that the client set is kept if the limit is above it; models with levels
+    accept one too, but not together with a level."""
     if wish.budget_tokens is not None:
         budget = _within(wish.budget_tokens, thinking)
         if limit is None or budget < limit:
@@ -76,13 +77,13 @@ def _extent(mapped: Mapped, wish: ReasoningRequest, thinking: Thinking, limit: i
     if thinking.by == "level":
         level = _level(wish.effort, thinking)
         return {"thinkingLevel": level} if level else {}
-    # -1: the model decides (https://ai.google.dev/gemini-api/docs/thinking#set-budget).
+    # A budget of -1 lets the model decide (https://ai.google.dev/gemini-api/docs/thinking#set-budget).
     named = _BUDGETS.get(wish.effort)
     return {"thinkingBudget": -1} if named is None else _with_room(mapped, _within(named, thinking), thinking, limit)
 
 
 def _with_room(mapped: Mapped, budget: int, thinking: Thinking, limit: int | None) -> dict[str, Any]:
-    """The budget, or the share of the limit that is below it."""
+    """Returns the budget, lowered to a share of the limit if it does not fit below it."""
     share = budget if limit is None else min(budget, int(limit * _SHARE))
     lowest = 1 if thinking.by == "level" else thinking.budgets[0]
     if share >= lowest:
@@ -103,7 +104,7 @@ def _within(budget: int, thinking: Thinking) -> int:
 
 
 def _level(effort: str, thinking: Thinking) -> Level | None:
-    """The model's level for the effort, or the next higher that it has."""
+    """Returns the model's level for the effort, or the next higher one that it has."""
     wanted = _LEVELS.get(effort)
     if wanted is None:
         return None

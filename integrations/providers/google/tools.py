@@ -1,4 +1,4 @@
-"""Tools, native ones included, and the choice among them
+"""Translates tools, including native ones, and the choice among them
 (https://ai.google.dev/gemini-api/docs/function-calling)."""
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from integrations.providers.google.field_names import camel, spellings
 from integrations.providers.google.schema import google_schema, is_own
 
 _FUNCTIONS = "functionDeclarations"
-# https://ai.google.dev/api/caching#Tool, https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/Tool
+# The native tools are listed at https://ai.google.dev/api/caching#Tool,
+# https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/Tool
 _NATIVE = spellings(
     (
         "googleSearch",
@@ -33,8 +34,8 @@ _SEARCH: dict[str, Any] = {"googleSearch": {}}
 
 
 def write_tools(mapped: Mapped, body: dict[str, Any], *, mixes: bool) -> None:
-    """Sets `tools` and `toolConfig` where the request asks for any. `mixes`: the model takes functions and Google's own
-    tools together, if it may show what it did with these. Raises UnsupportedParameterError."""
+    """Sets `tools` and `toolConfig` where the request asks for any. `mixes` means that the model takes functions and
+    Google's own tools together, if its answer may show the tools' steps. Raises UnsupportedParameterError."""
     functions, others = function_tools(mapped)
     tools: list[dict[str, Any]] = []
     if functions:
@@ -72,7 +73,7 @@ def _declaration(function: FunctionTool) -> dict[str, Any]:
 
 
 def _native(mapped: Mapped, tool: Mapping[str, Any]) -> dict[str, Any]:
-    """`{"google_search": {}}` as it is, `{"type": "google_search", …}` as that."""
+    """Returns a native tool: `{"google_search": {}}` unchanged, and `{"type": "google_search", …}` in that form."""
     named = {name: value for name, value in tool.items() if name in _NATIVE}
     if named:
         return named
@@ -99,7 +100,8 @@ def _tool_config(mapped: Mapped, choice: ToolChoice | None, *, has_functions: bo
 
 
 def _mix(config: dict[str, Any]) -> None:
-    """https://ai.google.dev/gemini-api/docs/tool-combination: without it the request is refused, and so is `AUTO`."""
+    """Sets the fields for a mix of tools, which Google refuses without the first one and with the mode `AUTO`:
+    https://ai.google.dev/gemini-api/docs/tool-combination"""
     config.setdefault("includeServerSideToolInvocations", True)
     if config.get("functionCallingConfig") == {"mode": "AUTO"}:
         config["functionCallingConfig"] = {"mode": "VALIDATED"}
@@ -111,7 +113,8 @@ def _calling(choice: ToolChoice) -> dict[str, Any]:
     if choice.kind == "function":
         return {"mode": "ANY", "allowedFunctionNames": [choice.function]}
     if choice.allowed:
-        # Under AUTO a list of names is refused; VALIDATED leaves the choice open among those named.
+        # Google refuses a list of names under AUTO, while VALIDATED leaves the model the choice among the named
+        # functions.
         return {
             "mode": "ANY" if choice.kind == "required" else "VALIDATED",
             "allowedFunctionNames": list(choice.allowed),

@@ -1,4 +1,4 @@
-"""Usage, log probabilities and times of Gemini's answers in our terms."""
+"""Reads usage, log probabilities and times of Gemini's answers in the gateway's terms."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from integrations.providers.google.shapes import UsageMetadata, has, plain
 from integrations.providers.usage import Usage
 
 _AUDIO, _IMAGE = "AUDIO", "IMAGE"
-# By name, and by number where the client asked for `enum-encoding=int`.
+# The keys are names, and numbers for clients that asked for `enum-encoding=int`.
 _MODALITIES: Mapping[object, str] = {_AUDIO: _AUDIO, 4: _AUDIO, _IMAGE: _IMAGE, 2: _IMAGE}
 
 
 def is_counted(counts: UsageMetadata | None) -> TypeGuard[UsageMetadata]:
-    """Vertex names only a traffic type in early events."""
+    """Returns True for complete counts, since Vertex sends only a traffic type in early events."""
     return counts is not None and (counts.prompt_token_count is not None or counts.total_token_count is not None)
 
 
 def read_usage(counts: UsageMetadata | None) -> Usage | None:
-    """Returns the token counts; None when nothing was counted. Thoughts are counted beside the candidates, and what
-    Google's own tools put into the prompt beside the prompt."""
+    """Returns the token counts; None when nothing was counted. Google counts thoughts separately from the candidates,
+    and the prompt tokens of its own tools separately from the prompt."""
     if not is_counted(counts):
         return None
     prompt = _count(counts.prompt_token_count) + _count(counts.tool_use_prompt_token_count)
@@ -48,7 +48,7 @@ def read_usage(counts: UsageMetadata | None) -> Usage | None:
 
 
 def with_searches(usage: Usage | None, groundings: Iterable[Mapping[str, Any]], model: str) -> Usage | None:
-    """The usage with the searches that `groundingMetadata` of the candidates tells of."""
+    """Returns the usage with the searches in the `groundingMetadata` of the candidates."""
     asked = [query for grounding in groundings for query in _queries(grounding)]
     if usage is None or not asked:
         return usage
@@ -56,13 +56,13 @@ def with_searches(usage: Usage | None, groundings: Iterable[Mapping[str, Any]], 
 
 
 def _queries(grounding: Mapping[str, Any]) -> list[str]:
-    """Empty ones are not charged for."""
+    """Returns the queries of a search without empty ones, which are not charged."""
     queries = grounding.get("webSearchQueries")
     return [query for query in queries if isinstance(query, str) and query] if isinstance(queries, list) else []
 
 
 def _by_modality(details: msgspec.Raw) -> dict[str, int]:
-    """https://ai.google.dev/api/generate-content#ModalityTokenCount"""
+    """Returns the token counts by modality: https://ai.google.dev/api/generate-content#ModalityTokenCount"""
     found: dict[str, int] = {}
     listed = plain(details) if has(details) else None
     for detail in listed if isinstance(listed, list) else ():
@@ -78,7 +78,7 @@ def _count(value: int | None) -> int:
 
 
 def seconds_of(time: str | None) -> int | None:
-    """Unix time of Vertex's `createTime`; the Gemini API tells none."""
+    """Returns the Unix time of Vertex's `createTime`; the Gemini API sends none."""
     if not time:
         return None
     try:
@@ -88,7 +88,7 @@ def seconds_of(time: str | None) -> int | None:
 
 
 def read_logprobs(raw: msgspec.Raw) -> dict[str, Any] | None:
-    """OpenAI's `logprobs` out of a `logprobsResult`: chosen tokens, and the alternatives to each."""
+    """Returns OpenAI's `logprobs` from a `logprobsResult`: the chosen tokens, and the alternatives to each."""
     if not has(raw):
         return None
     result = plain(raw)
@@ -108,5 +108,5 @@ def _mappings(holder: Any, name: str) -> list[Mapping[str, Any]]:
 
 def _logprob(token: Mapping[str, Any]) -> dict[str, Any]:
     text = str(token.get("token") or "")
-    # Protocol buffers leave zeros out.
+    # Protocol buffers omit zeros.
     return {"token": text, "logprob": token.get("logProbability", 0.0), "bytes": list(text.encode())}

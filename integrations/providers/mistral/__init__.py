@@ -1,8 +1,6 @@
-"""Mistral's chat completions (https://docs.mistral.ai/api/): near OpenAI's, but strict about fields it does not know.
-
-`ADAPTER` is the adapter; `request` writes the body, `messages` the messages in it, `response` and
-`stream` read answers (with `thinking`, `references`).
-"""
+"""Mistral's chat completions (https://docs.mistral.ai/api/): close to OpenAI's, but unknown fields are refused.
+`ADAPTER` is the adapter; `request` writes the body, `messages` the messages in it, `response` and `stream` read answers
+(with `thinking`, `references`)."""
 
 from __future__ import annotations
 

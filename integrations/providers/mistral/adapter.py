@@ -1,4 +1,4 @@
-"""The adapter: the OpenAI dialect's, with Mistral's request body and its thinking parts."""
+"""The adapter of Mistral: the OpenAI dialect's adapter, with Mistral's request body and its thinking parts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from integrations.providers.mistral.stream import MistralStream
 from integrations.providers.openai.adapter import OPENAI, OpenAIAdapter
 from integrations.providers.openai.dialect import Dialect
 
-# Only the traits count: the body is `request.build_body`'s.
+# Only the traits of this row are used, since `request.build_body` writes the body.
 MISTRAL = replace(
     OPENAI,
     provider="mistral",
@@ -38,7 +38,7 @@ class MistralAdapter(OpenAIAdapter):
 
     @override
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
-        return NOTHING  # images and documents are taken by address
+        return NOTHING  # Mistral takes images and documents by address.
 
     @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:

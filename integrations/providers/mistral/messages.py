@@ -1,4 +1,4 @@
-"""Messages as Mistral takes them (https://docs.mistral.ai/api/): left alone when they conform, else rewritten."""
+"""Converts messages to Mistral's form (https://docs.mistral.ai/api/): unchanged when they conform, else rewritten."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from integrations.providers.common.parameters import Mapped
 from integrations.providers.mistral.references import given_back
 from integrations.providers.mistral.thinking import FORMAT
 
-# "Tool call id was … but must be a-z, A-Z, 0-9, with a length of 9."
+# Mistral refuses other ids: "Tool call id was … but must be a-z, A-Z, 0-9, with a length of 9."
 ID_LENGTH = 9
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _CallId = Annotated[str, msgspec.Meta(pattern=r"^[a-zA-Z0-9]{9}\Z")]
-# Anything else in a message is what clients echo of an answer (refusal, annotations, reasoning…) or a cache marker.
+# Other fields of a message are parts of an answer that clients send back (refusal, annotations, reasoning…) or a cache
+# marker.
 _FIELDS = {
     "system": ("role", "content"),
     "user": ("role", "content"),
@@ -26,7 +27,7 @@ _FIELDS = {
     "tool": ("role", "content", "tool_call_id", "name"),
 }
 
-# "Unexpected role 'user' after role 'tool'", and so on.
+# Mistral refuses these orders of roles: "Unexpected role 'user' after role 'tool'", and so on.
 _REFUSED_ORDERS = frozenset({("tool", "user"), ("tool", "system"), ("assistant", "system")})
 
 
@@ -106,10 +107,8 @@ _decode_conforming = msgspec.json.Decoder(list[_System | _User | _Assistant | _T
 
 
 def mistral_messages(raw: msgspec.Raw, mapped: Mapped, *, keep_bare_thinking: bool) -> msgspec.Raw | None:
-    """The messages rewritten, None when they may go out as they are. Raises UnsupportedParameterError.
-
-    `keep_bare_thinking`: reasoning text of unknown origin goes along, since the model asked is one that reasons.
-    """
+    """Returns the rewritten messages, None when they may be sent unchanged. Raises UnsupportedParameterError. With
+    `keep_bare_thinking` reasoning text of unknown origin is sent, since the requested model reasons."""
     try:
         conforming = _decode_conforming(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -131,12 +130,14 @@ def _in_order(messages: list[_System | _User | _Assistant | _Tool]) -> bool:
 
 
 def _is_silent(message: Mapping[str, Any]) -> bool:
-    """An empty answer, which Mistral refuses: "Assistant message must have either content or tool_calls"."""
+    """Returns True for an empty answer, which Mistral refuses: "Assistant message must have either content or
+    tool_calls"."""
     return message["role"] == "assistant" and not message.get("content") and not message.get("tool_calls")
 
 
 class CallIds:
-    """Foreign ids of tool calls as Mistral takes them: the same id gives the same in call and result, and next turn."""
+    """Converts foreign ids of tool calls to Mistral's form: the same id gives the same result in call and result, and
+    on later turns."""
 
     def __init__(self, known: Iterator[str]) -> None:
         self._made: dict[str, str] = {}
@@ -171,7 +172,7 @@ def _short(text: str) -> str:
 
 
 class _Writer:
-    """One request's messages. What is left out is noted once, however many messages hold it."""
+    """Writes one request's messages. A part that is left out is noted once, however many messages hold it."""
 
     def __init__(self, messages: list[dict[str, Any]], mapped: Mapped, keep_bare_thinking: bool) -> None:
         self._messages = messages
@@ -186,14 +187,15 @@ class _Writer:
         previous, last = "", len(spoken) - 1
         for index, written in enumerate(spoken):
             if written["role"] == "system" and (index == last or (previous, "system") in _REFUSED_ORDERS):
-                # Instructions stand before the first answer; what comes later is the user's word, where it stood.
+                # Instructions stand before the first answer; a later one becomes a turn of the user at its place.
                 written["role"] = "user"
                 if previous not in ("", "system"):
                     written["content"] = _instruction(written.get("content"))
             if (previous, written["role"]) in _REFUSED_ORDERS:
                 yield {"role": "assistant", "content": "OK"}
             if written["role"] == "assistant" and index == last and "tool_calls" not in written:
-                # "Expected last role User or Tool (or Assistant with prefix True)": the answer goes on from there.
+                # The answer continues the last message, as Mistral requires: "Expected last role User or Tool (or
+                # Assistant with prefix True)".
                 written["prefix"] = True
             previous = written["role"]
             yield written
@@ -243,7 +245,7 @@ class _Writer:
         }
 
     def _thinking(self, message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Thinking that Mistral wrote, put together from the pieces of a stream; another vendor's state is dropped."""
+        """Yields thinking that Mistral wrote, joined from the pieces of a stream, without another vendor's state."""
         details = message.get("reasoning_details") or message.get("thinking_blocks")
         bare = message.get("reasoning_content") or message.get("reasoning")
         texts: list[str] = []
@@ -309,7 +311,7 @@ def _instruction(content: Any) -> Any:
 
 
 def _document(part: Mapping[str, Any]) -> dict[str, Any]:
-    """The gateway's object with a url; Mistral's own form is the address as a string."""
+    """Returns the document part. The gateway has an object with a url, Mistral the address as a string."""
     document = part.get("document_url")
     url = document.get("url") if isinstance(document, Mapping) else document
     name = part.get("document_name") or part.get("name") or part.get("title")

@@ -1,9 +1,6 @@
-"""References in Mistral's answers: content parts that say which of the documents or results a text is from
-(https://docs.mistral.ai/capabilities/citations).
-
-`content` is the text alone, so an answer with references gives out its parts as they came, in order, as
-`provider_specific_fields.content`, and they go back in on the next turn.
-"""
+"""References in Mistral's answers: content parts that name the documents or results that a text is from
+(https://docs.mistral.ai/capabilities/citations). `content` is the text alone, so an answer with references returns its
+parts unchanged and in order as `provider_specific_fields.content`, and they go into the next request."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-# In every answer that may have some: `reference`, `tool_reference`.
+# Every answer that may have references contains this text, in `reference` or `tool_reference`.
 MARK = b'reference"'
 
 
@@ -25,7 +22,8 @@ class _Reference(msgspec.Struct, tag_field="type", tag="reference", forbid_unkno
 
 
 def parts_of(content: Any) -> list[dict[str, Any]]:
-    """The parts of an answer but for its thoughts, which go out by themselves; none where all of them are text."""
+    """Returns the parts of an answer except its thoughts, which are sent separately; an empty list when all parts are
+    text."""
     parts = [
         {"type": "text", "text": part} if isinstance(part, str) else dict(part)
         for part in (content if isinstance(content, list) else ())
@@ -35,7 +33,7 @@ def parts_of(content: Any) -> list[dict[str, Any]]:
 
 
 def given_back(specific: Any, content: Any) -> list[dict[str, Any]] | None:
-    """The parts of an earlier answer, when they are Mistral's and say what the message says; else None."""
+    """Returns the parts of an earlier answer, if they are Mistral's and match the message's text; else None."""
     told = specific.get("content") if isinstance(specific, Mapping) else None
     try:
         parts = msgspec.convert(told, list[_Text | _Reference])
@@ -46,7 +44,7 @@ def given_back(specific: Any, content: Any) -> list[dict[str, Any]] | None:
 
 
 class Parts:
-    """Puts the parts of a streamed answer together. Texts come in pieces, and mostly nothing but texts."""
+    """Joins the parts of a streamed answer, whose texts come in pieces. Most streams have texts only."""
 
     __slots__ = ("_parts", "_said")
 
@@ -71,7 +69,7 @@ class Parts:
                 self._parts.append(dict(part))
 
     def taken(self) -> list[dict[str, Any]]:
-        """All that came, once; nothing where it was text alone."""
+        """Returns all parts once; an empty list when the answer was text only."""
         if not self._parts:
             return []
         self._end_text()

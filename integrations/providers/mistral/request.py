@@ -1,7 +1,8 @@
-"""The body for Mistral: the client's own bytes where Mistral knows every field, translated or left out where not.
+"""Builds the body for Mistral: the client's own bytes where Mistral knows every field, else with fields translated or
+left out.
 
-Mistral answers 422 (`extra_forbidden`) to a field it does not know, so what OpenAI has and Mistral has not must not
-go out. Fields that neither has are the vendor's news and pass, except to a provider that the client did not choose.
+Mistral answers 422 (`extra_forbidden`) to an unknown field, so fields that OpenAI has and Mistral lacks must not be
+sent. Fields that neither has are the vendor's new ones and pass, except to a provider that the client did not choose.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from integrations.providers.mistral.messages import mistral_messages
 
 Raw = dict[str, msgspec.Raw]
 
-# What the gateway has acted on, and what Mistral does without being asked (usage comes with every stream).
+# The gateway has acted on these fields, or Mistral does without them what they ask for (usage comes with every stream).
 _NOT_SENT = ("models", "provider", "prompt_config", "prompt_variables", "stream_options")
 
-# https://docs.mistral.ai/api/#tag/chat/operation/chat_completion_v1_chat_completions_post
+# The fields are listed at https://docs.mistral.ai/api/#tag/chat/operation/chat_completion_v1_chat_completions_post
 NATIVE = frozenset(
     {
         "model", "messages", "temperature", "top_p", "max_tokens", "stream", "stop", "random_seed", "metadata",
@@ -31,7 +32,7 @@ NATIVE = frozenset(
     }
 )  # fmt: skip
 
-# OpenAI's that Mistral has no counterpart for; without them the answer is of the same kind.
+# Mistral has no counterpart for these fields of OpenAI; without them the answer is of the same kind.
 DROPPED = frozenset(
     {
         "user", "store", "logit_bias", "verbosity", "safety_identifier", "prompt_cache_retention",
@@ -43,8 +44,8 @@ _SERVICE_TIERS = ("auto", "standard_only")
 _MAX_TEMPERATURE = 1.5
 _NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
 _FUNCTION_FIELDS = ("name", "description", "parameters", "strict")
-# Models whose reasoning `reasoning_effort` switches; those released before March 2026 (by the date in the name) are
-# not among them: https://docs.mistral.ai/capabilities/reasoning/adjustable
+# `reasoning_effort` switches the reasoning of these models, except those released before March 2026 (by the date in the
+# name): https://docs.mistral.ai/capabilities/reasoning/adjustable
 _ADJUSTABLE = ("mistral-small", "mistral-medium", "mistral-vibe", "mistral-large-4")
 _ADJUSTABLE_SINCE = 2603
 _ALWAYS_REASONING = "magistral"
@@ -55,10 +56,10 @@ _ANY = msgspec.Raw(b'"any"')
 
 
 def build_body(request: ChatRequest, *, provider: str) -> tuple[bytes, tuple[str, ...]]:
-    """The body and the warnings. Raises UnsupportedParameterError."""
+    """Returns the body and the warnings. Raises UnsupportedParameterError."""
     sent = _decode(request.body)
     raw = {name: value for name, value in sent.items() if _is_said(name, value)}
-    # Only for its account of what is left out: values are looked at as bytes, `request.fields` may be lazy.
+    # The object only collects warnings: values are read as bytes, since `request.fields` may be lazy.
     mapped = Mapped(provider, request.fields)
     _model(raw, request)
     for translate in _TRANSLATIONS:
@@ -85,7 +86,8 @@ def _reasons(raw: Raw, model: str) -> bool:
 
 
 def _is_said(name: str, value: msgspec.Raw) -> bool:
-    """Null is "not said" in OpenAI's dialect; Mistral refuses it in places. `prompt_mode` null means something."""
+    """Returns False for a null, which means an absent field in OpenAI's dialect and which Mistral refuses in places. A
+    null in `prompt_mode` has a meaning and counts as a value."""
     return name not in _NOT_SENT and (bytes(value) != b"null" or name == "prompt_mode")
 
 
@@ -121,14 +123,15 @@ def _service_tier(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
 
 
 def _temperature(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
-    """OpenAI's goes to 2. Whoever chose Mistral gets its answer; on a fallback the client could not know."""
+    """Fits the temperature, which goes to 2 in OpenAI's dialect. A client that chose Mistral gets Mistral's own error;
+    on a fallback the client could not know."""
     if request.crosses_vendor and "temperature" in raw and msgspec.json.decode(raw["temperature"]) > _MAX_TEMPERATURE:
         raw["temperature"] = msgspec.Raw(_encode(_MAX_TEMPERATURE))
         mapped.notes.append(f"temperature: lowered to {_MAX_TEMPERATURE}, mistral takes no more")
 
 
 def _thinking(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
-    """`thinking` has no counterpart but the level of models whose reasoning can be switched."""
+    """Translates `thinking`, whose only counterpart is the level of models whose reasoning can be switched."""
     adjustable = is_adjustable(request.model)
     if "thinking" in raw:
         wish = msgspec.json.decode(raw.pop("thinking"))
@@ -144,13 +147,14 @@ def _thinking(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
         if reasons or not wanted:
             _name_the_rest(wish, mapped)
     if request.crosses_vendor and "reasoning_effort" in raw and not adjustable:
-        # Meant for another vendor's model; here it would be refused with 400.
+        # The level is meant for another vendor's model; Mistral would refuse it with 400.
         del raw["reasoning_effort"]
         mapped.drop("reasoning_effort", f"{request.model} has no levels")
 
 
 def _name_the_rest(wish: Any, mapped: Mapped) -> None:
-    """Budgets and what else a vendor's `thinking` says: Mistral's reasoning is on or off."""
+    """Adds warnings for budgets and other settings of a vendor's `thinking`, since Mistral's reasoning is only on or
+    off."""
     for name, value in wish.items() if isinstance(wish, Mapping) else ():
         if name != "type" and value is not None:
             mapped.drop(f"thinking.{name}")
@@ -177,7 +181,7 @@ def _tools(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
 
 
 def _tool_choice(raw: Raw, choice: Any, mapped: Mapped) -> set[str] | None:
-    """The names to restrict the tools to, None for all of them."""
+    """Returns the names to restrict the tools to, None for all of them."""
     if choice == "required":
         raw["tool_choice"] = _ANY
     if not isinstance(choice, Mapping) or choice.get("type") == "function":
@@ -200,14 +204,15 @@ def _tool(tool: Any, mapped: Mapped) -> Any:
         raise mapped.refuse("tools", "Mistral has no custom tools, only functions")
     function = tool.get("function")
     if kind != "function" or not isinstance(function, Mapping):
-        return tool  # the vendor's own (connectors, document libraries), or for the vendor to refuse
+        # The tool is the vendor's own (connectors, document libraries), or one that the vendor will refuse.
+        return tool
     kept = {name: function[name] for name in _FUNCTION_FIELDS if function.get(name) is not None}
     kept.setdefault("parameters", _NO_PARAMETERS)
     return {"type": "function", "function": kept}
 
 
 def _prediction(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
-    """OpenAI takes parts for the expected text, Mistral a string."""
+    """Converts the expected text from OpenAI's parts to Mistral's string."""
     prediction = msgspec.json.decode(raw["prediction"]) if "prediction" in raw else None
     content = prediction.get("content") if isinstance(prediction, Mapping) else None
     if isinstance(content, list):
@@ -219,7 +224,7 @@ def _unknown(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
     for name in [name for name in raw if name not in NATIVE]:
         if name in DROPPED or (request.crosses_vendor and name not in request.own_parameters):
             value = msgspec.json.decode(raw.pop(name))
-            if value:  # `store: false` asks for nothing
+            if value:  # A `store: false` has no effect, so it needs no warning.
                 mapped.drop(name)
 
 

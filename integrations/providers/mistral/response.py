@@ -1,7 +1,5 @@
-"""Whole answers of Mistral: `reasoning_details` and the parts are added before the shared dialect reads them.
-
-The text of thinking parts becomes `reasoning_content` in the shared code of the dialect.
-"""
+"""Reads whole answers of Mistral: adds `reasoning_details` and the parts before the shared code of the OpenAI dialect
+reads them, which turns the text of thinking parts into `reasoning_content`."""
 
 from __future__ import annotations
 
@@ -19,14 +17,14 @@ _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
 
 def with_details(body: bytes) -> bytes:
-    """The answer with `reasoning_details` beside its thinking parts, and the parts themselves where there are
-    references among them; the same bytes when it has neither."""
+    """Returns the answer with `reasoning_details` beside its thinking parts, and with the parts themselves where there
+    are references among them; the same bytes when it has neither."""
     if b'"thinking"' not in body and MARK not in body:
         return body
     try:
         answer = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return body  # not an answer: whoever parses it says so
+        return body  # The body is no answer, which the parser reports.
     changed = False
     choices = answer.get("choices")
     for choice in choices if isinstance(choices, list) else []:

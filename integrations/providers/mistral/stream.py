@@ -1,4 +1,4 @@
-"""Streamed answers of Mistral: thinking parts and references beside the chunks of OpenAI's dialect."""
+"""Translates streamed answers of Mistral: thinking parts and references beside the chunks of OpenAI's dialect."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from integrations.providers.openai.stream import OpenAIStream
 
 
 class MistralStream(OpenAIStream):
-    """Thoughts stream as text; the entry to send back comes once, when the thought is complete. So do the parts of an
-    answer with references, when it is complete."""
+    """Translates the streams of Mistral. Thoughts are streamed as text; the entry that has to come back is sent once,
+    when the thought is complete, and so are the parts of an answer with references."""
 
     __slots__ = ("_parts", "_reworked", "_thoughts", "_told")
 
@@ -25,15 +25,16 @@ class MistralStream(OpenAIStream):
         self, *, model: str, provider: str, redact: Callable[[ProviderError], None], seed: bytes = b""
     ) -> None:
         super().__init__(model=model, provider=provider, redact=redact, seed=seed)
-        self._thoughts: dict[int, list[str]] = {}  # choice → the pieces of its unfinished thought
-        self._told: dict[int, int] = {}  # choice → how many entries it has
-        self._parts = Parts()  # of choice 0
+        # The mapping leads from a choice to the pieces of its unfinished thought.
+        self._thoughts: dict[int, list[str]] = {}
+        self._told: dict[int, int] = {}  # The mapping counts the entries of each choice.
+        self._parts = Parts()  # The parts belong to choice 0.
         self._reworked = False
 
     @override
     def _chunk(self, data: bytes, name: str) -> StreamEvent | None:
         if self._thoughts and name != "error":
-            return self._rework(data)  # where thinking ends, the entry is added
+            return self._rework(data)  # The entry of a thought is added where the thought ends.
         self._reworked = False
         event = super()._chunk(data, name)
         if event is not None and event.text and not self._reworked:
@@ -53,7 +54,7 @@ class MistralStream(OpenAIStream):
         return kept or entry is not None or bool(parts)
 
     def _complete_parts(self, choice: Mapping[str, Any], position: int) -> list[dict[str, Any]]:
-        """The parts of an answer with references that this choice ends."""
+        """Returns the parts of an answer with references that this choice ends."""
         delta = choice.get("delta")
         if choice.get("index", position) != 0 or not isinstance(delta, Mapping):
             return []
@@ -61,7 +62,8 @@ class MistralStream(OpenAIStream):
         return self._parts.taken() if choice.get("finish_reason") else []
 
     def _complete_thought(self, choice: Mapping[str, Any], position: int) -> dict[str, Any] | None:
-        """The entry of a thought that this choice ends: by its signature, by what follows it, or with the answer."""
+        """Returns the entry of a thought that this choice ends: by its signature, by other content, or with the
+        answer."""
         index, delta = choice.get("index"), choice.get("delta")
         index = index if isinstance(index, int) else position
         delta = delta if isinstance(delta, Mapping) else {}

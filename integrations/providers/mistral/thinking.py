@@ -1,4 +1,5 @@
-"""Thinking in Mistral's answers: content parts of type `thinking` (https://docs.mistral.ai/capabilities/reasoning)."""
+"""Reads thinking in Mistral's answers: content parts of type `thinking`
+(https://docs.mistral.ai/capabilities/reasoning)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ def thinking_parts(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def read_part(part: Mapping[str, Any]) -> tuple[str, str]:
-    """Text and signature. References to tool results and documents have no text."""
+    """Returns the text and the signature of a part. References to tool results and documents have no text."""
     thinking, signature = part.get("thinking"), part.get("signature")
     pieces = thinking if isinstance(thinking, list) else [{"text": thinking}]
     texts = [piece.get("text") for piece in pieces if isinstance(piece, Mapping)]

@@ -34,11 +34,12 @@ __all__ = [
     "OpenAIAdapter",
 ]
 
-# Which models reason, and what they refuse: https://platform.openai.com/docs/guides/reasoning and
-# https://platform.openai.com/docs/guides/latest-model (parameter compatibility).
+# The families of reasoning models and the parameters that they refuse are listed at
+# https://platform.openai.com/docs/guides/reasoning and https://platform.openai.com/docs/guides/latest-model (parameter
+# compatibility).
 REASONING_MODELS = ("o1", "o3", "o4", "gpt-5", "gpt-6", "gpt-oss")
 OPTIONALLY_REASONING_MODELS = ("gpt-5.", "gpt-6")
-# The levels that each generation takes, beside `none`.
+# Each generation takes these levels beside `none`.
 EFFORTS = (
     ("gpt-6", ("low", "medium", "high", "xhigh", "max")),
     ("gpt-5.1", ("low", "medium", "high")),

@@ -1,8 +1,9 @@
 """Azure OpenAI: the OpenAI dialect under a resource's own address, with a key header, a deployment and an API version.
+https://learn.microsoft.com/azure/ai-services/openai/reference.
 
-https://learn.microsoft.com/azure/ai-services/openai/reference. Three layouts, told by the integration's `base_url`:
-`https://NAME.openai.azure.com` (deployment in the path), `…/openai/v1` (model in the body, no version), and
-`https://NAME.services.ai.azure.com/models` (Foundry models: model in the body, with a version).
+The integration's `base_url` shows which of three layouts applies: `https://NAME.openai.azure.com` (deployment in the
+path), `…/openai/v1` (model in the body, no version), and `https://NAME.services.ai.azure.com/models` (Foundry models:
+model in the body, with a version).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from integrations.providers.openai.adapter import (
 from integrations.providers.openai.dialect import OPENAI_PARAMETERS, Dialect, Documents, History, Thinking
 
 DEFAULT_API_VERSION = "2024-10-21"
-# The first one whose streams report usage; those before refuse the option
+# Streams report usage from this API version; earlier ones refuse the option
 # (https://learn.microsoft.com/azure/ai-services/openai/api-version-lifecycle).
 _STREAM_OPTIONS_SINCE = "2024-09-01"
 _DEPLOYMENT = "{deployment}"
@@ -79,7 +80,7 @@ class AzureOpenAIAdapter(OpenAIAdapter):
         if base_url.endswith("/openai/v1"):
             return Endpoint(f"{base_url}/chat/completions", headers)
         if base_url.endswith("/models"):
-            # What the model takes beside the common parameters is refused without this
+            # Without this header Azure refuses parameters beside the common ones
             # (https://learn.microsoft.com/rest/api/aifoundry/model-inference/get-chat-completions/get-chat-completions).
             headers["extra-parameters"] = "pass-through"
             return Endpoint(f"{base_url}/chat/completions?api-version={version}", headers)

@@ -1,8 +1,6 @@
 """Markers of prompt caches on messages, parts and tools: Anthropic's `cache_control`, which some look-alikes take, and
-OpenAI's `prompt_cache_breakpoint` (https://developers.openai.com/api/docs/guides/prompt-caching).
-
-Neither changes an answer: where a provider has no such marker, it is left out without a word.
-"""
+OpenAI's `prompt_cache_breakpoint` (https://developers.openai.com/api/docs/guides/prompt-caching). Neither changes an
+answer, so a provider without such a marker gets the request without it and without a warning."""
 
 from __future__ import annotations
 
@@ -17,14 +15,16 @@ _BOTH = frozenset({_CONTROL, _BREAKPOINT})
 
 
 def mark_of_markers(dialect: Dialect) -> bytes:
-    """Returns bytes that stand in every body that `fit_markers` would change; empty for a server of any kind."""
+    """Returns bytes that every body contains that `fit_markers` would change; empty for a dialect that takes any
+    field."""
     if dialect.is_open:
         return b""
     return b'"cache_control"' if dialect.cache_breakpoint else b"cache_"
 
 
 def fit_markers(holder: Mapping[str, Any], dialect: Dialect) -> Mapping[str, Any]:
-    """The message, part, call or tool with the provider's own marker alone; the same object when it has no other."""
+    """Returns the message, part, call or tool with the provider's own marker alone; the same object when it has no
+    other."""
     if _BOTH.isdisjoint(holder):
         return holder
     kept = _BREAKPOINT if dialect.cache_breakpoint else _CONTROL if dialect.cache_control else ""
@@ -35,7 +35,7 @@ def fit_markers(holder: Mapping[str, Any], dialect: Dialect) -> Mapping[str, Any
 
 
 def fit_tools(tools: Any, dialect: Dialect) -> Any:
-    """Some clients put the marker into the function."""
+    """Returns the tools with fitted markers, also those inside the function, where some clients put them."""
     if not isinstance(tools, list):
         return tools
     return [_fit_tool(tool, dialect) if isinstance(tool, Mapping) else tool for tool in tools]

@@ -1,7 +1,5 @@
-"""Providers that speak the OpenAI dialect as it is: a row each. Addresses are the vendors' documented ones.
-
-What a row says beside them is documented by the vendor, on its `page`; what is not said is taken to be as OpenAI has
-it.
+"""Providers that speak the OpenAI dialect unchanged, one row each. Addresses are the vendors' documented ones. The
+vendor's `page` documents the other entries of a row; where a row has no entry, the provider is taken to be like OpenAI.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from integrations.providers.openai.dialect import (
 
 DIALECTS = (
     Dialect(
-        # Also https://console.groq.com/docs/reasoning
+        # A further page is https://console.groq.com/docs/reasoning
         "groq",
         "https://api.groq.com/openai/v1",
         search=Search.REFUSE,
@@ -39,7 +37,7 @@ DIALECTS = (
         parameters=frozenset({"reasoning_format", "include_reasoning", "search_settings", "compound_custom"}),
     ),
     Dialect(
-        # Also https://api-docs.deepseek.com/guides/thinking_mode
+        # A further page is https://api-docs.deepseek.com/guides/thinking_mode
         "deepseek",
         "https://api.deepseek.com/v1",
         search=Search.REFUSE,
@@ -71,7 +69,8 @@ DIALECTS = (
         sampling_refused=("presence_penalty", "frequency_penalty", "stop", "logit_bias"),
     ),
     Dialect(
-        # Also https://openrouter.ai/docs/use-cases/reasoning-tokens, https://openrouter.ai/docs/features/prompt-caching
+        # Further pages are https://openrouter.ai/docs/use-cases/reasoning-tokens and
+        # https://openrouter.ai/docs/features/prompt-caching
         "openrouter",
         "https://openrouter.ai/api/v1",
         page="https://openrouter.ai/docs/features/multimodal/pdfs",
@@ -109,7 +108,7 @@ DIALECTS = (
         parameters=frozenset({"top_k", "min_p", "repetition_penalty", "prompt_truncate_len", "reasoning_history"}),
     ),
     Dialect(
-        # Also https://docs.perplexity.ai/guides/file-attachments
+        # A further page is https://docs.perplexity.ai/guides/file-attachments
         "perplexity",
         "https://api.perplexity.ai",
         page="https://docs.perplexity.ai/api-reference/chat-completions-post",
@@ -127,7 +126,7 @@ DIALECTS = (
         ),
     ),
     Dialect(
-        # Also https://inference-docs.cerebras.ai/capabilities/reasoning
+        # A further page is https://inference-docs.cerebras.ai/capabilities/reasoning
         "cerebras",
         "https://api.cerebras.ai/v1",
         search=Search.REFUSE,
@@ -193,7 +192,7 @@ DIALECTS = (
         ignores=("logit_bias", "user"),
         parameters=frozenset({"reasoning"}),
     ),
-    # A server that may be anything gets what the client sent.
+    # A server of an unknown kind gets the client's request unchanged.
     Dialect(
         "vllm",
         "",

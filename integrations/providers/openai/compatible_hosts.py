@@ -1,10 +1,11 @@
-"""Rows of `compatible.py`: who runs models of many makers. What an entry says is on the page that it names."""
+"""Rows of `compatible.py` for services that run models of many makers. The page that a row names documents its
+entries."""
 
 from __future__ import annotations
 
 from integrations.providers.openai.dialect import ANY_FORMAT, Dialect, History, Search, Thinking
 
-# What the servers know that nearly all of them run (vLLM, SGLang), beside OpenAI's.
+# Nearly all of these services run vLLM or SGLang, which know these parameters beside OpenAI's.
 _OF_SERVERS = frozenset({"top_k", "min_p", "repetition_penalty"})
 _OPENAI_REASONING = ("o1", "o3", "o4", "gpt-5", "gpt-oss")
 
@@ -27,12 +28,13 @@ HOSTS = (
         parameters=frozenset({"top_k", "chat_template_kwargs"}),
     ),
     Dialect(
-        # https://<workspace>/serving-endpoints
+        # The address has the form https://<workspace>/serving-endpoints
         "databricks",
         "",
         page="https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference",
         default_model="databricks-claude-sonnet-4-5",
-        # For Claude: https://docs.databricks.com/aws/en/machine-learning/model-serving/query-chat-models
+        # The entry applies to Claude:
+        # https://docs.databricks.com/aws/en/machine-learning/model-serving/query-chat-models
         cache_control=True,
         parameters=frozenset({"top_k"}),
     ),
@@ -110,7 +112,7 @@ HOSTS = (
         default_model="llama3.3-70b-instruct",
     ),
     Dialect(
-        # https://api.cloudflare.com/client/v4/accounts/<account>/ai/v1
+        # The address has the form https://api.cloudflare.com/client/v4/accounts/<account>/ai/v1
         "cloudflare",
         "",
         page="https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/",
@@ -161,13 +163,13 @@ HOSTS = (
         page="https://io.net/docs/guides/intelligence/io-intelligence",
         default_model="meta-llama/Llama-3.3-70B-Instruct",
     ),
-    # Routers: other vendors' models behind one address.
+    # The following rows are routers, which serve other vendors' models behind one address.
     Dialect(
         "vercel_ai_gateway",
         "https://ai-gateway.vercel.sh/v1",
         page="https://vercel.com/docs/ai-gateway/openai-compat",
         default_model="openai/gpt-4o-mini",
-        # https://vercel.com/docs/ai-gateway/openai-compat/advanced
+        # The field is documented at https://vercel.com/docs/ai-gateway/openai-compat/advanced
         thinking=Thinking.REASONING,
         history=History.KEEP,
         reasoning_formats=ANY_FORMAT,

@@ -1,4 +1,4 @@
-"""Rows of `compatible.py`: vendors of models of their own. What an entry says is on the page that it names."""
+"""Rows of `compatible.py` for vendors of their own models. The page that a row names documents its entries."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ MAKERS = (
         page="https://platform.moonshot.ai/docs/guide/migrating-from-openai-to-kimi",
         owned_by="moonshotai",
         default_model="kimi-k2.6",
-        # https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model: calls without it are refused.
+        # Moonshot refuses calls without their reasoning:
+        # https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model
         history=History.WITH_TOOLS,
         parameters=frozenset({"prompt_cache_key", "safety_identifier"}),
-        # Their sampling is fixed: https://platform.moonshot.ai/docs/guide/kimi-k2-5-quickstart
+        # The sampling of these models is fixed: https://platform.moonshot.ai/docs/guide/kimi-k2-5-quickstart
         reasoning_models=("kimi-k2.5", "kimi-k2.6", "kimi-k2.7", "kimi-k3"),
         sampling_refused=("temperature", "top_p", "presence_penalty", "frequency_penalty"),
     ),
     Dialect(
-        # Beijing is https://dashscope.aliyuncs.com/compatible-mode/v1, with keys of its own.
+        # The address for Beijing is https://dashscope.aliyuncs.com/compatible-mode/v1, with keys of its own.
         "dashscope",
         "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
         search=Search.SWITCH,
@@ -28,7 +29,7 @@ MAKERS = (
         owned_by="alibaba",
         default_model="qwen-plus",
         thinking=Thinking.ENABLE,
-        # https://www.alibabacloud.com/help/en/model-studio/context-cache
+        # The marker is documented at https://www.alibabacloud.com/help/en/model-studio/context-cache
         cache_control=True,
         parameters=frozenset(
             {"enable_thinking", "thinking_budget", "enable_search", "search_options", "top_k", "repetition_penalty"}
@@ -57,7 +58,7 @@ MAKERS = (
         parameters=frozenset({"service_tier"}),
     ),
     Dialect(
-        # The same vendor as zai, for China: other keys, the same dialect.
+        # The vendor is that of zai, for China, with other keys and the same dialect.
         "bigmodel",
         "https://open.bigmodel.cn/api/paas/v4",
         search=Search.REFUSE,

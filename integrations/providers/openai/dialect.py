@@ -13,18 +13,19 @@ class Documents(StrEnum):
     data)."""
 
     PASS = "pass"  # noqa: S105 - not a password: the part goes out as it is, the server's model decides
-    FILE_DATA = "file_data"  # a `file` part with the data URL inside; what has an address is fetched
-    FILE_URL = "file_url"  # a `file` part, data URL or address
-    PLAIN = "plain"  # `document_url` as a bare string (Mistral)
-    SONAR = "sonar"  # Perplexity's `file_url` part: an address or bare base64
+    # The document is a `file` part with the data URL inside; a document with an address is fetched.
+    FILE_DATA = "file_data"
+    FILE_URL = "file_url"  # The document is a `file` part with a data URL or an address.
+    PLAIN = "plain"  # The document is `document_url` as a bare string (Mistral).
+    SONAR = "sonar"  # The document is Perplexity's `file_url` part: an address or bare base64.
     REFUSE = "refuse"
 
 
 class Images(StrEnum):
     """The forms of an image that a provider accepts."""
 
-    URL = "url"  # address or data URL
-    DATA_ONLY = "data_only"  # data URL; what has an address is fetched
+    URL = "url"  # The image is an address or a data URL.
+    DATA_ONLY = "data_only"  # The image is a data URL; one with an address is fetched.
     REFUSE = "refuse"
 
 
@@ -32,20 +33,21 @@ class Thinking(StrEnum):
     """The form of the `thinking` field that a provider accepts."""
 
     PASS = "pass"  # noqa: S105 - not a password: the field is known there, or ignored
-    EFFORT = "effort"  # `reasoning_effort`, for models of `effort_models`
-    REASONING = "reasoning"  # OpenRouter's `reasoning` object
-    REASONING_EFFORT = "reasoning_effort"  # Snowflake's `reasoning` object, which takes a level
-    ENABLE = "enable"  # `enable_thinking` and `thinking_budget` (Alibaba, SiliconFlow)
-    TOGGLE = "toggle"  # Together's `reasoning` object, for models of `toggle_models`; `reasoning_effort` for others
-    DROP = "drop"  # unknown there and refused when sent
+    EFFORT = "effort"  # The field becomes `reasoning_effort`, for models in `effort_models`.
+    REASONING = "reasoning"  # The field becomes OpenRouter's `reasoning` object.
+    REASONING_EFFORT = "reasoning_effort"  # The field becomes Snowflake's `reasoning` object, which takes a level.
+    ENABLE = "enable"  # The field becomes `enable_thinking` and `thinking_budget` (Alibaba, SiliconFlow).
+    # The field becomes Together's `reasoning` object for models in `toggle_models`, `reasoning_effort` for others.
+    TOGGLE = "toggle"
+    DROP = "drop"  # The provider does not know the field and refuses it.
 
 
 class Search(StrEnum):
     """The form of `web_search_options` that a provider accepts."""
 
     PASS = "pass"  # noqa: S105 - not a password: the field is known there, or the server's to judge
-    SWITCH = "switch"  # Alibaba's `enable_search`
-    REFUSE = "refuse"  # unknown there: the answer would be from memory
+    SWITCH = "switch"  # The field becomes Alibaba's `enable_search`.
+    REFUSE = "refuse"  # The provider does not know the field, and would answer from memory, so the request is refused.
 
 
 class History(StrEnum):
@@ -53,14 +55,15 @@ class History(StrEnum):
 
     PASS = "pass"  # noqa: S105 - not a password: not documented; stays, but is left out of a fallback
     KEEP = "keep"
-    WITH_TOOLS = "with_tools"  # wanted beside tool calls, ignored elsewhere: a fallback leaves it out there
-    RENAME = "rename"  # named `reasoning`, for models of `reasoning_models`; refused on others
-    DROP = "drop"  # unknown there and refused when sent
+    # The provider requires the field beside tool calls and ignores it elsewhere, where a fallback leaves it out.
+    WITH_TOOLS = "with_tools"
+    RENAME = "rename"  # The field becomes `reasoning` for models in `reasoning_models`; other models refuse it.
+    DROP = "drop"  # The provider does not know the field and refuses it.
 
 
 ANY_FORMAT = ("*",)
 
-# Parameters that practically every provider of the dialect knows: all that a fallback carries over.
+# Practically every provider of the dialect knows these parameters; a fallback carries over no others.
 COMMON_PARAMETERS = frozenset(
     {
         "model", "messages", "stream", "stream_options", "temperature", "top_p", "max_tokens", "max_completion_tokens",
@@ -68,7 +71,7 @@ COMMON_PARAMETERS = frozenset(
         "response_format", "logprobs", "top_logprobs", "logit_bias", "user", "reasoning_effort", "thinking",
     }
 )  # fmt: skip
-# Those that only OpenAI and Azure know (https://platform.openai.com/docs/api-reference/chat/create).
+# Only OpenAI and Azure know these parameters (https://platform.openai.com/docs/api-reference/chat/create).
 OPENAI_PARAMETERS = frozenset(
     {
         "audio", "modalities", "prediction", "store", "metadata", "service_tier", "verbosity", "web_search_options",
@@ -79,14 +82,15 @@ OPENAI_PARAMETERS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Dialect(Traits):
-    """One provider that speaks the dialect: where it listens and where it differs.
+    """One provider that speaks the dialect: its address and its differences. `page` is the vendor's page that documents
+    them.
 
-    `page` is the vendor's page that says so. `reasoning_formats`: which `reasoning_details` it takes back; None: not
-    documented, they stay but on a fallback; empty: none, as little as any other vendor's state. `effort_models`:
-    prefixes of the models that take a level as `reasoning_effort`: `low`, `medium` and `high`, or what `efforts` says
-    by prefix, the first that fits; `optional_models` take `none`. `drops`: parameters that it refuses; `ignores`: those
-    that it takes no notice of, which a direct request keeps. `parameters`: those that it takes beside the common ones,
-    for the sake of a fallback. `sampling_refused` are what the models of `reasoning_models` refuse.
+    `reasoning_formats`: the `reasoning_details` that it takes back; None: undocumented, they stay except on a fallback;
+    empty: none, neither its own nor another vendor's. `effort_models`: prefixes of the models that take a level as
+    `reasoning_effort`: `low`, `medium` and `high`, or those that `efforts` lists for the first prefix that fits;
+    `optional_models` take `none`. `drops`: parameters that it refuses; `ignores`: those without effect there, which a
+    direct request keeps. `parameters`: those that it takes beside the common ones, for use on a fallback.
+    `sampling_refused`: parameters that the models in `reasoning_models` refuse.
     """
 
     page: str = ""
@@ -100,16 +104,18 @@ class Dialect(Traits):
     history: History = History.PASS
     search: Search = Search.PASS
     reasoning_formats: tuple[str, ...] | None = ()
-    cache_control: bool = False  # takes Anthropic's marker
-    cache_breakpoint: bool = False  # takes OpenAI's own
-    tool_media: bool = False  # images in tool results; elsewhere they follow in a message of the user
+    cache_control: bool = False  # The provider takes Anthropic's marker.
+    cache_breakpoint: bool = False  # The provider takes OpenAI's own marker.
+    # The provider takes images in tool results; elsewhere they follow in a message of the user.
+    tool_media: bool = False
     stream_options: bool = True
-    message_names: bool = True  # False: `name` of a message is refused
-    developer_role: bool = False  # elsewhere `developer` becomes `system`
+    message_names: bool = True  # False means that the provider refuses `name` in a message.
+    developer_role: bool = False  # Without this flag `developer` becomes `system`.
     json_schema: bool = True
-    tool_choice: bool = True  # False: ignored but for `auto`, and by leaving the tools out `none`
-    choices: bool = True  # False: one answer a request
-    max_completion_tokens: bool = True  # False: known as `max_tokens` only
+    # False means that the provider ignores every value but `auto`; for `none` the tools are left out.
+    tool_choice: bool = True
+    choices: bool = True  # False means that the provider gives one answer for a request.
+    max_completion_tokens: bool = True  # False means that the provider knows the limit as `max_tokens` only.
     drops: tuple[str, ...] = ()
     ignores: tuple[str, ...] = ()
     parameters: frozenset[str] = frozenset()
@@ -118,12 +124,12 @@ class Dialect(Traits):
 
     @property
     def is_open(self) -> bool:
-        """Returns True for a server of any kind, which gets the request as the client sent it."""
+        """Returns True for a server of an unknown kind, which gets the client's request unchanged."""
         return self.reasoning_formats is None
 
 
 def is_one_of(model: str, prefixes: tuple[str, ...]) -> bool:
     """Returns True when the name, with or without the vendor before the last slash, starts with one of the prefixes,
-    which tell families that reason. OpenAI's `-chat` models are in such families and do not."""
+    which name families of reasoning models. OpenAI's `-chat` models belong to such families and do not reason."""
     matches = model.startswith(prefixes) or model.rpartition("/")[2].startswith(prefixes)
     return matches and "-chat" not in model

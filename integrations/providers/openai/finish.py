@@ -1,34 +1,34 @@
-"""The finish reasons of OpenAI's dialect: OpenAI's five, and the words of look-alikes for them.
-
-What a vendor says of an answer that is none makes the answer a failure: it may be asked for again, or from another.
-"""
+"""The finish reasons of OpenAI's dialect: OpenAI's five, and the look-alikes' words for them. A reason that means that
+there is no answer makes it a failure: the request may be repeated, or sent to another provider."""
 
 from __future__ import annotations
 
 from integrations.providers.errors import FailureKind, ProviderError
 
-# The reasons that clients know (https://platform.openai.com/docs/api-reference/chat/object). `function_call` goes with
+# Clients know these reasons (https://platform.openai.com/docs/api-reference/chat/object). `function_call` belongs to
 # the functions that came before tools.
 _KNOWN = frozenset({"stop", "length", "tool_calls", "content_filter", "function_call"})
-# Vendors' own words for them, in small letters.
+# These are vendors' own words for the reasons, in small letters.
 _NAMES = {
-    "eos": "stop",  # https://docs.together.ai/reference/chat-completions
-    "eos_token": "stop",  # https://huggingface.co/docs/text-generation-inference/basic_tutorials/consuming_tgi
-    "end_turn": "stop",  # https://docs.x.ai/docs/api-reference#chat-completions, and Claude's word
+    "eos": "stop",  # Together sends it: https://docs.together.ai/reference/chat-completions
+    # TGI sends it: https://huggingface.co/docs/text-generation-inference/basic_tutorials/consuming_tgi
+    "eos_token": "stop",
+    "end_turn": "stop",  # xAI (https://docs.x.ai/docs/api-reference#chat-completions) and Claude send it.
     "end_of_turn": "stop",
-    "stop_sequence": "stop",  # TGI's and Claude's
-    "complete": "stop",  # Cohere's
+    "stop_sequence": "stop",  # TGI and Claude send it.
+    "complete": "stop",  # Cohere sends it.
     "completed": "stop",
-    "repetition": "stop",  # https://docs.vllm.ai/en/latest/api/vllm/v1/engine/: the model repeated itself
+    # vLLM sends it when the model repeats itself: https://docs.vllm.ai/en/latest/api/vllm/v1/engine/
+    "repetition": "stop",
     "max_tokens": "length",
     "max_output_tokens": "length",
-    "model_length": "length",  # https://docs.mistral.ai/api/
-    "model_context_window_exceeded": "length",  # https://docs.z.ai/api-reference/llm/chat-completion
+    "model_length": "length",  # Mistral sends it: https://docs.mistral.ai/api/
+    "model_context_window_exceeded": "length",  # Z.ai sends it: https://docs.z.ai/api-reference/llm/chat-completion
     "max_length": "length",
     "tool_use": "tool_calls",
     "tool_call": "tool_calls",
     "safety": "content_filter",
-    "sensitive": "content_filter",  # https://docs.z.ai/api-reference/llm/chat-completion
+    "sensitive": "content_filter",  # Z.ai sends it: https://docs.z.ai/api-reference/llm/chat-completion
     "content_filtered": "content_filter",
     "guardrail_intervened": "content_filter",
     "prohibited_content": "content_filter",
@@ -37,19 +37,21 @@ _NAMES = {
     "refusal": "content_filter",
     "recitation": "content_filter",
 }
-# The provider gave up in the midst of it.
+# With these reasons the provider gave up in the middle of the answer.
 _BROKEN_OFF = frozenset(
     {
-        "error",  # https://openrouter.ai/docs/api-reference/errors, https://docs.mistral.ai/api/, and vLLM's
-        "network_error",  # https://docs.z.ai/api-reference/llm/chat-completion
-        "insufficient_system_resource",  # https://api-docs.deepseek.com/api/create-chat-completion
-        "abort",  # https://docs.vllm.ai/en/latest/api/vllm/v1/engine/, and SGLang's
+        # OpenRouter (https://openrouter.ai/docs/api-reference/errors), Mistral (https://docs.mistral.ai/api/) and vLLM
+        # send it.
+        "error",
+        "network_error",  # Z.ai sends it: https://docs.z.ai/api-reference/llm/chat-completion
+        "insufficient_system_resource",  # DeepSeek sends it: https://api-docs.deepseek.com/api/create-chat-completion
+        "abort",  # vLLM (https://docs.vllm.ai/en/latest/api/vllm/v1/engine/) and SGLang send it.
         "aborted",
         "cancelled",
         "timeout",
     }
 )
-# The model wrote what cannot be read: Gemini's and Bedrock's words, which routers pass on.
+# With these reasons of Gemini and Bedrock, which routers pass on, the model wrote output that cannot be read.
 _MALFORMED = frozenset(
     {
         "malformed_function_call",
@@ -64,8 +66,8 @@ _MALFORMED = frozenset(
 
 
 def finish_reason(reason: object, *, called_tools: bool) -> str:
-    """The reason in the wire format's words; a word that nobody knows is a stop, since what was said is kept. A stop
-    after tool calls is `tool_calls`, whatever the vendor says."""
+    """Returns the reason in the wire format's words. An unknown one becomes `stop`, since the answer so far is kept. A
+    stop after tool calls becomes `tool_calls`, whatever the vendor sends."""
     name = reason if isinstance(reason, str) else "stop"
     if name not in _KNOWN:
         name = _NAMES.get(name.lower(), "stop")
@@ -73,10 +75,8 @@ def finish_reason(reason: object, *, called_tools: bool) -> str:
 
 
 def failure_of(reason: object, provider: str, *, said: bool) -> ProviderError | None:
-    """The failure that this reason tells of, None for a proper end. `said`: something of the answer is there.
-
-    A word that nobody knows, and none at all, are ends of what was said; where nothing was, there is no answer.
-    """
+    """Returns the failure that this reason means, None for a proper end. `said` means that the answer has content. An
+    unknown or absent reason is the end of an answer with content; without content there is no answer."""
     name = reason.lower() if isinstance(reason, str) else ""
     if name in _BROKEN_OFF:
         return _failure(f"{provider} broke the answer off: {reason}", FailureKind.UNAVAILABLE, provider)

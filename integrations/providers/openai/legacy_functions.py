@@ -1,8 +1,6 @@
-"""OpenAI's `functions` and `function_call`, from before there were tools, for providers that know tools only.
-
-https://platform.openai.com/docs/api-reference/chat/create#chat-create-functions. The request goes out with tools; the
-answer comes back with `function_call`, which holds one call, as the client expects it.
-"""
+"""OpenAI's `functions` and `function_call`, which came before tools, for providers that know tools only.
+https://platform.openai.com/docs/api-reference/chat/create#chat-create-functions. The request is sent with tools; the
+answer comes back with `function_call`, which holds one call, as the client expects it."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class LegacyFunctions:
-    """An adapter whose provider takes tools, as one that takes functions too."""
+    """An adapter for a provider that takes tools, which accepts functions too."""
 
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
@@ -54,14 +52,14 @@ class LegacyFunctions:
         return self.adapter.needs(request, credentials)
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
-        """Raises UnsupportedParameterError."""
+        """Returns the provider's request. Raises UnsupportedParameterError."""
         if not self._may_concern(request):
             return self.adapter.build_request(request, credentials)
         translated = with_tools(request, provider=self.provider)
         upstream = self.adapter.build_request(translated, credentials)
         if translated is request or _PARALLEL in request.fields:
             return upstream
-        # Said by the gateway and not by the client, to whom its loss is no news.
+        # The gateway has set this field and not the client, so the client needs no warning about it.
         told = tuple(warning for warning in upstream.warnings if not warning.startswith(_PARALLEL))
         return msgspec.structs.replace(upstream, warnings=told)
 
@@ -83,12 +81,14 @@ class LegacyFunctions:
         return self.adapter.classify_failure(status, headers, body)
 
     def _may_concern(self, request: ChatRequest) -> bool:
-        """Wrong only by saying yes. The bytes are looked through last."""
+        """Returns True when the request may have functions; it may be wrong only by returning True. The bytes are
+        searched last."""
         return (request.crosses_vendor or not self._passes_direct) and _MARK in request.body
 
 
 def with_tools(request: ChatRequest, *, provider: str) -> ChatRequest:
-    """The request in today's words; the same one when it has none of the older. Raises UnsupportedParameterError."""
+    """Returns the request with tools in place of functions; the same one when it has no functions. Raises
+    UnsupportedParameterError."""
     fields = request.fields
     if not (
         "functions" in fields
@@ -102,7 +102,7 @@ def with_tools(request: ChatRequest, *, provider: str) -> ChatRequest:
     if functions:
         made["tools"] = [*(fields.get("tools") or ()), *({"type": "function", "function": one} for one in functions)]
         if not fields.get("tools"):
-            made.setdefault(_PARALLEL, False)  # there is room for one call only
+            made.setdefault(_PARALLEL, False)  # The answer has room for one call only.
     choice = _tool_choice(fields.get("function_call"), provider)
     if choice is not None and made.get("tools") and made.get("tool_choice") is None:
         made["tool_choice"] = choice
@@ -125,9 +125,10 @@ def _tool_choice(wish: Any, provider: str) -> Any:
 
 
 def _messages(messages: list[Any], provider: str) -> list[Any]:
-    """Calls get ids by their places, so that they are the same on every later turn."""
+    """Returns the messages with tool calls. Ids follow from the places of the calls, so that they are the same on every
+    later turn."""
     made = []
-    waiting: dict[str, str] = {}  # function → the id of the call that has no result yet
+    waiting: dict[str, str] = {}  # The mapping leads from a function to the id of its call that has no result yet.
     for index, message in enumerate(messages):
         if message.get("role") == "function":
             name = str(message.get("name") or "")
@@ -141,7 +142,7 @@ def _messages(messages: list[Any], provider: str) -> list[Any]:
 
 
 def _result(message: Mapping[str, Any], call_id: str, index: int) -> Fields:
-    """The name tells what the result is of where the call itself is not there."""
+    """Returns a tool's result; its name shows the function where the call itself is absent."""
     content = message.get("content")
     made = {**message, "role": "tool", "content": "" if content is None else content}
     if call_id:
@@ -179,7 +180,7 @@ def _reason(reason: Any) -> Any:
 
 
 class FunctionStream:
-    """A stream of calls as one of function calls; see `StreamTranslator`."""
+    """A `StreamTranslator` that turns a stream of tool calls into one of function calls."""
 
     __slots__ = ("_stream",)
 

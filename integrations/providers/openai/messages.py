@@ -1,7 +1,5 @@
-"""Messages of a request, put into what a provider of the OpenAI dialect takes.
-
-What one vendor signed, encrypted or marked is of no use to another, and most refuse fields that they do not know.
-"""
+"""Converts messages of a request to the form that a provider of the OpenAI dialect takes. Blocks that one vendor
+signed, encrypted or marked are useless to another, and most vendors refuse unknown fields."""
 
 from __future__ import annotations
 
@@ -24,12 +22,12 @@ from integrations.providers.openai.dialect import (
 
 Fields = dict[str, Any]
 
-# Fields of a message that a fallback carries over; reasoning is seen to apart.
+# A fallback carries over these fields of a message; reasoning is handled separately.
 _COMMON_FIELDS = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal"})
 _MARKERS = frozenset({"cache_control", "prompt_cache_breakpoint"})
 _CALL_FIELDS = frozenset({"id", "type", "function", "index"}) | _MARKERS
 _REASONING_FIELDS = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
-# What the gateway hands out or takes in for the sake of other vendors.
+# The gateway gives and takes this field for other vendors' content.
 _SPECIFIC = "provider_specific_fields"
 _FOREIGN_FIELDS = frozenset({"thinking_blocks", "is_error", _SPECIFIC})
 _HISTORY_MARKS = (b"reasoning", b"thinking_blocks", b"extra_content", b"is_error")
@@ -39,25 +37,23 @@ _ATTACHED = "Attached: the result of tool call "
 
 
 class MessageRules:
-    """One dialect's rules for messages.
-
-    Most requests need none of them, which is seen from their bytes: `rewrite` has something to do only when
-    `may_concern` says so, `addresses` only when one of `marks_of_fetched` is there.
-    """
+    """One dialect's rules for messages. Most requests need none of them, which their bytes show: `rewrite` has
+    something to do only when `may_concern` returns True, `addresses` only when the body contains one of
+    `marks_of_fetched`."""
 
     __slots__ = ("_dialect", "_is_strict", "_marks", "_marks_of_history", "marks_of_fetched")
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
-        # A server that may be anything gets what the client sent, unless the client meant another.
+        # A server of an unknown kind gets the client's request unchanged, unless the client meant another provider.
         self._is_strict = dialect.reasoning_formats not in (None, ANY_FORMAT)
         self._marks = _marks_of_parts(dialect)
         self._marks_of_history = (_SPECIFIC_MARK, *(_HISTORY_MARKS if self._is_strict else ()))
         self.marks_of_fetched = _marks_of_fetched(dialect)
 
     def may_concern(self, body: bytes) -> bool:
-        """Returns True when a direct request may need changes; it may be wrong only by returning True. No generators,
-        and no `in`, which first makes and drops an error that the mark is no number: this is asked of every request."""
+        """Returns True when a direct request may need changes; it may be wrong only by returning True. The loop has no
+        generator and no `in`, which first makes and drops an internal error, because it runs for every request."""
         for mark in self._marks:
             if body.find(mark) >= 0:
                 return True
@@ -85,9 +81,9 @@ class MessageRules:
         return tuple(dict.fromkeys(found))
 
     def rewrite(self, messages: list[Any], request: ChatRequest) -> list[Any]:
-        """New messages; those of the caller stay as they are."""
+        """Returns new messages; those of the caller stay unchanged."""
         rewritten: list[Any] = []
-        waiting: list[Any] = []  # media of tool results, until the last of the results has been put down
+        waiting: list[Any] = []  # The list holds media of tool results until the last result is written.
         for message in messages:
             if not isinstance(message, Mapping):
                 rewritten.append(message)
@@ -120,7 +116,7 @@ class MessageRules:
         elif self._is_strict:
             made = {name: value for name, value in message.items() if name not in _FOREIGN_FIELDS}
         else:
-            made.pop(_SPECIFIC, None)  # no look-alike gives it out, so it is another vendor's
+            made.pop(_SPECIFIC, None)  # No look-alike sends this field, so it is another vendor's.
         if not self._dialect.message_names:
             made.pop("name", None)
         if self._fits_markers(request):
@@ -143,7 +139,7 @@ class MessageRules:
         return request.crosses_vendor or not self._dialect.is_open
 
     def _call(self, call: Any, request: ChatRequest) -> Any:
-        """A tool call without the signatures of other vendors (`extra_content`)."""
+        """Returns a tool call without the signatures of other vendors (`extra_content`)."""
         if not isinstance(call, Mapping):
             return call
         fitted = fit_markers(call, self._dialect)
@@ -161,7 +157,8 @@ class MessageRules:
         details = made.pop("reasoning_details", None)
         formats = self._dialect.reasoning_formats or ()
         if isinstance(details, list):
-            # The start is enough: the SDK's own helper joins the format of every fragment of a stream to one text.
+            # The start of the format is compared, since the SDK's own helper joins the formats of all fragments of a
+            # stream to one text.
             own = [part for part in details if formats == ANY_FORMAT or _format(part).startswith(formats)]
             if own:
                 made["reasoning_details"] = own
@@ -218,14 +215,14 @@ class MessageRules:
         if way is Documents.SONAR:
             return _sonar_file(url, name)
         if way is Documents.FILE_DATA and _is_address(url):
-            # https://platform.openai.com/docs/guides/pdf-files: chat completions take file data or an uploaded file.
+            # Chat completions take file data or an uploaded file: https://platform.openai.com/docs/guides/pdf-files.
             url = _data_url(self._fetched_file(url, request))
         made = {"type": "file", "file": {"filename": name, "file_data": url}}
         return {**made, **{name: part[name] for name in _MARKERS if name in part}}
 
     def _file(self, part: Mapping[str, Any], request: ChatRequest) -> Any:
-        """OpenAI's own part, which look-alikes do not know. One without data names a file that was uploaded to the
-        provider which the client asked for."""
+        """Returns OpenAI's own part, which look-alikes do not know. A part without data names a file that was uploaded
+        to the provider which the client asked for."""
         way, file = self._dialect.documents, part.get("file")
         data = file.get("file_data") if isinstance(file, Mapping) else None
         if not isinstance(file, Mapping) or not isinstance(data, str):
@@ -286,7 +283,7 @@ def _all_parts(messages: list[Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _take_media(message: Fields) -> list[Any]:
-    """Takes out of a tool's result what only a user may show; the result says where it went."""
+    """Takes media out of a tool's result that only a message of the user may hold; the result then refers to them."""
     content = message.get("content")
     if not isinstance(content, list):
         return []
@@ -317,7 +314,8 @@ def _data_url(media: Media) -> str:
 
 
 def _sonar_file(url: str, name: str) -> Fields:
-    """https://docs.perplexity.ai/guides/file-attachments: base64 goes without the head of a data URL."""
+    """Returns Perplexity's part, whose base64 comes without the head of a data URL:
+    https://docs.perplexity.ai/guides/file-attachments."""
     bare = url if _is_address(url) else url.partition(",")[2] or url
     return {"type": "file_url", "file_url": {"url": bare}, "file_name": name}
 

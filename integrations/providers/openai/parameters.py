@@ -1,7 +1,5 @@
-"""Top-level fields of a request, put into the words of a provider of the OpenAI dialect.
-
-Values that stay are never decoded. What is left out is named; what would give an answer of another kind is refused.
-"""
+"""Translates top-level fields of a request for a provider of the OpenAI dialect. Values that stay are never decoded. A
+field that is left out is named in a warning; a field that would change the kind of the answer is refused."""
 
 from __future__ import annotations
 
@@ -31,9 +29,9 @@ from integrations.providers.openai.dialect import (
 
 RawFields = dict[str, msgspec.Raw]
 
-# The gateway's own fields, which it has acted on; never part of what a provider sees.
+# The gateway has acted on these fields of its own, and no provider gets them.
 OWN_FIELDS = ("models", "provider", "prompt_config", "prompt_variables")
-# Left out of a fallback they would leave an answer of another kind.
+# A fallback without one of these fields would give an answer of another kind.
 _OF_ANOTHER_KIND = ("audio", "modalities", "web_search_options")
 _AS_IF_ABSENT = frozenset({b"null", b"false", b"0", b"0.0", b"{}", b"[]"})
 _USUAL_EFFORTS = ("low", "medium", "high")
@@ -41,7 +39,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def of_interest(dialect: Dialect) -> frozenset[str]:
-    """The fields that `adjust` has something to do with on a direct request; without any it need not be called."""
+    """Returns the fields that `adjust` has to handle on a direct request; without any of them it need not be called."""
     names = {*OWN_FIELDS, *dialect.drops, *dialect.ignores}
     if dialect.thinking is not Thinking.PASS:
         names.add("thinking")
@@ -59,7 +57,7 @@ def of_interest(dialect: Dialect) -> frozenset[str]:
 
 
 def adjust(raw: RawFields, request: ChatRequest, dialect: Dialect) -> tuple[str, ...]:
-    """Changes `raw` in place; returns what was dropped, in words. Raises UnsupportedParameterError."""
+    """Changes `raw` in place; returns the warnings. Raises UnsupportedParameterError."""
     for name in OWN_FIELDS:
         raw.pop(name, None)
     account = _Account(raw, dialect)
@@ -83,7 +81,7 @@ def adjust(raw: RawFields, request: ChatRequest, dialect: Dialect) -> tuple[str,
 
 
 class _Account:
-    """The fields and what was left out of them."""
+    """The request's fields, and the warnings about those that were left out."""
 
     __slots__ = ("dialect", "raw", "warnings")
 
@@ -93,13 +91,13 @@ class _Account:
         self.warnings: list[str] = []
 
     def drop(self, name: str, why: str = "") -> None:
-        """A value that stands for leaving it out says nothing, and nothing is said about it."""
+        """Leaves the field out with a warning, or without one when its value means the same as its absence."""
         if self._asks_for_something(name):
             self.warnings.append(f"{name}: dropped, {why or f'{self.dialect.provider} has no counterpart'}")
         self.raw.pop(name, None)
 
     def ignore(self, name: str, *, crosses_vendor: bool) -> None:
-        """The provider takes no notice: said, and left to it where the client has sent it there."""
+        """Adds a warning that the provider ignores the field, which stays where the client chose the provider."""
         if crosses_vendor:
             self.drop(name)
         elif self._asks_for_something(name):
@@ -121,21 +119,23 @@ class _Account:
 
 
 def _keep_known(account: _Account, own: frozenset[str]) -> None:
-    """Keeps the fields that this vendor knows or that the integration has set: on a fallback the client's extras are
-    another vendor's."""
+    """Keeps the fields that this vendor knows or that the integration has set, since on a fallback the client's other
+    fields are another vendor's."""
     known = account.dialect.parameters | own
     for name in [name for name in account.raw if name not in COMMON_PARAMETERS and name not in known]:
         if name in _OF_ANOTHER_KIND and _asks_for_more(name, account.value(name)):
             raise account.refuse(name, f"{account.dialect.provider} does not know it")
         account.drop(name)
     if "metadata" in account.raw and account.value("store") is not True:
-        # Refused by OpenAI unless the answer is stored (https://platform.openai.com/docs/api-reference/chat/create).
+        # OpenAI refuses the field unless the answer is stored
+        # (https://platform.openai.com/docs/api-reference/chat/create).
         account.drop("metadata", "it needs store")
     _fit_tools(account)
 
 
 def _fit_tools(account: _Account) -> None:
-    """Markers go, and what is no function is a vendor's own: without it the answer would be another."""
+    """Removes cache markers. A tool that is no function is a vendor's own and is refused, since the answer would differ
+    without it."""
     tools = account.value("tools")
     if not isinstance(tools, list):
         return
@@ -150,12 +150,12 @@ def _fit_tools(account: _Account) -> None:
 
 def _asks_for_more(name: str, value: Any) -> bool:
     if name == "web_search_options":
-        return value is not None  # an empty object asks for a search with nothing special about it
+        return value is not None  # An empty object asks for a search with default settings.
     return bool(value) and not (name == "modalities" and value == ["text"])
 
 
 def _translate_search(account: _Account) -> None:
-    """https://www.alibabacloud.com/help/en/model-studio/web-search"""
+    """Translates the search to Alibaba's field: https://www.alibabacloud.com/help/en/model-studio/web-search"""
     options = account.value("web_search_options")
     del account.raw["web_search_options"]
     if options is None:
@@ -187,13 +187,13 @@ def _translate_thinking(account: _Account, model: str, *, crosses_vendor: bool) 
     elif takes_effort:
         _thinking_as_effort(account, wish)
     elif not _is_enabled(wish):
-        del account.raw["thinking"]  # what does not reason does as it is told
+        del account.raw["thinking"]  # A model that does not reason needs no switch to turn reasoning off.
     else:
         account.drop("thinking", f"{model} has no counterpart")
 
 
 def _reasoning_object(dialect: Dialect, wish: Mapping[str, Any], model: str) -> dict[str, Any] | None:
-    """The field `reasoning`; None where there is none."""
+    """Returns the field `reasoning`; None where there is none."""
     if dialect.thinking is Thinking.REASONING:
         return _openrouter_reasoning(wish)
     if dialect.thinking is Thinking.REASONING_EFFORT and _is_enabled(wish):
@@ -204,8 +204,8 @@ def _reasoning_object(dialect: Dialect, wish: Mapping[str, Any], model: str) -> 
 
 
 def _thinking_in_common_words(account: _Account, wish: Mapping[str, Any]) -> None:
-    """Returns `thinking` as look-alikes know it: the types `enabled` and `disabled`, and nothing about how thoughts are
-    shown."""
+    """Writes `thinking` in the form that look-alikes know: the types `enabled` and `disabled`, without settings of how
+    thoughts are shown."""
     check_reasoning_words(wish, None, provider=account.dialect.provider)
     budget = wish.get("budget_tokens") if _is_enabled(wish) else None
     said = {"type": "enabled" if _is_enabled(wish) else "disabled"}
@@ -216,9 +216,9 @@ def _thinking_in_common_words(account: _Account, wish: Mapping[str, Any]) -> Non
 
 
 def _thinking_as_switch(account: _Account, wish: Mapping[str, Any]) -> None:
-    """https://www.alibabacloud.com/help/en/model-studio/deep-thinking"""
+    """Translates `thinking` to Alibaba's switch: https://www.alibabacloud.com/help/en/model-studio/deep-thinking"""
     if "enable_thinking" in account.raw:
-        del account.raw["thinking"]  # said already, and in the provider's own word
+        del account.raw["thinking"]  # The provider's own field already has the value.
         return
     _replace(account, "enable_thinking", _is_enabled(wish))
     budget = wish.get("budget_tokens")
@@ -228,7 +228,7 @@ def _thinking_as_switch(account: _Account, wish: Mapping[str, Any]) -> None:
 
 def _thinking_as_effort(account: _Account, wish: Mapping[str, Any]) -> None:
     if "reasoning_effort" in account.raw:
-        del account.raw["thinking"]  # said already, and in the provider's own word
+        del account.raw["thinking"]  # The provider's own field already has the value.
     elif _is_enabled(wish):
         _replace(account, "reasoning_effort", _effort(wish))
     else:
@@ -245,7 +245,7 @@ def _is_enabled(wish: Mapping[str, Any]) -> bool:
 
 
 def _openrouter_reasoning(wish: Mapping[str, Any]) -> dict[str, Any]:
-    """https://openrouter.ai/docs/use-cases/reasoning-tokens"""
+    """Returns OpenRouter's `reasoning`: https://openrouter.ai/docs/use-cases/reasoning-tokens"""
     budget = wish.get("budget_tokens")
     if _is_enabled(wish) and isinstance(budget, int):
         return {"max_tokens": budget}
@@ -258,7 +258,8 @@ def _effort(wish: Mapping[str, Any]) -> str:
 
 
 def _fit_reasoning_model(account: _Account, model: str) -> None:
-    """A client that addressed another model could not know what this one refuses; a direct one hears it itself."""
+    """Fits the parameters to a reasoning model on a fallback, since the client could not know which ones it refuses; on
+    a direct request the model's vendor reports that."""
     dialect = account.dialect
     if "reasoning_effort" in account.raw and dialect.effort_models and not is_one_of(model, dialect.effort_models):
         account.drop("reasoning_effort", f"{model} has no counterpart")
@@ -268,13 +269,13 @@ def _fit_reasoning_model(account: _Account, model: str) -> None:
         for name in dialect.sampling_refused:
             account.drop(name, f"{model} does not take it")
         if "max_tokens" in account.raw and dialect.max_completion_tokens:
-            # https://platform.openai.com/docs/api-reference/chat/create: not compatible with o-series models.
+            # The o-series models refuse the old name: https://platform.openai.com/docs/api-reference/chat/create
             limit = account.raw.pop("max_tokens")
             account.raw.setdefault("max_completion_tokens", limit)
 
 
 def _fit_effort(account: _Account, model: str) -> None:
-    """The level that comes closest among those that the model takes; one of tomorrow is left to it."""
+    """Sets the nearest level that the model takes; an unknown level is left to the model's vendor."""
     dialect, effort = account.dialect, account.value("reasoning_effort")
     levels = next((levels for prefix, levels in dialect.efforts if is_one_of(model, (prefix,))), _USUAL_EFFORTS)
     known = ("none", *levels) if is_one_of(model, dialect.optional_models) else levels

@@ -1,4 +1,4 @@
-"""The body that goes upstream: the client's own bytes unless something has to change."""
+"""Builds the body for the provider: the client's own bytes unless something has to change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class BodyBuilder:
-    """Builds the bodies of one dialect. All that does not depend on the request is worked out once."""
+    """Builds the bodies of one dialect. Everything that does not depend on the request is computed once."""
 
     __slots__ = ("_mark_of_markers", "_messages", "_of_interest", "dialect")
 
@@ -34,18 +34,17 @@ class BodyBuilder:
 
     @property
     def marks_of_fetched(self) -> tuple[bytes, ...]:
-        """Returns bytes of which one stands in every body with files to fetch."""
+        """Returns byte strings, one of which occurs in every body with files to fetch."""
         return self._messages.marks_of_fetched
 
     def needs(self, request: ChatRequest) -> Needs:
-        """The addresses of files that this provider takes as data only."""
+        """Returns the addresses of files that this provider takes as data only."""
         addresses = self._messages.addresses(msgspec.json.decode(_decode(request.body)["messages"]))
         return Needs(media=addresses) if addresses else NOTHING
 
     def build(self, request: ChatRequest, *, stream_options: bool = True) -> tuple[bytes, tuple[str, ...]]:
-        """The body, and what was dropped from it, in words. Values that stay are copied as bytes, never decoded;
-        `request.fields` is not looked at, since it may be lazy. Raises UnsupportedParameterError.
-        """
+        """Returns the body and the warnings. Values that stay are copied as bytes, never decoded; `request.fields` is
+        not read, since it may be lazy. Raises UnsupportedParameterError."""
         body = request.body
         raw = _decode(body)
         warnings: tuple[str, ...] = ()
@@ -101,7 +100,8 @@ def _raw_name(model: str) -> msgspec.Raw:
 
 
 def _with_usage(raw: msgspec.Raw) -> msgspec.Raw:
-    """Usage is always asked for where it can be; the client's other options stay."""
+    """Returns the stream's options with usage, which is always requested where possible; the client's other options
+    stay."""
     sent: Any = msgspec.json.decode(raw)
     if not isinstance(sent, Mapping) or not sent:
         return _INCLUDE_USAGE

@@ -1,4 +1,4 @@
-"""A whole answer of the OpenAI dialect: passed on byte for byte when it conforms, completed where it does not."""
+"""Reads a whole answer of the OpenAI dialect: passed on byte for byte when it conforms, completed where it does not."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ from integrations.providers.openai.shapes import (
 )
 from integrations.providers.usage import Usage
 
-_told = msgspec.to_builtins  # without what is not there
+_told = msgspec.to_builtins  # The function leaves absent fields out.
 _decode_conforming = msgspec.json.Decoder(Completion).decode
 _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
 
 def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
-    """Raises ProviderError: the error that the body carries, UNUSABLE when it is no answer."""
+    """Returns the parsed answer. Raises ProviderError: the error that the body carries, UNUSABLE when it is no
+    answer."""
     try:
         completion = _decode_conforming(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -77,7 +78,7 @@ def _usage(counts: UsageCounts, service_tier: object) -> Usage:
 
 
 def _complete(request: ChatRequest, body: bytes, provider: str) -> ParsedResponse:
-    """The answer with what is missing or odd put right; vendor fields stay."""
+    """Returns the answer with missing or wrong fields corrected; vendor fields stay."""
     try:
         answer = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -89,7 +90,7 @@ def _complete(request: ChatRequest, body: bytes, provider: str) -> ParsedRespons
     if not isinstance(choices, list) or not choices or not all(isinstance(choice, dict) for choice in choices):
         raise _unusable("the answer holds no choice", provider)
     if not isinstance(answer.get("id"), str) or not answer["id"]:
-        # Derived, so that the same bytes give the same answer.
+        # The id is derived from the body, so that the same bytes give the same completion.
         answer["id"] = f"chatcmpl-{hashlib.sha256(body).hexdigest()[:24]}"
     try:
         answer["choices"] = [
@@ -112,7 +113,8 @@ def _complete(request: ChatRequest, body: bytes, provider: str) -> ParsedRespons
 
 
 def _completed_usage(answer: dict[str, Any]) -> Usage | None:
-    """Fills in `usage` of the answer. None when the provider said nothing: the caller estimates and writes it."""
+    """Completes `usage` in the answer and returns it. None when the provider sent no counts: the caller then writes an
+    estimate."""
     usage = answer.get("usage")
     if not isinstance(usage, dict) or not usage:
         return None
@@ -147,7 +149,7 @@ def _completed_choice(choice: dict[str, Any], position: int, provider: str, answ
 
 
 def _complete_tool_call(call: dict[str, Any], ids: set[str], made_up: str) -> None:
-    """`ids` are those of the calls before."""
+    """Completes a tool call. `ids` are those of the calls before it."""
     if not isinstance(call.get("id"), str) or not call["id"] or call["id"] in ids:
         call["id"] = made_up
     ids.add(call["id"])

@@ -1,4 +1,4 @@
-"""The shapes of a well-formed answer and chunk, and the repair of the parts that vendors get wrong."""
+"""The shapes of a well-formed answer and chunk, and the repair of fields that vendors get wrong."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class GroqExtension(msgspec.Struct):
 
 
 class Chunk(msgspec.Struct):
-    """Decodes only when every field of the gateway's API is present with its type."""
+    """A chunk. Decoding succeeds only when every field of the gateway's API is present with its type."""
 
     id: str
     object: Literal["chat.completion.chunk"]
@@ -130,7 +130,7 @@ class UsageCounts(msgspec.Struct, omit_defaults=True):
     num_cached_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
     reasoning_tokens: int | None = None
-    # Of charges: see `charges.py`.
+    # These fields hold charges (see `charges.py`).
     cost: Any = None
     cost_details: Any = None
     is_byok: Any = None
@@ -145,7 +145,7 @@ class UsageCounts(msgspec.Struct, omit_defaults=True):
 
 
 class Completion(msgspec.Struct):
-    """Decodes only when every field of the gateway's API is present with its type."""
+    """A completion. Decoding succeeds only when every field of the gateway's API is present with its type."""
 
     id: str
     object: Literal["chat.completion"]
@@ -162,8 +162,9 @@ def has_output(delta: Mapping[str, Any]) -> bool:
 
 
 def add_reasoning_content(fields: dict[str, Any]) -> None:
-    """Gives a message or delta its reasoning under the name that clients look for, whatever the vendor calls it:
-    `reasoning` (OpenRouter, Groq, Cerebras, Together, Ollama), or only in `reasoning_details` (Snowflake)."""
+    """Copies the reasoning of a message or delta to `reasoning_content`, the name that clients look for; vendors call
+    it `reasoning` (OpenRouter, Groq, Cerebras, Together, Ollama), or have it only in `reasoning_details` (Snowflake).
+    """
     if fields.get("reasoning_content"):
         return
     text = fields.get("reasoning")
@@ -181,8 +182,9 @@ def _text_of_details(details: object) -> str:
 
 
 def flatten_content(fields: dict[str, Any]) -> None:
-    """Mistral's thinking models answer with a list of parts (https://docs.mistral.ai/capabilities/reasoning):
-    text becomes `content`, thinking `reasoning_content`."""
+    """Turns a list of content parts, as Mistral's thinking models send it
+    (https://docs.mistral.ai/capabilities/reasoning), into texts: text becomes `content`, thinking `reasoning_content`.
+    """
     content = fields.get("content")
     if not isinstance(content, list):
         if content is not None and not isinstance(content, str):
@@ -210,7 +212,7 @@ def _text_of(value: object) -> str:
 
 
 def time_of(created: object) -> int:
-    """The second that a provider names, else this one: Snowflake says 0, others nothing."""
+    """Returns the provider's time in Unix seconds, else the current one: Snowflake sends 0, others nothing."""
     if isinstance(created, int | float) and not isinstance(created, bool) and 1 <= created < _LAST_SECOND:
         return int(created)
     return int(time.time())
@@ -223,20 +225,20 @@ def made_up_id(seed: str, choice: int, number: int) -> str:
 
 
 def arguments_text(arguments: object) -> str:
-    """Tool arguments as the JSON string that the wire format wants; some servers send an object."""
+    """Returns tool arguments as the JSON string that the wire format requires; some servers send an object."""
     if isinstance(arguments, str):
         return arguments
     return "" if arguments is None else msgspec.json.encode(arguments).decode()
 
 
 def replaced(data: bytes, old: bytes, new: bytes) -> bytes:
-    """Empty when it is not certain which piece is meant."""
+    """Returns the data with the piece replaced, empty unless the piece occurs exactly once."""
     return data.replace(old, new) if data.count(old) == 1 else b""
 
 
 def with_reasoning_content(data: bytes, delta: Delta) -> bytes | None:
-    """The chunk with its `reasoning` under the other name too, put in beside it: decoding and encoding it whole would
-    cost three times as much. None when it has to be done that way."""
+    """Returns the chunk with its `reasoning` inserted under the name `reasoning_content` too, since decoding and
+    encoding the whole chunk would take three times as long. None when the bytes do not allow that."""
     if not isinstance(delta.reasoning, str) or not delta.reasoning or data.count(_REASONING) != 1:
         return None
     return data.replace(_REASONING, b'"reasoning_content":%b,%b' % (_encode(delta.reasoning), _REASONING))

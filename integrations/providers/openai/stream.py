@@ -1,4 +1,5 @@
-"""A streamed answer of the OpenAI dialect: chunks as they came, usage and finish reason held for the last one."""
+"""Translates a streamed answer of the OpenAI dialect: chunks stay unchanged, usage and finish reason wait for the last
+one."""
 
 from __future__ import annotations
 
@@ -35,11 +36,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class OpenAIStream(DialectStream[ServerSentEvent]):
-    """Translates the streams of OpenAI's dialect.
-
-    All chunks carry the `id` and `created` of the first: Snowflake sends none, others new ones with each chunk, or the
-    seconds as they pass.
-    """
+    """Translates the streams of OpenAI's dialect. All chunks get the `id` and `created` of the first: Snowflake sends
+    none, other vendors new ones with each chunk, or the current second."""
 
     __slots__ = (
         "_annotations",
@@ -56,17 +54,20 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
     def __init__(
         self, *, model: str, provider: str, redact: Callable[[ProviderError], None], seed: bytes = b""
     ) -> None:
-        """`seed` is the request's body: an id is made of it and the first chunk where the provider gives none."""
+        """Creates the translator. `seed` is the request's body: an id is made from it and the first chunk where the
+        provider sends none."""
         super().__init__(EventParser(), model=model, provider=provider, redact=redact)
-        self._usage_fields: dict[str, Any] | None = None  # the provider's own object, for the last chunk
-        self._finished: dict[int, dict[str, Any]] = {}  # choice index → the choice of its last chunk
-        self._base: dict[str, Any] = {}  # top-level fields of chunks that were held back
+        # The field keeps the provider's own object for the last chunk.
+        self._usage_fields: dict[str, Any] | None = None
+        # The mapping leads from the index of a choice to the choice of its last chunk.
+        self._finished: dict[int, dict[str, Any]] = {}
+        self._base: dict[str, Any] = {}  # The mapping holds top-level fields of chunks that were held back.
         self._seed = seed
-        self._id: str | None = None  # of all chunks, once one with a choice has come
+        self._id: str | None = None  # All chunks get this id once one with a choice has come.
         self._created = 0
         self._tools = ToolIndexes()
-        self._annotations: dict[int, int] = {}  # choice → how many of its annotations have left
-        self._spoken = False  # something of an answer has come
+        self._annotations: dict[int, int] = {}  # The mapping counts the annotations of each choice that were sent.
+        self._spoken = False  # The flag is True when some of the answer has come.
 
     @override
     def _event(self, event: ServerSentEvent, out: list[StreamEvent]) -> None:
@@ -85,20 +86,22 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         if not self._done and not self._finished:
             raise self._unusable("the stream ended before its end was announced")
         if not self._finished:
-            # Snowflake ends with [DONE] and never names a reason.
+            # Snowflake ends a stream with [DONE] and never sends a reason.
             if failure := failure_of(None, self.provider, said=self._spoken):
                 raise failure
             self._finished[0] = {"index": 0}
         out += self._last_chunks()
 
     def _chunk(self, data: bytes, name: str) -> StreamEvent | None:
-        """The event for one chunk, None when all of it is held back. Raises ProviderError."""
+        """Returns the event for one chunk, None when all of it is held back. Raises ProviderError."""
         if name == "error":
             raise self._error_event(data)
         try:
             chunk = _decode_conforming(data)
             if not data.isascii():
-                data.decode()  # msgspec looks at the fields it wants only, and what goes out has to be text throughout
+                # The whole chunk is decoded because msgspec checks only the fields that it reads, and the event must be
+                # valid UTF-8.
+                data.decode()
         except (msgspec.DecodeError, UnicodeDecodeError):
             return self._rework(data)
         extension = chunk.x_groq
@@ -132,7 +135,8 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         return StreamEvent(data, output, (delta.content or "") if choice.index == 0 else "")
 
     def _rework(self, data: bytes) -> StreamEvent | None:
-        """A chunk that ends something, carries usage or an error, or lacks a field."""
+        """Returns the event for a chunk that ends something, carries usage or an error, or lacks a field; None when all
+        of it is held back."""
         if not data.strip():
             return None
         fields = self._decoded(data)
@@ -172,7 +176,7 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         return fields
 
     def _keep_choice(self, choice: dict[str, Any], position: int) -> bool:
-        """Puts the choice right and takes its end away. False when nothing is left to send before the last chunk."""
+        """Corrects the choice and removes its end. Returns False when nothing is left to send before the last chunk."""
         if choice.get("error"):
             raise failure_in_body(choice, provider=self.provider)
         index = choice.get("index")
@@ -181,7 +185,7 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         delta = choice.get("delta")
         if not isinstance(delta, dict):
             delta = choice["delta"] = {}
-        choice.pop("message", None)  # Perplexity repeats the whole answer so far beside each delta
+        choice.pop("message", None)  # Perplexity repeats the whole answer so far beside each delta.
         flatten_content(delta)
         add_reasoning_content(delta)
         self._number_annotations(index, delta.get("annotations"))
@@ -199,7 +203,8 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         return output or index not in self._finished
 
     def _number_annotations(self, index: int, annotations: Any) -> None:
-        """OpenRouter sends them one by one and unnumbered, at which the official SDK's stream helper raises."""
+        """Numbers the annotations, which OpenRouter sends one by one without numbers, at which the official SDK's
+        stream helper raises."""
         for annotation in annotations if isinstance(annotations, list) else ():
             if isinstance(annotation, dict):
                 number = self._annotations.get(index, 0)
@@ -218,7 +223,7 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
             self.usage = read_usage(usage, fields.get("service_tier"))
 
     def _with_identity(self, data: bytes, chunk: Chunk) -> bytes | None:
-        """The chunk with the stream's id and time, put in at their places; None when it has to be written anew."""
+        """Returns the chunk's bytes with the stream's id and time inserted; None when it has to be encoded anew."""
         if not self._id:
             if not chunk.id or chunk.created <= 0:
                 return None
@@ -231,7 +236,7 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         return data or None
 
     def _identify(self, fields: Mapping[str, Any], data: bytes) -> None:
-        """Settles what the chunks of this stream are called, unless that is settled."""
+        """Sets the id and time of this stream's chunks from the first chunk."""
         if self._id:
             return
         told, self._created = fields.get("id"), time_of(fields.get("created"))
@@ -242,14 +247,14 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
             self._id = f"chatcmpl-{digest.hexdigest()}"
 
     def _complete_identity(self, fields: dict[str, Any]) -> None:
-        """All chunks have one id and one time; `object` is always that of the gateway's API."""
+        """Sets the id and time of the stream in the chunk; `object` is always that of the gateway's API."""
         fields["id"], fields["created"] = self._id, self._created
         if not isinstance(fields.get("model"), str):
             fields["model"] = self.model
         fields["object"] = CHUNK
 
     def _last_chunks(self) -> list[StreamEvent]:
-        """One chunk per choice with its finish reason, the last of them with usage."""
+        """Returns one chunk per choice with its finish reason, the last of them with usage."""
         base = self._base
         self._identify(base, b"")
         self._complete_identity(base)
@@ -285,7 +290,8 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
 
 
 def _is_bare_error(fields: dict[str, Any]) -> bool:
-    """The body of an error answer (`{"message", "code"}`, `{"detail"}`, `{"errors"}`) in place of a chunk."""
+    """Returns True for the body of an error answer (`{"message", "code"}`, `{"detail"}`, `{"errors"}`) in place of a
+    chunk."""
     if is_status_alone(fields):
         return True
     return "choices" not in fields and any(fields.get(name) for name in ("message", "detail", "errors"))

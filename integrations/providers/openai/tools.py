@@ -1,4 +1,4 @@
-"""Tool calls of a stream: one distinct, stable index and id per call, also from vendors that repeat or omit them."""
+"""Gives the tool calls of a stream one distinct, stable index and id each, also where vendors repeat or omit them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from integrations.providers.openai.shapes import ToolCallDelta, arguments_text, 
 
 
 class ToolIndexes:
-    """One per stream. `accept` looks at well-formed deltas, `rewrite` repairs any; once repaired, always repaired."""
+    """The indexes of one stream's calls. `accept` checks well-formed deltas, `rewrite` repairs any; after a repair all
+    later deltas are repaired too."""
 
     __slots__ = ("_calls", "_repairing")
 
     def __init__(self) -> None:
-        self._calls: dict[int, list[str]] = {}  # choice → the id of each call, by index
+        self._calls: dict[int, list[str]] = {}  # The mapping leads from a choice to the ids of its calls, by index.
         self._repairing = False
 
     def called(self, choice: int) -> bool:
@@ -41,7 +42,7 @@ class ToolIndexes:
         return True
 
     def rewrite(self, choice: int, deltas: list[Any], seed: str) -> None:
-        """Gives every delta its index and its arguments as text, and a call its id, in place. `seed` names the
+        """Gives every delta its index and its arguments as text, and a call its id, in place. `seed` identifies the
         answer."""
         calls = self._calls.setdefault(choice, [])
         for delta in deltas:
@@ -64,7 +65,7 @@ class ToolIndexes:
         if call_id and call_id in calls and not starts:
             return calls.index(call_id)
         if calls and not name:
-            # A continuation: of the call it names, or of the one that came last.
+            # The delta continues the call that it names, or the latest one.
             return known if known is not None and not self._repairing else len(calls) - 1
         self._repairing = self._repairing or index != len(calls)
         calls.append(call_id if isinstance(call_id, str) else "")
@@ -72,5 +73,6 @@ class ToolIndexes:
 
     @staticmethod
     def _is_new(known_id: str, call_id: Any, name: Any) -> bool:
-        """Old vLLM gives each delta a fresh id, but names the function only in the first."""
+        """Returns True when the delta begins a call. Old versions of vLLM give each delta a fresh id, but name the
+        function only in the first."""
         return bool(call_id and name and known_id and call_id != known_id)

@@ -1,4 +1,4 @@
-"""The adapter of Vertex AI: Gemini as the Gemini API has it, all others through their publisher's dialect."""
+"""The adapter of Vertex AI: Gemini as at the Gemini API, all other models in their publisher's dialect."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from integrations.providers.vertex.publishers import GOOGLE, Published, publishe
 
 
 class VertexAdapter(GoogleAdapter):
-    """Failures are Google's, whoever's the model: its front answers for all."""
+    """The adapter of Vertex AI. Failures have Google's form for every publisher's model, since Google's front end
+    answers for all of them."""
 
     def __init__(self) -> None:
         super().__init__(VERTEX.traits, place=vertex_place, path=vertex_path, vertex=True)

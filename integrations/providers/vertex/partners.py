@@ -1,4 +1,5 @@
-"""The dialects of other publishers at Vertex AI: each an adapter that its own provider has, at another address."""
+"""The dialects of other publishers at Vertex AI: each is the adapter of the publisher's own provider with another
+address."""
 
 from __future__ import annotations
 
@@ -21,9 +22,9 @@ _DATE = re.compile(r"-(\d{8})$")
 
 @dataclass(frozen=True, slots=True)
 class Partner:
-    """`adapter` writes the body and reads the answer; what it says of addresses and secrets does not count here but for
-    `headers`, those of its own that go along. `path` is what stands behind the location, of a whole answer and of a
-    stream; `named` is the model's name as the adapter gets it."""
+    """A publisher's dialect at Vertex AI. `adapter` writes the body and reads the answer; its addresses and secrets are
+    not used, and of its headers only those named in `headers` are sent. `path` returns the path behind the location,
+    for a whole answer or a stream; `named` returns the model's name for the adapter."""
 
     adapter: Adapter
     path: Callable[[Published, bool], str]
@@ -32,12 +33,13 @@ class Partner:
 
 
 def raw_predict(model: Published, stream: bool) -> str:
-    """https://cloud.google.com/vertex-ai/docs/reference/rest/v1/projects.locations.publishers.models/rawPredict"""
+    """Returns the path of
+    https://cloud.google.com/vertex-ai/docs/reference/rest/v1/projects.locations.publishers.models/rawPredict"""
     method = "streamRawPredict" if stream else "rawPredict"
     return f"publishers/{quote(model.publisher, safe='')}/models/{quote(model.model, safe='@')}:{method}"
 
 
-# Models that Google runs itself, of every publisher that has no dialect of its own there:
+# Google itself runs the models of every publisher without a dialect of its own there:
 # https://cloud.google.com/vertex-ai/generative-ai/docs/maas/call-open-model-apis. Levels of reasoning:
 # https://cloud.google.com/vertex-ai/generative-ai/docs/maas/capabilities/thinking
 OPEN_MODELS = Partner(
@@ -54,15 +56,16 @@ OPEN_MODELS = Partner(
     path=lambda model, stream: "endpoints/openapi/chat/completions",
     named=lambda model: f"{model.publisher}/{model.model}",
 )
-# https://cloud.google.com/vertex-ai/generative-ai/docs/partner-models/mistral: the address has the version behind the
-# name (`mistral-large@2407`), the body has not.
+# The address has the version behind the name (`mistral-large@2407`) and the body has not:
+# https://cloud.google.com/vertex-ai/generative-ai/docs/partner-models/mistral
 _MISTRAL = Partner(
     MistralAdapter(replace(MISTRAL, provider=PROVIDER)),
     path=raw_predict,
     named=lambda model: model.model.partition("@")[0],
 )
 
-# https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude; a date stands behind `@`.
+# The name has a date behind `@`:
+# https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude
 _CLAUDE = Partner(
     ON_VERTEX,
     path=lambda model, stream: raw_predict(model._replace(model=_DATE.sub(r"@\1", model.model)), stream),
@@ -71,13 +74,13 @@ _CLAUDE = Partner(
 )
 
 PARTNERS: Mapping[str, Partner] = {"anthropic": _CLAUDE, "mistralai": _MISTRAL}
-# Publishers whose dialect nothing here speaks.
+# The gateway has no adapter for the dialects of these publishers.
 _UNSPOKEN = frozenset({"ai21"})
 
 
 def partner_of(model: Published) -> Partner:
-    """Raises ProviderError(NOT_FOUND) for a publisher whose models cannot be asked, UnsupportedParameterError for a
-    name that is none."""
+    """Returns the publisher's dialect. Raises ProviderError(NOT_FOUND) for a publisher whose dialect the gateway lacks,
+    UnsupportedParameterError for an invalid name."""
     if not model.model.strip(" ."):
         raise UnsupportedParameterError("model", "the name is empty", provider=PROVIDER)
     if model.publisher in _UNSPOKEN:

@@ -1,4 +1,4 @@
-"""The publisher that a model's name stands for
+"""Finds the publisher of a model by its name
 (https://cloud.google.com/vertex-ai/generative-ai/docs/model-garden/available-models)."""
 
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 GOOGLE = "google"
-# How names begin that come without their publisher.
+# The beginnings of names that come without their publisher.
 _BEGINNINGS = {
     "claude-": "anthropic",
     "codestral": "mistralai",
@@ -33,8 +33,8 @@ class Published(NamedTuple):
 
 
 def published(name: str) -> Published:
-    """Forms: `publishers/meta/models/llama-…`, `meta/llama-…`, `llama-…`. What tells no publisher is Google's: its own
-    models, and `endpoints/123`, a tuned one."""
+    """Returns the publisher and the model of `publishers/meta/models/llama-…`, `meta/llama-…` or `llama-…`. A name
+    without a known publisher is Google's: its own models, and `endpoints/123`, a tuned one."""
     if name.startswith("endpoints/"):
         return Published(GOOGLE, name)
     publisher, slash, model = name.removeprefix("publishers/").replace("/models/", "/", 1).partition("/")
