@@ -102,8 +102,8 @@ def apply_change(row: ProviderIntegration, change: IntegrationChange, *, trusted
 
 
 def apply_additions(row: ProviderIntegration, change: IntegrationChange) -> bool:
-    """Sets the additions to every request. Returns True when every header that is now stored was entered with this
-    change. Raises ValidationError."""
+    """Sets the additions to every request. Returns True when the change sets the headers and keeps the stored value of
+    none. Raises ValidationError."""
     if change.default_parameters is not None:
         row.default_parameters = checked_parameters("default_parameters", change.default_parameters, may_remove=False)
     if change.forced_parameters is not None:

@@ -1,4 +1,4 @@
-"""Requests to the Messages API as the tests of its adapter build them."""
+"""Builds requests to the Messages API for the tests of its adapter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ USER = {"role": "user", "content": "Hello"}
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(32)
 PING = {"type": "function", "function": {"name": "ping", "parameters": {"type": "object", "properties": {}}}}
 PING_THERE = {"name": "ping", "input_schema": {"type": "object", "properties": {}}}
-# One model of each generation of rules.
+# The constants name one model of each generation of rules.
 OLD, BUDGETS, BOTH, ADAPTIVE = "claude-3-5-sonnet-20241022", "claude-sonnet-4-5", "claude-opus-4-6", "claude-sonnet-5"
 
 

@@ -42,7 +42,7 @@ def exception(kind: str, message: str) -> bytes:
 
 
 def parsed_by_botocore(status: int, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
-    """The answer as boto3 hands it to its caller, errors included."""
+    """Returns the answer as boto3 returns it to its caller, including errors."""
     operation = Session().get_service_model("bedrock-runtime").operation_model("Converse")
     response = {"status_code": status, "headers": dict(headers), "body": body}
     parser = create_parser("rest-json")

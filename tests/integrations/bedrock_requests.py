@@ -1,4 +1,4 @@
-"""Requests to Converse as the tests of its adapter build them, checked against botocore."""
+"""Builds requests to Converse for the tests of its adapter, checked against botocore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cohere's official SDK as a referee: what it would send, and what it reads."""
+"""Cohere's official SDK as a reference for the requests that it would send and the answers that it reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PARAMETERS = {
 
 
 def assert_accepted(body: Mapping[str, Any]) -> None:
-    """Every field is a parameter of `chat` and of its type, with nothing beside what the type knows."""
+    """Asserts that every field is a parameter of `chat` with its type, without keys that the type does not know."""
     for name, value in body.items():
         if name == "stream":
             assert isinstance(value, bool)
@@ -32,7 +32,7 @@ def read_answer(body: bytes) -> V2ChatResponse:
 
 
 def read_stream(body: bytes) -> list[Any]:
-    """The SDK's events; `[DONE]` ends them."""
+    """Returns the SDK's events; `[DONE]` ends them."""
     lines = body.decode().replace("\r\n", "\n").split("\n")
     payloads = [line[5:].strip() for line in lines if line.startswith("data:")]
     return [
@@ -43,7 +43,7 @@ def read_stream(body: bytes) -> list[Any]:
 
 
 def _assert_known(value: Any, place: str) -> None:
-    """The SDK's models let unknown fields through; here they are mistakes."""
+    """Asserts that the model has known fields only, since the SDK's models let unknown ones pass."""
     if isinstance(value, BaseModel):
         extra = set(value.model_extra or {})
         assert not extra - {"type"}, f"{place}: the SDK does not know {extra}"

@@ -1,4 +1,4 @@
-"""Exchanges of the OpenAI dialect of our own writing, and shorthands to run them through an adapter."""
+"""Invented exchanges of the OpenAI dialect, and helpers that run them through an adapter."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def credentials(provider: str = "openai", base_url: str = "", key: str = "sk-tes
 
 
 def chat_request(model: str = "gpt-4o", **fields: Any) -> ChatRequest:
-    """A request for `model` upstream; the client's own name for it is `fields["model"]`, by default the same."""
+    """Returns a request for `model` upstream; the client's own name for it is `fields["model"]`, by default the
+    same."""
     body = {"model": model, "messages": [{"role": "user", "content": "Grüße 👋"}], **fields}
     return ChatRequest(
         model=model,

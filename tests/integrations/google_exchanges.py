@@ -1,4 +1,4 @@
-"""Answers of Gemini of our own writing."""
+"""Invented answers of Gemini."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ USAGE = {"promptTokenCount": 9, "candidatesTokenCount": 4, "totalTokenCount": 13
 def answer(
     *parts: Mapping[str, Any], finish: Any = "STOP", candidate: Mapping[str, Any] | None = None, **more: Any
 ) -> dict[str, Any]:
-    """One response with one candidate; `finish` None for an event before the last."""
+    """Returns a response with one candidate; `finish` is None for an event before the last."""
     told: dict[str, Any] = {"content": {"parts": list(parts), "role": "model"}, "index": 0, **(candidate or {})}
     if finish is not None:
         told["finishReason"] = finish
@@ -32,5 +32,5 @@ def sse(*events: Any) -> bytes:
 
 
 def array(*events: Any) -> bytes:
-    """As without `alt=sse`: one JSON array, its elements apart by a line with a comma."""
+    """Returns the responses as one JSON array, as without `alt=sse`: each element ends in a line with a comma."""
     return b"[" + b"\n,\n".join(body(event) for event in events) + b"\n]"

@@ -1,4 +1,4 @@
-"""Requests for Gemini as the tests of its adapter build them."""
+"""Builds requests for Gemini for the tests of its adapter."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def parts_of(*messages: dict[str, Any], model: str = FLASH, **fields: Any) -> li
 
 
 def calling(*calls: tuple[str, str], content: str | None = None, **more: Any) -> dict[str, Any]:
-    """An assistant's message that calls the functions by (id, name)."""
+    """Returns an assistant's message that calls the functions by (id, name)."""
     made = [{"id": i, "type": "function", "function": {"name": name, "arguments": '{"a": 1}'}} for i, name in calls]
     return {"role": "assistant", "content": content, "tool_calls": made, **more}

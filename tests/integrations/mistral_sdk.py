@@ -1,4 +1,4 @@
-"""Mistral's official SDK as a referee: what it would send, and what it reads."""
+"""Mistral's official SDK as a reference for the requests that it would send and the answers that it reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from mistralai.client.models import (
 
 
 def assert_accepted(body: Mapping[str, Any]) -> None:
-    """Every field is one of the typed request's: what the types do not know would not come out of them again."""
+    """Asserts that every field belongs to the SDK's typed request, since unknown ones would not come out of its types
+    again."""
     kind = ChatCompletionStreamRequest if body.get("stream") else ChatCompletionRequest
     again = kind.model_validate(body).model_dump(mode="json", by_alias=True, exclude_unset=True)
     assert again == body
@@ -33,7 +34,7 @@ def read_stream(body: bytes) -> list[CompletionChunk]:
 
 
 def text_of(content: Any) -> str:
-    """The text of a content: Mistral's is a string or a list of parts."""
+    """Returns the text of a content, which at Mistral is a string or a list of parts."""
     if isinstance(content, list):
         return "".join(part.text for part in content if part.type == "text")
     return content if isinstance(content, str) else ""

@@ -1,13 +1,11 @@
-"""A DNS of the tests' own."""
+"""A DNS resolver for tests."""
 
 from __future__ import annotations
 
 
 class Names:
-    """Gives each name its answers in turn, the last one for ever; an empty answer is an unknown name.
-
-    `Names(api_example_com=[["10.0.0.1"]])`: an underscore stands for a dot.
-    """
+    """A resolver that returns each name's addresses in turn, the last ones from then on; an empty list is an unknown
+    name. In `Names(api_example_com=[["10.0.0.1"]])` an underscore stands for a dot."""
 
     def __init__(self, **answers: list[list[str]]) -> None:
         self._answers = {name.replace("_", "."): given for name, given in answers.items()}

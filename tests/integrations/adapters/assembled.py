@@ -1,4 +1,4 @@
-"""A stream put together the way SDKs and agents do it, to compare it with the whole answer."""
+"""Joins a stream's chunks the way SDKs and agents do, to compare the result with the whole answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from openai.lib.streaming._deltas import accumulate_delta
 
 
 def assembled(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The message of choice 0 and, under `finish_reason` and `usage`, what the chunks said of its end."""
+    """Returns the message of choice 0 and, under `finish_reason` and `usage`, the values from the chunks about its
+    end."""
     message: dict[str, Any] = {"role": "assistant", "content": None}
     calls: dict[int, dict[str, Any]] = {}
     details: list[dict[str, Any]] = []
@@ -30,7 +31,7 @@ def assembled(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def with_details_appended(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The message as a client keeps it that appends every entry of `reasoning_details` to one list."""
+    """Returns the message of a client that appends every entry of `reasoning_details` to one list."""
     told = list(chunks)
     message: dict[str, Any] = assembled(told)["message"]
     deltas = (choice["delta"] for chunk in told for choice in chunk["choices"])
@@ -40,7 +41,7 @@ def with_details_appended(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]
 
 
 def as_the_sdk_does(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The message as the official SDK's stream helper accumulates it: by `index`, strings joined."""
+    """Returns the message as the official SDK's stream helper accumulates it: by `index`, strings joined."""
     message: dict[object, object] = {}
     for chunk in chunks:
         for choice in chunk["choices"]:
@@ -69,7 +70,7 @@ def _add_delta(
 
 
 def _add_specific(fields: dict[str, Any], name: str, value: Any) -> None:
-    """Lists grow, without the numbers that the stream gives their entries; anything else is replaced."""
+    """Extends a list by its new entries, without the numbers that the stream gives them; replaces any other value."""
     if not isinstance(value, list):
         fields[name] = value
         return
@@ -88,7 +89,7 @@ def _add_call(calls: dict[int, dict[str, Any]], fragment: Mapping[str, Any]) -> 
 
 
 def _add_detail(details: list[dict[str, Any]], detail: Mapping[str, Any]) -> None:
-    """Fragments of one block share their index and type: texts are joined, what comes once is set."""
+    """Merges a fragment of reasoning into the block with its index and type: texts are joined, other values are set."""
     known = details[-1] if details else None
     if known is None or (known.get("index"), known["type"]) != (detail.get("index"), detail["type"]):
         details.append(dict(detail))

@@ -1,6 +1,7 @@
-"""Every test of this folder runs for every provider, and for a newcomer that was added as CONTRIBUTING says.
+"""The fixtures of the adapter tests.
 
-`tooled`, `thinking` and the like are the subjects whose dialect has that at all; what has it not is asserted to refuse.
+Every test of this folder runs for every provider, and for a new one that was added as CONTRIBUTING describes. `tooled`,
+`thinking` and the like are the subjects whose dialect has that ability; the others are asserted to refuse the request.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ EVERY = [*distinct_providers(), NEWCOMER]
 
 
 def having(ability: str) -> list[str]:
-    """The providers whose fake says so; one without a fake stays in and fails."""
+    """Returns the providers whose fake has the ability; a provider without a fake is included and fails."""
     fakes = {**FAKES, NEWCOMER: FAKE}
     return [name for name in EVERY if name not in fakes or getattr(fakes[name].can, ability)]
 

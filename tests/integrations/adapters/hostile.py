@@ -1,4 +1,4 @@
-"""Answers that no provider should give: one value of a good one swapped for something of another type."""
+"""Makes answers that no provider should send: a good one in which one value is replaced by one of another type."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from copy import deepcopy
 from typing import Any
 
 ODD_VALUES: tuple[Any, ...] = (None, True, -1, 1.5, 10**30, "", "odd", [], ["odd"], [None], {}, {"odd": "odd"}, [[]])
-_PRELUDE = 12  # length, length of the headers, checksum: https://smithy.io/2.0/aws/amazon-eventstream.html
+# The prelude of a frame holds its length, the length of the headers and a checksum:
+# https://smithy.io/2.0/aws/amazon-eventstream.html
+_PRELUDE = 12
 
 
 def places(value: Any) -> Iterator[tuple[Any, ...]]:
-    """The path of every value inside, the whole first."""
+    """Yields the path of every value inside, beginning with the whole."""
     yield ()
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
@@ -23,7 +25,7 @@ def places(value: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def swapped(value: Any, path: tuple[Any, ...], odd: Any, *, drop: bool = False) -> Any:
-    """A copy with the value at `path` replaced, or left out."""
+    """Returns a copy with the value at `path` replaced, or left out."""
     if not path:
         return odd
     copy = deepcopy(value)
@@ -38,7 +40,7 @@ def swapped(value: Any, path: tuple[Any, ...], odd: Any, *, drop: bool = False) 
 
 
 def payload_of(event: bytes) -> Any:
-    """The JSON inside an event, of a text protocol or of AWS's binary one; None when there is none."""
+    """Returns the JSON inside an event, of a text protocol or of AWS's binary one; None when there is none."""
     try:
         return json.loads(text_of(event))
     except ValueError:
@@ -46,12 +48,12 @@ def payload_of(event: bytes) -> Any:
 
 
 def with_payload(event: bytes, payload: Any) -> bytes:
-    """The event around another JSON, checksums made right."""
+    """Returns the event around another JSON, with correct checksums."""
     return with_text(event, json.dumps(payload, ensure_ascii=False).encode())
 
 
 def with_text(event: bytes, made: bytes) -> bytes:
-    """The event around another text, checksums made right."""
+    """Returns the event around another text, with correct checksums."""
     if not _is_frame(event):
         return event.replace(text_of(event), made)
     headers_length = struct.unpack(">I", event[4:8])[0]

@@ -1,4 +1,4 @@
-"""The smallest new provider: a row of the OpenAI dialect, added the way CONTRIBUTING says, for the time of a test."""
+"""A minimal new provider: a row of the OpenAI dialect, added as CONTRIBUTING describes, for the duration of a test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ FAKE = OpenAIFake(NEWCOMER)
 
 @contextmanager
 def registered() -> Iterator[None]:
-    """The row in `compatible.py`, its line in `registry.py`, its fake among the fakes."""
+    """Adds the provider's row in `compatible.py`, its line in `registry.py` and its fake, and removes them at the
+    end."""
     with (
         patch.dict(compatible.ADAPTERS, {NEWCOMER: OpenAIAdapter(ROW)}),
         patch.dict(registry._ADAPTERS, {NEWCOMER: registry._COMPATIBLE}),

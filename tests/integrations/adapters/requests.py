@@ -1,4 +1,4 @@
-"""Requests as any client of the OpenAI dialect may send them: what passes the gateway's own checks and makes sense."""
+"""Strategies for requests that any client of the OpenAI dialect may send and that pass the gateway's own checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEXTS = st.one_of(
     st.sampled_from(["one", " two ", "", "  ", "\n", "fünf 👋", "\0", "\ufeff", "\u2028 x\u3000", "x" * 100]),
     st.text(max_size=5),
 )
-# As OpenAI numbers them, as others do, and what no vendor takes from another.
+# The ids are numbered as OpenAI and other vendors do, or have forms that no vendor accepts from another.
 IDS = st.sampled_from(["call_1", "call_0", "", "toolu_01A:b/c", "x" * 70, "ünï", "call.1", "call:1", "callAAA01"])
 NAMES = st.sampled_from(["f", "get_weather", "a-b_C9", "n" * 64])
 ARGUMENTS = st.sampled_from(["{}", "", '{"a": {"b": [1, null, 1e3]}}', '{"s": "\\ud83d\\ude00 \\u0000"}', " { } "])
@@ -73,7 +73,7 @@ def tools(draw: st.DrawFn, name: str) -> Json:
 
 @st.composite
 def loops(draw: st.DrawFn) -> list[Json]:
-    """Calls of one answer and their results, in any order."""
+    """Draws the calls of one answer and their results, in any order."""
     ids = draw(st.lists(IDS, min_size=1, max_size=3, unique=True))
     calls = [
         {"id": name, "type": "function", "function": {"name": draw(NAMES), "arguments": draw(ARGUMENTS)}}

@@ -1,4 +1,5 @@
-"""What each vendor takes: the types of its official SDK, and the rules that its documentation and its errors state."""
+"""The requests that each vendor accepts: by the types of its official SDK, and by the rules in its documentation and
+its error messages."""
 
 from __future__ import annotations
 
@@ -35,12 +36,12 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 def _openai(body: Json) -> None:
     kind = "Streaming" if body.get("stream") else "NonStreaming"
-    # Null is "not said" there, though the types do not say so everywhere.
+    # A null means an absent field there, which the types do not show everywhere.
     said = {name: value for name, value in body.items() if value is not None}
     _adapter(getattr(completion_create_params, f"CompletionCreateParams{kind}")).validate_python(said)
 
 
-# --- Anthropic: https://docs.anthropic.com/en/api/messages
+# The following rules are Anthropic's: https://docs.anthropic.com/en/api/messages
 
 
 def _anthropic(body: Json) -> None:
@@ -93,7 +94,8 @@ def _check_turns(turns: list[Json]) -> None:
 
 
 def _check_calls(turns: list[tuple[list[str], list[str]]], pattern: str) -> None:
-    """Every call has an id of its own and is answered in the next turn, where nothing else is."""
+    """Asserts that every call has its own id and gets its result in the next turn, and that no other turn has
+    results."""
     ids = [name for calls, _ in turns for name in calls]
     assert len(set(ids)) == len(ids), "ids must be unique"
     assert all(re.fullmatch(pattern, name) for name in ids)
@@ -101,7 +103,8 @@ def _check_calls(turns: list[tuple[list[str], list[str]]], pattern: str) -> None
         assert sorted(calls) == sorted(results)
 
 
-# --- Bedrock: the service model of Converse, https://docs.aws.amazon.com/bedrock/latest/APIReference/
+# The following rules are Bedrock's, from the service model of Converse:
+# https://docs.aws.amazon.com/bedrock/latest/APIReference/
 
 
 def _bedrock(body: Json) -> None:
@@ -136,14 +139,14 @@ def _converse() -> StructureShape:
 def _calls_of_bedrock(message: Json) -> tuple[list[str], list[str]]:
     content = message["content"]
     results = [block["toolResult"]["toolUseId"] for block in content if "toolResult" in block]
-    # A cache point belongs to what it stands behind, a result as well.
+    # A cache point belongs to the block before it, which may be a result.
     said = [block for block in content if "cachePoint" not in block]
     assert all("toolResult" in block for block in said[: len(results)])
     return [block["toolUse"]["toolUseId"] for block in content if "toolUse" in block], results
 
 
 def _with_bytes(value: Any) -> Any:
-    """Binary members, which are base64 on the wire, as botocore takes them."""
+    """Returns the value with binary members, which are base64 on the wire, as bytes, which botocore takes."""
     if isinstance(value, dict):
         return {
             name: b64decode(item) if name in ("bytes", "redactedContent") else _with_bytes(item)
@@ -153,7 +156,7 @@ def _with_bytes(value: Any) -> Any:
 
 
 def _check_constraints(value: Any, shape: Shape) -> None:
-    """Patterns, lengths and bounds, which botocore leaves to the service."""
+    """Asserts the patterns, lengths and bounds that botocore leaves to the service."""
     limits = shape.metadata
     if isinstance(value, str) and shape.type_name == "string":
         assert re.fullmatch(limits.get("pattern", "(?s).*"), value), (shape.name, value)
@@ -184,7 +187,7 @@ def _named(messages: list[Json], kind: str) -> Iterator[str]:
             yield from (one[kind]["name"] for one in inner if kind in one)
 
 
-# --- Google: https://ai.google.dev/api/generate-content, …/gemini-api/docs/function-calling
+# The following rules are Google's: https://ai.google.dev/api/generate-content, …/gemini-api/docs/function-calling
 
 
 def _google(body: Json) -> None:
@@ -202,7 +205,7 @@ def _google(body: Json) -> None:
     assert all(one["role"] != next_one["role"] for one, next_one in pairwise(contents))
     for content, answer in pairwise([*contents, {"parts": []}]):
         assert content["parts"]
-        # As many results as calls, in their order.
+        # There are as many results as calls, in their order.
         called = [part["functionCall"]["name"] for part in content["parts"] if "functionCall" in part]
         results = [part["functionResponse"]["name"] for part in answer["parts"] if "functionResponse" in part]
         assert not called or called == results

@@ -1,4 +1,4 @@
-"""One provider under test: its adapter, its fake, and the ways between them that need no server."""
+"""One provider under test: its adapter, its fake, and functions that connect them without a server."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ CLOCK: dict[str, Any] = {
 
 @dataclass
 class Outcome:
-    """What came out of a stream: chunks of events, and the error that ended it, if any."""
+    """The result of translating a stream: chunks of events, and the error that ended it, if any."""
 
     events: list[StreamEvent] = field(default_factory=list)
     error: ProviderError | None = None
@@ -75,7 +75,7 @@ class Subject:
     model: str
 
     def request(self, *, crosses_vendor: bool = False, **fields: Any) -> ChatRequest:
-        """`media` and the access token are supplied as the pipeline does it: whatever the adapter needs."""
+        """Returns a request with `media` and the access token that the adapter needs, as the pipeline supplies them."""
         given = {"model": self.model, "messages": [USER], **fields}
         body = {name: value for name, value in given.items() if value is not ...}
         request = ChatRequest(
@@ -96,11 +96,12 @@ class Subject:
         return self.adapter.build_request(self.request(crosses_vendor=crosses_vendor, **fields), self.credentials)
 
     def ask(self, *, crosses_vendor: bool = False, **fields: Any) -> Asked:
-        """What the provider understands of the request."""
+        """Returns the request as the provider's fake reads it."""
         return self.read(self.build(crosses_vendor=crosses_vendor, **fields))
 
     def read(self, upstream: UpstreamRequest) -> Asked:
-        # A client that reads `.host` would see what a server sees: the path behind the integration's base URL.
+        # The upstream address has to begin with the integration's base URL, in which the fake's server would be
+        # addressed.
         assert upstream.url.startswith(BASE_URL), upstream.url
         return self.fake.read(upstream.url.removeprefix(BASE_URL), upstream.headers, upstream.body)
 
@@ -114,7 +115,7 @@ class Subject:
         return message
 
     def translate(self, pieces: Iterable[bytes], **fields: Any) -> Outcome:
-        """Feeds the pieces; what was translated before an error is kept."""
+        """Feeds the pieces to the translator; events from before an error are kept."""
         outcome = Outcome(translator=self.adapter.stream(self.request(stream=True, **fields)))
         assert outcome.translator is not None
         try:
@@ -130,13 +131,14 @@ class Subject:
         return self.translate(told.events, **fields)
 
     def secrets(self) -> set[str]:
-        """Everything that must not be shown: the key and the secret fields beside it."""
+        """Returns every text that must not be shown: the key and the secret fields beside it."""
         extra = {self.credentials.extra.get(name, "") for name in self.adapter.traits.secret_extra}
         return {secret for secret in {self.credentials.secret, *extra} if len(secret) > 3}
 
 
 def subject_of(provider: str) -> Subject:
-    """Fails when the provider has no row in the fakes: it cannot be tested, so it must not be shipped."""
+    """Returns the subject of the provider. Fails when the provider has no row in the fakes, since it would be shipped
+    untested."""
     if provider not in FAKES:
         raise AssertionError(
             f"provider {provider!r} has no fake in tests/fakes/dialects/: see CONTRIBUTING, 'Adding a provider'"
@@ -158,12 +160,12 @@ def refusal_or_request(subject: Subject, **fields: Any) -> UnsupportedParameterE
 
 
 def is_named(what: str, upstream: UpstreamRequest) -> bool:
-    """Whether a warning names the parameter that was left out."""
+    """Returns True when a warning names the parameter that was left out."""
     return any(what in warning for warning in upstream.warnings)
 
 
 def without_created(events: Iterable[StreamEvent]) -> list[Mapping[str, Any]]:
-    """The chunks but for the second in which their stream began."""
+    """Returns the chunks without the second in which their stream began."""
     return [{**json.loads(event.data), "created": 0} for event in events]
 
 

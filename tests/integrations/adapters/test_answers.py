@@ -1,4 +1,4 @@
-"""Whole answers: a Story told by the fake comes out as the chat completion that says the same."""
+"""Tests that whole answers of a story told by the fake become the equivalent chat completions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COUNTS = Usage(prompt_tokens=100, completion_tokens=20, cache_read_tokens=60, ca
 
 
 def assert_usage(subject: Subject, told: dict[str, Any], read: Usage | None) -> None:
-    """What a provider does not tell apart is 0; the wholes are exact."""
+    """Asserts the counts: those that a provider does not report are 0, and the totals are exact."""
     assert read is not None
     assert (told["prompt_tokens"], told["completion_tokens"], told["total_tokens"]) == (100, 20, 120)
     assert (read.prompt_tokens, read.completion_tokens) == (100, 20)
@@ -53,13 +53,13 @@ def test_answer__parsed__says_what_the_record_needs(subject: Subject) -> None:
 
 
 def test_answer__with_everything_in_it__valid_for_the_official_types(subject: Subject) -> None:
-    """Validated, which the SDK itself does not do; extra fields are allowed there."""
+    """The answer is validated against the SDK's types, which the SDK itself does not do; extra fields are allowed."""
     answer = subject.whole(everything(subject))
     ChatCompletion.model_validate(answer)
 
 
 def everything(subject: Subject) -> Story:
-    """A story with all that the dialect has."""
+    """Returns a story with every feature that the dialect has."""
     can = subject.fake.can
     return Story(
         text="Hello there",

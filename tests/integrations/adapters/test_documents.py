@@ -1,4 +1,5 @@
-"""`docs/providers.md` says what the adapters do: its table is made from them and from what the suite holds them to."""
+"""Tests that the table in `docs/providers.md` matches the adapters: it is made from them and from this suite's
+expectations."""
 
 from __future__ import annotations
 

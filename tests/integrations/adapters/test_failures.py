@@ -1,4 +1,4 @@
-"""Failures: kind, message and waiting time of every status; nothing secret in any of them."""
+"""Tests of failures: kind, message and waiting time of every status, without any secret in them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_failure__body_of_no_known_shape__kind_of_the_status_and_some_message(
 
 
 def test_failure__message_with_the_key_in_it__redacted(subject: Subject) -> None:
-    subject.build()  # the adapter knows the keys that are in use
+    subject.build()  # Building a request makes the keys in use known to the adapter.
     secrets = subject.secrets()
     assert secrets
     for secret in secrets:

@@ -1,4 +1,4 @@
-"""OpenAI's `functions`, from before there were tools: tools to the provider, `function_call` to the client."""
+"""Tests of OpenAI's `functions`, which came before tools: the provider gets tools, the client gets `function_call`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def functions_of(provider: str) -> str:
 
 @pytest.fixture(params=[name for name in having("tools") if functions_of(name) != "always"])
 def translated(request: pytest.FixtureRequest) -> Iterator[Subject]:
-    """To whom functions are news, on a fallback at least."""
+    """Yields the subjects for which functions are translated, at least on a fallback."""
     yield from made(request)
 
 

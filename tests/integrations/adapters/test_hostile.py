@@ -1,4 +1,4 @@
-"""Whatever a provider sends, an adapter reads it or raises ProviderError: it never fails in another way."""
+"""Tests that an adapter reads any data of a provider or raises ProviderError, and never fails in another way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images and documents, by data URL and by address."""
+"""Tests of images and documents, by data URL and by address."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def file(data: str) -> dict[str, Any]:
 
 
 def taken(subject: Subject, able: bool, *parts: dict[str, Any]) -> UpstreamRequest | None:
-    """The request where the dialect has the medium; asserts the refusal and gives None where it has not."""
+    """Returns the request where the dialect has the medium; asserts the refusal and returns None where it has not."""
     made = refusal_or_request(subject, messages=asking(*parts))
     if isinstance(made, UnsupportedParameterError):
         assert not able, made.message
@@ -62,7 +62,7 @@ def test_image__with_detail__arrives(subject: Subject) -> None:
 
 
 def test_image__address__passed_on_or_fetched(subject: Subject) -> None:
-    """Where the provider takes addresses nothing is fetched, elsewhere exactly this address is."""
+    """Where the provider takes addresses nothing is fetched, elsewhere exactly this address is fetched."""
     made = taken(subject, subject.fake.can.images, image(IMAGE_ADDRESS))
     if made is not None:
         fetched = fetches(subject, image(IMAGE_ADDRESS))
@@ -123,6 +123,6 @@ def test_part__that_few_dialects_know__in_the_body_or_refused(subject: Subject, 
 
 @pytest.mark.parametrize("url", ["data:image/png;base64", "data:image/png;base64,!!!"])
 def test_image__data_url_without_data__refused_or_left_to_the_provider(subject: Subject, url: str) -> None:
-    """Never a crash: only a refusal, or the same words upstream."""
+    """The adapter refuses the data URL or sends it unchanged, and never crashes."""
     made = refusal_or_request(subject, messages=asking(image(url)))
     assert isinstance(made, UnsupportedParameterError) or made.url.startswith(BASE_URL)

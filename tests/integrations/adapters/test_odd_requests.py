@@ -1,5 +1,5 @@
-"""Whatever passes the gateway's own checks, an adapter turns into a request, or refuses it: it never fails in another
-way, and what it makes is a request that the provider takes."""
+"""Tests that an adapter turns every request that passes the gateway's own checks into one that the provider takes, or
+refuses it, and never fails in another way."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ RICH: dict[str, Any] = {
 
 
 def built(subject: Subject, fields: dict[str, Any], *, crosses_vendor: bool = False) -> None:
-    """Fails for anything but a request or a ProviderError."""
+    """Fails unless the adapter makes a request or raises ProviderError."""
     body = json.dumps(fields).encode()
     request = ChatRequest(subject.model, False, body, fields, crosses_vendor=crosses_vendor)
     try:
@@ -104,7 +104,7 @@ def message(role: str, content: st.SearchStrategy[Any], **fields: Any) -> st.Sea
 
 @st.composite
 def exchanges(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Calls and their results, in any order."""
+    """Draws calls and their results, in any order."""
     ids = draw(st.lists(IDS, min_size=1, max_size=3, unique=True))
     calls = [
         {"id": id, "type": "function", "function": {"name": "get_weather", "arguments": draw(ARGUMENTS)}} for id in ids
@@ -164,7 +164,7 @@ def test_conversation__of_any_order__one_the_provider_takes_with_every_text_in_i
 
 
 def texts_of(messages: list[dict[str, Any]], *roles: str) -> list[str]:
-    """Everything that has something to say, without the space around it, which some vendors refuse."""
+    """Returns every non-blank text, without the space around it, which some vendors refuse."""
     contents = [message["content"] for message in messages if message["role"] in roles]
     parts = [
         part for content in contents for part in (content if isinstance(content, list) else as_part(content or ""))
@@ -174,6 +174,6 @@ def texts_of(messages: list[dict[str, Any]], *roles: str) -> list[str]:
 
 @pytest.mark.parametrize("role", ["system", "assistant"])
 def test_conversation__of_one_message_that_is_not_the_users__said_to_the_provider(subject: Subject, role: str) -> None:
-    """Which may refuse it in its own words (Mistral), but the gateway does not."""
+    """The provider may refuse such a conversation with its own message (Mistral), but the gateway does not."""
     upstream = subject.build(messages=[{"role": role, "content": "Say hello."}])
     assert b"Say hello." in upstream.body

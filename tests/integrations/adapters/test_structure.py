@@ -1,4 +1,4 @@
-"""Whatever a client may send, an adapter refuses it or makes a request of the form that its vendor documents."""
+"""Tests that an adapter refuses a client's request or makes one in the form that its vendor documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.integrations.adapters.requests import requests
 from tests.integrations.adapters.rules import assert_taken
 from tests.integrations.adapters.subject import subject_of
 
-# A model of every generation that is asked in another way.
+# The list has one model of every generation that takes its requests in another form.
 MODELS = [
     ("anthropic", "claude-3-haiku-20240307"),
     ("anthropic", "claude-3-7-sonnet-20250219"),
@@ -41,7 +41,7 @@ MODELS = [
     ("deepseek", "deepseek-chat"),
     ("groq", "llama-3.3-70b-versatile"),
 ]
-# Whose rules hold for models of other publishers on Vertex AI.
+# These publishers' rules apply to their models on Vertex AI.
 PUBLISHERS = {"mistral-medium-3": "mistral", "meta/llama-3.3-70b-instruct-maas": "openai"}
 
 
@@ -59,5 +59,5 @@ def test_request__anything__refused_or_as_the_vendor_takes_it(
         return
     body = json.loads(upstream.body)
     if not body.get("messages", body.get("contents")):
-        return  # nothing but blanks was said, which the vendor says best itself
+        return  # The conversation is blank, which the vendor's own error describes best.
     assert_taken(PUBLISHERS.get(model, provider), body)

@@ -1,4 +1,4 @@
-"""Halves of characters, as some servers escape them, cost the character and not the answer."""
+"""Tests that lone surrogates, as some servers escape them, cost the character and not the answer."""
 
 from __future__ import annotations
 

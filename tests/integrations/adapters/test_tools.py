@@ -1,4 +1,4 @@
-"""Tools: offered, chosen, called, answered."""
+"""Tests of tools: offered, chosen, called, answered."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def call_of(call: Call) -> dict[str, Any]:
 
 
 def after(*calls: Call, results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A conversation in which the calls were made and answered."""
+    """Returns a conversation in which the calls were made and answered."""
     made = {"role": "assistant", "content": None, "tool_calls": [call_of(call) for call in calls]}
     return [USER, made, *results]
 
@@ -36,7 +36,7 @@ def result(call: Call, content: Any, **more: Any) -> dict[str, Any]:
 
 
 def result_of(asked: Asked, position: int) -> str:
-    """The text of a result, which has to name the call, or its function where calls have no ids."""
+    """Returns the text of a result, which has to name the call, or its function where calls have no ids."""
     call = asked.calls[position]
     assert asked.results[position][0] in (call.id, call.name)
     return asked.results[position][1]
@@ -178,7 +178,7 @@ def test_call__whole_and_streamed__names_arguments_and_distinct_ids(
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_call__answered_and_sent_back__the_provider_knows_it_again(tooled: Subject, stream: bool) -> None:
-    """The loop that every agent runs: the answer's message is appended as it is, then the results."""
+    """The loop of every agent: the answer's message is appended unchanged, then the results."""
     story = Story(calls=(OSLO, ZONE) if tooled.fake.can.parallel_tools else (OSLO,), finish="tool_calls")
     chunks = tooled.streamed(story, tools=TOOLS).chunks if stream else []
     message = assembled(chunks)["message"] if stream else tooled.message(story, tools=TOOLS)

@@ -1,1 +1,2 @@
-"""Every field of the vendors' SDK types, what a client may put into it, and what becomes of it at each provider."""
+"""Tests every field of the vendors' SDK types: the values that a client may send in it, and its fate at each
+provider."""

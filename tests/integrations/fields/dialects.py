@@ -1,8 +1,9 @@
-"""Which providers have a dialect of their own."""
+"""The providers that have a dialect of their own."""
 
 from __future__ import annotations
 
-# Providers of dialects of their own, which have to look at every field; and the sources whose words they share.
+# Providers with dialects of their own, whose adapters have to handle every field, with the sources whose fields they
+# share.
 OWN_DIALECTS = {
     "anthropic": ("anthropic", "anthropic_beta"),
     "azure_anthropic": ("anthropic", "anthropic_beta"),

@@ -1,8 +1,8 @@
-"""Faults that are known and being mended: fields that vanish in silence, each with who is on it.
+"""Known faults that are being fixed: fields that vanish without a warning, each with the person who works on it.
 
-The test is strict in both directions: an entry of which nothing is left fails as well. Whoever mends one takes out its
-path (or its provider), and the entry when nothing is left of it:
-`python -m pytest tests/integrations/fields/test_fields.py -k <provider>` says which.
+The test is strict in both directions, so an entry without a remaining fault fails as well. A fix removes its path (or
+its provider), and the entry when it is empty: `python -m pytest tests/integrations/fields/test_fields.py -k <provider>`
+lists the remaining ones.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Known:
-    """`paths` as in `silence.py`. `rows`: at the providers of OpenAI's dialect as well."""
+    """A known fault. `paths` have the form described in `silence.py`. `rows` means that it also occurs at the providers
+    of OpenAI's dialect."""
 
     owner: str
     providers: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What becomes of a field at a provider, observed from outside: by what goes upstream, and by the warnings."""
+"""Observes the fate of a field at a provider from outside: by the upstream request and by the warnings."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from integrations.providers.errors import ProviderError
 from tests.integrations.adapters.subject import PDF, PNG, Subject, subject_of
 from tests.integrations.fields.sources import Case, Json
 
-# By what name the gateway has a field whose name is out of date.
+# The mapping leads from a field's outdated name to the gateway's name of it.
 _TODAY = {"function_call": "tool_choice", "functions": "tools"}
 
 
 class Outcome(StrEnum):
-    FORWARDED = "forwarded"  # it stands in the upstream body under its own name
-    TRANSLATED = "translated"  # the upstream request is another one
-    NAMED = "named"  # left out, and x-svc-warning says so
-    REFUSED = "refused"  # 400 unsupported_parameter, naming it
-    BARRED = "barred"  # the gateway's own check of the request: 400 for every provider
-    SILENT = "silent"  # none of these: must not exist
-    BROKEN = "broken"  # the adapter fails in a way that is no answer to the client
+    FORWARDED = "forwarded"  # The upstream body has the field under its own name.
+    TRANSLATED = "translated"  # The upstream request differs in another place.
+    NAMED = "named"  # The field is left out, and x-svc-warning names it.
+    REFUSED = "refused"  # The request gets 400 unsupported_parameter with the field's name.
+    BARRED = "barred"  # The gateway's own check of the request answers 400 for every provider.
+    SILENT = "silent"  # None of the other outcomes occurred, which is a fault.
+    BROKEN = "broken"  # The adapter fails in a way that gives the client no proper answer.
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a request goes: a provider, one of its models, as the first choice or as a fallback."""
+    """The place that a request goes to: a provider, one of its models, as the first choice or as a fallback."""
 
     provider: str
     model: str = ""
@@ -45,7 +45,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Finding:
-    """`becomes` holds the places in the upstream request that are different with the field."""
+    """The fate of a field. `becomes` holds the places in the upstream request that differ with the field."""
 
     outcome: Outcome
     told: str = ""
@@ -75,18 +75,19 @@ def observe(case: Case, place: Place) -> Finding:
     new = [warning for warning in after.warnings if warning not in before.warnings]
     becomes = tuple(dict.fromkeys([*_differences(before.body, after.body), *_head(before, after)]))
     if before.refused or before.barred:
-        return Finding(Outcome.TRANSLATED)  # without it, or with another value, the request is none
+        return Finding(Outcome.TRANSLATED)  # Without the field, or with another value of it, no request is made.
     if any(_names(warning, case.path) for warning in new):
         return Finding(Outcome.NAMED, "; ".join(new), becomes)
     if not becomes and any(_names(warning, leaf(case.path)) for warning in after.warnings):
-        return Finding(Outcome.NAMED, "; ".join(after.warnings))  # said of either value
+        # The warning names the field for either of its values.
+        return Finding(Outcome.NAMED, "; ".join(after.warnings))
     if not becomes:
         return Finding(Outcome.SILENT, "; ".join(new))
     return Finding(Outcome.FORWARDED if _is_forwarded(case, after.body) else Outcome.TRANSLATED, "", becomes)
 
 
 def findings(cases: tuple[Case, ...], place: Place) -> Iterator[tuple[Case, Finding]]:
-    """What is inside a field that was left out and named as a whole is not asked for again."""
+    """Yields each case with its finding, without fields inside one that was left out and named as a whole."""
     settled: list[str] = []
     for case in cases:
         if any(_is_inside(case.path, path) for path in settled):
@@ -98,12 +99,12 @@ def findings(cases: tuple[Case, ...], place: Place) -> Iterator[tuple[Case, Find
 
 
 def leaf(path: str) -> str:
-    """The name of the field itself: `image_url.detail=low` → `detail`."""
+    """Returns the name of the field itself: `image_url.detail=low` becomes `detail`."""
     return re.sub(r"\[[^\]]*\]", "", path.partition("=")[0]).rpartition(".")[2]
 
 
 def _is_forwarded(case: Case, body: Any) -> bool:
-    """Whether the value stands in the body under the field's own name."""
+    """Returns True when the value stands in the body under the field's own name."""
     name = leaf(case.path)
     before, there = list(_values(case.before, name)), list(_values(body, name))
     return any(value in there for value in _values(case.after, name) if value not in before)
@@ -125,7 +126,7 @@ def _is_inside(path: str, outer: str) -> bool:
 
 
 def _names(told: str, path: str, *beside: str) -> bool:
-    """Whether a sentence names the field, what it stands in, or what it was sent with."""
+    """Returns True when a warning names the field, the object that contains it, or a field that was sent with it."""
     pieces = {piece for piece in re.split(r"[^A-Za-z0-9_]+", path.partition("=")[0]) if piece not in ("list", "words")}
     pieces.update(beside, [_TODAY[piece] for piece in pieces if piece in _TODAY])
     return not pieces.isdisjoint(re.split(r"[^A-Za-z0-9_]+", told))
@@ -149,7 +150,7 @@ def _send(fields: str, place: Place) -> _Sent:
         return _Sent(barred=barred.message)
     except ProviderError as refused:
         return _Sent(refused=refused.message)
-    except Exception as error:  # whatever it is, it is what this looks for
+    except Exception as error:  # Any exception counts, since a crash of the adapter is one of the outcomes.
         return _Sent(broken=f"{type(error).__name__}: {error}")
     return _Sent(json.loads(upstream.body), (upstream.url, *_headers(upstream)), upstream.warnings)
 
@@ -165,14 +166,14 @@ def _build(subject: Subject, request: ChatRequest) -> UpstreamRequest:
 
 
 def _headers(upstream: UpstreamRequest) -> Iterator[str]:
-    """But for what is signed anew each time."""
+    """Yields the headers without those that are signed anew for each request."""
     for name, value in sorted(upstream.headers.items()):
         if name not in ("authorization", "x-amz-date", "x-amz-content-sha256", "content-length"):
             yield f"{name}: {value}"
 
 
 def _fetched(url: str) -> Media:
-    """Another file behind each address."""
+    """Returns a different file for each address."""
     return Media("application/pdf", PDF + url.encode()) if ".pdf" in url else Media("image/png", PNG + url.encode())
 
 
@@ -189,7 +190,8 @@ def _head(before: _Sent, after: _Sent) -> Iterator[str]:
 
 
 def _differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """Where two bodies differ; what is only in one is told by its outermost name."""
+    """Yields the places at which two bodies differ; a part that only one of them has is named by its outermost
+    field."""
     if before == after:
         return
     if isinstance(before, Mapping) and isinstance(after, Mapping):

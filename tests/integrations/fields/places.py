@@ -1,4 +1,5 @@
-"""Where the fields are sent: every provider, its kinds of models, as the first choice and as a fallback."""
+"""The places that the fields are sent to: every provider, its kinds of models, as the first choice and as a
+fallback."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from tests.integrations.fields.outcomes import Finding, Outcome, Place, findings
 from tests.integrations.fields.silence import BARRED, matches, reason_for
 from tests.integrations.fields.sources import Case, cases_of, sources
 
-# Models of one provider that take different things; elsewhere the provider's default model stands for all.
+# These models of one provider accept different fields; at other providers the default model represents all.
 MODELS = {
     "openai": ("gpt-4o", "gpt-5"),
     "azure_openai": ("gpt-4o",),
@@ -22,7 +23,7 @@ MODELS = {
     "mistral": ("mistral-large-latest", "magistral-medium-latest"),
     "cohere": ("command-a-03-2025", "command-a-reasoning-08-2025"),
 }
-# Of the rows of OpenAI's dialect one gets what the other vendors' types hold: it is all one adapter.
+# Only one row of OpenAI's dialect gets the fields of the other vendors' types, since all rows have the same adapter.
 _ANY_SERVER = "openai_compatible"
 
 
@@ -35,13 +36,13 @@ def places_of(provider: str) -> Iterator[Place]:
 
 def sources_for(provider: str) -> tuple[str, ...]:
     if provider in OWN_DIALECTS:
-        # The beta's types are the other ones and more: a vendor that has neither knows no difference.
+        # The beta's types include all others, so they add nothing at a vendor that has neither.
         return tuple(name for name in sources() if name != "anthropic_beta" or name in OWN_DIALECTS[provider])
     return sources() if provider == _ANY_SERVER else ("openai",)
 
 
 def faults(place: Place) -> Iterator[tuple[Case, Finding]]:
-    """What became of a field without anybody being told, or in no way that a client can act on."""
+    """Yields the fields that vanished without a warning, or in a way that a client cannot act on."""
     for source in sources_for(place.provider):
         spoken_there = source == "openai" or source in OWN_DIALECTS.get(place.provider, ())
         for case, finding in findings(cases_of(source), place):
@@ -60,7 +61,7 @@ def is_fault(case: Case, finding: Finding, place: Place, *, spoken_there: bool) 
 
 
 def outermost(paths: list[str]) -> list[str]:
-    """Without those that stand inside another one, and each once whatever its value."""
+    """Returns the paths without those inside another one, each once for all its values."""
     names = sorted({path.partition("=")[0] for path in paths}, key=len)
     found: list[str] = []
     for name in names:

@@ -1,7 +1,8 @@
-"""Pairs of valid values for a shape: one without a field, or with another value of it, and one with it.
+"""Makes pairs of valid values for a shape: one without a field, or with another value of it, and one with it.
 
-A path names the field and, in brackets, which of several forms it has: `messages[user].content[image_url].image_url
-.detail=low`. The path of what is inside a value starts with the value's own path.
+A path names the field and, in brackets, the form that was chosen among several:
+`messages[user].content[image_url].image_url.detail=low`. The path of a part of a value starts with the value's own
+path.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from typing import Any
 from tests.integrations.adapters.subject import PDF, data_url
 from tests.integrations.fields.shapes import Choice, Either, ListOf, MapOf, Record, Scalar, Shape, fields_of
 
-# Deeper than that the types of all vendors only repeat themselves (content in results in content).
+# At a greater depth the types of all vendors only repeat themselves (content in results in content).
 MAX_DEPTH = 9
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-# What a field of this name has to look like to be valid, whoever's type it is in: two values of it.
+# A field of this name needs one of these two values to be valid, in the types of all vendors.
 _BY_NAME: dict[str, tuple[Any, Any]] = {
     "url": ("https://example.com/a.png", "https://example.com/b.png"),
     "image_url": ("https://example.com/a.png", "https://example.com/b.png"),
@@ -59,14 +60,14 @@ _BY_KIND: dict[str, tuple[Any, Any]] = {
 }
 
 
-# Types that say nothing without these fields, though they do not require them.
+# Values of these types have no effect without these fields, although the types do not require them.
 _NEEDED = {"JSONSchema": ("schema",), "FileFile": ("file_data",), "Citation": ("start", "end", "text", "sources")}
-# A field that stands in another one's place.
+# The mapping leads from a field to the one that it replaces.
 _INSTEAD = {"file_id": "file_data"}
 
 
 class Absent:
-    """Instead of a value: the field is not there."""
+    """The marker of an absent field, in place of a value."""
 
 
 ABSENT = Absent()
@@ -80,12 +81,12 @@ class Probe:
 
 
 def minimal(shape: Shape, name: str = "") -> Any:
-    """The smallest valid value."""
+    """Returns the smallest valid value."""
     return next(iter(values(shape, name)))[1]
 
 
 def values(shape: Shape, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Every form that a value may have, each with what tells it from the others."""
+    """Yields every form that a value may have, each with a label that distinguishes it from the others."""
     match shape:
         case Choice():
             yield from ((f"={value}", value) for value in shape.values)
@@ -107,7 +108,7 @@ def values(shape: Shape, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def inside(shape: Shape, name: str = "", outer: tuple[Record, ...] = ()) -> Iterator[Probe]:
-    """What can be said inside a value of this shape, field by field."""
+    """Yields the probes inside a value of this shape, field by field."""
     match shape:
         case ListOf():
             for probe in inside(shape.item, name, outer):
@@ -124,7 +125,7 @@ def inside(shape: Shape, name: str = "", outer: tuple[Record, ...] = ()) -> Iter
 
 
 def scalar(shape: Scalar, name: str) -> tuple[Any, Any]:
-    """Two valid values; a name that is said of several kinds tells only those of its own."""
+    """Returns two valid values of a scalar; a name that is listed for several kinds applies to its own kind only."""
     named = _BY_NAME.get(name)
     kind = _BY_KIND[shape.kind]
     fits = named is not None and (shape.kind == "json" or isinstance(named[0], type(kind[0])))
@@ -138,10 +139,10 @@ def _of_record(record: Record, outer: tuple[Record, ...]) -> Iterator[Probe]:
         rest = {} if record.one_of else beside
         there = whole.get(name, ABSENT)
         for label, value in values(field.shape, name):
-            # What has to be there is told from another value of it.
+            # A required field is compared with another value of it instead of its absence.
             before = there if field.required else ABSENT
             if record.one_of and not label:
-                continue  # one of the record's own forms
+                continue  # The value is one of the record's own forms, which are probed separately.
             if value != before and not (field.required and _says_what_it_is(name)):
                 without = whole if record.one_of else _with(rest, name, before)
                 yield Probe(f".{name}{label}", without, {**rest, name: value})
@@ -177,7 +178,7 @@ def _forms(shape: Either, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _labelled(shape: Either) -> list[tuple[Shape, str]]:
-    """The options, each with a name that no other has."""
+    """Returns the options, each with a unique label."""
     names = [_name_of(option) for option in shape.options]
     return [
         (option, f"[{name}]" if names.count(name) == 1 or not name else f"[{_type_name(option) or name}]")

@@ -1,4 +1,5 @@
-"""The request types of the installed SDKs as shapes of JSON: typed dictionaries, pydantic models, botocore's models."""
+"""Converts the request types of the installed SDKs to shapes of JSON: typed dictionaries, pydantic models, botocore's
+models."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ import typing_extensions
 
 @dataclass(frozen=True)
 class Scalar:
-    """`kind`: string, integer, number, boolean, bytes, or json for anything at all."""
+    """A scalar value. `kind` is string, integer, number, boolean, bytes, or json for any value."""
 
     kind: str
 
@@ -47,8 +48,8 @@ class Either:
 
 @dataclass(eq=False)
 class Record:
-    """An object. Its fields are filled in after it was made, since types name themselves. `one_of`: exactly one of the
-    fields is there (botocore's unions)."""
+    """An object. Its fields are filled in after its creation, since types refer to themselves. `one_of` means that
+    exactly one of the fields is present (botocore's unions)."""
 
     name: str
     fields: dict[str, Field] = field(default_factory=dict)
@@ -88,7 +89,8 @@ _BOTOCORE: Mapping[str, str] = {
 
 
 def shape_of(hint: Any) -> Shape:
-    """The shape of a type hint. Raises TypeError for what is no JSON, such as an open file or a callable."""
+    """Returns the shape of a type hint. Raises TypeError for types that are no JSON, such as an open file or a
+    callable."""
     found = _simple(hint)
     if found is not None:
         return found
@@ -105,7 +107,7 @@ def shape_of(hint: Any) -> Shape:
 
 
 def _simple(hint: Any) -> Shape | None:
-    """Names of other types, and what has nothing inside."""
+    """Returns the shape of an alias or of a type without parts, None for other hints."""
     if get_origin(hint) in _WRAPPERS:
         return shape_of(get_args(hint)[0])
     if isinstance(hint, typing_extensions.TypeAliasType):
@@ -124,7 +126,7 @@ def _simple(hint: Any) -> Shape | None:
 
 
 def _either(hint: Any) -> Shape:
-    """Without null, and without the options that cannot be sent."""
+    """Returns the shape of a union without null and without options that cannot be sent."""
     options: list[Shape] = []
     for option in get_args(hint):
         if option is type(None):
@@ -137,7 +139,7 @@ def _either(hint: Any) -> Shape:
     if not options:
         raise TypeError(f"{hint!r} is no JSON")
     if any(isinstance(one, Choice) for one in options):
-        # Literals that stand beside `str` are the values that are known today.
+        # Literals beside `str` are the values that are known today.
         options = [one for one in options if one not in (Scalar("string"), Scalar("json"))]
     return options[0] if len(options) == 1 else Either(tuple(options))
 
@@ -165,7 +167,8 @@ def _typed_dict(kind: Any) -> Record:
 
 
 def _is_required(kind: Any, name: str, hint: Any) -> bool:
-    """By the marker, since dictionaries that are annotated with texts do not know it themselves."""
+    """Returns True for a required field, read from its marker, since dictionaries with textual annotations do not know
+    it themselves."""
     marker = get_origin(hint)
     if marker in (typing.Required, typing_extensions.Required):
         return True
@@ -187,7 +190,7 @@ def _model(kind: type[pydantic.BaseModel]) -> Record:
 
 
 def fields_of(record: Record) -> Mapping[str, Field]:
-    """Read when they are first asked for."""
+    """Returns the record's fields, which are read on first use."""
     for name, hint, required in _waiting.pop(record, ()):
         try:
             shape = shape_of(hint)
@@ -199,12 +202,12 @@ def fields_of(record: Record) -> Mapping[str, Field]:
 
 
 def _tells_the_type(name: str, shape: Shape) -> bool:
-    """Some SDKs fill in by themselves what kind of object it is."""
+    """Returns True for the field that names the kind of object, which some SDKs fill in themselves."""
     return name in ("type", "role") and isinstance(shape, Choice) and len(shape.values) == 1
 
 
 def parameters_shape(name: str, hints: Mapping[str, Any]) -> Record:
-    """The parameters of a function as one object."""
+    """Returns the parameters of a function as one object."""
     return Record(name, {field_name: Field(shape_of(hint), required=False) for field_name, hint in hints.items()})
 
 

@@ -1,7 +1,5 @@
-"""What may be left out without a word (docs/providers.md, "What becomes of a field", 4.), each with its reason.
-
-A path is one of `sources.Case`; `*` stands for anything.
-"""
+"""The fields that may be left out without a warning (docs/providers.md, "What becomes of a field", 4.), each with the
+reason. A path is one of `sources.Case`; `*` stands for any part."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from tests.integrations.fields.sources import Case
 
 @dataclass(frozen=True)
 class Silence:
-    """`where`: at which places it holds; everywhere unless it says so."""
+    """A field that may be left out without a warning. `where` limits the rule to certain places."""
 
     reason: str
     paths: tuple[str, ...]
@@ -25,7 +23,7 @@ class Silence:
 
 
 def _has_no_markers(place: Place) -> bool:
-    """Whether the vendor's prompt cache needs no markers: it goes by itself, or there is none."""
+    """Returns True when the vendor's prompt cache needs no markers, because it is automatic or does not exist."""
     return not _is_claude(place) and place.provider not in ("openrouter", "snowflake")
 
 
@@ -115,7 +113,7 @@ ALLOWED = (
     ),
 )
 
-# Vendors' forms of a field that the gateway has under the same name in another form: its check refuses them.
+# The gateway has these fields of vendors under the same name in another form, so its check refuses them.
 BARRED = (
     "messages[*].content[list][image_url].image_url[string]",
     "messages[*].content[list][document_url]*",
@@ -126,7 +124,7 @@ BARRED = (
 
 
 def reason_for(case: Case, place: Place) -> str:
-    """Why the field may be left out in silence there; empty when it may not."""
+    """Returns the reason why the field may be left out without a warning there; empty when it may not."""
     if case.says_nothing:
         return "false, and an object with nothing in it, ask for nothing"
     for silence in ALLOWED:

@@ -1,7 +1,7 @@
 """The fields of each SDK's request types, each as a pair of chat-completion requests that differ in it alone.
 
-A client speaks OpenAI's dialect and may add what it knows of the vendor's: fields under the vendor's names, content
-parts and tools in the vendor's words. That is how the types of the other SDKs are sent.
+A client speaks OpenAI's dialect and may add the vendor's own features: fields under the vendor's names, content parts
+and tools in the vendor's form. The fields of the other SDKs' types are sent like this.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CALL: Json = {"id": "call_1", "type": "function", "function": {"name": "get_weat
 TOOLS: list[Json] = [
     {"type": "function", "function": {"name": name, "parameters": SCHEMA}} for name in ("get_weather", "get_time")
 ]
-# What a field needs beside it to mean anything.
+# A field of this name has an effect only beside these other fields.
 _BESIDE: Mapping[str, Json] = {
     "tool_choice": {"tools": TOOLS},
     "toolConfig": {"tools": TOOLS},
@@ -52,7 +52,8 @@ _BESIDE: Mapping[str, Json] = {
     "top_logprobs": {"logprobs": True},
     "audio": {"modalities": ["text", "audio"]},
 }
-# What the SDKs keep to themselves, and what says where a request goes and how its answer travels.
+# The SDKs keep some of these fields to themselves; the others concern the request's address or the transport of its
+# answer.
 _NOT_SENT = frozenset(
     {"model", "modelId", "stream", "httpOptions", "shouldReturnHttpResponse", "automaticFunctionCalling"}
 )
@@ -138,7 +139,7 @@ def _anthropics(source: str, hint: Any) -> Iterator[Case]:
 def _google() -> Iterator[Case]:
     yield from _parameters("google", _record(shape_of(GenerateContentConfig)))
     part = _record(shape_of(Part))
-    # A part holds one thing; what says more about it stands beside it.
+    # A part holds one object, and further fields about it stand beside it.
     for role in ("user", "assistant"):
         yield from _parts("google", part, role, together={"inlineData": {"mimeType": "image/png", "data": "aGVsbG8="}})
 
@@ -176,7 +177,7 @@ def _parameters(source: str, record: Record) -> Iterator[Case]:
 
 
 def _is_nothing(name: str, probe: Probe) -> bool:
-    """Whether the value asks for nothing: a search is asked for by the object itself."""
+    """Returns True when the value has no effect; a search is requested even by an empty object."""
     return probe.after is False or (probe.after == {} and name != "web_search_options")
 
 
@@ -188,7 +189,7 @@ def _probes(name: str, field: Field) -> Iterator[Probe]:
 
 
 def _messages(source: str, shape: Shape) -> Iterator[Case]:
-    """Messages of the dialect that the client speaks, each in a conversation where it may stand."""
+    """Yields messages of the dialect that the client speaks, each in a conversation where it may stand."""
     for message in options_of(_items(shape)):
         record = _record(message)
         role = str(minimal(fields_of(record)["role"].shape))
@@ -199,7 +200,7 @@ def _messages(source: str, shape: Shape) -> Iterator[Case]:
 
 
 def _parts(source: str, shape: Shape, role: str, together: Json | None = None) -> Iterator[Case]:
-    """Content parts in a vendor's own words."""
+    """Yields content parts in a vendor's own form."""
 
     def request(*parts: Any) -> Json:
         whole = [{**(together or {}), **part} for part in parts]

@@ -1,4 +1,4 @@
-"""What becomes of every field, as tables for `docs/providers/*.md`: written from what the tests observe."""
+"""Writes the tables of the fields' fates in `docs/providers/*.md` from the tests' observations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOLDER = Path(__file__).resolve().parents[3] / "docs" / "providers"
 COMMAND = "python -m tests.integrations.fields --write"
 _BEGIN = f"<!-- fields: written by `{COMMAND}` -->\n"
 _END = "<!-- end of fields -->\n"
-# So many places of the upstream body are named; what goes on beyond them is no longer a field's counterpart.
+# A cell names at most this many places of the upstream body; with more of them none is the field's counterpart.
 MAX_PLACES = 3
 _VENDORS = {
     "anthropic": "Anthropic",
@@ -30,7 +30,7 @@ _VENDORS = {
 
 
 def pages() -> Mapping[str, Callable[[], str]]:
-    """Page → what stands between its marks."""
+    """Returns the pages with the functions that make the text between their marks."""
     return {
         "openai.md": lambda: _page([*places_of("openai")], "openai_compatible"),
         "anthropic.md": lambda: _page(_direct("anthropic"), "anthropic"),
@@ -43,7 +43,7 @@ def pages() -> Mapping[str, Callable[[], str]]:
 
 
 def section_of(page: str) -> str:
-    """What the page holds now."""
+    """Returns the text that the page has now."""
     return (FOLDER / page).read_text().partition(_BEGIN)[2].partition(_END)[0]
 
 
@@ -85,7 +85,7 @@ def _table(head: list[str], rows: Iterable[list[str]]) -> str:
 
 @cache
 def _cells(source: str, place: Place) -> dict[str, str]:
-    """Field → what becomes of it, its values told apart where they differ."""
+    """Returns the fate of each field, by value where its values differ."""
     told: dict[str, dict[str, str]] = {}
     for case, finding in findings(cases_of(source), place):
         field, _, value = case.path.partition("=")
@@ -103,15 +103,15 @@ def _words(case: Case, finding: Finding, place: Place) -> str:
         case Outcome.NAMED:
             return f"{becomes}, named" if becomes else "dropped, named"
         case Outcome.SILENT:
-            # A fault has no reason: `test_fields.py` fails for it.
+            # A fault has no reason here; `test_fields.py` fails for it.
             return "nothing to do" if reason_for(case, place) else "SILENTLY DROPPED"
         case outcome:
             return "refused" if outcome is not Outcome.BROKEN else "BROKEN"
 
 
 def _places(path: str, finding: Finding) -> str:
-    """Where the upstream request is different, but for the field's own name. A message, and a call with its result,
-    bring others along, which say nothing of them."""
+    """Returns the places at which the upstream request differs, besides the field's own name. The places that every
+    message, and every call with its result, adds are left out."""
     in_message = path.startswith("messages") and ("." not in path or "tool_calls" in path)
     told = [one for one in finding.becomes if not (in_message and one.startswith(("messages", "tools")))]
     if finding.outcome is Outcome.FORWARDED:
@@ -134,7 +134,7 @@ def _merged(values: Mapping[str, str]) -> str:
 
 
 def _rows(places: list[Place]) -> list[list[str]]:
-    """One for each field of OpenAI's, but for those of which the same is true as of what they stand in."""
+    """Returns a row for each field of OpenAI's, except fields with the same fate as the object that contains them."""
     columns = [_cells("openai", place) for place in places]
     rows: dict[str, list[str]] = {}
     for field in dict.fromkeys(field for column in columns for field in column):
@@ -155,7 +155,7 @@ def _readable(field: str) -> str:
 
 
 def _summary(source: str, place: Place) -> str:
-    """Outcome → the names at the top, the content parts and the tools."""
+    """Returns the names of each outcome: top-level fields, content parts and tools."""
     rows = ([words, ", ".join(f"`{name}`" for name in names)] for words, names in _grouped(source, place).items())
     return _table(["Becomes", "Fields"], rows)
 
@@ -178,7 +178,7 @@ def _grouped(source: str, place: Place) -> dict[str, list[str]]:
 
 
 def _rows_page() -> str:
-    """Rows of OpenAI's dialect: only what does not go out as it came in."""
+    """Returns the page about the rows of OpenAI's dialect, which lists only fields that are not sent unchanged."""
     rows = [provider for provider in providers() if provider not in OWN_DIALECTS and provider not in MODELS]
     cells = {provider: _cells("openai", _direct(provider)[0]) for provider in rows}
     lines: dict[str, str] = {}

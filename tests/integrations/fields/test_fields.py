@@ -1,9 +1,7 @@
-"""Nothing that a client says vanishes in silence: every field of the installed SDKs' request types, and every value of
-their enumerations, is forwarded, translated, named in x-svc-warning or refused at every provider.
-
-An SDK's new version brings its new fields here by itself. What may be left out without a word is in `silence.py`, and
-what is known to be wrong in `known.py`.
-"""
+"""Tests that no field vanishes without a warning: every field of the installed SDKs' request types, and every value of
+their enumerations, is forwarded, translated, named in x-svc-warning or refused at every provider. A new version of an
+SDK adds its new fields by itself. `silence.py` lists the fields that may be left out without a warning, and `known.py`
+the known faults."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ from tests.integrations.fields.sources import USER, Case, cases_of, sources
 
 @cache
 def faults_at(provider: str) -> dict[str, str]:
-    """Paths, with what was told of them."""
+    """Returns the paths of faulty fields, with the observed outcome of each."""
     return {
         case.path: f"{finding.outcome} {finding.told}".strip()
         for place in places_of(provider)
@@ -47,7 +45,7 @@ def test_field__of_any_sdk__is_forwarded_translated_named_or_refused(provider: s
 
 
 def test_known_faults__still_there__else_their_entries_go() -> None:
-    """An entry that is no longer needed would hide the next one."""
+    """An entry without a remaining fault would hide a later one."""
     for known in KNOWN:
         at = [provider for provider in providers() if holds_at(known, provider)]
         for path in known.paths:
@@ -65,7 +63,7 @@ def test_case__of_every_source__differs_in_the_field_alone(source: str) -> None:
 
 
 class Tomorrow(TypedDict, total=False):
-    """What the next version of an SDK may bring."""
+    """A record with fields that the next version of an SDK may add."""
 
     attention_span: int
     muse: dict[str, str]

@@ -1,4 +1,4 @@
-"""The tables of docs/providers/*.md say what the tests observe, and none says that a field vanishes."""
+"""Tests that the tables of docs/providers/*.md match the tests' observations, and that no field in them vanishes."""
 
 from __future__ import annotations
 

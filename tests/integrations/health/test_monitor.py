@@ -1,4 +1,4 @@
-"""One worker on its own, with a clock of ours; nothing here reaches Redis."""
+"""Tests of a single worker's monitor with a fake clock and without Redis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Redis of the test's own that hangs, dies and comes back."""
+"""Tests with a Redis server of their own that hangs, dies and comes back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.integrations.health.workers import following, new_target, until, work
 from tests.patience import PATIENCE_SECONDS
 from tests.services import Service, start_redis
 
-# Noticing takes a second, coming back up to six.
+# A worker notices within this time that Redis does not answer; noticing its return takes up to six seconds.
 _NOTICED_SECONDS = store.ANSWER_SECONDS
 
 
@@ -34,7 +34,7 @@ class Redis:
         self.start()
 
     def start(self) -> None:
-        """The same address, and nothing of what was there before."""
+        """Starts an empty server at the same address."""
         self._starts += 1
         self._service, url = start_redis(self._folder / str(self._starts))
         socket = Path(url.removeprefix("unix://"))
@@ -62,13 +62,13 @@ def server() -> Iterator[Redis]:
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Redis that answers is not given up because the machine is slow."""
+    """Raises the time-outs, so that a slow machine does not make an answering Redis count as absent."""
     monkeypatch.setattr(store, "ANSWER_SECONDS", PATIENCE_SECONDS)
 
 
 @contextmanager
 def _hanging(server: Redis) -> Iterator[None]:
-    """Redis does not answer, and that is noticed as quickly as by a worker in use."""
+    """Stops the server's answers, with time-outs by which that is noticed as quickly as by a busy worker."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "ANSWER_SECONDS", _NOTICED_SECONDS)
         server.send(signal.SIGSTOP)
@@ -98,7 +98,7 @@ async def test_redis_hangs__requests__go_on_from_memory_and_are_told_later(
             a.note_success(warm, 100.0)
             assert a.health_of(warm).samples == 3
             await until(lambda: a.health_of(broken).circuit is CircuitState.HALF_OPEN)
-            # Nobody has to be asked now that Redis is known to be away.
+            # The worker makes no call to Redis after it has noticed that Redis does not answer.
             assert await a.claim_probe(broken)
             assert not await a.claim_probe(broken)
 
@@ -106,7 +106,7 @@ async def test_redis_hangs__requests__go_on_from_memory_and_are_told_later(
         await until(lambda: a.health_of(warm) == b.health_of(warm) and b.health_of(warm).samples == 3)
         await until(lambda: b.health_of(broken).circuit is not CircuitState.CLOSED)
     lines = [line for line in caplog.messages if line.startswith("redis.")]
-    # b had nothing to say, and may not have noticed.
+    # Worker b had nothing to send, and may not have noticed.
     assert lines.count("redis.away error=TimeoutError") == lines.count("redis.back")
     assert 1 <= lines.count("redis.back") <= 2
 
@@ -119,7 +119,7 @@ async def test_redis_hangs__claim_of_a_probe__does_not_wait_for_it(server: Redis
         await until(lambda: a.health_of(target).circuit is CircuitState.HALF_OPEN)
 
         with _hanging(server):
-            # They end although Redis does not answer, and before anything else has noticed that.
+            # The claims end although Redis does not answer and no other call has noticed that.
             claims = await asyncio.gather(*(a.claim_probe(target) for _ in range(5)))
             assert sorted(claims) == [False] * 4 + [True]
             assert not a.shared

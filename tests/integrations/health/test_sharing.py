@@ -1,4 +1,4 @@
-"""Several workers over a real Redis: what one sees, all know."""
+"""Tests of several workers over a real Redis: each learns the outcomes that the others see."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from integrations.providers.errors import FailureKind
 from tests.integrations.health.workers import connected, following, new_target, until, workers
 from tests.patience import PATIENCE_SECONDS
 
-# Half a second is promised; a machine that runs other tests too may stretch it.
+# The promise is half a second, which a machine that runs other tests too may exceed.
 
 
 @pytest.fixture(autouse=True)
 def _redis_is_there(stores: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However slow the machine is: a worker that gives Redis up counts and probes on its own."""
+    """Raises the time-outs for slow machines, since a worker that gives Redis up counts and probes alone."""
     for name in ("ANSWER_SECONDS", "CLAIM_SECONDS"):
         monkeypatch.setattr(store, name, PATIENCE_SECONDS)
     monkeypatch.setattr(sharing, "_LAST_WORDS_SECONDS", PATIENCE_SECONDS)
@@ -51,7 +51,8 @@ async def test_window__noted_by_several_workers__is_the_same_for_all() -> None:
                 worker.note_success(target, chance.uniform(50, 5000))
             if chance.random() < 0.05:
                 await until(lambda: not made[0].unshared)
-        # Every failure and every sample arrives exactly once: the figures of all are those of one that saw all.
+        # Every failure and every sample has to arrive exactly once, so that all workers have the figures of one that
+        # saw all.
         await until(lambda: len({worker.health_of(target) for worker in made}) == 1)
         await until(lambda: made[0].health_of(target).samples > 250)
         first = made[0].health_of(target)
@@ -164,11 +165,11 @@ async def test_redis__idle_workers__say_nothing() -> None:
         await until(lambda: not any(worker.unshared for worker in made))
 
         before = (await other.info("stats"))["total_commands_processed"]
-        # Four times what passes between two messages of a busy worker.
+        # The time is four times the pause between two messages of a busy worker.
         silence = asyncio.get_running_loop().time() + 1.0
         await until(lambda: made[0].health_of(target).samples == 1 and asyncio.get_running_loop().time() > silence)
         after = (await other.info("stats"))["total_commands_processed"]
-    # The question itself is one of them.
+    # The inspecting command itself counts as one.
     assert after - before <= 1
 
 
@@ -188,7 +189,7 @@ async def test_redis__busy_worker__writes_a_few_times_a_second() -> None:
 
 
 async def published(client: redis.asyncio.Redis) -> int:
-    # A command that nobody has used yet is not listed.
+    # Redis does not list a command that was never used.
     calls: int = (await client.info("commandstats")).get("cmdstat_publish", {"calls": 0})["calls"]
     return calls
 
@@ -222,7 +223,7 @@ async def test_redis__names_that_clients_make_up__are_bounded_in_a_slice() -> No
 
         keys = [key async for key in other.scan_iter(f"{{health:{integration}}}:*", count=1000)]
     slices = slice_of(monitor.clock()) - first + 1
-    # And the list of the models.
+    # The additional key is the list of the models.
     assert 100 <= len(keys) <= 100 * slices + 1
 
 
@@ -231,7 +232,7 @@ async def test_redis__counts__are_hashes_per_target_and_slice() -> None:
     async with workers(settings.REDIS_URL, 2) as (a, b), redis.asyncio.Redis.from_url(settings.REDIS_URL) as other:
         before = a.clock()
         a.note_success(target, 100.0)
-        # A border may lie between the two.
+        # The border of a slice may lie between the two times.
         slices = {slice_of(before), slice_of(a.clock())}
         await until(lambda: b.health_of(target).samples == 1)
 

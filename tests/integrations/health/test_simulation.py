@@ -1,4 +1,5 @@
-"""Traffic of a whole hour, with `sort: latency`, in an instant: seeded, so that it is the same hour every time."""
+"""Simulates an hour of traffic with `sort: latency`, without waiting; the random numbers are seeded, so that every run
+is the same."""
 
 from __future__ import annotations
 
@@ -14,12 +15,12 @@ from integrations.providers.errors import FailureKind
 
 A, B, C = (Target(i, provider, "model") for i, provider in enumerate(["first", "second", "third"], start=1))
 
-# Seconds since the start → latency in ms, or None for a failure.
+# The function maps seconds since the start to a latency in ms, or to None for a failure.
 Upstream = Callable[[float], float | None]
 
 
 class Simulation:
-    """Four requests a second. An unfinished request does not hold up the next one."""
+    """A simulation of four requests a second, which may overlap."""
 
     def __init__(self, upstreams: dict[Target, Upstream]) -> None:
         self.chance = random.Random(11)
@@ -29,7 +30,7 @@ class Simulation:
         self.monitor = HealthMonitor("unix:///nowhere", clock=lambda: self.now, draw=self.chance.random)
 
     def run(self, seconds: float) -> Counter[Target]:
-        """How many requests each target answered or failed first."""
+        """Returns the number of requests that each target answered or failed first."""
         first: Counter[Target] = Counter()
         end = self.now + seconds
         while self.now < end:
@@ -93,7 +94,7 @@ def test_simulation__unused_slower_ones__are_asked_again_each_window_and_no_more
 
     hour = run.run(3600)
 
-    # Five samples each a window, some of them beside the sixth that was drawn before they counted.
+    # A window has five samples, and some more that were drawn before these counted.
     windows = 3600 / WINDOW_SECONDS
     assert windows * 3 <= hour[B] <= windows * 10
     assert windows * 3 <= hour[C] <= windows * 10
@@ -151,7 +152,8 @@ def test_simulation__outage__circuit_spares_the_target_and_finds_it_again() -> N
     run.run(2 * WINDOW_SECONDS)
     after = run.run(300)
 
-    # One probe a rest, and rests are a minute by then: 570 seconds hold about ten of them.
+    # There is one probe for each opening of the circuit, and an opening lasts a minute by then, so 570 seconds hold
+    # about ten.
     assert during < 60
     assert run.monitor.health_of(A).circuit is CircuitState.CLOSED
     assert after[A] > 0.85 * after.total()

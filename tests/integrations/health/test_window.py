@@ -10,7 +10,7 @@ from integrations.health.window import SLICE_SECONDS, WINDOW_SECONDS, Counts, Wi
 
 NOW = 1_700_000_000.0
 
-# Per worker, what it counts between one flush and the next: pairs of slice (0 the oldest) and field.
+# The counts that each worker makes between two flushes: pairs of slice (0 is the oldest) and field.
 NOTED = st.lists(st.tuples(st.integers(0, 9), st.integers(-2, 40)), max_size=12)
 
 

@@ -1,4 +1,4 @@
-"""Monitors as web workers have them, each followed in the background."""
+"""Makes monitors as web workers have them, each with `follow` running in the background."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from integrations.health.monitor import HealthMonitor
 from integrations.health.targets import Target
 from tests.patience import PATIENCE_SECONDS
 
-# Above what the databases of tests give out, and each used once: the suite's Redis remembers.
+# The ids are above those of the tests' databases, and each is used once, since the suite's Redis keeps its data.
 _ids = count(1_000_000)
 
 
@@ -33,7 +33,7 @@ async def following(monitor: HealthMonitor) -> AsyncIterator[HealthMonitor]:
 
 @asynccontextmanager
 async def workers(redis_url: str, number: int) -> AsyncIterator[list[HealthMonitor]]:
-    """All of them listen to each other already."""
+    """Yields monitors that already listen to each other."""
     async with AsyncExitStack() as stack:
         made = [await stack.enter_async_context(following(HealthMonitor(redis_url))) for _ in range(number)]
         await connected(*made)
@@ -45,7 +45,7 @@ async def connected(*monitors: HealthMonitor) -> None:
 
 
 async def until(condition: Callable[[], bool], *, seconds: float = PATIENCE_SECONDS) -> float:
-    """Waits for the condition; how many seconds it took. Fails when it takes longer than `seconds`."""
+    """Waits for the condition and returns the seconds that it took. Fails when it takes longer than `seconds`."""
     started = time.monotonic()
     while not condition():
         assert time.monotonic() - started < seconds, "waited in vain"

@@ -1,4 +1,4 @@
-"""Files fetched from servers that behave, misbehave and attack."""
+"""Tests of fetching files from servers that behave, misbehave and attack."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ async def new_fetcher() -> AsyncIterator[NewFetcher]:
 
 @pytest.fixture
 def _loopback_is_public(monkeypatch: pytest.MonkeyPatch) -> None:
-    """127.0.0.1 stands for a server on the internet; nothing else here is public."""
+    """Makes 127.0.0.1 count as a public address; no other address is public here."""
     monkeypatch.setattr(media_client, "only_public", lambda host, address: str(address) == "127.0.0.1")
 
 
 def redirecting(*locations: str) -> Script:
-    """Answers each path `/0`, `/1` … with the redirect of that number, everything else with a picture."""
+    """Answers each path `/0`, `/1` … with the redirect of that number, and every other path with a picture."""
 
     async def script(peer: Peer) -> None:
         while True:
@@ -189,7 +189,8 @@ async def test_fetch__name_that_turns_private__is_looked_up_and_refused_anew(new
         fetcher = new_fetcher(STRICT, lookup=names)
         url = f"http://files.example.com:{server.port}/a.png"
         await fetcher.fetch([url])
-        assert names.asked == ["files.example.com"]  # once: what was checked is what was connected to
+        # The name was resolved once, so that the connection went to the checked address.
+        assert names.asked == ["files.example.com"]
         assert "private network" in await problem_of(fetcher, url)
         assert server.connections == 1
 
@@ -440,7 +441,7 @@ async def test_fetch__through_a_proxy__names_are_checked_all_the_same() -> None:
             return f"http://proxy.example.com:{server.port}"
 
         fetcher = MediaFetcher(STRICT, proxy_for=proxy_for, lookup=names)
-        # A name that only the proxy can resolve, and those that must not reach it.
+        # One name can be resolved by the proxy only, and the other names must not reach it.
         assert (await fetcher.fetch(["http://files.example.com/a.png"]))["http://files.example.com/a.png"].data == PNG
         for url in ("http://inside.example.com/", "http://intranet/", "http://10.0.0.1/", "http://[::1]/"):
             assert "private network" in await problem_of(fetcher, url)

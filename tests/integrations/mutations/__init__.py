@@ -1,1 +1,2 @@
-"""Answers of every provider, changed in ways that vendors change theirs: what holds of an answer still holds."""
+"""Changes answers of every provider in ways in which vendors change theirs, and tests that the rules of answers still
+hold."""

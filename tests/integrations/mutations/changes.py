@@ -1,4 +1,4 @@
-"""What vendors do to their answers from one day to the next, or at one endpoint and not at another."""
+"""Changes that vendors make to their answers from one day to the next, or at single endpoints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BLOCKS = ("content", "parts")
 
 
 def ids_are_odd(events: list[Event], form: str, random: Random) -> list[Event]:
-    """Empty, null, missing, or another one in each event."""
+    """Makes ids empty, null, absent, or different in each event."""
     how = random.choice(["empty", "null", "missing", "changing"])
     for number, answer in enumerate(_heads(events)):
         for name in _ID:
@@ -37,7 +37,7 @@ def created_is_odd(events: list[Event], form: str, random: Random) -> list[Event
 
 
 def counts_are_odd(events: list[Event], form: str, random: Random) -> list[Event]:
-    """Some are null, zero or missing."""
+    """Makes some counts null, zero or absent."""
     for counted in _usages(events):
         for holder in _objects(counted):
             for name in [name for name, value in holder.items() if type(value) is int]:
@@ -56,7 +56,7 @@ def usage_is_gone(events: list[Event], form: str, random: Random) -> list[Event]
 
 
 def usage_has_moved(events: list[Event], form: str, random: Random) -> list[Event]:
-    """To another event of the stream, or to all of them."""
+    """Moves the usage to another event of the stream, or to all of them."""
     places = [event.data for event in events if isinstance(event.data, dict)]
     for holder in places:
         for name in _COUNTED:
@@ -94,7 +94,7 @@ def fields_are_new(events: list[Event], form: str, random: Random) -> list[Event
 
 
 def blocks_are_new(events: list[Event], form: str, random: Random) -> list[Event]:
-    """A kind of content block that nobody knows yet, among the others."""
+    """Adds an unknown kind of content block among the others."""
     for holder in [one for event in events for one in _objects(event.data)]:
         for name in _BLOCKS:
             blocks = holder.get(name)
@@ -106,7 +106,7 @@ def blocks_are_new(events: list[Event], form: str, random: Random) -> list[Event
 
 
 def events_are_new(events: list[Event], form: str, random: Random) -> list[Event]:
-    """Kinds of events that nobody knows yet; for who has no kinds: chunks that say nothing."""
+    """Adds events of unknown kinds; in dialects without kinds of events, chunks without content."""
     if form == "whole":
         return events
     for _ in range(random.randrange(1, 4)):
@@ -115,7 +115,7 @@ def events_are_new(events: list[Event], form: str, random: Random) -> list[Event
 
 
 def choices_are_empty(events: list[Event], form: str, random: Random) -> list[Event]:
-    """A chunk without choices, as Azure sends it for its filter; a whole answer without any."""
+    """Adds a chunk without choices, as Azure sends it for its filter, or removes the choices of a whole answer."""
     for name in ("choices", "candidates"):
         telling = [event.data for event in events if isinstance(event.data, dict) and name in event.data]
         if not telling:
@@ -151,7 +151,7 @@ def _set(holder: Json, name: str, values: Json, how: str) -> None:
 
 
 def _heads(events: list[Event]) -> Iterator[Json]:
-    """The objects that carry an answer's id: an event itself, and the message that Anthropic begins with."""
+    """Yields the objects that carry an answer's id: an event itself, and the message that Anthropic begins with."""
     for event in events:
         if isinstance(event.data, dict):
             yield event.data
@@ -178,7 +178,7 @@ def _usages(events: list[Event]) -> Iterator[Json]:
 
 
 def _is_called(holder: Json) -> bool:
-    """Arguments of a call are the model's words."""
+    """Returns True for the arguments of a call, which are the model's own output."""
     return not holder or "city" in holder
 
 

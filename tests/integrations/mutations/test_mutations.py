@@ -1,7 +1,8 @@
-"""Whatever a provider's answer looks like, the client's is one of OpenAI's or a failure that can be retried.
+"""Tests that the client gets an answer of OpenAI's form, or a failure that can be retried, from any answer of a
+provider.
 
-A stream has one id and one second of creation; usage is there, as three numbers; the finish reason is one that clients
-know; and an answer that says nothing, for a reason that nobody knows, is no success.
+A stream has one id and one second of creation; usage is present as three numbers; the finish reason is one that clients
+know; and an empty answer with an unknown reason is no success.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tests.integrations.mutations.changes import CHANGES, UNKNOWN_REASON, Change
 from tests.integrations.mutations.wire import Event, Seed, seeds_of, written
 
 REASONS = {"stop", "length", "tool_calls", "content_filter", "function_call"}
-# What was changed is chosen by a number, which does not become simpler by being smaller.
+# The phase of shrinking is left out, since a number chooses the change, and a smaller one is no simpler change.
 few = settings(max_examples=25, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 CHANGED = st.lists(st.sampled_from(CHANGES), min_size=1, max_size=3, unique=True)
 NUMBERS = st.integers(0, 2**32)
@@ -80,7 +81,7 @@ def test_stream__changed_and_cut_anywhere__is_one_answer_or_a_failure(
 def assert_whole(subject: Subject, form: str, events: list[Event]) -> None:
     try:
         parsed = subject.adapter.parse_response(subject.request(), written(form, events))
-        # What nobody has counted, the pipeline estimates.
+        # The pipeline estimates the usage of an answer without counts.
         answer = json.loads((parsed if parsed.usage else with_usage(parsed, prompt_bytes=100)).body)
     except ProviderError:
         return
@@ -116,7 +117,8 @@ def assert_stream(subject: Subject, form: str, events: list[Event], cuts: list[i
 def translated(
     subject: Subject, translator: StreamTranslator, body: bytes, cuts: list[int]
 ) -> tuple[list[dict[str, Any]], ProviderError | None]:
-    """What the client gets, and what ended it. Uncounted streams are estimated, as the pipeline does it."""
+    """Returns the client's chunks and the error that ended them. Usage without counts is estimated, as in the
+    pipeline."""
     told: list[dict[str, Any]] = []
     try:
         for piece in pieces(body, cuts):

@@ -1,4 +1,4 @@
-"""Answers taken apart into their events, so that these can be changed, and put together again."""
+"""Takes answers apart into their events, so that these can be changed, and joins them again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.story import Call, Story
 from tests.recordings import EXPECTED, recordings_of
 
-# Longer streams say nothing that shorter ones do not.
+# Longer streams test nothing that shorter ones do not.
 MAX_EVENTS = 60
 STORIES = (
     Story(text="Grüße 👋 from here"),
@@ -32,8 +32,8 @@ STORIES = (
 
 @dataclass
 class Event:
-    """`name` is the line `event:` of a server-sent event, or the kind of a binary frame; `data` is decoded JSON, or a
-    text that is none (`[DONE]`)."""
+    """An event. `name` is the line `event:` of a server-sent event, or the kind of a binary frame; `data` is decoded
+    JSON, or a text that is no JSON (`[DONE]`)."""
 
     data: Any
     name: str = ""
@@ -41,7 +41,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Seed:
-    """`form`: whole (one event), sse, frames (AWS) or array (Gemini's without SSE)."""
+    """An answer to change. `form` is whole (one event), sse, frames (AWS) or array (Gemini's without SSE)."""
 
     provider: str
     name: str
@@ -54,7 +54,7 @@ class Seed:
 
 @cache
 def seeds_of(provider: str, *, stream: bool) -> tuple[Seed, ...]:
-    """Recorded answers, as far as there are any, and those of our own fake, which there always are."""
+    """Returns recorded answers, if there are any, and answers of the provider's fake, which always exist."""
     own = [_told(provider, story, stream=stream) for story in STORIES if _can_tell(provider, story)]
     recorded = [
         (recording.name, recording.body)
