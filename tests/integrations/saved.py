@@ -1,4 +1,4 @@
-"""The shortest way for a test to an integration in the database."""
+"""Saves integrations for tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from integrations.services import IntegrationChange, add_integration, update_int
 def save_integration(
     *, project_id: UUID, provider: str, change: IntegrationChange, trusted: bool = False
 ) -> ProviderIntegration:
-    """Adds the integration, or updates the one that the project has. `trusted` allows any address."""
+    """Adds the integration, or updates the project's existing one. `trusted` allows any address."""
     exists = ProviderIntegration.objects.for_project(project_id).filter(provider=provider).exists()
     apply = update_integration if exists else add_integration
     return apply(project_id=project_id, provider=provider, change=change, trusted=trusted)

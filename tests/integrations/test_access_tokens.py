@@ -1,4 +1,4 @@
-"""Access tokens of service accounts against a token server of our own."""
+"""Tests access tokens of service accounts against a fake token server."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def service_account(token_uri: str, **changes: Any) -> Credentials:
 
 @dataclass
 class TokenServer:
-    """Hands out `token-1`, `token-2`… or refuses with `refusal`."""
+    """A server that issues `token-1`, `token-2`… or refuses with `refusal`."""
 
     refusal: tuple[int, dict[str, str]] | None = None
     lifetime: dict[str, int] = field(default_factory=lambda: {"expires_in": 3600})
@@ -103,7 +103,7 @@ async def test_token_for__asked_again__kept_until_five_minutes_before_it_expires
     clock.now = expires - 3600
     assert await tokens.token_for(credentials) == "ya29.token-2"
     clock.now = expires - 310
-    # The same account in another object: a snapshot makes its credentials anew.
+    # The same account comes in another object, since a snapshot makes new credentials.
     assert await tokens.token_for(service_account(server.url)) == "ya29.token-2"
     clock.now = expires - 290
     assert await tokens.token_for(credentials) == "ya29.token-3"

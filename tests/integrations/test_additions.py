@@ -1,4 +1,4 @@
-"""What an integration adds to requests: parameters and headers, for every dialect."""
+"""Tests the parameters and headers that an integration adds to requests, in every dialect."""
 
 from __future__ import annotations
 
@@ -140,7 +140,8 @@ def test_answers_apart__secret_header__only_as_a_digest() -> None:
 
 
 def asked_through(subject: Subject, *, crosses_vendor: bool = False, **additions: Any) -> UpstreamRequest:
-    """As the gateway asks: parameters before the adapter, headers after it."""
+    """Returns the upstream request in the gateway's order: parameters are added before the adapter, headers after
+    it."""
     own = {name: getattr(subject.credentials, name) for name in ("integration_id", "provider", "base_url", "secret")}
     credentials = Credentials(**own, extra=subject.credentials.extra, **additions)
     plain = subject.request(crosses_vendor=crosses_vendor)

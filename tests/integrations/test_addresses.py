@@ -11,7 +11,7 @@ from integrations.addresses import check_base_url, check_form
 
 @pytest.fixture(autouse=True)
 def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """What names resolve to; others do not resolve. No test asks a real resolver."""
+    """Returns the table of the names that resolve, which replaces the system's resolver in every test here."""
     known = {"api.openai.com": "104.18.6.192", "rebound.example": "127.0.0.1", "metadata.example": "169.254.169.254"}
 
     def resolved(host: str) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:

@@ -1,4 +1,5 @@
-"""A schema at models that follow none: asked for as the input of a tool, and told as content."""
+"""Tests JSON schemas for models without that feature: the model answers by the input of a tool, the client gets
+content."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Answers of every documented block and stop reason, whole and streamed: the same to the client, and all that was said.
-
-https://docs.anthropic.com/en/api/messages, …/build-with-claude/streaming
-"""
+"""Tests answers with every documented block and stop reason, whole and streamed: the client gets the same, with all
+texts. https://docs.anthropic.com/en/api/messages, …/build-with-claude/streaming"""
 
 from __future__ import annotations
 
@@ -52,7 +50,7 @@ BLOCKS: list[Json] = [
     {"type": "compaction", "content": "summary"},
     {"type": "block_of_tomorrow", "content": {"text": 1}},
 ]
-# Every reason that the vendor's SDK documents, and one that it does not.
+# The reasons are all that the vendor's SDK documents, and an unknown one.
 REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -64,9 +62,9 @@ REASONS = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
-# With these an answer may be empty.
+# An answer with one of these reasons may be empty.
 COMPLETE = ("end_turn", "stop_sequence", "max_tokens", "model_context_window_exceeded", "refusal")
-# The finish reason does not say as much.
+# The finish reason cannot express these, so the client also gets the vendor's own reason.
 TOLD = ("pause_turn", "compaction", "reason_of_tomorrow", "model_context_window_exceeded")
 USAGE = {"input_tokens": 10, "output_tokens": 20, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 4}
 MESSAGE = {
@@ -130,7 +128,7 @@ def test_answer__of_documented_blocks__the_same_whole_and_streamed(
 @settings(max_examples=100, deadline=None)
 @given(blocks=st.lists(st.sampled_from([*BLOCKS, *CALLED_FROM_CODE]), min_size=1, max_size=6), streamed=st.booleans())
 def test_answer__that_comes_back__the_vendors_blocks_where_they_were(blocks: list[Json], streamed: bool) -> None:
-    """`pause_turn`, and any answer in a history."""
+    """An answer with `pause_turn`, or any other, comes back in a history."""
     content = [{**block, **({"id": f"{block['id']}_{n}"} if "id" in block else {})} for n, block in enumerate(blocks)]
     said = {**MESSAGE, "content": content, "stop_reason": "pause_turn"}
     if not any(is_own(block) for block in content):
@@ -155,7 +153,8 @@ def test_answer__that_comes_back__the_vendors_blocks_where_they_were(blocks: lis
 
 
 def plain(block: Json) -> Json:
-    """Without what says nothing: a call from the model itself, no citations; white space at the very end."""
+    """Returns the block without values that have no effect: the model itself as the caller, no citations, white space
+    at the very end."""
     kept = {k: v for k, v in block.items() if v is not None and not (k == "caller" and v == {"type": "direct"})}
     return {**kept, "text": kept["text"].rstrip()} if block["type"] == "text" else kept
 
@@ -192,7 +191,7 @@ def test_reasons__of_the_vendors_sdk__all_known_here() -> None:
 
 
 def events(message: Json, size: int) -> Iterator[Json]:
-    """The message as the vendor streams it, in deltas of `size` characters."""
+    """Yields the message as the vendor streams it, in deltas of `size` characters."""
     yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
     yield {"type": "ping"}
     for index, block in enumerate(message["content"]):

@@ -1,4 +1,4 @@
-"""Images and documents in requests to the Messages API."""
+"""Tests images and documents in requests to the Messages API."""
 
 from __future__ import annotations
 

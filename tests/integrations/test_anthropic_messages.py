@@ -1,4 +1,4 @@
-"""Messages of a conversation as the Messages API takes them."""
+"""Tests the conversion of a conversation to the messages of the Messages API."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_system__alone__is_what_the_user_says() -> None:
     )
 )
 def test_messages__texts__the_same_as_parts_and_as_strings(said: list[tuple[str, str]]) -> None:
-    """Texts in turns take a short way."""
+    """Alternating texts are translated by a shorter code path, which must give the same result."""
     strings = [{"role": role, "content": content} for role, content in said]
     parts = [{"role": role, "content": [{"type": "text", "text": content}]} for role, content in said]
     assert body_of(messages=strings) == body_of(messages=parts)
@@ -219,7 +219,7 @@ def test_messages__tool_result_with_an_image__survives() -> None:
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "functions.shot:0", "content": parts},
     )
-    # The vendor takes letters, digits, _ and - in ids.
+    # The vendor accepts letters, digits, _ and - in ids.
     assert made[1]["content"][0]["id"] == made[2]["content"][0]["tool_use_id"] == "functions_shot_0"
     assert [block["type"] for block in made[2]["content"][0]["content"]] == ["text", "image"]
 
@@ -259,7 +259,7 @@ SAID, BLANK = {"type": "text", "text": "Now."}, {"type": "text", "text": "\n\n"}
     ],
 )
 def test_messages__thinking_between_calls__where_it_was(content: list[Any], dropped: tuple[Any, ...]) -> None:
-    """The answer of a model that goes on thinking behind a call, sent back twice as it was given out."""
+    """A model that goes on thinking behind a call has answered, and the client sends the answer back twice."""
     body = json.dumps({"type": "message", "content": content, "stop_reason": "tool_use"}).encode()
     message = json.loads(ADAPTER.parse_response(chat_request(BUDGETS), body).body)["choices"][0]["message"]
     results = [
@@ -269,12 +269,13 @@ def test_messages__thinking_between_calls__where_it_was(content: list[Any], drop
     expected = [block for block in content if block not in dropped]
     again = [{**block, "id": f"{block['id']}_2"} if "id" in block else block for block in expected]
     assert [made[1]["content"], made[3]["content"]] == [expected, again]
-    # Two answers in a row are one message there.
+    # The vendor treats two answers in a row as one message.
     assert messages_of(USER, message, message, USER)[1]["content"] == expected + again
 
 
 def test_messages__thinking_and_nothing_behind_it__left_out() -> None:
-    """An answer that was cut off. Refused: "The final block in an assistant message cannot be `thinking`"."""
+    """The vendor refuses an answer that was cut off here: "The final block in an assistant message cannot be
+    `thinking`"."""
     blocks = [{"type": "thinking", "thinking": "hm", "signature": "s1"}, {"type": "redacted_thinking", "data": "d"}]
     thought = {"role": "assistant", "content": "", "thinking_blocks": blocks}
     assert [message["role"] for message in messages_of(USER, thought, USER)] == ["user"]
@@ -287,7 +288,7 @@ def test_messages__thinking_and_nothing_behind_it__left_out() -> None:
 
 
 def test_messages__ids_of_calls_used_again__distinct_and_answered() -> None:
-    """As from vendors that number the calls of each answer anew."""
+    """Some vendors number the calls of each answer anew, so that ids repeat."""
     made = messages_of(USER, *looped("call_0"), *looped("call_0"), *looped("call.0"), *looped(""), *looped(""), USER)
     called = [message["content"][0]["id"] for message in made if message["role"] == "assistant"]
     answered = [message["content"][0]["tool_use_id"] for message in made[2::2]]

@@ -1,4 +1,4 @@
-"""Answers of Claude that come back with the vendor's own content blocks."""
+"""Tests answers of Claude that come back with the vendor's own content blocks."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_own_blocks__changed_or_anothers__the_message_counts(fields: Any) -> Non
 
 
 def test_own_blocks__of_a_call__its_arguments_are_the_messages() -> None:
-    """What the guardrails looked at, and other vendors are sent."""
+    """The arguments in the message are those that the guardrails checked and that other vendors get."""
     content = [*OWN[:-1], {**FIRST, "input": {"n": 9}, "caller": {"type": "code_execution_20260120", "tool_id": "s"}}]
     made = messages_of(USER, given_back(content), ANSWERED)[1]["content"]
     assert made[-1] == {**FIRST, "caller": {"type": "code_execution_20260120", "tool_id": "s"}}

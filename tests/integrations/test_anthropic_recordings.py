@@ -1,4 +1,4 @@
-"""Every recorded exchange of the Messages API, both ways, against what the vendor's official SDK makes of it."""
+"""Tests every recorded exchange of the Messages API in both directions against the vendor's official SDK."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FINISH_REASONS = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
-# The beta's types know everything that the others know.
+# The beta's types include all fields of the other types.
 TOOL: TypeAdapter[Any] = TypeAdapter(BetaToolUnionParam)
 MESSAGE: TypeAdapter[Any] = TypeAdapter(BetaMessageParam)
 BLOCK: TypeAdapter[Any] = TypeAdapter(BetaContentBlockParam)
@@ -56,7 +56,7 @@ def request_of(recording: Recording) -> ChatRequest:
 
 
 def sdk(recording: Recording, status: int = 200) -> Anthropic:
-    """The official client in front of the recorded bytes."""
+    """Returns the official client connected to the recorded bytes."""
     kind = "text/event-stream" if recording.stream and status == 200 else "application/json"
 
     def answer(_: httpx2.Request) -> httpx2.Response:
@@ -75,7 +75,7 @@ def read_by_the_sdk(recording: Recording) -> Message:
             return stream.get_final_message()
 
 
-# --- requests
+# The following tests concern requests.
 
 
 @pytest.mark.parametrize("recording", ALL, ids=str)
@@ -93,13 +93,13 @@ def test_request__recorded__the_sdks_types_take_it(recording: Recording) -> None
 
 
 def plain(body: Mapping[str, Any]) -> Json:
-    """The body without what says the same in two ways or nothing at all."""
+    """Returns the body without different spellings of the same value and without values that have no effect."""
     said = {name: value for name, value in body.items() if value is not None and value is not False}
-    # One text is a string or a list with one block.
+    # One text may be a string or a list with one block.
     if "system" in said:
         said["system"] = blocks_of(said["system"])
     said["messages"] = [{**message, "content": blocks_of(message["content"])} for message in said["messages"]]
-    # An empty description is none.
+    # An empty description has no effect.
     if "tools" in said:
         said["tools"] = [{k: v for k, v in tool.items() if (k, v) != ("description", "")} for tool in said["tools"]]
     # The beta had the schema of the answer in a field of its own.
@@ -121,7 +121,7 @@ def blocks_of(content: Any) -> list[Json]:
 
 
 def assert_the_sdk_takes(body: Mapping[str, Any]) -> None:
-    """Level by level: the SDK's types hold lists as iterables, which are not looked into."""
+    """Validates level by level, since the SDK's types declare lists as iterables, which are not validated inside."""
     shape = MessageCreateParamsStreaming if body.get("stream") else MessageCreateParamsNonStreaming
     TypeAdapter(shape).validate_python(body)
     for tool in body.get("tools", ()):
@@ -136,7 +136,7 @@ def assert_the_sdk_takes(body: Mapping[str, Any]) -> None:
                 BLOCK.validate_python(inner)
 
 
-# --- answers
+# The following tests concern answers.
 
 
 @pytest.mark.parametrize("recording", WHOLE, ids=str)
@@ -206,7 +206,7 @@ def test_stream__recorded_and_cut_anywhere__byte_equal(recording: Recording) -> 
 
 
 def without_created(event: StreamEvent) -> tuple[bytes, bytes, bool, str]:
-    """Two replays may fall into two seconds."""
+    """Returns the event's parts without the time, since two runs may fall into different seconds."""
     head, _, rest = event.data.partition(b'"created":')
     return head, rest.partition(b",")[2], event.has_output, event.text
 
@@ -223,7 +223,7 @@ def test_failure__recorded__kind_of_its_status_and_the_sdks_message(recording: R
         assert error.retry_after == float(recording.headers["retry-after"])
 
 
-# --- the same content, read on both sides
+# The following functions read the same content on both sides.
 
 
 def content_of(message: Mapping[str, Any]) -> Json:
@@ -279,7 +279,7 @@ def assert_usage(told: Mapping[str, Any], usage: Usage | None, message: Message)
 
 
 def joined(chunks: Iterable[Mapping[str, Any]]) -> Json:
-    """The message that the chunks add up to."""
+    """Returns the message that the chunks add up to."""
     message: Json = {
         "content": "",
         "reasoning_content": "",

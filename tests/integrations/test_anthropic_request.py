@@ -1,4 +1,4 @@
-"""Requests to the Messages API: address and headers, limits and sampling, fields without a counterpart."""
+"""Tests requests to the Messages API: address and headers, limits and sampling, fields without a counterpart."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ def test_parameter__that_would_change_the_kind__refused(fields: dict[str, Any]) 
     ids=str,
 )
 def test_parameter__of_an_odd_type__a_request_or_a_refusal(fields: dict[str, Any]) -> None:
-    """The vendor's own fields are not validated before they get here."""
+    """The vendor's own fields are not validated before they reach the adapter."""
     try:
         assert json.loads(upstream(**fields).body)["messages"]
     except UnsupportedParameterError as refusal:

@@ -1,4 +1,4 @@
-"""Whole answers of the Messages API as chat completions."""
+"""Tests the translation of whole answers of the Messages API to chat completions."""
 
 from __future__ import annotations
 

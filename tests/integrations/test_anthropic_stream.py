@@ -1,4 +1,4 @@
-"""Streams of the Messages API as chunks."""
+"""Tests the translation of streams of the Messages API to chunks."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def deltas_of(*pieces: bytes) -> list[Json]:
 
 
 def without_created(events: Iterable[StreamEvent]) -> list[Json]:
-    """Two runs may fall into two seconds."""
+    """Returns the chunks without the time, since two runs may fall into different seconds."""
     return [{name: value for name, value in chunk.items() if name != "created"} for chunk in decoded(events)]
 
 
@@ -329,7 +329,7 @@ def test_error__in_the_stream__of_its_type_and_what_was_used(kind: str, expected
 
 
 def test_error__without_a_type_around_it__is_one() -> None:
-    """As proxies send it."""
+    """Proxies send errors in this form."""
     with pytest.raises(ProviderError, match="Overloaded") as caught:
         run(translator(), [head() + b'data: {"error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n'])
     assert caught.value.status == 529

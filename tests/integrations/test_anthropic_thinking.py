@@ -1,4 +1,4 @@
-"""Thinking and effort in requests to the Messages API, by generation of the model."""
+"""Tests thinking and effort in requests to the Messages API, by generation of the model."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_thinking__in_the_middle_of_a_loop_that_began_without__left_out() -> Non
     signed = {"type": "reasoning.text", "text": "hm", "signature": "s", "format": "anthropic-claude-v1", "index": 0}
     history[1]["reasoning_details"] = [signed]
     assert "thinking" in body_of(messages=history, tools=[PING], reasoning_effort="high")
-    # The model that decides itself needs none.
+    # A model that decides itself about thinking needs no entry.
     del history[1]["reasoning_details"]
     assert "thinking" in body_of(ADAPTIVE, messages=history, tools=[PING], reasoning_effort="high")
 

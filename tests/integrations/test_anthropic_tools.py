@@ -1,4 +1,4 @@
-"""Tools, their choice, and answers after a schema in requests to the Messages API."""
+"""Tests tools, their choice, and answers that follow a schema in requests to the Messages API."""
 
 from __future__ import annotations
 
@@ -168,7 +168,8 @@ SCHEMAS = st.recursive(
 
 @given(SCHEMAS)
 def test_schema__accepted__as_far_as_the_vendors_sdk_makes_it(schema: dict[str, Any]) -> None:
-    """Apart from descriptions, whose wording is the SDK's own, and the type beside an enum, which may stand."""
+    """The schemas are compared without descriptions, whose wording is the SDK's own, and without the type beside an
+    enum, which is allowed."""
     made = accepted_schema(schema)
     assert bare(made) == bare(transform_schema(schema))
     assert accepted_schema(made) == made

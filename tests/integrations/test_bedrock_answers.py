@@ -1,4 +1,4 @@
-"""Answers of Converse and ConverseStream that no recording holds, and their failures."""
+"""Tests answers of Converse and ConverseStream that no recording holds, and their failures."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ def ended(index: int) -> bytes:
     return event("contentBlockStop", contentBlockIndex=index)
 
 
-# Every `stopReason` of Converse, and what becomes of an answer with text; `UNUSABLE` is no answer at all.
+# The mapping leads from every `stopReason` of Converse to the outcome of an answer with text; `UNUSABLE` is no answer.
 STOP_REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
-    "tool_use": "stop",  # of the vendor's own tools: none of the client's was called
+    "tool_use": "stop",  # The reason comes from the vendor's own tools, since none of the client's was called.
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "guardrail_intervened": "content_filter",

@@ -1,7 +1,6 @@
-"""Answers of every documented block and stop reason, whole and streamed: the same to the client, and all that was said.
-
-https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html, …/API_runtime_ConverseStream.html
-"""
+"""Tests answers with every documented block and stop reason, whole and streamed: the client gets the same, with all
+texts. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html,
+…/API_runtime_ConverseStream.html"""
 
 from __future__ import annotations
 
@@ -116,7 +115,7 @@ def text_of(block: Json) -> str:
 
 
 def framed(block: Json, index: int, size: int) -> Iterator[bytes]:
-    """The block as ConverseStream sends it, texts in pieces of `size` characters."""
+    """Yields the frames of the block as ConverseStream sends it, texts in pieces of `size` characters."""
     (kind,) = block
     start, deltas = opened(kind, block[kind], size)
     if start:

@@ -1,4 +1,4 @@
-"""Images and documents in requests to Converse."""
+"""Tests images and documents in requests to Converse."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_images__detail__named_where_it_asks_for_something(detail: str | None, c
 
 
 def test_documents__in_converses_own_words__with_their_citations() -> None:
-    """What a Claude cites comes back as `citationsContent`; nothing else turns that on."""
+    """Claude's citations come back as `citationsContent`, which only documents in this form enable."""
     document = {"format": "txt", "name": "N", "source": {"text": "x"}, "context": "c", "citations": {"enabled": True}}
     part = {"type": "document", "document": document}
     expected = [{"document": document}, {"text": "N"}]

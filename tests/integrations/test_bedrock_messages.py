@@ -1,4 +1,4 @@
-"""Messages and cache points in requests to Converse."""
+"""Tests messages and cache points in requests to Converse."""
 
 from __future__ import annotations
 

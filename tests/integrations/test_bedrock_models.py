@@ -1,4 +1,4 @@
-"""boto3 against a local control plane."""
+"""Tests boto3 against a fake of Bedrock's control plane."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def credentials(base_url: str, secret: str = "", **extra: str) -> Credentials:
 
 
 def answers(pages: Mapping[str, tuple[int, Mapping[str, Any]]], *, error_type: str = "") -> Answer:
-    """`pages`: path with query → status and body."""
+    """Returns a server's answers. `pages` maps a path with its query to status and body."""
 
     async def answer(request: Received, connection: Connection) -> None:
         status, body = pages[request.path.partition("?")[0] if request.path not in pages else request.path]

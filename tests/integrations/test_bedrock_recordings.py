@@ -1,4 +1,4 @@
-"""Every recorded exchange of Converse and ConverseStream, against what botocore makes of the same."""
+"""Tests every recorded exchange of Converse and ConverseStream against botocore's reading of it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_request__recorded__valid_by_botocores_service_model(recording: Recordin
 
 
 def as_sent(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """The recorded body as the dialect's rules have it: neighbours of one role are one message."""
+    """Returns the recorded body by the dialect's rules, with adjacent messages of one role merged."""
     body = json.loads(json.dumps(recorded))
     messages: list[dict[str, Any]] = []
     for message in body["messages"]:
@@ -78,7 +78,8 @@ def as_sent(recorded: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_defaults(body: dict[str, Any]) -> dict[str, Any]:
-    """Without what says nothing: empty objects, `status: success`, and with a schema's text as its value."""
+    """Returns the body without values that have no effect: empty objects and `status: success`; a schema's text becomes
+    its value."""
     body = {name: value for name, value in body.items() if value not in ({}, [])}
     for message in body["messages"]:
         for block in message["content"]:
@@ -141,7 +142,7 @@ def test_stream__recorded__as_botocore_reads_it(recording: Recording) -> None:
 
 
 def assert_calls(deltas: list[dict[str, Any]], frames: list[tuple[str, dict[str, Any]]]) -> None:
-    """The client's own tools; what the vendor runs itself stays inside."""
+    """Asserts the calls of the client's own tools; those of the vendor's tools do not reach the client."""
     expected: dict[int, list[str]] = {}
     for kind, frame in frames:
         use = frame.get("start", {}).get("toolUse") if kind == "contentBlockStart" else None

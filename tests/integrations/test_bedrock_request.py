@@ -1,4 +1,4 @@
-"""Requests to Converse: model ids, parameters, formats of the answer, fields in Converse's own words."""
+"""Tests requests to Converse: model ids, parameters, formats of the answer, fields in Converse's own form."""
 
 from __future__ import annotations
 

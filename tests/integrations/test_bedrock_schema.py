@@ -1,4 +1,4 @@
-"""Answers after a schema by models without a parameter for it: a tool that has to be called and that no client sees."""
+"""Tests answers that follow a schema by models without a parameter for it: they call a tool that no client sees."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def offered(config: dict[str, Any]) -> list[str]:
 def answered(
     request: ChatRequest, blocks: list[dict[str, Any]], stop: str = "tool_use", size: int = 3
 ) -> dict[str, Any]:
-    """The message and its end, the same whole and streamed."""
+    """Returns the message and its finish reason, which are the same whole and streamed."""
     body = {"output": {"message": {"content": blocks}}, "stopReason": stop, "usage": USAGE}
     whole = json.loads(ADAPTER.parse_response(request, json.dumps(body).encode()).body)["choices"][0]
     wire = event("messageStart", role="assistant")

@@ -1,4 +1,4 @@
-"""Addresses and signatures, against what boto3 sends and what a server computes from what arrived."""
+"""Tests addresses and signatures against boto3's requests and a server's own computation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.fakes.dialects.story import Story
 from tests.fakes.upstream import Received
 from tests.integrations.bedrock_exchanges import CLAUDE, KEYS, bedrock_request
 
-TOKEN = "IQoJb3JpZ2luX2VjEXAMPLE/token=="  # of an example
+TOKEN = "IQoJb3JpZ2luX2VjEXAMPLE/token=="  # The token is an example.
 MODELS = [
     CLAUDE,
     "amazon.nova-lite-v1:0",
@@ -43,7 +43,8 @@ def credentials(base_url: str = "", secret: str = "", **changes: str) -> Credent
 
 
 def signature_of(url: str, headers: Mapping[str, str], body: bytes, extra: Mapping[str, str]) -> str:
-    """The signature as AWS computes it again from what arrived: of exactly the headers that were named."""
+    """Returns the signature that AWS would compute from the received request, over exactly the headers that it
+    names."""
     keys = ReadOnlyCredentials(extra["access_key_id"], extra["secret_access_key"], None)
     signed = headers["authorization"].split("SignedHeaders=")[1].split(",")[0].split(";")
     request = AWSRequest("POST", url, headers={name: headers[name] for name in signed}, data=body)

@@ -1,4 +1,5 @@
-"""What only Bedrock's answers carry: out in `provider_specific_fields`, whole and streamed, and back a turn later."""
+"""Tests fields that only Bedrock's answers have: they reach the client in `provider_specific_fields`, whole and
+streamed, and come back a turn later."""
 
 from __future__ import annotations
 
@@ -72,7 +73,7 @@ def test_answer__unknown_reason__kept_beside_the_ordinary_one() -> None:
 
 
 def test_stream__trace_behind_a_broken_answer__nothing_before_the_failure() -> None:
-    """A chunk with output would keep the gateway from asking another provider."""
+    """A chunk with output before the failure would keep the gateway from asking another provider."""
     stream = ADAPTER.stream(bedrock_request(stream=True))
     end = event("messageStop", stopReason="malformed_tool_use") + event("metadata", usage=USAGE, trace=TRACE)
     assert not any(item.has_output for item in stream.feed(event("messageStart", role="assistant") + end))
@@ -123,7 +124,8 @@ def test_history__model_without_such_blocks__their_text() -> None:
     [
         "text",
         [7],
-        [{"type": "text", "text": "Yes. It is. "}, {"type": "server_tool_use", "id": "x"}],  # Anthropic's own
+        # The block is Anthropic's own.
+        [{"type": "text", "text": "Yes. It is. "}, {"type": "server_tool_use", "id": "x"}],
         [{"text": "Another. "}, CITED],
         [{"text": "Yes. "}, CITED, CALL],
         [{"text": "Yes. "}, CITED, THOUGHT],

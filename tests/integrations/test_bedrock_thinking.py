@@ -1,4 +1,4 @@
-"""Thinking, reasoning in histories, and sampling in requests to Converse."""
+"""Tests thinking, reasoning in histories, and sampling in requests to Converse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools and their choice in requests to Converse."""
+"""Tests tools and their choice in requests to Converse."""
 
 from __future__ import annotations
 

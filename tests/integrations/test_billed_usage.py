@@ -1,4 +1,5 @@
-"""A provider that bills other counts than its model saw: shown are the counts, priced what is billed."""
+"""Tests a provider that bills other counts than its model reports: clients see the reported ones, the price follows
+from the billed ones."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from integrations.providers.common.usage import usage_object
 from integrations.providers.usage import Usage
 
 COMMAND_A = Price(Decimal("2.5"), Decimal("10"))
-# A recorded answer of command-a-03-2025: 624 tokens read, 448 of them cached, 121 billed.
+# The counts are those of a recorded answer of command-a-03-2025: 624 tokens read, 448 of them cached, 121 billed.
 READ = Usage(624, 54, cache_read_tokens=448, billed_prompt_tokens=121, billed_completion_tokens=51)
 
 

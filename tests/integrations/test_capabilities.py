@@ -59,7 +59,7 @@ CATALOG_B: dict[str, Any] = {
 
 @pytest.fixture
 def listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The two small catalogs above instead of the shipped list."""
+    """Replaces the shipped list by the two small catalogs above."""
     file = tmp_path / "capabilities.json"
     file.write_text(build(CATALOG_A, CATALOG_B))
     monkeypatch.setattr(shipped, "CAPABILITIES", file)
@@ -145,7 +145,7 @@ def test_shipped_list__built_from_the_catalogs__is_up_to_date(first: Path, secon
     assert build(json.loads(first.read_bytes()), json.loads(second.read_bytes())) == CAPABILITIES.read_text()
 
 
-# As the vendors' model pages say it.
+# The facts are those of the vendors' model pages.
 @pytest.mark.parametrize(
     ("provider", "model", "context", "able", "unable"),
     [
@@ -218,7 +218,7 @@ def test_capabilities__unknown__is_none_and_able(provider: str, model: str) -> N
         (RequestNeeds(documents=True), False),
         (RequestNeeds(audio=True), False),
         (RequestNeeds(video=True), False),
-        (RequestNeeds(schema=True), True),  # neither catalog says
+        (RequestNeeds(schema=True), True),  # Neither catalog lists this ability.
     ],
 )
 def test_can__known_text_model__only_what_is_known_to_fail_is_refused(needs: RequestNeeds, able: bool) -> None:

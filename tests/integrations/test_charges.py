@@ -1,4 +1,4 @@
-"""What answers say about charges, in every dialect: stated costs, searches, service tiers, and classes of tokens."""
+"""Tests the charges in answers of every dialect: stated costs, searches, service tiers, and classes of tokens."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_openai_dialect__tier_and_cost__read_whole_and_streamed(provider: str) -
 
 
 def test_openai_dialect__ticks_of_zero__not_free() -> None:
-    """Azure sends them with Grok, which it bills itself."""
+    """Azure sends ticks of zero with Grok, which it bills itself."""
     body = json.dumps(completion(usage={**TOKENS, "cost_in_usd_ticks": 0})).encode()
     usage = adapter_for("azure_openai").parse_response(chat_request("grok-4"), body).usage
     assert usage == Usage(10, 5)

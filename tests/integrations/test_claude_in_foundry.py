@@ -1,4 +1,4 @@
-"""Claude in Microsoft Foundry: what the vendor's own client for it sends, and where."""
+"""Tests Claude in Microsoft Foundry against the requests and addresses of the vendor's own client."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def resource() -> Iterator[tuple[str, list[Received]]]:
 
 
 def kinds_told(client: AnthropicFoundry, *, stream: bool) -> list[str]:
-    """The types of the blocks that the client reads."""
+    """Returns the types of the blocks that the client reads."""
     messages: Any = [USER]
     if not stream:
         return [block.type for block in client.messages.create(model=MODEL, max_tokens=9, messages=messages).content]

@@ -1,4 +1,4 @@
-"""Claude on Vertex AI: what the vendor's own client for it sends, and what comes back."""
+"""Tests Claude on Vertex AI against the requests of the vendor's own client and the answers that it reads."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def googles_front() -> Iterator[tuple[str, list[Received]]]:
 
 
 def kinds_told(client: AnthropicVertex, *, stream: bool) -> list[str]:
-    """The types of the blocks that the client reads."""
+    """Returns the types of the blocks that the client reads."""
     messages: Any = [USER]
     if not stream:
         return [block.type for block in client.messages.create(model=MODEL, max_tokens=9, messages=messages).content]
@@ -72,7 +72,7 @@ def test_request__of_the_official_client__ours_is_the_same(
     assert ours.headers["authorization"] == theirs.headers["authorization"]
     assert "x-api-key" not in ours.headers
     sent, wanted = json.loads(ours.body), json.loads(theirs.body)
-    # Their version is the later one, which has no sampling parameters any more.
+    # The client sends a later version, which no longer has sampling parameters.
     assert sent.pop("anthropic_version") == "vertex-2023-10-16"
     assert wanted.pop("anthropic_version")
     assert sent == wanted

@@ -1,4 +1,4 @@
-"""What comes back from Cohere: whole answers, streams, failures."""
+"""Tests Cohere's whole answers, streams and failures."""
 
 from __future__ import annotations
 
@@ -131,14 +131,15 @@ def test_answer__calls_with_a_plan__plan_is_reasoning() -> None:
     assert choice["finish_reason"] == "tool_calls"
 
 
-# Every finish reason of the SDK, of both versions of the API, and what becomes of an answer with text.
+# The mapping leads from every finish reason of the SDK, in both versions of the API, to the outcome of an answer with
+# text.
 REASONS: dict[str, str | FailureKind] = {
     "COMPLETE": "stop",
     "STOP_SEQUENCE": "stop",
     "MAX_TOKENS": "length",
     "ERROR_LIMIT": "length",
     "ERROR_TOXIC": "content_filter",
-    "TOOL_CALL": FailureKind.UNUSABLE,  # it announces a call, and there is none
+    "TOOL_CALL": FailureKind.UNUSABLE,  # The reason announces a call, and the answer has none.
     "ERROR": FailureKind.UNAVAILABLE,
     "USER_CANCEL": FailureKind.UNAVAILABLE,
     "TIMEOUT": FailureKind.TIMEOUT,
@@ -165,7 +166,7 @@ def test_reason__coheres_of_an_empty_answer__openais_or_a_failure(reason: str, o
 
 
 def outcome_of(reason: str, said_text: str) -> tuple[str | FailureKind, str | FailureKind]:
-    """Whole and streamed: the finish reason, or the kind of the failure, which is billed."""
+    """Returns the outcome, whole and streamed: the finish reason, or the kind of the failure, which is billed."""
     end = {"type": "message-end", "delta": {"finish_reason": reason, "usage": USAGE}}
     asked: list[Callable[[], dict[str, Any]]] = [
         lambda: choice_of(parsed(reason, content=[text(said_text)])),

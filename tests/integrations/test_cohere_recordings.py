@@ -1,4 +1,5 @@
-"""Every recorded exchange with Cohere: what would be sent, and what is read, next to the vendor's SDK."""
+"""Tests every recorded exchange with Cohere: the request to send and the answer read are compared with the vendor's
+SDK."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ def replay(recording: Recording, pieces: Iterable[bytes]) -> tuple[list[StreamEv
 def test_request__recorded__sent_again_as_it_was(recording: Recording) -> None:
     made = ADAPTER.build_request(request_of(recording), credentials("cohere"))
     body = json.loads(made.body)
-    # The SDKs leave `stream` out of a call that is none.
+    # The SDKs leave `stream` out of a call that does not stream.
     assert body == {"stream": False, **recording.request}
     assert not made.warnings
     assert made.url == f"https://api.cohere.com{recording.path}"
@@ -60,7 +61,7 @@ def test_request__recorded__sent_again_as_it_was(recording: Recording) -> None:
 
 
 def assert_usage(usage: Usage | None, told: Any) -> None:
-    """The counts are the model's; what is billed is kept beside them."""
+    """Asserts that the counts are the model's and that the billed counts are kept beside them."""
     assert usage is not None
     assert (usage.prompt_tokens, usage.completion_tokens) == (told.tokens.input_tokens, told.tokens.output_tokens)
     assert (usage.billed_prompt_tokens, usage.billed_completion_tokens) == (
@@ -118,7 +119,7 @@ def test_stream__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
                 assert_usage(usage, event.delta.usage)
     assert (told["message"]["content"] or "") == text == "".join(event.text for event in events)
     assert (told["message"].get("reasoning_content") or "") == reasoning
-    # A call without arguments comes with none at all; the wire format wants an object.
+    # Cohere sends no arguments for a call without any, while the wire format requires an object.
     assert [
         [call["id"], call["function"]["name"], call["function"]["arguments"]]
         for call in told["message"].get("tool_calls", [])

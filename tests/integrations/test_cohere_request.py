@@ -1,4 +1,4 @@
-"""What goes out to Cohere. Every body is one that the vendor's SDK has types for."""
+"""Tests requests to Cohere. Every body has to fit the types of the vendor's SDK."""
 
 from __future__ import annotations
 
@@ -409,7 +409,7 @@ def test_assistant__history__coheres_own_goes_back(
 
 @pytest.mark.parametrize("content", [None, "", [], [{"type": "text", "text": ""}]])
 def test_messages__one_that_says_nothing__left_out_but_for_the_last(content: Any) -> None:
-    """Cohere: "all elements in history must have a message"."""
+    """Cohere refuses empty messages: "all elements in history must have a message"."""
     empty = {"role": "assistant", "content": content}
     assert messages_of(USER, empty, {"role": "user", "content": content or ""}, USER) == [USER, USER]
     assert len(messages_of(USER, empty)) == 2

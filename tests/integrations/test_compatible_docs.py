@@ -1,4 +1,4 @@
-"""The table of `docs/providers/compatible.md` says what the rows say."""
+"""Tests that the table of `docs/providers/compatible.md` matches the rows."""
 
 from __future__ import annotations
 

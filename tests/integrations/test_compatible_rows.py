@@ -1,7 +1,5 @@
-"""Every row of OpenAI's dialect: what makes it differ from its like, and that the rest of the product knows it.
-
-What rows of one kind have in common, `tests/integrations/adapters` asks of one of them.
-"""
+"""Tests the differences of every row of OpenAI's dialect, and that the rest of the product knows it.
+`tests/integrations/adapters` tests one row of each kind for their common behaviour."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ from tests.fakes.dialects.story import Story
 KEY = "sk-canary-4f9a1c77e2"
 VENDORS = [row for row in DIALECTS if row.page]
 LOCAL = {"ollama"}
-# Their address is the account's own.
+# Each account has an address of its own at these providers.
 ADDRESSED_BY_ACCOUNT = {"snowflake", "databricks", "cloudflare"}
 
 
@@ -127,7 +125,7 @@ def test_thinking__beside_the_vendors_own_switch__the_switch_counts() -> None:
         ("meta/llama-4", {"github", "requesty"}, [("requesty", "meta/llama-4"), ("github", "meta/llama-4")]),
         ("openai/gpt-4o-mini", {"github"}, []),
         ("github/openai/gpt-4o-mini", {"github", "openai"}, [("github", "openai/gpt-4o-mini")]),
-        # The vendor's own models are named after it.
+        # The names of NVIDIA's own models begin with the vendor's name.
         ("nvidia/nemotron-3-super", {"nvidia"}, [("nvidia", "nvidia/nemotron-3-super")]),
         ("nvidia/nvidia/nemotron-3-super", {"nvidia"}, [("nvidia", "nvidia/nemotron-3-super")]),
         ("nvidia/meta/llama-3.3-70b-instruct", {"nvidia"}, [("nvidia", "meta/llama-3.3-70b-instruct")]),
@@ -157,12 +155,12 @@ def test_capabilities__models_of_these_vendors__are_listed(provider: str, model:
     assert found.context_window
 
 
-# Neither catalog prices these models: their cost is unknown until somebody sets it.
+# Neither catalog prices these models, so their cost is unknown until a price is set by hand.
 NOT_LISTED = {"featherless_ai", "ollama", "openrouter", "xai"}
 
 
 def test_prices__default_model_of_every_vendor__is_found() -> None:
-    """Under the catalogs' names of vendor and model, which are not always ours."""
+    """The catalogs' names of vendor and model are looked up, which sometimes differ from the gateway's."""
     table = {(entry.provider, entry.model): entry for _, entry in shipped.entries()}
     missing = {row.provider for row in VENDORS if find_entry(table, row.provider, row.default_model) is None}
     assert missing == NOT_LISTED

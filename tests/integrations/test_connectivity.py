@@ -1,4 +1,4 @@
-"""Every provider's cheapest call against its fake, and what can go wrong on the way."""
+"""Tests every provider's cheapest call against its fake, and the failures that may occur."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_answer__silent__times_out(server: DialectServer) -> None:
 
 
 def test_answer__dripping__ends_with_the_time(server: DialectServer) -> None:
-    """Each byte comes in time for the socket's own timeout."""
+    """Each byte arrives within the socket's own timeout."""
     server.play("drip", stream(*[piece for _ in range(200) for piece in (b" ", 0.05)]))
     outcome = try_credentials(_openai(server.base_url("drip")), Sender(seconds=0.4))
     assert outcome.reason is Reason.TIMEOUT

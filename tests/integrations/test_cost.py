@@ -1,4 +1,4 @@
-"""Provider usage payloads to costs, compared digit by digit with arithmetic done by hand."""
+"""Tests that usage payloads of providers give costs equal, digit by digit, to arithmetic done by hand."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ MINI = Price(Decimal("0.15"), Decimal("0.6"), Decimal("0.075"))
 BARE = Price(Decimal("1"), Decimal("2"))
 FREE = Price(Decimal(0), Decimal(0))
 
-# usage payload, price, then input, cache read, cache write, output and total in US dollars.
+# A case has a usage payload, the price, then input, cache read, cache write, output and total in US dollars.
 GOLDEN: list[tuple[dict[str, Any], Price, list[str]]] = [
     (
         {"prompt_tokens": 1000, "completion_tokens": 500},
         GPT_4O,
         ["0.0025000000", "0.0000000000", "0.0000000000", "0.0050000000", "0.0075000000"],
     ),
-    (  # 1,117 fresh and 1,024 cached
+    (  # The prompt has 1,117 fresh and 1,024 cached tokens.
         {"prompt_tokens": 2141, "completion_tokens": 37, "prompt_tokens_details": {"cached_tokens": 1024}},
         GPT_4O,
         ["0.0027925000", "0.0012800000", "0.0000000000", "0.0003700000", "0.0044425000"],
     ),
-    (  # 100 fresh, 200 read, 700 written
+    (  # The prompt has 100 fresh, 200 read and 700 written tokens.
         {
             "prompt_tokens": 1000,
             "completion_tokens": 10,
@@ -41,12 +41,12 @@ GOLDEN: list[tuple[dict[str, Any], Price, list[str]]] = [
         CLAUDE,
         ["0.0003000000", "0.0000600000", "0.0026250000", "0.0001500000", "0.0031350000"],
     ),
-    (  # cache classes without a price of their own cost what input costs
+    (  # Cache classes without a price of their own cost the same as input.
         {"prompt_tokens": 1000, "completion_tokens": 0, "prompt_cache_hit_tokens": 400},
         BARE,
         ["0.0006000000", "0.0004000000", "0.0000000000", "0.0000000000", "0.0010000000"],
     ),
-    (  # reasoning beside completion (xAI): 45 + 255 tokens of output
+    (  # xAI counts reasoning beside completion: 45 + 255 tokens of output.
         {
             "prompt_tokens": 456,
             "completion_tokens": 45,
@@ -57,12 +57,14 @@ GOLDEN: list[tuple[dict[str, Any], Price, list[str]]] = [
         MINI,
         ["0.0000075000", "0.0000304500", "0.0000000000", "0.0001800000", "0.0002179500"],
     ),
-    (  # more cached than sent: nothing below zero, nothing twice
+    # The provider reports more cached tokens than sent ones, which must not make a cost negative or count a token
+    # twice.
+    (
         {"prompt_tokens": 347, "completion_tokens": 18, "prompt_tokens_details": {"cached_tokens": 403}},
         GPT_4O,
         ["0.0000000000", "0.0004337500", "0.0000000000", "0.0001800000", "0.0006137500"],
     ),
-    (  # one token of the cheapest kind
+    (  # The usage is one token of the cheapest kind.
         {"prompt_tokens": 1, "completion_tokens": 0},
         MINI,
         ["0.0000001500", "0.0000000000", "0.0000000000", "0.0000000000", "0.0000001500"],

@@ -1,4 +1,5 @@
-"""A stored credential stays with the host that it was entered for, whoever changes the integration, and how."""
+"""Tests that a stored credential goes only to the host that it was entered for, by every way of changing an
+integration."""
 
 from __future__ import annotations
 
@@ -72,7 +73,7 @@ def stored() -> dict[str, Any]:
         (BEDROCK, {"region": "us-east-1"}, ["region", "access_key_id", "secret_access_key"]),
         (BEDROCK, {"region": "us-east-1", "access_key_id": "AKNEW"}, ["region", "secret_access_key"]),
         (BEDROCK, {"base_url": "https://1.1.1.1"}, ["base_url", "access_key_id", "secret_access_key"]),
-        # What is kept beside a new key would be used as soon as that is cleared.
+        # Secrets that are kept beside a new key would be used as soon as that key is cleared.
         (BEDROCK, {"base_url": "https://1.1.1.1", "api_key": "x"}, ["base_url", "access_key_id", "secret_access_key"]),
         (BEARER, {"region": "cn-north-1"}, ["region", "api_key"]),
         (VERTEX, {"location": "us-central1"}, ["location", "api_key"]),

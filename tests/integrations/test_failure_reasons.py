@@ -1,5 +1,5 @@
-"""What providers say when a prompt is too long, a filter refuses it, or the account has nothing left; and what sounds
-like it and is something else."""
+"""Tests the providers' error texts for a prompt that is too long, a refusing filter, or an account without money; and
+similar texts with another meaning."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_classify_failure__what_the_vendor_says__is_told_apart(
 def test_failure_in_a_stream__what_the_vendor_says__is_told_apart(
     provider: str, status: int, said: Any, kind: FailureKind
 ) -> None:
-    """An error under 200 says no status; what its words say counts the same."""
+    """An error under status 200 has no status of its own, and its text has the same meaning."""
     if kind not in (LONG, FILTER, QUOTA) or isinstance(said, bytes):
         return
     body = openai(said) if isinstance(said, str) else said

@@ -1,4 +1,4 @@
-"""The fake of the Messages API against the vendor's official SDK: what it says and what it understands."""
+"""Tests the fake of the Messages API against the vendor's official SDK: its answers and its reading of requests."""
 
 from __future__ import annotations
 

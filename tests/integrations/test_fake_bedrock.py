@@ -1,4 +1,4 @@
-"""The fake of Converse against boto3: what it says and what it understands."""
+"""Tests the fake of Converse against boto3: its answers and its reading of requests."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def client(server: DialectServer) -> Iterator[Any]:
 
 
 def told(client: Any, *, stream: bool, **more: Any) -> dict[str, Any]:
-    """The answer in the form of Converse; a stream is put together block by block."""
+    """Returns the answer in the form of Converse; a stream is joined block by block."""
     if not stream:
         answer: dict[str, Any] = client.converse(**{**ASK, **more})
         return answer

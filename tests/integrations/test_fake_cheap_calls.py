@@ -1,4 +1,4 @@
-"""The fakes of the calls that cost nothing, held against the vendors' own SDKs."""
+"""Tests the fakes of the calls that cost nothing against the vendors' own SDKs."""
 
 from __future__ import annotations
 

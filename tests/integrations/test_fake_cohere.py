@@ -1,4 +1,4 @@
-"""The fake Cohere, held against the vendor's own SDK: it reads the answers, and the fake reads its requests."""
+"""Tests the fake Cohere against the vendor's own SDK: it reads the answers, and the fake reads its requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fakes of Gemini against the official SDK: it reads their answers, and they read its requests."""
+"""Tests the fakes of Gemini against the official SDK: it reads their answers, and they read its requests."""
 
 from __future__ import annotations
 

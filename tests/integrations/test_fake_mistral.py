@@ -1,4 +1,4 @@
-"""The fake Mistral, held against the vendor's own SDK: it reads the answers, and the fake reads its requests."""
+"""Tests the fake Mistral against the vendor's own SDK: it reads the answers, and the fake reads its requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The fakes of the OpenAI dialect against the official SDK: it reads their answers, and they read its requests."""
+"""Tests the fakes of the OpenAI dialect against the official SDK: it reads their answers, and they read its
+requests."""
 
 from __future__ import annotations
 

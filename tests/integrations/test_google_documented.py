@@ -1,7 +1,5 @@
-"""Answers of every documented part and finish reason, whole and streamed: the same to the client, all that was said.
-
-https://ai.google.dev/api/generate-content, https://ai.google.dev/api/caching#Part
-"""
+"""Tests answers with every documented part and finish reason, whole and streamed: the client gets the same, with all
+texts. https://ai.google.dev/api/generate-content, https://ai.google.dev/api/caching#Part"""
 
 from __future__ import annotations
 
@@ -112,7 +110,8 @@ def without_index(entries: list[Json]) -> list[Json]:
 
 
 def compact(message: Json) -> Json:
-    """Arguments leave as Google wrote them, whose blanks depend on the form."""
+    """Returns the message with compact arguments, since Google's white space in them depends on the form of the
+    answer."""
     for call in message.get("tool_calls", []):
         call["function"]["arguments"] = json.loads(call["function"]["arguments"])
     return message

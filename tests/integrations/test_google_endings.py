@@ -1,4 +1,4 @@
-"""Every way in which Google says that an answer of Gemini's ended, by the SDK's own list, and what becomes of it."""
+"""Tests every finish reason of Gemini in the SDK's own list, and the outcome for the client."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ PICTURE = {"inlineData": {"mimeType": "image/png", "data": "cG5n"}}
 CODE = {"executableCode": {"language": "PYTHON", "code": "print(1)"}}
 ZEROS = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 
-# Reason → what it is beside a text, and without one; "unusable" is a failure, after which others are asked.
+# The mapping leads from a reason to its outcome with a text and without one; "unusable" is a failure, after which other
+# providers are asked.
 ENDINGS = {
-    "FINISH_REASON_UNSPECIFIED": ("stop", "unusable"),  # said of an answer that is not at its end
+    "FINISH_REASON_UNSPECIFIED": ("stop", "unusable"),  # Google sends it with an answer that has not ended.
     "STOP": ("stop", "stop"),
     "MAX_TOKENS": ("length", "length"),
     "CONTINUATION": ("length", "length"),
@@ -53,7 +54,7 @@ UNKNOWN: dict[Any, tuple[str, str]] = {
     99: ("stop", "unusable"),
     -1: ("stop", "unusable"),
 }
-# As Vertex AI numbers them, where enumerations are asked for by number.
+# Vertex AI numbers the reasons like this when a client asks for enumerations by number.
 NUMBERED = {
     1: "STOP",
     2: "MAX_TOKENS",
@@ -71,7 +72,7 @@ def whole(response: Any, adapter: GoogleAdapter = GEMINI) -> ParsedResponse:
 
 
 def end_of(response: Any) -> str:
-    """The finish reason, the same whole and streamed, or the kind of the failure."""
+    """Returns the finish reason, which is the same whole and streamed, or the kind of the failure."""
     try:
         told = str(json.loads(whole(response).body)["choices"][0]["finish_reason"])
     except ProviderError as failure:
@@ -107,7 +108,7 @@ def test_reason__in_any_case__the_same(native: str) -> None:
 
 
 def test_whole_answer__no_reason__counts_where_it_says_something() -> None:
-    """A stream without a reason was cut off; a whole answer is whole."""
+    """A stream without a reason was cut off, while a whole answer is complete."""
     told = json.loads(whole(answer(TEXT, finish=None)).body)
     assert told["choices"][0]["finish_reason"] == "stop"
     with pytest.raises(ProviderError) as caught:
@@ -130,7 +131,8 @@ def test_botched_call__whole_and_streamed__fails_with_googles_words_and_the_bill
     response = answer(finish="MALFORMED_FUNCTION_CALL", candidate={"finishMessage": why})
     stream = adapter.stream(chat_request("gemini-x", stream=True))
     events = stream.feed(form(response))
-    assert not any(event.has_output for event in events)  # so that another attempt may still follow
+    # No event has output, so that another attempt may still follow.
+    assert not any(event.has_output for event in events)
     for ask in (lambda: whole(response, adapter), stream.closing):
         with pytest.raises(ProviderError, match="MALFORMED_FUNCTION_CALL") as caught:
             ask()
@@ -181,7 +183,7 @@ def test_blocked_prompt__every_reason__filtered_and_zeros_where_nothing_was_coun
     assert (told["choices"][0]["finish_reason"], told["usage"]) == ("content_filter", ZEROS)
     stream = GEMINI.stream(chat_request("gemini-x", stream=True))
     chunks = decoded(stream.feed(sse(response)))
-    assert stream.usage == Usage()  # nobody has to estimate it
+    assert stream.usage == Usage()  # The usage is known to be zero, so that the pipeline does not estimate it.
     chunks += decoded(stream.closing())
     assert (chunks[-1]["choices"][0]["finish_reason"], chunks[-1]["usage"]) == ("content_filter", ZEROS)
 

@@ -1,4 +1,4 @@
-"""Files in requests for Gemini."""
+"""Tests files in requests for Gemini."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class TestMedia:
 
     @pytest.mark.parametrize("typed", [{}, {"type": "fileData"}])
     def test_part__in_googles_own_words__as_it_is(self, typed: dict[str, str]) -> None:
-        """The wire format wants a type of every part: it is the name of what the part holds."""
+        """The wire format requires a type of every part, which is the name of the field with its content."""
         native = {"fileData": {"fileUri": "https://youtu.be/1"}, "videoMetadata": {"startOffset": "5s"}}
         message = {"role": "user", "content": [{"type": "text", "text": "Watch."}, {**typed, **native}]}
         assert parts_of(message) == [("user", [{"text": "Watch."}, native])]

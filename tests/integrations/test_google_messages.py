@@ -1,4 +1,4 @@
-"""Messages, results of tools and thought signatures in requests for Gemini."""
+"""Tests messages, results of tools and thought signatures in requests for Gemini."""
 
 from __future__ import annotations
 

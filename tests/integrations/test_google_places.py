@@ -1,4 +1,4 @@
-"""Where requests for Gemini go, and with which secret in which header."""
+"""Tests the addresses of requests for Gemini, and the headers with their secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a client may say, the request for Gemini is one that it takes, and nothing said is lost."""
+"""Tests that for any client's request the request for Gemini is valid and holds all of its content."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ USER = st.builds(lambda content: [{"role": "user", "content": content}], CONTENT
 
 @st.composite
 def assistants(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """An answer, perhaps with signed parts, perhaps with calls, whose results follow in any order."""
+    """Draws an answer, perhaps with signed parts, perhaps with calls, whose results follow in any order."""
     number = draw(st.integers(0, 3))
     ids = [f"call_{draw(st.integers(0, 10**9))}_{position}" for position in range(number)]
     message: dict[str, Any] = {"role": "assistant", "content": draw(st.one_of(TEXTS, st.none()) if ids else TEXTS)}

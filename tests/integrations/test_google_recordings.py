@@ -1,5 +1,5 @@
-"""Every recorded exchange of Gemini, both ways: requests against what was sent and the official SDK's types, answers
-against what that SDK reads from the same bytes."""
+"""Tests every recorded exchange of Gemini in both directions: requests against the recorded body and the official SDK's
+types, answers against that SDK's reading of the same bytes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FILTERS = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "M
 
 @pytest.fixture(autouse=True)
 def _still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The Gemini API does not say when it answered; two runs are compared byte by byte."""
+    """Stops the clock, since the Gemini API sends no time and two runs are compared byte by byte."""
     monkeypatch.setattr("time.time", lambda: float(NOW))
 
 
@@ -76,7 +76,7 @@ def test_request__recorded__as_it_was_sent(recording: Recording) -> None:
 
 @pytest.mark.parametrize("recording", ALL, ids=str)
 def test_request__recorded__of_the_sdks_types(recording: Recording) -> None:
-    """The SDK's models refuse fields that they do not know."""
+    """The request is validated by the SDK's models, which refuse unknown fields."""
     body = json.loads(built(recording).body)
     accept(list[types.Content], body.pop("contents"))
     accept(types.Content, body.pop("systemInstruction", {}))
@@ -92,7 +92,7 @@ def accept(kind: Any, value: Any) -> None:
 
 @pytest.fixture(scope="module")
 def replaying() -> Iterator[Client]:
-    """The official SDK on a server that answers every request for `model` with the recording of that name."""
+    """Yields the official SDK on a server that answers every request for `model` with the recording of that name."""
 
     async def answer(received: Received, connection: Connection) -> None:
         recording = next(item for item in ALL if received.path.partition(":")[0].endswith(f"/{item.name}"))
@@ -111,7 +111,7 @@ def replaying() -> Iterator[Client]:
 
 
 def as_sse(recording: Recording) -> bytes:
-    """The SDK reads server-sent events only, and enumerations by name only."""
+    """Returns the recording as server-sent events with enumerations by name, the only form that the SDK reads."""
     if not recording.body.lstrip().startswith(b"["):
         return recording.body
     text = recording.body.decode().replace('"finishReason": 1', '"finishReason": "STOP"')
@@ -120,7 +120,7 @@ def as_sse(recording: Recording) -> bytes:
 
 
 def read_by_sdk(responses: Iterable[types.GenerateContentResponse]) -> dict[str, Any]:
-    """Text, thoughts, calls, reason and usage of the first candidate as the SDK's types tell them."""
+    """Returns text, thoughts, calls, reason and usage of the first candidate from the SDK's types."""
     found: dict[str, Any] = {"text": "", "reasoning": "", "calls": [], "signatures": [], "finish": None}
     usage: types.GenerateContentResponseUsageMetadata | None = None
     for response in responses:
@@ -136,7 +136,7 @@ def read_by_sdk(responses: Iterable[types.GenerateContentResponse]) -> dict[str,
             if candidate.finish_reason:
                 found["finish"] = candidate.finish_reason.value
             if candidate.grounding_metadata:
-                # Of Gemini 3 on each query is charged for.
+                # From Gemini 3 each query is charged.
                 found["searches"] = len(candidate.grounding_metadata.web_search_queries or ())
     assert usage is not None
     thoughts = usage.thoughts_token_count or 0
@@ -260,7 +260,7 @@ def test_failure__recorded__kind_of_its_status_and_message_kept(recording: Recor
 
 
 def test_request__recorded_conversation_continued__signature_on_its_part() -> None:
-    """What an answer brought goes back as it came, through the message that a client keeps."""
+    """The entries of an answer go back unchanged, through the message that a client keeps."""
     for recording in WHOLE:
         response = json.loads(recording.body)
         parts = response["candidates"][0].get("content", {}).get("parts", [])

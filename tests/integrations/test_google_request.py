@@ -1,4 +1,4 @@
-"""Requests for Gemini: parameters, fields in Google's own words, the format of the answer."""
+"""Tests requests for Gemini: parameters, fields in Google's own form, the format of the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of Gemini's whole answers and failures."""
+"""Tests the translation of Gemini's whole answers and failures."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_images__made__beside_the_text() -> None:
 
 
 def test_candidates__the_first_without_its_zero__in_order_of_their_index() -> None:
-    """Protocol buffers leave a zero out, wherever the candidate stands."""
+    """Protocol buffers omit an index of zero, at whatever place the candidate stands."""
     response = answer()
     response["candidates"] = [
         {"content": {"parts": [{"text": "two"}]}, "index": 1, "finishReason": "STOP"},

@@ -1,4 +1,5 @@
-"""What Gemini's answers carry besides: out in `provider_specific_fields`, whole and streamed, and back in order."""
+"""Tests Gemini's own fields in answers: they reach the client in `provider_specific_fields`, whole and streamed, and go
+back in order."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def message_of(response: Json) -> Json:
 
 
 def streamed(*events: Json) -> Json:
-    """As a client keeps it that joins lists and replaces all else."""
+    """Returns the message of a client that joins lists and replaces all other values."""
     chunks = decoded(run(GEMINI.stream(chat_request(THIRD, stream=True)), [sse(*events)]))
     message: Json = assembled(chunks)["message"]
     images = [image for chunk in chunks for image in chunk["choices"][0]["delta"].get("images", [])]
@@ -53,7 +54,7 @@ def specific_of(response: Json) -> Json:
 
 
 def sent(*messages: Json, model: str = THIRD, vertex: bool = False) -> list[Json]:
-    """The parts of the last model's turn as they go out, valid for the SDK."""
+    """Returns the parts of the last model's turn as they are sent, validated by the SDK."""
     access = credentials("google_vertex", project="p") if vertex else credentials("google")
     upstream = (VERTEX if vertex else GEMINI).build_request(chat_request(model, messages=list(messages)), access)
     contents = json.loads(upstream.body)["contents"]
@@ -140,15 +141,15 @@ PARTS = st.sampled_from(
 @settings(max_examples=200, deadline=None)
 @given(parts=st.lists(PARTS, min_size=1, max_size=8), is_streamed=st.booleans())
 def test_answer__of_any_parts__comes_back_in_its_order(parts: list[Json], is_streamed: bool) -> None:
-    """Calls and images behind all text, as OpenAI's messages have them; in their order Google's own parts come back
-    between them, and neighbouring unsigned texts are one."""
+    """The calls and images come back behind all text, as OpenAI's messages have them; Google's own parts come back
+    between them in their order, and adjacent unsigned texts are merged."""
     rank = [2 if "functionCall" in part else 1 if "inlineData" in part else 0 for part in parts]
     own = [
         any(name in part for name in ("executableCode", "codeExecutionResult", "toolCall", "toolResponse"))
         for part in parts
     ]
     reached = [max([rank[i] for i in range(at + 1) if not own[i]], default=0) for at in range(len(parts))]
-    # Only what has the order of a message of OpenAI's can keep it.
+    # Only parts in the order of one of OpenAI's messages can keep it.
     kept = [part for part, mine, is_own, most in zip(parts, rank, own, reached, strict=True) if is_own or mine == most]
     events = [answer(part, finish=None) for part in kept]
     message = streamed(*events, answer()) if is_streamed else message_of(answer(*kept))
@@ -157,7 +158,7 @@ def test_answer__of_any_parts__comes_back_in_its_order(parts: list[Json], is_str
 
 
 def compact(parts: list[Json]) -> list[Json]:
-    """Neighbouring plain texts as one, calls without their ids, which have to be distinct."""
+    """Returns the parts with adjacent plain texts merged, and calls without their ids, which have to be distinct."""
     told: list[Json] = []
     for part in parts:
         plain = part.keys() == {"text"}

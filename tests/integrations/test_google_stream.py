@@ -1,4 +1,4 @@
-"""Gemini's streams, in both of Google's forms, cut anywhere."""
+"""Tests Gemini's streams, in both of Google's forms, cut anywhere."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def deltas(chunks: list[dict[str, Any]], index: int = 0) -> list[dict[str, Any]]
 @settings(deadline=None)
 @given(cuts=st.lists(st.integers(0, 400), max_size=5), line_end=st.sampled_from([b"\n", b"\r\n"]))
 def test_stream__failure_in_bare_lines_behind_good_events__is_that_failure(cuts: list[int], line_end: bytes) -> None:
-    """As Google's own SDK reads it: "When API returns an error message, it comes line by line"."""
+    """Google's own SDK reads failures like this: "When API returns an error message, it comes line by line"."""
     told_of = json.dumps(OVERLOADED, indent=2).encode().replace(b"\n", line_end)
     wire = sse(answer({"text": "Hal"}, finish=None)) + told_of
     stream = translator()
@@ -283,7 +283,7 @@ def test_stream__no_answer_at_all__unusable(data: bytes) -> None:
 
 
 def test_stream__error_as_a_plain_body__its_kind() -> None:
-    """A server that ignores that a stream was asked for."""
+    """The server ignores that the client asked for a stream."""
     with pytest.raises(ProviderError, match="overloaded"):
         run(translator(), [body(OVERLOADED)])
 
@@ -298,7 +298,8 @@ def test_stream__event_without_end__unusable_before_memory_fills(start: bytes) -
             stream.feed(piece)
 
 
-# What tempts a reader of bytes: quotes, brackets and escapes in texts, line ends, characters of several bytes.
+# The texts hold what may confuse a parser of bytes: quotes, brackets and escapes, line ends, characters of several
+# bytes.
 TEXTS = st.text(alphabet=st.sampled_from(list('ab"\\{}[],:\r\n\u2028ö👋 ')), max_size=12)
 PARTS = st.one_of(
     st.builds(lambda text: {"text": text}, TEXTS),

@@ -1,4 +1,4 @@
-"""Thinking in requests for Gemini, by generation of the model."""
+"""Tests thinking in requests for Gemini, by generation of the model."""
 
 from __future__ import annotations
 

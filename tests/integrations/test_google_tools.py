@@ -1,4 +1,4 @@
-"""Tools and their choice in requests for Gemini."""
+"""Tests tools and their choice in requests for Gemini."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instructions in mid-conversation: in their place, or marked in the user's turn."""
+"""Tests instructions in mid-conversation: at their place, or marked in the user's turn."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def read(story: str) -> Conversation:
 
 
 def told(conversation: Conversation) -> str:
-    """One letter a block, in lower case where it is marked, turns with the first letter of their role."""
+    """Returns one letter for each block, in lower case where it is marked, after the first letter of its turn's
+    role."""
     return " ".join(f"{turn.role[0]}:{''.join(_letter(block) for block in turn.blocks)}" for turn in conversation.turns)
 
 

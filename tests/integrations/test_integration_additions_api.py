@@ -1,4 +1,4 @@
-"""Parameters and headers of an integration over the management API: checked, masked, kept and given anew."""
+"""Tests parameters and headers of an integration over the management API: checked, masked, kept and entered again."""
 
 from __future__ import annotations
 

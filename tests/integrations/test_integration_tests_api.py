@@ -1,4 +1,4 @@
-"""POST /integrations/{provider}/test, what the list says afterwards, and the admin's button."""
+"""Tests POST /integrations/{provider}/test, the outcome in the list afterwards, and the admin's button."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_saved__works__ok_and_remembered(project: Project) -> None:
     }
     remembered = last_test(project)
     assert (remembered["ok"], remembered["reason"]) == (True, "ok")
-    # The gateway's workers have nothing to load again.
+    # The gateway's workers need not load the integration again.
     assert stored(project).updated_at == before
 
 
@@ -135,7 +135,7 @@ def test_changed_key_or_address__last_test_forgotten(project: Project, base_url:
         client.post(f"{PATH}/openai/test")
         assert last_test(project) is not None
         assert client.put(f"{PATH}/openai", change).status_code == 200
-    # The slash at the end is none of the address.
+    # The slash at the end is not a part of the address.
     assert last_test(project) is not None
     client.put(f"{PATH}/openai", {"enabled": False, "api_key": "****41d8"})
     assert last_test(project) is not None
@@ -234,7 +234,7 @@ def staff() -> Client:
 
 
 def pressed(client: Client, row: ProviderIntegration) -> str:
-    """The page after its test button."""
+    """Returns the page after a press of its test button."""
     page = f"/admin/integrations/providerintegration/{row.pk}/"
     client.get(f"{page}change/")
     token = client.cookies["csrftoken"].value

@@ -1,4 +1,4 @@
-"""Thinking, broken answers and errors of Mistral, whole and streamed."""
+"""Tests thinking, broken answers and errors of Mistral, whole and streamed."""
 
 from __future__ import annotations
 

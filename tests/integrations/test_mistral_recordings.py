@@ -1,4 +1,5 @@
-"""Every recorded exchange with Mistral next to the vendor's SDK (`test_openai_recordings`: next to OpenAI's)."""
+"""Compares every recorded exchange with Mistral with the vendor's SDK (`test_openai_recordings` does so with
+OpenAI's)."""
 
 from __future__ import annotations
 
@@ -38,14 +39,14 @@ def test_request__recorded__sent_again_as_it_was(recording: Recording) -> None:
     assert made.url == f"https://api.mistral.ai{recording.path}"
     if recording.status == 422:
         with pytest.raises(ValidationError):
-            assert_accepted(body)  # the vendor did not take it either
+            assert_accepted(body)  # The vendor itself refused the recorded request.
     else:
         assert_accepted(body)
 
 
 @pytest.mark.parametrize("recording", ALL, ids=str)
 def test_request__recorded_as_it_is__the_same_bytes(recording: Recording) -> None:
-    """What a client of Mistral's sends is what Mistral gets."""
+    """Mistral gets the request of a Mistral client unchanged."""
     body = json.dumps(recording.request).encode()
     request = ChatRequest(recording.model, recording.stream, body, recording.request)
     made = ADAPTER.build_request(request, credentials("mistral"))

@@ -1,4 +1,4 @@
-"""What goes out to Mistral. Every body is one that the vendor's SDK has types for."""
+"""Tests requests to Mistral. Every body has to fit the types of the vendor's SDK."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_body__all_of_it_mistrals__the_same_bytes() -> None:
 
 @pytest.mark.parametrize("content", [None, "", []])
 def test_messages__answer_that_says_nothing__left_out(content: Any) -> None:
-    """Mistral: "Assistant message must have either content or tool_calls, but not none."."""
+    """Mistral refuses empty answers: "Assistant message must have either content or tool_calls, but not none."."""
     empty = {"role": "assistant", "content": content}
     assert messages_of(USER, empty, USER) == [USER, USER]
     assert messages_of(USER, called("aB3dE6gH9"), result("aB3dE6gH9"), empty, USER)[-2:] == [

@@ -1,4 +1,5 @@
-"""What look-alikes of the OpenAI dialect do otherwise in their answers: the name of reasoning, breaking off, errors."""
+"""Tests the differences of look-alikes of the OpenAI dialect in their answers: the name of reasoning, breaking off,
+errors."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ TOLD: list[tuple[dict[str, Any], str | None]] = [
     ({"reasoning": None, "reasoning_details": []}, None),
     ({"reasoning": {"odd": 1}}, None),
 ]
-# Texts that could be taken for a key of the chunk.
+# The texts could be mistaken for a key of the chunk.
 TEXTS = st.one_of(
     st.text(max_size=30), st.sampled_from(['"reasoning":"', '\\"reasoning":"', '{"reasoning":"x"}', "ß\u2028"])
 )
@@ -89,7 +90,7 @@ def test_stream__any_reasoning_and_text__nothing_else_changes(
     assert event.text == content
 
 
-# What each vendor documents, and what becomes of it: OpenAI's words stay.
+# The mapping leads from each vendor's documented word to its translation; OpenAI's own words stay.
 REASONS = {
     "openai": "stop length tool_calls content_filter function_call",
     "azure_openai": "stop length tool_calls content_filter function_call",
@@ -114,7 +115,7 @@ DOCUMENTED = [(provider, word) for provider, words in REASONS.items() for word i
 
 
 def ended(word: str, content: str = "Hal") -> tuple[bytes, bytes]:
-    """The same answer whole and streamed."""
+    """Returns the same answer whole and streamed."""
     reason = None if word == "null" else word
     choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": reason}
     chunks = [chunk({"role": "assistant", "content": ""}), *([chunk({"content": content})] if content else [])]

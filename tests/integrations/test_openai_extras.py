@@ -1,4 +1,4 @@
-"""What look-alikes answer beyond OpenAI's shape reaches the client as it came, whole and streamed."""
+"""Tests that the fields which look-alikes add to OpenAI's answers reach the client unchanged, whole and streamed."""
 
 from __future__ import annotations
 
@@ -10,35 +10,36 @@ import pytest
 from integrations.registry import adapter_for
 from tests.integrations.exchanges import USAGE, chat_request, chunk, completion, decoded, run, sse, translator
 
-# Vendor's page → at the top of an answer or chunk, in its choice, in its message or delta.
+# The mapping leads from a vendor to its additional fields: at the top of an answer or chunk, in its choice, in its
+# message or delta. Each entry's comment names the vendor's page.
 EXTRAS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
-    # https://docs.perplexity.ai/api-reference/chat-completions-post
+    # The page of Perplexity is https://docs.perplexity.ai/api-reference/chat-completions-post
     "perplexity": (
         {"citations": ["https://a.test"], "search_results": [{"title": "a", "url": "https://a.test"}]},
         {},
         {},
     ),
-    # https://console.groq.com/docs/compound
+    # The page of Groq is https://console.groq.com/docs/compound
     "groq": ({"x_groq": {"id": "req_1"}}, {}, {"executed_tools": [{"index": 0, "type": "search", "output": "x"}]}),
-    # https://learn.microsoft.com/azure/ai-services/openai/concepts/content-filter
+    # The page of Azure is https://learn.microsoft.com/azure/ai-services/openai/concepts/content-filter
     "azure_openai": (
         {"prompt_filter_results": [{"prompt_index": 0, "content_filter_results": {}}]},
         {"content_filter_results": {"hate": {"filtered": False, "severity": "safe"}}},
         {"context": {"citations": [{"title": "a", "url": "https://a.test"}]}},
     ),
-    # https://openrouter.ai/docs/api-reference/overview
+    # The page of OpenRouter is https://openrouter.ai/docs/api-reference/overview
     "openrouter": (
         {"provider": "Anthropic"},
         {"native_finish_reason": "end_turn"},
         {"images": [{"type": "image_url"}]},
     ),
-    # https://docs.x.ai/docs/guides/live-search
+    # The page of xAI is https://docs.x.ai/docs/guides/live-search
     "xai": ({"citations": ["https://x.test"], "system_fingerprint": "fp"}, {}, {}),
-    # https://inference-docs.cerebras.ai/api-reference/chat-completions
+    # The page of Cerebras is https://inference-docs.cerebras.ai/api-reference/chat-completions
     "cerebras": ({"time_info": {"queue_time": 0.1}}, {}, {}),
-    # https://docs.z.ai/api-reference/llm/chat-completion
+    # The page of Z.ai is https://docs.z.ai/api-reference/llm/chat-completion
     "zai": ({"web_search": [{"title": "a", "link": "https://a.test"}], "request_id": "r"}, {}, {}),
-    # https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
+    # The page of vLLM is https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
     "vllm": ({"prompt_logprobs": None, "kv_transfer_params": {"a": 1}}, {"stop_reason": 7, "token_ids": [1, 2]}, {}),
     "openai_compatible": (
         {"a_field_of_tomorrow": {"x": [1, None]}},

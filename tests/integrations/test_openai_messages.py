@@ -1,4 +1,4 @@
-"""Messages at providers of the OpenAI dialect: roles, media, and what belongs to other vendors."""
+"""Tests messages at providers of the OpenAI dialect: roles, media, and fields of other vendors."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ POINT = {"mode": "explicit", "ttl": "12h"}
 
 
 def marked(**markers: Any) -> dict[str, Any]:
-    """A message with these markers on itself, on a part and on a call."""
+    """Returns a message with these markers on itself, on a part and on a call."""
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}, **markers}
     return answer(content=[{"type": "text", "text": "a", **markers}], tool_calls=[call], **markers)
 
@@ -319,7 +319,7 @@ MESSAGES = st.lists(
 
 @given(messages=MESSAGES, provider=st.sampled_from([*STRICT, "openrouter", "snowflake", "vllm"]))
 def test_conversation__of_the_dialects_own_parts__the_same_bytes(messages: list[dict[str, Any]], provider: str) -> None:
-    """Also on a fallback nothing of it is lost."""
+    """The messages stay unchanged on a fallback too."""
     request = request_of(*messages)
     upstream = adapter_for(provider).build_request(request, credentials(provider, "https://upstream.test/v1"))
     assert upstream.body is request.body
@@ -358,7 +358,7 @@ ODD_MESSAGES = st.builds(
 def test_request__of_any_json__sent_or_refused(
     messages: list[Any], provider: str, fields: dict[str, Any], crosses_vendor: bool
 ) -> None:
-    """What makes no sense is the provider's to complain of; nothing breaks here."""
+    """A meaningless request is the provider's to refuse, and the adapter must not crash."""
     request = replace(chat_request("m-1", messages=messages, **fields), crosses_vendor=crosses_vendor)
     access = credentials(provider, "https://upstream.test/v1")
     try:

@@ -1,4 +1,4 @@
-"""Top-level fields at providers of the OpenAI dialect: what changes, what is dropped and named, what is refused."""
+"""Tests top-level fields at providers of the OpenAI dialect: translated, dropped with a warning, or refused."""
 
 from __future__ import annotations
 

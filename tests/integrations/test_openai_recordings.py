@@ -1,4 +1,5 @@
-"""Every recorded exchange of the dialect, through the adapter of its provider, against what the official SDK reads."""
+"""Tests every recorded exchange of the dialect, through the adapter of its provider, against the official SDK's
+reading."""
 
 from __future__ import annotations
 
@@ -54,21 +55,21 @@ def replay(recording: Recording, pieces: Iterable[bytes]) -> tuple[list[StreamEv
 
 
 def data_lines(recording: Recording) -> list[dict[str, Any]]:
-    """The stream's chunks, read the plain way."""
+    """Returns the stream's chunks, read by a simple parser."""
     lines = recording.body.decode().replace("\r\n", "\n").split("\n")
     payloads = [line[5:].strip() for line in lines if line.startswith("data:")]
     return [json.loads(payload) for payload in payloads if payload and payload != "[DONE]"]
 
 
 def reasoning_of(fields: Any) -> str:
-    """Of a message or delta, wherever the vendor has put it."""
+    """Returns the reasoning of a message or delta, in whichever field the vendor has put it."""
     text = getattr(fields, "reasoning_content", None) or getattr(fields, "reasoning", None)
     details = getattr(fields, "reasoning_details", None) or []
     return text or "".join(detail.get("text") or "" for detail in details)
 
 
 def content_of(chunks: Iterable[ChatCompletionChunk]) -> dict[str, Any]:
-    """Text, reasoning, tool calls and finish reasons by choice, put together from the SDK's own types."""
+    """Returns text, reasoning, tool calls and finish reasons by choice, joined from the SDK's own types."""
     found: dict[str, Any] = {
         "text": defaultdict(str),
         "reasoning": defaultdict(str),
@@ -113,7 +114,7 @@ def test_stream__recorded__content_as_the_sdk_reads_it_and_usage_once(recording:
     if error is not None:
         assert error.kind is FailureKind.REJECTED
         return
-    # Snowflake names no reason at all.
+    # Snowflake sends no reason at all.
     assert made["finish"] == (expected["finish"] or {0: "stop"})
     assert stream.finish_reason == made["finish"][0]
     assert_specified(chunks)
@@ -209,7 +210,7 @@ def sent(recording: Recording, *, crosses_vendor: bool = False) -> dict[str, Any
 
 
 def all_of(validated: Any) -> Any:
-    """Iterables are checked only when they are read."""
+    """Returns the value with all iterables read, since they are validated only while they are read."""
     if isinstance(validated, Mapping):
         return {name: all_of(value) for name, value in validated.items()}
     if isinstance(validated, str | bytes) or not isinstance(validated, Iterable):
@@ -227,10 +228,10 @@ def accepted(body: Mapping[str, Any]) -> bool:
 
 @pytest.mark.parametrize("recording", REQUESTS, ids=str)
 def test_request__recorded__sent_as_it_was(recording: Recording) -> None:
-    # OpenRouter's `models` and `provider` are the gateway's too, which has acted on them.
+    # OpenRouter's `models` and `provider` are also fields of the gateway, which has acted on them.
     expected = {name: value for name, value in recording.request.items() if name not in OWN_FIELDS}
     if recording.stream:
-        # Usage is always asked for.
+        # The gateway always requests usage.
         expected["stream_options"] = {**(expected.get("stream_options") or {}), "include_usage": True}
     assert sent(recording) == expected
     assert accepted(recording.request) <= accepted(sent(recording))

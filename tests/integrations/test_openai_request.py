@@ -31,7 +31,7 @@ def test_build_request__prefixed_model__only_the_name_changes() -> None:
     body = b'{ "model" : "openai/gpt-4o", "messages": [ {"role":"user","content":"\\u00fc \xc3\xbc"} ], "seed": 1.0 }'
     fields = json.loads(body)
     made = adapter_for("openai").build_request(ChatRequest("gpt-4o", False, body, fields), credentials())
-    # Values keep their bytes: escapes, blanks inside and the way a number is written.
+    # Values keep their bytes: escapes, inner white space and the notation of numbers.
     assert b'[ {"role":"user","content":"\\u00fc \xc3\xbc"} ]' in made.body
     assert b"1.0" in made.body
     assert json.loads(made.body) == {**fields, "model": "gpt-4o"}

@@ -20,7 +20,7 @@ USAGE_CHUNK = chunk(None, usage=USAGE)
 
 
 def assert_well_formed(chunks: list[dict[str, Any]]) -> None:
-    """The rules of a stream (docs/chat-completions.md#streams)."""
+    """Asserts the rules of a stream (docs/chat-completions.md#streams)."""
     *before, last = chunks
     assert all("usage" not in item or item["usage"] is None for item in before)
     assert last["usage"] == USAGE
@@ -216,7 +216,7 @@ def tool_delta(index: int | None, call_id: str | None, name: str | None, argumen
 
 
 def calls_of(chunks: list[dict[str, Any]]) -> dict[int, tuple[str, str]]:
-    """Index → (name, arguments), put together as a client does."""
+    """Returns a mapping from index to (name, arguments), joined as a client does."""
     calls: dict[int, tuple[str, str]] = {}
     for item in chunks:
         for call in item["choices"][0]["delta"].get("tool_calls", []):
@@ -232,14 +232,14 @@ EXPECTED_CALLS = {0: ("weather", '{"city":"Rom"}'), 1: ("time", '{"zone":1}')}
 @pytest.mark.parametrize(
     "deltas",
     [
-        [  # as OpenAI streams
+        [  # OpenAI streams its calls like this.
             tool_delta(0, "a", "weather", ""),
             tool_delta(0, None, None, '{"city"'),
             tool_delta(0, None, None, ':"Rom"}'),
             tool_delta(1, "b", "time", ""),
             tool_delta(1, None, None, '{"zone":1}'),
         ],
-        [  # every call under index 0
+        [  # Every call comes under index 0.
             tool_delta(0, "a", "weather", '{"city":'),
             tool_delta(0, None, None, '"Rom"}'),
             tool_delta(0, "b", "time", '{"zone":'),
@@ -248,7 +248,7 @@ EXPECTED_CALLS = {0: ("weather", '{"city":"Rom"}'), 1: ("time", '{"zone":1}')}
         [tool_delta(None, "a", "weather", '{"city":"Rom"}'), tool_delta(None, "b", "time", '{"zone":1}')],
         [tool_delta(1, "a", "weather", '{"city":"Rom"}'), tool_delta(2, "b", "time", '{"zone":1}')],
         [tool_delta(0, "a", "weather", {"city": "Rom"}), tool_delta(1, "b", "time", {"zone": 1})],
-        [  # a fresh id in each delta, the name only in the first
+        [  # Each delta has a fresh id, and only the first has the name.
             tool_delta(0, "a", "weather", '{"city":'),
             tool_delta(0, "a2", None, '"Rom"}'),
             tool_delta(1, "b", "time", '{"zone":1}'),
@@ -304,7 +304,7 @@ def test_stream__any_cuts_and_framing__same_bytes(line_end: str, blank: str) -> 
 
 
 def identified(**heads: list[Any]) -> list[dict[str, Any]]:
-    """A stream whose chunks have these values at their top, one after the other; `...` is left out."""
+    """Returns a stream whose chunks have these top-level values, one after the other; a value of `...` is left out."""
     made = []
     chunks = [
         chunk({"role": "assistant", "content": ""}),
@@ -361,7 +361,7 @@ def test_stream__without_an_id__another_for_another_request_and_the_same_for_the
 
 
 def test_stream__preamble_without_an_id__the_answers_own_for_all() -> None:
-    """Azure tells what its filter thinks of the prompt before there is an answer."""
+    """Azure sends its filter's result for the prompt before there is an answer."""
     preamble = chunk(id="", created=0, model="", prompt_filter_results=[{"prompt_index": 0}])
     chunks = decoded(run(translator("azure_openai"), [sse(preamble, *identified())]))
     assert {chunk["id"] for chunk in chunks} == {"chatcmpl-1"}

@@ -86,12 +86,13 @@ def test_resolve__model_and_enabled_providers__candidates_in_order(
 @pytest.mark.parametrize(
     ("model", "enabled", "disabled", "expected"),
     [
-        # What the vendor's switched-off integration would have got goes to nobody who serves anything.
+        # A model of the vendor's switched-off integration must not go to a provider that serves any model.
         ("grok-4", {"openai_compatible"}, {"xai"}, []),
         ("grok-4", {"openai_compatible"}, set(), [("openai_compatible", "grok-4")]),
         ("grok-4", {"openai_compatible"}, {"openai"}, [("openai_compatible", "grok-4")]),
         ("gpt-4o", {"vllm", "openai_compatible"}, {"azure_openai"}, []),
-        # Another vendor of the same models is no way around it.
+        # Azure lists the model itself and may serve it while OpenAI is switched off; vLLM, which serves any model, may
+        # not.
         ("gpt-4o", {"azure_openai", "vllm"}, {"openai"}, [("azure_openai", "gpt-4o")]),
         ("my-model", {"vllm"}, {"openai", "xai"}, [("vllm", "my-model")]),
         ("acme/my-model", {"vllm"}, {"openrouter", "groq"}, [("vllm", "acme/my-model")]),
@@ -110,7 +111,7 @@ def test_resolve__provider_and_model__nobody_else_whoever_is_enabled(provider: s
     others = frozenset(providers()) - {provider}
     for name in ("gpt-4o", "claude-sonnet-5", "meta-llama/Llama-3", "openai/gpt-oss-20b", "anthropic.claude-x", "x"):
         assert resolve(f"{provider}/{name}", others) == []
-        # The vendor's own models are named after it, so every name there has a slash.
+        # The names of NVIDIA's own models begin with the vendor's name, so every name there has a slash.
         upstream = f"nvidia/{name}" if provider == "nvidia" and "/" not in name else name
         assert resolve(f"{provider}/{name}", {provider, *others}) == [Candidate(provider, upstream)]
 

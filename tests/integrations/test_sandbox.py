@@ -1,4 +1,4 @@
-"""The sandbox through the official SDK: what passes here is what a real provider's client would accept."""
+"""Tests the sandbox through the official SDK, so that a real provider's client would accept its answers too."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HELLO: Any = [{"role": "user", "content": "Hello there, how are you?"}]
 
 @pytest.fixture(scope="module")
 def sandbox_url() -> Iterator[str]:
-    """The server on a loop of its own in a thread."""
+    """Yields the address of a server that runs on an event loop of its own in a thread."""
     loop = asyncio.new_event_loop()
     runner = web.AppRunner(Sandbox().application(), handler_cancellation=True)
 
@@ -333,7 +333,7 @@ def test_mid_stream_models__any_prompt__never_a_whole_answer(client: OpenAI, pro
 def test_cut_mid_stream__connection__drops(client: OpenAI) -> None:
     stream = client.chat.completions.create(model="cut-mid-stream", messages=_HELLO, stream=True)
 
-    # The SDK lets its HTTP client's own error through once the stream runs.
+    # The SDK lets its HTTP client's own error through once the stream has begun.
     with pytest.raises(Exception, match=r"(?i)peer closed|connection"):
         list(stream)
 

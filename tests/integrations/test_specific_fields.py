@@ -1,4 +1,4 @@
-"""`provider_specific_fields`: out of an adapter, through a client, and back to an adapter."""
+"""Tests `provider_specific_fields`: from an adapter, through a client, and back to an adapter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_answer__with_fields_of_the_vendor__in_the_message() -> None:
 
 
 def test_chunks__fields_of_the_vendor__joined_as_the_sdk_does_it() -> None:
-    """Lists grow, anything else comes once; the lists of two choices are two lists."""
+    """Lists grow and other fields come once; the lists of two choices are separate."""
     chunks = Chunks(completion_id="x", model="m")
     events = [
         chunks.specific({"content": [{"type": "a", "text": "1"}], "names": ["x"]}),

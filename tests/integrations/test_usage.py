@@ -21,7 +21,7 @@ from integrations.providers.usage import Usage
             },
             Usage(100, 50, cache_read_tokens=30, reasoning_tokens=20),
         ),
-        (  # DeepSeek
+        (  # The usage has DeepSeek's form.
             {
                 "prompt_tokens": 100,
                 "completion_tokens": 5,
@@ -30,7 +30,7 @@ from integrations.providers.usage import Usage
             },
             Usage(100, 5, cache_read_tokens=64),
         ),
-        (  # xAI: reasoning beside completion, told by the total
+        (  # xAI counts reasoning beside completion, which the total shows.
             {
                 "prompt_tokens": 10,
                 "completion_tokens": 5,
@@ -39,7 +39,7 @@ from integrations.providers.usage import Usage
             },
             Usage(10, 105, reasoning_tokens=100),
         ),
-        (  # OpenRouter with a cache write
+        (  # OpenRouter reports a cache write.
             {
                 "prompt_tokens": 1000,
                 "completion_tokens": 1,
@@ -50,7 +50,7 @@ from integrations.providers.usage import Usage
         ),
         ({"prompt_tokens": 41, "completion_tokens": 15, "cached_tokens": 7}, Usage(41, 15, cache_read_tokens=7)),
         ({"prompt_tokens": 8, "completion_tokens": 2, "reasoning_tokens": 1}, Usage(8, 2, reasoning_tokens=1)),
-        # More cached than sent has been seen (Azure): the whole bounds its parts.
+        # Azure has reported more cached tokens than sent ones, and the whole then bounds its parts.
         (
             {"prompt_tokens": 347, "completion_tokens": 18, "prompt_tokens_details": {"cached_tokens": 403}},
             Usage(347, 18, cache_read_tokens=347),

@@ -1,4 +1,4 @@
-"""Models of other publishers on Vertex AI: whose they are, where they are asked, and in which dialect."""
+"""Tests models of other publishers on Vertex AI: their publisher, their address and their dialect."""
 
 from __future__ import annotations
 

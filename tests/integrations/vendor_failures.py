@@ -1,5 +1,5 @@
-"""What providers say when they refuse a request: provider, status, body (a text is the message of OpenAI's shape), and
-what it is. The words are the vendors', documented or seen."""
+"""Error answers of providers that refuse a request: provider, status, body (a text is the message of OpenAI's shape),
+and the expected kind. The texts are the vendors' own, documented or recorded."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ OPENROUTER_MODERATION = {
 
 
 SAID: list[tuple[str, int, Any, FailureKind]] = [
-    # Too long
+    # The prompts of these cases are too long.
     ("openai", 400, openai("Shorten it.", "context_length_exceeded"), LONG),
     (
         "openai",
@@ -160,7 +160,7 @@ SAID: list[tuple[str, int, Any, FailureKind]] = [
     ("openai_compatible", 400, "invalid params, context window exceeds limit (2013)", LONG),
     ("openai_compatible", 413, openai("Request body too large for gpt-4o model.", "tokens_limit_reached"), LONG),
     ("openai_compatible", 400, "prompt token count of 145000 exceeds the limit of 128000", LONG),
-    # Filtered
+    # A filter refuses the prompts of these cases.
     ("azure_openai", 400, AZURE_FILTER, FILTER),
     ("azure_openai", 400, openai("Filtered.", None, None, innererror={"code": "ResponsibleAIPolicyViolation"}), FILTER),
     (
@@ -211,7 +211,7 @@ SAID: list[tuple[str, int, Any, FailureKind]] = [
         openai("Input data may contain inappropriate content.", "data_inspection_failed"),
         FILTER,
     ),
-    # Nothing left
+    # The accounts of these cases have no money or quota left.
     (
         "openai",
         429,
@@ -267,7 +267,7 @@ SAID: list[tuple[str, int, Any, FailureKind]] = [
     ),
     ("minimax", 200, {"base_resp": {"status_code": 1026, "status_msg": "input new_sensitive"}}, FILTER),
     ("minimax", 200, {"base_resp": {"status_code": 2013, "status_msg": "context window exceeds limit"}}, LONG),
-    # What sounds like it
+    # These texts resemble the others and mean something else.
     (
         "openai",
         429,

@@ -1,4 +1,4 @@
-"""A web server that catalogs are fetched from: what it says next is what the test sets."""
+"""A web server that serves catalogs to the sync; a test sets its next answers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 @dataclass
 class CatalogServer:
-    """`pages`: path → how it is answered. `asked`: path and If-None-Match of each request."""
+    """The server of catalogs. `pages` maps a path to its answer. `asked` lists path and If-None-Match of each
+    request."""
 
     url: str = ""
     pages: dict[str, Answer] = field(default_factory=dict)
     asked: list[tuple[str, str | None]] = field(default_factory=list)
 
     def serve(self, path: str, content: Any, *, etag: str = "") -> None:
-        """`content` as it is, or as JSON. With an ETag, who has it already is told 304."""
+        """Serves `content` unchanged, or as JSON. With an ETag, a client that sends it gets 304."""
         body = content if isinstance(content, bytes) else json.dumps(content).encode()
 
         def answer(request: BaseHTTPRequestHandler) -> None:
@@ -51,7 +52,7 @@ def catalog_server(secured: ssl.SSLContext | None = None) -> Iterator[CatalogSer
 
         @override
         def log_message(self, format: str, *args: Any) -> None:
-            """Nothing: the test's output is its own."""
+            """Writes nothing, so that the test's output holds its own lines only."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
         if secured is not None:

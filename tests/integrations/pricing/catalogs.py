@@ -1,4 +1,4 @@
-"""Small catalogs in both formats."""
+"""Makes small catalogs in both formats."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 def model_a(
     input: float, output: float, read: float | None = None, write: float | None = None, provider: str = "openai"
 ) -> dict[str, Any]:
-    """Prices in dollars per 1,000,000 tokens; the catalog has them per token."""
+    """Returns a model of catalog A. Arguments are dollars per 1,000,000 tokens; the catalog has dollars per token."""
     named = {
         "input_cost_per_token": input,
         "output_cost_per_token": output,
@@ -20,7 +20,8 @@ def model_a(
 
 
 def catalog_b(**providers: dict[str, tuple[float, float]]) -> dict[str, Any]:
-    """Provider → model → input and output price in dollars per 1,000,000 tokens."""
+    """Returns catalog B from a mapping of providers to models to the input and output price in dollars per 1,000,000
+    tokens."""
     return {
         provider: {
             "id": provider,

@@ -10,7 +10,7 @@ from tests.integrations.pricing.catalog_server import CatalogServer, catalog_ser
 
 @pytest.fixture
 def server(settings: Settings) -> Iterator[CatalogServer]:
-    """Where the settings say the catalogs are: `/a` and `/b`."""
+    """Serves the catalogs at the addresses that the settings name: `/a` and `/b`."""
     with catalog_server() as running:
         settings.PRICING_CATALOGS = {"catalog_a": f"{running.url}/a", "catalog_b": f"{running.url}/b"}
         yield running

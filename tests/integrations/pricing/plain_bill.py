@@ -1,5 +1,5 @@
-"""What a recorded answer costs, reckoned by other means than the product's: from the vendor's raw usage as it stands on
-the wire and the catalogs' raw entries, in fractions, with nothing imported from the product."""
+"""Computes the cost of a recorded answer independently of the product: from the vendor's raw usage as sent on the wire
+and the catalogs' raw entries, in fractions, without imports from the product."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MILLION = Fraction(1_000_000)
 
 
 def documents(body: bytes) -> Iterator[Fields]:
-    """The JSON objects of a body: one, a list of them, or those of a stream's events."""
+    """Returns the JSON objects of a body: one, a list of them, or those of a stream's events."""
     if body[:1] == b"\x00":
         frames = EventStreamBuffer()
         frames.add_data(body)
@@ -34,7 +34,7 @@ def documents(body: bytes) -> Iterator[Fields]:
 
 
 def stated(body: bytes) -> Fraction | None:
-    """US dollars that the answer itself says it costs."""
+    """Returns the US dollars that the answer itself states as its cost, None without a statement."""
     cost: Fraction | None = None
     for document in documents(body):
         usage = document.get("usage") or {}
@@ -50,8 +50,8 @@ def stated(body: bytes) -> Fraction | None:
 
 
 class Counts:
-    """Tokens by class: `fresh`, `read`, `written`, `written_1h`, `audio_in`, `image_in`, `said`, `audio_out`,
-    `image_out`, `thought`; `searches`; and `prompt`, which decides on the tier."""
+    """The tokens of an answer by class: `fresh`, `read`, `written`, `written_1h`, `audio_in`, `image_in`, `said`,
+    `audio_out`, `image_out`, `thought`; the number of `searches`; and `prompt`, which decides on the tier."""
 
     def __init__(self, **tokens: int) -> None:
         self.tokens = {name: max(count, 0) for name, count in tokens.items()}
@@ -199,7 +199,7 @@ _B = {
 
 
 def cost_by_a(counts: Counts, entry: Fields, *, size: str = "medium") -> Fraction:
-    """By an entry of catalog A: US dollars per token."""
+    """Returns the cost by an entry of catalog A, whose prices are US dollars per token."""
     suffixes = [f"_above_{length}k_tokens" for length in reversed(_LENGTHS) if counts["prompt"] > length * 1000] + [""]
     total = Fraction(0)
     for kind, names in _A.items():
@@ -210,7 +210,7 @@ def cost_by_a(counts: Counts, entry: Fields, *, size: str = "medium") -> Fractio
 
 
 def cost_by_b(counts: Counts, cost: Fields) -> Fraction:
-    """By an entry of catalog B: US dollars per 1,000,000 tokens."""
+    """Returns the cost by an entry of catalog B, whose prices are US dollars per 1,000,000 tokens."""
     steps = sorted(cost.get("tiers") or (), key=lambda tier: -int(tier["tier"]["size"]))
     levels = [tier for tier in steps if counts["prompt"] > tier["tier"]["size"]] + [cost]
     total = Fraction(0)

@@ -1,4 +1,4 @@
-"""Changes of prices at the same time, each on a connection of its own."""
+"""Tests simultaneous changes of prices, each on a connection of its own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def costs(amount: int) -> dict[str, Decimal]:
 
 
 def assert_periods_meet() -> None:
-    """One period is open for what counts, and each ends where the next begins."""
+    """Asserts that each price that applies has one open period, and that each period ends where the next begins."""
     rows = list(PricePeriod.objects.order_by("valid_from", "pk"))
     assert [row.valid_until is None for row in rows] == [False] * (len(rows) - 1) + [True]
     assert all(row.valid_until == following.valid_from for row, following in pairwise(rows))
@@ -67,7 +67,7 @@ def test_sync__at_once__one_runs_and_the_others_are_told(server: CatalogServer) 
     serve = server.pages["/a"]
 
     def slow(request: Any) -> None:
-        # Goes on when all others have been refused.
+        # The answer waits until all other runs have been refused.
         held.wait(PATIENCE_SECONDS)
         serve(request)
 

@@ -1,4 +1,4 @@
-"""Catalogs over TLS."""
+"""Tests fetching catalogs over TLS."""
 
 from __future__ import annotations
 

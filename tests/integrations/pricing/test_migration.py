@@ -1,4 +1,4 @@
-"""Prices of a release without history become its beginning."""
+"""Tests that the prices of a release without history become its beginning."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def migrate(name: str) -> Any:
-    """The apps as they are then."""
+    """Migrates to the named migration and returns the apps of that state."""
     return MigrationExecutor(connection).migrate([("integrations", name)]).apps
 
 
 @pytest.fixture
 def before() -> Iterator[Any]:
     yield migrate("0001_integrations_and_prices")
-    # Of all apps: going back took along what is built upon this one.
+    # All apps are migrated, since going back also reverted those that depend on this one.
     executor = MigrationExecutor(connection)
     executor.migrate(executor.loader.graph.leaf_nodes())
 

@@ -1,4 +1,4 @@
-"""`/api/llm/pricing` over HTTP, as a project's client sees it."""
+"""Tests `/api/llm/pricing` over HTTP, as a project's client uses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both real catalogs through the sync, and what their prices make of a usage; needs SHARED_DIR."""
+"""Tests both real catalogs through the sync, and the costs that follow from their prices; needs SHARED_DIR."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_sync__the_life_of_both_real_catalogs__history_says_what_happened(
     server.serve("/b", body_b, etag='"b1"')
     started = time.process_time()
     log = run()
-    # Its own time, which what else runs on the machine does not lengthen.
+    # The process's own CPU time is measured, which other processes on the machine do not increase.
     assert time.process_time() - started < 10
     assert (log.status, log.errors) == ("success", [])
     assert log.added > 2000 and log.updated == log.removed == 0
@@ -109,7 +109,7 @@ def check_manual_stays(table: Table) -> None:
 
 def check_after_change(good: Table) -> None:
     table = price_table()
-    # Catalog B knows the removed model as well, and failed just now: what it said last counts.
+    # Catalog B also has the removed model and its fetch just failed, so its last price applies.
     assert ModelPrice.objects.get(provider="openai", model="gpt-4o", project=None).source == "catalog_b"
     assert table["openai", "o3"].input == Decimal("1.5")
     assert table["openai", "gpt-4.1"] == good["openai", "gpt-4.1"]
@@ -120,7 +120,7 @@ def check_after_change(good: Table) -> None:
 
 
 def check_history() -> None:
-    """Every model has one open period, and a closed one ends where the next begins."""
+    """Asserts that every model has one open period, and that a closed one ends where the next begins."""
     periods = PricePeriod.objects.filter(provider="openai", model="o3").order_by("valid_from")
     assert [period.valid_until is None for period in periods] == [False, False, True]
     assert periods[0].valid_until == periods[1].valid_from
@@ -137,14 +137,14 @@ def check_history() -> None:
 
 @dataclass(frozen=True)
 class Known:
-    """A model in our names, and what its catalog says: dollars per token, or None."""
+    """A model under the gateway's names, and its catalog's prices: dollars per token, or None."""
 
     provider: str
     model: str
     costs: tuple[Fraction | None, Fraction | None, Fraction | None, Fraction | None]
 
 
-# Ours and the prefix of catalog_a's names, then models.
+# The keys are the gateway's provider and the prefix of catalog A's names, the values are models.
 FROM_A = {
     ("openai", ""): ["gpt-5.6", "gpt-6-astra", "gpt-4.1", "gpt-4.1-mini", "gpt-4o", "o3", "ft:gpt-3.5-turbo"],
     ("anthropic", ""): [
@@ -181,7 +181,7 @@ FIELDS_A = (
     "cache_read_input_token_cost",
     "cache_creation_input_token_cost",
 )
-# Of a provider that catalog_a does not have.
+# Catalog A does not have this provider.
 FROM_B = {("huggingface", "huggingface"): ["MiniMaxAI/MiniMax-M2.5", "MiniMaxAI/MiniMax-M2.7", "MiniMaxAI/MiniMax-M3"]}
 FIELDS_B = ("input", "output", "cache_read", "cache_write")
 
@@ -210,7 +210,8 @@ FRESH = 123_457 - 60_013 - 20_011
 
 
 def by_hand(known: Known) -> Fraction:
-    """Fresh input, cache reads, cache writes and output, each token once; a cache class without a price costs input."""
+    """Returns the cost of fresh input, cache reads, cache writes and output, each token once; a cache class without a
+    price costs the same as input."""
     input_cost, output_cost, read, write = known.costs
     assert input_cost is not None and output_cost is not None
     cached = 60_013 * (input_cost if read is None else read) + 20_011 * (input_cost if write is None else write)
@@ -231,5 +232,5 @@ def test_cost__fifty_models_of_many_providers__equals_the_catalogs_arithmetic(
     for known in models:
         price = find_price(table, known.provider, known.model)
         assert price is not None, known
-        # Each of the four classes is kept to ten places.
+        # Each of the four classes is rounded to ten decimal places.
         assert abs(Fraction(cost_of(USAGE, price).total) - by_hand(known)) <= Fraction(2, 10**10), known

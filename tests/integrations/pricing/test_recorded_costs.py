@@ -1,5 +1,5 @@
-"""Every recorded answer: what the record would say that it cost, against the provider's own statement, or else against
-`plain_bill`, which knows nothing of the product."""
+"""Compares the recorded cost of every recorded answer with the provider's own statement, or else with `plain_bill`,
+which shares no code with the product."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.recordings import Recording, recordings_of, shared_file
 
 pytestmark = pytest.mark.recordings
 
-# API → how `plain_bill` counts, and what an adapter is sent as a request: it only has to name the model.
+# The mapping leads from an API to the function of `plain_bill` that counts its tokens.
 COUNTERS: dict[str, Callable[[bytes], plain_bill.Counts | None]] = {
     "openai.chat_completions": plain_bill.openai_counts,
     "anthropic.messages": plain_bill.anthropic_counts,
@@ -36,12 +36,12 @@ COUNTERS: dict[str, Callable[[bytes], plain_bill.Counts | None]] = {
 }
 ANSWERS = [recording for recording in recordings_of(*COUNTERS) if recording.status == 200]
 STATED = [recording for recording in ANSWERS if plain_bill.stated(recording.body)]
-# Of each class the product rounds to ten places.
+# The product rounds each class to ten decimal places.
 ROUNDING = Fraction(5, 10**10)
 
 
 def usage_of(recording: Recording, body: bytes) -> Usage | None:
-    """What the adapter reads. None of an answer that is a failure before anything was counted."""
+    """Returns the usage that the adapter reads, None for an answer that failed before anything was counted."""
     request = ChatRequest(recording.model, recording.stream, b"{}", {"model": recording.model, "messages": []})
     adapter = adapter_for(recording.provider)
     try:
@@ -57,7 +57,7 @@ def usage_of(recording: Recording, body: bytes) -> Usage | None:
 
 @cache
 def catalogs() -> tuple[Mapping[Any, Any], Mapping[Any, Any], Mapping[Any, Price]]:
-    """The raw entries of both catalogs by provider and model, and the product's prices of them."""
+    """Returns the raw entries of both catalogs by provider and model, and the product's prices of them."""
     first, second = shared_file("pricing", "catalog_a.json"), shared_file("pricing", "catalog_b.json")
     assert first is not None
     assert second is not None
@@ -75,7 +75,7 @@ def catalogs() -> tuple[Mapping[Any, Any], Mapping[Any, Any], Mapping[Any, Price
 
 
 def priced(recording: Recording, usage: Usage) -> tuple[Cost | None, Any]:
-    """The product's cost, and the entry of which catalog it is by."""
+    """Returns the product's cost, and the catalog's entry that it follows from."""
     prices = catalogs()[2]
     key = find_entry(prices, recording.provider, recording.model)
     return known_cost(usage, prices[key] if key is not None else None), key
@@ -98,7 +98,7 @@ def test_record__answer_that_states_its_cost__equals_it_to_the_last_digit(record
 def test_record__answer_without_a_statement__equals_another_computation(recording: Recording) -> None:
     usage, counts = usage_of(recording, recording.body), COUNTERS[recording.api](recording.body)
     if usage is None or not usage.is_billed:
-        # OpenRouter's free models state 0; whoever counts nothing is charged for nothing.
+        # OpenRouter's free models state 0, and an answer without counts costs nothing.
         assert counts is None or not plain_bill.stated(recording.body)
         return
     assert counts is not None

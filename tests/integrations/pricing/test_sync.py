@@ -1,4 +1,4 @@
-"""The sync over HTTP: what becomes of the table, of the history and of what was known before."""
+"""Tests the sync over HTTP: its effects on the table, on the history and on the prices known before."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_sync__one_catalog_broken__other_counts_and_the_last_good_table_stays(
     (error,) = log.errors
     assert error["source"] == "catalog_a" and problem in error["message"]
     assert price_table() == {**before, ("openai", "o9"): Price(Decimal(1), Decimal(5))}
-    # What failed has to come whole the next time.
+    # A catalog that failed has to be sent completely the next time.
     synced.serve("/a", A, etag='"a1"')
     assert statuses(run()) == ["not_modified", "read"]
 
@@ -186,7 +186,7 @@ def test_sync__nobody_listens__failed_and_no_address_in_the_error(settings: Sett
 
 @pytest.fixture
 def alone(server: CatalogServer, settings: Settings, tmp_path: Path) -> CatalogServer:
-    """The second catalog is a file, which no limit of time is for."""
+    """Serves only the first catalog; the second one is a file, which has no time limit."""
     file = tmp_path / "catalog.json"
     file.write_text(json.dumps(B), encoding="utf-8")
     settings.PRICING_CATALOGS = {**settings.PRICING_CATALOGS, "catalog_b": str(file)}
@@ -202,7 +202,7 @@ def test_sync__slow_pieces__given_up(alone: CatalogServer, settings: Settings, m
         nonlocal now
         request.send_response(200)
         request.end_headers()
-        # Until the client hangs up.
+        # The loop runs until the client closes the connection.
         while not select.select([request.connection], [], [], 0.01)[0]:
             request.wfile.write(b" ")
             now += 1
@@ -217,7 +217,7 @@ def test_sync__no_answer_at_all__given_up(alone: CatalogServer, settings: Settin
     settings.PRICING_FETCH_SECONDS = 0.3
 
     def silent(request: Any) -> None:
-        # Until the client hangs up.
+        # The call returns when the client closes the connection.
         select.select([request.connection], [], [])
 
     alone.pages["/a"] = silent

@@ -1,4 +1,5 @@
-"""Tiers, fees and further token classes: entries with figures of the catalogs to costs that were reckoned by hand."""
+"""Tests tiers, fees and further token classes: costs by entries with real figures are compared with costs computed by
+hand."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from integrations.pricing.cost import Cost, Price, cost_of
 from integrations.pricing.entries import PriceEntry, Refusal
 from integrations.providers.usage import Usage
 
-# As catalog A has them, in US dollars per token.
+# The entries have the form of catalog A, in US dollars per token.
 GPT_5_4 = {
     "litellm_provider": "openai",
     "input_cost_per_token": 2.5e-06,
@@ -146,7 +147,7 @@ FAST_OPUS = {
     "output_cost_per_token": 2.5e-05,
     "provider_specific_entry": {"us": 1.1, "fast": 2},
 }
-# As catalog B has them, in US dollars per 1,000,000 tokens.
+# The entries have the form of catalog B, in US dollars per 1,000,000 tokens.
 GROK_B = {"cost": {"input": 3, "output": 15, "tiers": [{"tier": {"size": 128000}, "input": 6, "output": 30}]}}
 OLD_B = {"cost": {"input": 1.25, "output": 10, "context_over_200k": {"input": 2.5, "output": 15}}}
 FAST_B = {
@@ -174,7 +175,7 @@ def _price(found: PriceEntry | Refusal) -> Price:
 
 
 K = 1000
-# What it is, the price, the usage, and the dollars.
+# A case has a description, the price, the usage, and the expected dollars.
 CASES: list[tuple[str, Price, Usage, str]] = [
     ("standard", price_a(GPT_5_4), Usage(100 * K, K), "0.265"),
     ("at the bound of the context tier", price_a(GPT_5_4), Usage(272 * K, K), "0.695"),
@@ -184,7 +185,7 @@ CASES: list[tuple[str, Price, Usage, str]] = [
     ("flex above 272k", price_a(GPT_5_4), Usage(300 * K, K, service_tier="flex"), "0.76125"),
     ("flex, cached", price_a(GPT_5_4), Usage(100 * K, 0, cache_read_tokens=100 * K, service_tier="flex"), "0.013"),
     ("priority", price_a(GPT_5_4), Usage(100 * K, K, service_tier="priority"), "0.53"),
-    # No price is known for both: that of the length counts, which is never the cheaper one.
+    # No price is known for both together, so the price for the length applies, which is never the cheaper one.
     ("priority above 272k", price_a(GPT_5_4), Usage(300 * K, K, service_tier="priority"), "1.5225"),
     ("batch", price_a(GPT_5_4), Usage(100 * K, K, service_tier="batch"), "0.1325"),
     ("a service tier without a price", price_a(GPT_5_4), Usage(100 * K, K, service_tier="scale"), "0.265"),

@@ -1,8 +1,6 @@
-"""A recorded body of the Messages API as the OpenAI-format request that stands for it.
-
-What OpenAI's dialect has words for is said in them; the rest (blocks of the vendor's own tools, uploaded files) goes as
-native content parts, which the adapter passes on.
-"""
+"""Converts a recorded body of the Messages API to the equivalent OpenAI-format request. Everything that OpenAI's
+dialect can express is translated; the rest (blocks of the vendor's own tools, uploaded files) becomes native content
+parts, which the adapter passes on."""
 
 from __future__ import annotations
 
@@ -145,7 +143,7 @@ def _tool(tool: Json) -> Json:
 def _output(body: Mapping[str, Any]) -> Json:
     config = body.get("output_config") or {}
     fields: Json = {"reasoning_effort": config["effort"]} if "effort" in config else {}
-    # The beta's name for what is now in `output_config`.
+    # The beta had this field under another name, which is now in `output_config`.
     wanted = config.get("format") or body.get("output_format")
     if wanted:
         schema = {"name": "answer", "schema": wanted["schema"], "strict": True}

@@ -1,4 +1,4 @@
-"""A recorded body of Converse as the OpenAI-format request that stands for it."""
+"""Converts a recorded body of Converse to the equivalent OpenAI-format request."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _system(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _marked(blocks: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
-    """A cache point becomes the marker of the block before it."""
+    """Yields the blocks with each cache point as the marker of the block before it."""
     found: list[dict[str, Any]] = []
     for block in blocks:
         if "cachePoint" in block and found:
@@ -204,7 +204,7 @@ def _output(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _additional(additional: Mapping[str, Any]) -> dict[str, Any]:
-    """What a client would say in its own words, and the rest as the vendor's own fields."""
+    """Returns OpenAI's fields where a client would use them, and the others as the vendor's own fields."""
     fields: dict[str, Any] = {}
     rest = dict(additional)
     for name in ("thinking", "top_k", "anthropic_beta", "reasoning_config", "reasoningConfig", "output_config"):

@@ -1,4 +1,4 @@
-"""A recorded Cohere request as the OpenAI-format request that a client of ours would send for it."""
+"""Converts a recorded Cohere request to the OpenAI-format request that a client of the gateway would send for it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ _RENAMED = {"p": "top_p", "k": "top_k", "stop_sequences": "stop"}
 
 
 def as_openai(native: Mapping[str, Any]) -> dict[str, Any]:
-    """Cohere's own fields (`documents`, `citation_options`, `safety_mode`…) stay: clients send them as such."""
+    """Returns the request. Cohere's own fields (`documents`, `citation_options`, `safety_mode`…) stay, since clients
+    send them unchanged."""
     fields = {_RENAMED.get(name, name): value for name, value in native.items()}
     fields["messages"] = [_message(message) for message in native["messages"]]
     if "tool_choice" in native:

@@ -1,4 +1,4 @@
-"""A recorded body of generateContent as the OpenAI-format request for it, and what makes two bodies equal."""
+"""Converts a recorded body of generateContent to the equivalent OpenAI-format request, and compares two bodies."""
 
 from __future__ import annotations
 
@@ -43,10 +43,12 @@ def openai_request(recorded: Mapping[str, Any], *, model: str, stream: bool) -> 
 
 @dataclass
 class _Messages:
-    """Where a recording's calls have no ids, they get some: in OpenAI's format a result has to name its call."""
+    """Reads the messages of a recording. Calls without ids get some, since in OpenAI's format a result has to name its
+    call."""
 
     messages: list[dict[str, Any]] = field(default_factory=list)
-    open_calls: list[tuple[str, str]] = field(default_factory=list)  # name and id of calls without a result
+    # The pairs are the name and the id of calls without a result.
+    open_calls: list[tuple[str, str]] = field(default_factory=list)
     made: int = 0
 
     def read(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -180,7 +182,8 @@ def _config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _thinking(config: Mapping[str, Any], fields: dict[str, Any], native: dict[str, Any]) -> None:
-    """What OpenAI's format has no word for (a budget without the thoughts shown) goes along in Google's."""
+    """Writes the settings of thinking. Those that OpenAI's format cannot express (a budget with hidden thoughts) stay
+    in Google's form."""
     budget, shown = config.get("thinkingBudget"), config.get("includeThoughts", False)
     if budget == 0 and not shown:
         fields["thinking"] = {"type": "disabled"}
@@ -195,12 +198,12 @@ def _thinking(config: Mapping[str, Any], fields: dict[str, Any], native: dict[st
 
 
 def comparable(body: Mapping[str, Any], *, keep_ids: bool) -> dict[str, Any]:
-    """The body without what makes no difference to Google, each with its reason below."""
+    """Returns the body without differences that have no effect at Google; the comments give the reason of each."""
     plain: dict[str, Any] = _comparable(camelled(body), keep_ids=keep_ids)
-    plain.get("systemInstruction", {}).pop("role", None)  # has no meaning there
+    plain.get("systemInstruction", {}).pop("role", None)  # A role has no meaning in the system instruction.
     declarations = [
         function for tool in plain.get("tools", ()) for function in tool.pop("functionDeclarations", ())
-    ]  # in one tool or several
+    ]  # Google takes functions in one tool or in several.
     plain["tools"] = [tool for tool in plain.get("tools", ()) if tool] + declarations
     if not plain.get("generationConfig"):
         plain.pop("generationConfig", None)
@@ -215,24 +218,24 @@ def _comparable(value: Any, *, keep_ids: bool) -> Any:
     found = {}
     for name, held in value.items():
         if name in SCHEMAS:
-            # OpenAPI's subset, with types in capitals, or JSON Schema: Google takes both.
+            # Google takes both OpenAPI's subset, with types in capitals, and JSON Schema.
             found["schema"] = lower_types(held)
         elif name == "thoughtSignature":
-            # Either alphabet of base64.
+            # Both alphabets of base64 are decoded.
             found[name] = base64.urlsafe_b64decode(held.replace("+", "-").replace("/", "_"))
         elif name == "id" and not keep_ids:
-            continue  # a recording without ids: the client had to make some up
+            continue  # The recording has no ids, so that the client had to make some up.
         elif name == "description" and not held:
             continue
         elif name == "mediaResolution":
-            continue  # the API knows no such field in a part: it is what the recorded 400 is about
+            continue  # The API knows no such field in a part, which is the cause of the recorded 400.
         else:
             found[name] = held if name in DATA else _comparable(held, keep_ids=keep_ids)
     return found
 
 
 def has_ids(body: Any) -> bool:
-    """Whether the recording's calls have ids."""
+    """Returns True when the recording's calls have ids."""
     parts = [part for content in body["contents"] for part in content["parts"]]
     calls = [part.get("functionCall") or part.get("function_call") or {} for part in parts]
     return any("id" in call for call in calls)

@@ -1,4 +1,4 @@
-"""A recorded Mistral request as the OpenAI-format request that a client of ours would send for it."""
+"""Converts a recorded Mistral request to the OpenAI-format request that a client of the gateway would send for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ _RENAMED = {"random_seed": "seed"}
 
 
 def as_openai(native: Mapping[str, Any]) -> dict[str, Any]:
-    """Mistral's own fields (`safe_prompt`, `prompt_mode`, `top_k`…) stay: clients send them as such."""
+    """Returns the request. Mistral's own fields (`safe_prompt`, `prompt_mode`, `top_k`…) stay, since clients send them
+    unchanged."""
     fields = {_RENAMED.get(name, name): value for name, value in native.items()}
     fields["messages"] = [_message(message) for message in native["messages"]]
     if fields.get("tool_choice") == "any":

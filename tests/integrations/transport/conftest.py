@@ -1,4 +1,4 @@
-"""The one suite over every transport and both event loops."""
+"""The fixtures of the suite that runs over every transport and both event loops."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRANSPORTS: dict[str, NewTransport] = {"pool": PooledTransport, "aiohttp": Aioht
 def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Workers run on uvloop, everything else on asyncio's own loop."""
+    """Returns the event loops for the tests: workers run on uvloop, all other processes on asyncio's own loop."""
     return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
 
@@ -45,7 +45,7 @@ def authority() -> trustme.CA:
 
 @pytest.fixture(scope="session")
 def server_tls(authority: trustme.CA) -> ssl.SSLContext:
-    """A certificate for `localhost`."""
+    """Returns a TLS context with a certificate for `localhost`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("localhost").configure_cert(context)
     return context

@@ -1,4 +1,4 @@
-"""The request these tests send, and how they read an answer."""
+"""Sends the transport tests' request and reads its answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def post(url: str, body: bytes = b"{}", headers: Mapping[str, str] | None = None
 
 
 async def fetch(transport: Transport, url: str, body: bytes = b"{}", timeouts: Timeouts = PATIENT) -> bytes:
-    """The body of a whole exchange."""
+    """Returns the body of a whole exchange."""
     response = await transport.send(post(url, body), timeouts)
     try:
         return await response.read(limit=LIMIT)

@@ -1,4 +1,5 @@
-"""Which addresses a transport connects to: we look the name up, and what was checked is what is connected to."""
+"""Tests the addresses that a transport connects to: the gateway resolves the name, and connects to the checked
+address."""
 
 from __future__ import annotations
 

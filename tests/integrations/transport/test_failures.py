@@ -1,4 +1,4 @@
-"""Answers that break off, are no answers, or are too large; requests that must not be sent."""
+"""Tests answers that break off, are invalid, or are too large, and requests that must not be sent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def _failure(transport: Transport, url: str) -> ProviderError:
 
 
 async def test_connect__refused__is_unavailable(transport: Transport) -> None:
-    # Bound, so that nobody else is given the port, and not listening.
+    # The socket is bound, so that no other process gets the port, and does not listen.
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         error = await _failure(transport, f"http://127.0.0.1:{taken.getsockname()[1]}/v1?key=secret")
@@ -55,14 +55,14 @@ async def test_body__cut_short__is_unavailable_after_what_arrived(transport: Tra
                 received.append(piece)
         response.close()
         assert caught.value.kind is FailureKind.UNAVAILABLE
-        assert b"".join(received) in (b"hello", b"")  # aiohttp drops what came in the same read as the error
+        assert b"".join(received) in (b"hello", b"")  # aiohttp drops data that came in the same read as the error.
 
 
 @pytest.mark.parametrize(
     ("end", "timeouts", "kinds"),
     [
         ("reset", PATIENT, {FailureKind.UNAVAILABLE}),
-        # aiohttp does not tell the reader of a broken framing: there the idle timeout has to.
+        # aiohttp does not report a broken framing to the reader, so the idle timeout has to end the read.
         ("bad chunk", replace(PATIENT, idle=0.2), {FailureKind.UNAVAILABLE, FailureKind.TIMEOUT}),
     ],
 )
@@ -218,7 +218,7 @@ async def test_method__not_supported__is_refused_unsent(transport: Transport, me
 
 @pytest.mark.parametrize("reply", [b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx", b""])
 async def test_failure__of_a_url_with_a_key__shows_only_the_host(transport: Transport, reply: bytes) -> None:
-    key = secrets.token_hex(8)  # not a literal: a traceback also prints source lines
+    key = secrets.token_hex(8)  # The key is no literal, since a traceback also prints source lines.
     query = f"/v1/path?key={key}"
     async with raw_server(answering_once(reply)) as server:
         with pytest.raises(ProviderError) as caught:

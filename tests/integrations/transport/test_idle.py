@@ -1,4 +1,4 @@
-"""How long connections may lie idle, learned from peers that are patient for so long and no longer."""
+"""Tests the idle time of connections, which is learned from peers that close them after a certain time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOUR = 3600.0
 
 
 class Peer:
-    """Ends a connection that has been idle for `patience` seconds; all that is sent takes `way` seconds."""
+    """A peer that ends a connection after `patience` idle seconds; each message takes `way` seconds."""
 
     def __init__(self, patience: float, way: float, ages: IdleAges) -> None:
         self.patience = patience
@@ -24,10 +24,11 @@ class Peer:
         self.races = 0
 
     def idle_for(self, seconds: float, now: float) -> None:
-        """A request comes after so long, and the connection is used again if it is there still."""
+        """Sends a request after this idle time, over the same connection if it still exists."""
         if seconds >= self.ages.limit:
             return
-        # It hears of the answer's end when it sends it, and we of its own end as much later: both are one way apart.
+        # The peer measures from the moment when it sends the answer, and its closing takes as long to arrive, so both
+        # times are shifted by one way.
         if seconds >= self.patience:
             self.ages.ended(self.patience, now)
         elif seconds + 2 * self.way >= self.patience:
@@ -52,7 +53,7 @@ def test_races__with_a_peer_of_any_patience__one_at_most_before_it_is_known(
 
     for _ in range(300):
         seconds = draw.expovariate(1 / busy)
-        now += min(seconds, 1.0)  # within an epoch
+        now += min(seconds, 1.0)  # The time advances within one epoch.
         peer.idle_for(seconds, now)
 
     assert peer.races <= 1

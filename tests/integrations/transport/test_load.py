@@ -1,4 +1,4 @@
-"""Many streams at once, and a reader slower than its peer."""
+"""Tests many parallel streams, and a reader that is slower than its peer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def test_streams__512_at_once__all_run_to_their_end(transport: Transport) 
         arrived += 1
         if arrived == STREAMS:
             everyone.set()
-        await everyone.wait()  # none ends before all have begun
+        await everyone.wait()  # No stream ends before all have begun.
         await peer.send(b"%x\r\n%b\r\n" % (len(request.body), request.body), b"3\r\nend\r\n0\r\n\r\n")
 
     async with raw_server(script) as server:

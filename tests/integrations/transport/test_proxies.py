@@ -1,4 +1,4 @@
-"""Which transport the factory makes, and which way a request takes."""
+"""Tests the transport that the factory makes, and the way that a request takes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_send__origin_behind_a_proxy__goes_through_it(kind: str, monkeypat
         monkeypatch.setenv("NO_PROXY", "example.test")
         transport = create_transport(kind)
         assert await fetch(transport, "http://upstream.test/v1/chat") == b"by proxy"
-        assert await fetch(transport, direct.url) == b"direct"  # loopback
+        assert await fetch(transport, direct.url) == b"direct"  # A loopback address is reached directly.
         await transport.close()
     assert [request.line for request in seen] == ["POST http://upstream.test/v1/chat HTTP/1.1"]
     assert seen[0].headers["host"] == "upstream.test"

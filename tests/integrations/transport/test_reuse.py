@@ -1,4 +1,4 @@
-"""Which connection serves a request, and when one must not serve another."""
+"""Tests the choice of the connection for a request, and the cases in which a connection must not be used again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def test_connections__of_parallel_requests__are_reused_afterwards(transpor
 
 
 async def accepted(listener: socket.socket) -> socket.socket:
-    """The server's end of a new connection, whose first request has been answered."""
+    """Returns the server's end of a new connection, whose first request has been answered."""
     connected, _ = await asyncio.to_thread(listener.accept)
     connected.settimeout(PATIENCE_SECONDS)
 
@@ -49,7 +49,7 @@ async def accepted(listener: socket.socket) -> socket.socket:
 
 
 def end(peer: socket.socket, farewell: str) -> None:
-    """As the system does it: what the other end has not read yet is there when this returns."""
+    """Closes the peer's end like the system does: the other end's unread data has arrived when this returns."""
     if farewell == "half_close":
         peer.shutdown(socket.SHUT_WR)
     else:
@@ -104,7 +104,8 @@ async def test_connection__ended_after_the_request_was_sent__is_unavailable_and_
 async def test_connection__ended_before_the_loop_could_tell__is_found_so_and_replaced(
     transport: Transport, farewell: str
 ) -> None:
-    """The end is in the system's buffers when the connection is to be used: no turn of the loop lies between."""
+    """The end of the connection is in the system's buffers when it is to be used, and the event loop has had no turn
+    since."""
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         listener.settimeout(PATIENCE_SECONDS)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -153,13 +154,14 @@ async def test_connection__with_bytes_after_the_answer__is_not_used_again(transp
         for _ in range(2):
             try:
                 assert await fetch(transport, server.url) == b"hello"
-            except ProviderError as error:  # aiohttp gives up the answer too when what follows is not HTTP
+            except ProviderError as error:  # aiohttp fails the answer too when bytes behind it are not HTTP.
                 assert error.kind is FailureKind.UNUSABLE
         assert server.connections == 2
 
 
 async def test_pooled_connection__with_bytes_while_idle__is_closed() -> None:
-    # The pool alone: aiohttp takes such bytes for the next request's answer, one reason why it is not the default.
+    # Only the pool is tested: aiohttp takes such bytes for the next request's answer, one reason why it is not the
+    # default.
     transport = PooledTransport()
     async with raw_server(answering(answer())) as server:
         assert await fetch(transport, server.url) == b"hello"
@@ -192,7 +194,8 @@ async def test_response__before_the_request_is_fully_sent__is_delivered_and_the_
         await peer.read_head()
         if peer.number == 1:
             await peer.send(b"HTTP/1.1 413 Too Large\r\ncontent-length: 3\r\n\r\nbig")
-            await asyncio.get_running_loop().create_future()  # reads nothing more and keeps the connection
+            # The server reads nothing more and keeps the connection open.
+            await asyncio.get_running_loop().create_future()
         await peer.send(answer())
 
     async with raw_server(script) as server:

@@ -1,4 +1,4 @@
-"""Property: where the network cuts a response does not matter."""
+"""Tests the property that it makes no difference where the network cuts a response."""
 
 from __future__ import annotations
 

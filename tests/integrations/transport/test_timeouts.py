@@ -1,4 +1,4 @@
-"""How long each phase may take, and what a cancelled caller leaves behind."""
+"""Tests the time limits of each phase, and the state after a cancelled caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom the transports trust."""
+"""Tests the certificate authorities that the transports trust."""
 
 from __future__ import annotations
 
