@@ -1,8 +1,6 @@
-"""OAuth access tokens for integrations whose key is a Google service account.
-
-The library google-auth makes and signs the assertion and reads the answer
-(https://developers.google.com/identity/protocols/oauth2/service-account); it blocks, so it runs in a thread.
-"""
+"""OAuth access tokens for integrations whose key is a Google service account. The library google-auth makes and signs
+the assertion and reads the answer (https://developers.google.com/identity/protocols/oauth2/service-account); it blocks,
+so it runs in a thread."""
 
 from __future__ import annotations
 
@@ -101,7 +99,7 @@ class AccessTokens:
 
 def fetch_token(credentials: Credentials, *, allow_private: bool) -> AccessToken:
     """Returns a new access token from the account's token server; blocks. Raises ProviderError."""
-    # google-auth takes a noticeable time to import and few projects use Vertex AI.
+    # google-auth is imported here because importing it is slow and few projects use Vertex AI.
     from google.auth.exceptions import GoogleAuthError, RefreshError
     from google.auth.transport.requests import Request
     from google.oauth2 import service_account

@@ -14,14 +14,14 @@ from integrations.credentials import credentials_of, is_service_account
 from integrations.models import ProviderIntegration
 from integrations.providers.base import Credentials, Traits
 
-# These secret fields stand beside the API key or instead of it, for whichever provider needs them.
+# Secret fields such as AWS's access keys stand beside the API key or instead of it, for whichever provider needs them.
 SECRET_EXTRA = ("access_key_id", "secret_access_key", "session_token")
 SECRET_LENGTH = 4096
 # The key file of a Google service account has about 2.4 KB as downloaded.
 SERVICE_ACCOUNT_LENGTH = 16 * 1024
 
 _OPTION = {
-    # These options become part of a host name or a path, so their characters are restricted.
+    # The region, location and similar options become part of a host name or a path, so their characters are restricted.
     "region": re.compile(r"[a-z0-9-]{1,40}"),
     "location": re.compile(r"[a-z0-9-]{1,40}"),
     "project": re.compile(r"[A-Za-z0-9.:_-]{1,100}"),

@@ -124,7 +124,7 @@ VARIABLES = (
     ),
 )
 
-# These providers work without a key, so that their address alone makes an integration.
+# Ollama, vLLM and other compatible servers work without a key, so that their address alone makes an integration.
 _KEYLESS = frozenset({"ollama", "vllm", "openai_compatible"})
 
 

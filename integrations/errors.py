@@ -29,7 +29,7 @@ class MediaError(ValidationError):
 
 
 class MediaBusyError(ServiceUnavailableError):
-    """This worker already fetches as many files as it may at a time."""
+    """The worker already fetches as many files at a time as it may."""
 
 
 class HealthUnavailableError(ServiceUnavailableError):

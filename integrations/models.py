@@ -25,19 +25,21 @@ def validate_provider(provider: str) -> None:
 
 
 class ProviderIntegration(models.Model):
-    """One project's access to one provider. Secrets are stored encrypted and only their tail is ever shown."""
+    """A project's access to one provider. Secrets are stored encrypted and only their tail is ever shown."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="integrations")
     provider = models.CharField(max_length=50, validators=[validate_provider])
-    # Both fields are tokens of core.crypto: one of the API key, one of a JSON object with further secret fields.
+    # The encrypted secret and the encrypted extra fields are tokens of core.crypto: one of the API key, one of a JSON
+    # object with further secret fields.
     encrypted_secret = models.TextField(blank=True, default="", editable=False)
     encrypted_extra = models.TextField(blank=True, default="", editable=False)
     secret_tail = models.CharField(max_length=4, blank=True, default="", editable=False)
     base_url = models.CharField(max_length=500, blank=True, default="")
     # The options are not secret: api_version, deployment, region.
     options = models.JSONField(default=dict, blank=True)
-    # These additions go into every request (providers/additions.py); null stands for the headers that the provider's
-    # traits name. Workers of the previous release do not know these columns, so they have defaults in the database.
+    # The parameters and headers below are added to every request (providers/additions.py); null stands for the headers
+    # that the provider's traits name. Workers of the previous release do not know these columns, so they have defaults
+    # in the database.
     default_parameters = models.JSONField(default=dict, db_default={}, blank=True)
     forced_parameters = models.JSONField(default=dict, db_default={}, blank=True)
     encrypted_headers = models.TextField(blank=True, default="", db_default="", editable=False)

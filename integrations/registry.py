@@ -204,10 +204,10 @@ PREFIXES = (
     Prefix(_ARN, "amazon", _BEDROCK),
 )
 
-# These providers serve any model that they were set up with, for names that no prefix matches or whose providers were
-# never set up.
+# The catch-all providers serve any model that they were set up with, for names that no prefix matches or whose
+# providers were never set up.
 _CATCH_ALL = ("openai_compatible", "vllm", "ollama")
-# These providers route other vendors' models under `vendor/model`, where the gateway has no such vendor.
+# Routers serve other vendors' models under `vendor/model`, where the gateway has no such vendor.
 _ROUTERS = ("vercel_ai_gateway", "requesty", "poe", "github")
 _AGGREGATORS = ("openrouter", "huggingface", "together", "groq", *_ROUTERS, *_HOSTS)
 # The names of NVIDIA's own models begin with the provider's name: `nvidia/nemotron-…`, beside `meta/llama-…`.

@@ -1,4 +1,4 @@
-"""The reads of integrations and prices for the gateway and the management API."""
+"""Reads integrations and prices for the gateway and the management API."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class RequestNeeds:
     tokens: int = 0
 
 
-# Each of these providers serves another provider's models under the same names.
+# Each provider in this mapping serves another provider's models under the same names.
 _SAME_MODELS = {"azure_openai": "openai", "azure_anthropic": "anthropic", "google_vertex": "google"}
 # Resellers put the vendor's name before the model's: `anthropic/claude-…`, on Bedrock `anthropic.claude-…`.
 _VENDORS = {

@@ -38,7 +38,7 @@ _CATALOG_A_FLAGS = {
 }
 _CATALOG_B_FLAGS = {"tools": "tool_call", "schema": "structured_output", "reasoning": "reasoning"}
 _CATALOG_B_INPUTS = {"images": "image", "documents": "pdf", "audio": "audio", "video": "video"}
-# These services extract the text of a document themselves, for models that see nothing as well:
+# Bedrock, Mistral and OpenRouter extract the text of a document themselves, also for models without vision:
 # https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-supported-models-features.html,
 # https://docs.mistral.ai/capabilities/document_ai/document_qna/, https://openrouter.ai/docs/features/multimodal/pdfs
 _READ_DOCUMENTS = frozenset({"bedrock", "mistral", "openrouter"})

@@ -1,4 +1,4 @@
-"""Testing integrations from the admin: the button of a row's page and the action of the list."""
+"""Tests integrations from the admin: the button of a row's page and the action of the list."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Call:
 
 MODELS = Call("list the models", r"/chat/completions$", "/models", lists=True)
 _COMPLETION = Call("complete one token", holds=("choices",))
-# These providers have no list that needs the key, or none that is documented to need it.
+# The providers listed here have no list of models that needs the key, or none that is documented to need it.
 _WITHOUT_LIST = (
     "perplexity", "huggingface", "snowflake", "volcengine", "bigmodel", "upstage", "xiaomi_mimo", "inception",
     "morph", "v0", "meta_llama", "amazon_nova", "nvidia", "sambanova", "databricks", "github", "deepinfra",
@@ -43,7 +43,7 @@ _WITHOUT_LIST = (
 )  # fmt: skip
 
 CALLS: Mapping[str, Call] = {
-    # https://docs.anthropic.com/en/api/models-list
+    # Anthropic's list of models: https://docs.anthropic.com/en/api/models-list
     "anthropic": Call("list the models", r"/v1/messages$", "/v1/models?limit=1"),
     # Foundry lists no models of Anthropic:
     # https://platform.claude.com/docs/en/build-with-claude/claude-in-microsoft-foundry
@@ -55,9 +55,10 @@ CALLS: Mapping[str, Call] = {
         r"(?:(?P<v1>/openai/v1)|/openai/deployments/[^?]+|/models)/chat/completions",
         "",
     ),
-    # https://ai.google.dev/api/models#method:-models.list
+    # Google's list of models: https://ai.google.dev/api/models#method:-models.list
     "google": Call("list the models", r"/models/[^/]+:generateContent$", "/models?pageSize=1", holds=("models",)),
-    # This call is free, needs the same permissions as generating, and is one of the few calls of express mode:
+    # Vertex AI's counting of tokens is free, needs the same permissions as generating, and is one of the few calls of
+    # express mode:
     # https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/vertex-ai-express-mode-api-reference
     "google_vertex": Call(
         "count the tokens of a word",
@@ -66,13 +67,13 @@ CALLS: Mapping[str, Call] = {
         body={"contents": [{"role": "user", "parts": [{"text": _GREETING}]}]},
         holds=("totalTokens",),
     ),
-    # https://docs.cohere.com/reference/list-models
+    # Cohere's list of models: https://docs.cohere.com/reference/list-models
     "cohere": Call("list the models", r"/v2/chat$", "/v1/models?page_size=1", holds=("models",)),
     # OpenRouter's list of models needs no key, so the call asks for the key's own data:
     # https://openrouter.ai/docs/api-reference/get-current-api-key
     "openrouter": Call("describe the key", r"/chat/completions$", "/key"),
     **dict.fromkeys(_WITHOUT_LIST, _COMPLETION),
-    # This model of Z.ai is free: https://docs.z.ai/guides/overview/pricing
+    # Z.ai's model glm-4.5-flash is free: https://docs.z.ai/guides/overview/pricing
     "zai": replace(_COMPLETION, model="glm-4.5-flash"),
 }
 

@@ -37,7 +37,7 @@ MAX_BYTES = 8 * 1024 * 1024
 _CHUNK_BYTES = 64 * 1024
 
 Lookup = Callable[[str, int], list[str]]
-"""The addresses of a host. Raises OSError when there are none."""
+"""A function that returns the addresses of a host. It raises OSError when there are none."""
 
 
 class NoAnswerError(Exception):

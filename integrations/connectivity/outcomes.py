@@ -59,9 +59,11 @@ class Outcome:
     latency_ms: float | None = None
 
 
-# These words of providers mean an account without money or quota, under whatever status they come.
+# The listed error codes and phrases of providers mean an account without money or quota, under whatever status they
+# come.
 _EXHAUSTED = ("insufficient_quota", "insufficient balance", "exceeded your current quota", "credit balance")
-# These words mean an unknown key where the status alone does not show it: Google and xAI answer 400, AWS 403.
+# The listed phrases of providers mean an unknown key where the status alone does not show it: Google and xAI answer
+# 400, AWS 403.
 _UNKNOWN_KEYS = (
     "api key not valid",
     "api_key_invalid",

@@ -36,7 +36,8 @@ def try_credentials(
     except NoAnswerError as error:
         return trial.outcome(error.reason, error.problem)
     except ProviderError as error:
-        # This comes before any request to the provider, or boto3's own.
+        # The error comes from building the request or fetching its token, before the provider was called, or from
+        # boto3.
         return trial.refused(error)
 
 

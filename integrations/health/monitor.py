@@ -75,7 +75,7 @@ class HealthMonitor:
             return self._health_of_unknown(target)
         entry.settle()
         now = self.clock()
-        # The first comparison holds unless the clock was set back.
+        # The first part of this comparison is false only after the clock was set back.
         if not entry.reviewed_at <= now < entry.stale_at:
             entry.review(now)
         if entry.circuit.closed:

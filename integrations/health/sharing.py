@@ -31,7 +31,7 @@ INTERVAL_SECONDS = 0.25
 _SECONDS_PER_LISTENER = 0.004
 _SECONDS_PER_SLICE_HEARD = 0.0005
 _MAX_INTERVAL_SECONDS = 30.0
-# One write or read covers at most this many targets, since encoding more would block the event loop for too long.
+# One write or read covers at most 64 targets, since encoding more would block the event loop for too long.
 _TARGETS_AT_ONCE = 64
 _HOUSEKEEPING_SECONDS = 60.0
 _FIRST_PAUSE_SECONDS = 0.5
@@ -59,15 +59,15 @@ class Sharing:
         self._draw = draw
         self._news = asyncio.Event()
         self._urgent = asyncio.Event()
-        # These dicts are used as ordered sets: they keep the order in which targets were noted, and their values mean
-        # nothing.
+        # The dicts below are used as ordered sets: they keep the order in which targets were noted, and their values
+        # mean nothing.
         self._counted: dict[Target, None] = {}
         self._wanted: dict[Target, None] = {}
         self._circuits: dict[Target, None] = {}
-        # These targets' counts were sent to Redis and perhaps not published to the other workers.
+        # The counts of the targets in this set were sent to Redis and perhaps not published to the other workers.
         self._untold: dict[Target, None] = {}
         self._released: list[str] = []
-        # By slice, the targets whose counts for it are in Redis.
+        # The mapping holds, by slice, the targets whose counts for it are in Redis.
         self._written: dict[int, set[Target]] = {}
         self._connected = False
         self._away = False

@@ -12,8 +12,8 @@ from integrations.errors import MediaError
 from integrations.transport.request_head import Origin
 
 _MAX_CHARACTERS = 8192
-# Only these characters are accepted, since the address is sent unchanged: a changed escape would break a signed
-# address.
+# An address may consist of visible ASCII characters only, since it is sent unchanged: a changed escape would break a
+# signed address.
 _CLEAN = re.compile(r"[!-~]+\Z")
 _HOST = re.compile(r"[A-Za-z0-9._:\-]+\Z")
 

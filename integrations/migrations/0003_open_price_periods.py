@@ -1,4 +1,4 @@
-"""Every price there is becomes the first row of its history, and what its catalog said last."""
+"""Makes every existing price the first period of its history, and the last price of its catalog."""
 
 from django.db import migrations
 

@@ -1,6 +1,6 @@
 from django.db import migrations, models
 
-# The column has a default of the database's: processes of the release before write rows without it.
+# The column has a default in the database, since processes of the previous release write rows without it.
 _TERMS = {"name": "terms", "field": models.JSONField(blank=True, db_default={}, default=dict)}
 
 

@@ -94,7 +94,7 @@ _FEES = {
     "search_context_size_medium": "search_medium",
     "search_context_size_high": "search_high",
 }
-# These models search for every answer and do not report it in the usage:
+# OpenAI's search models search for every answer and do not report it in the usage:
 # https://platform.openai.com/docs/guides/tools-web-search?api-mode=chat. The fee is the same for every size.
 _ALWAYS_SEARCHING = re.compile(r"gpt-.+-search-(?:preview|api)")
 _PER_MILLION = 6

@@ -13,7 +13,8 @@ PriceTable = Mapping[Key, Price]
 # The suffixes of versions are `-2024-08-06`, `-20240806`, `-0125`, `@20241022` and `-latest`; a tier such as `:free` is
 # a model of its own and stays.
 _VERSION = re.compile(r"(?:[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|latest|default))$")
-# These providers resell another provider's models at the same price, which applies when their own list lacks the model.
+# Each provider in this mapping resells another provider's models at the same price, which applies when its own list
+# lacks the model.
 _PRICED_LIKE = {"azure_openai": "openai", "azure_anthropic": "anthropic", "google_vertex": "google"}
 # A provider whose models all cost the same is listed once, under this name.
 ANY_MODEL = "*"

@@ -97,7 +97,7 @@ class PricePeriod(PriceFields):
 
 
 class CatalogState(models.Model):
-    """The last good reading of a catalog. Changes to the prices of all projects lock these rows."""
+    """The last successful reading of a catalog. Changes to the prices of all projects lock these rows."""
 
     source = models.CharField(max_length=10, primary_key=True, choices=PriceSource)
     url = models.CharField(max_length=2000, blank=True, default="")
@@ -113,7 +113,7 @@ class CatalogState(models.Model):
 
 
 class PriceSyncLog(models.Model):
-    """One run of the sync. At most one is `running`; a run that broke off is closed by the next."""
+    """A run of the sync. At most one is `running`; a run that broke off is closed by the next."""
 
     class Status(models.TextChoices):
         RUNNING = "running"

@@ -1,4 +1,4 @@
-"""The reads of prices for the management API, as one project sees them."""
+"""Reads prices for the management API, as one project sees them."""
 
 from __future__ import annotations
 

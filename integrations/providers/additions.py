@@ -21,7 +21,8 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 # removes the others.
 _SAME = (("max_tokens", "max_completion_tokens"), ("reasoning_effort", "thinking", "reasoning"))
 _OTHERS = {name: tuple(other for other in same if other != name) for same in _SAME for name in same}
-# These headers are lists of words, and the words of the adapter, the integration and the client are joined.
+# The headers for beta features are lists of words, and the words of the adapter, the integration and the client are
+# joined.
 _LISTS = frozenset({"anthropic-beta", "openai-beta"})
 MAX_HEADER_VALUE = 2048
 _VALUE = re.compile(r"[\x20-\x7e]+\Z")

@@ -94,8 +94,8 @@ NOTHING = Needs()
 
 
 class UpstreamRequest(msgspec.Struct, frozen=True):
-    """One HTTP request. `url` is absolute; header names are in lower case. `warnings` name each of the client's
-    parameters that this provider has no place for and that were left out."""
+    """An HTTP request to a provider. `url` is absolute; header names are in lower case. `warnings` name each of the
+    client's parameters that this provider has no place for and that were left out."""
 
     method: str
     url: str

@@ -1,4 +1,4 @@
-"""The sandbox's answer to a request: text, tool calls or JSON, the same every time."""
+"""Makes the sandbox's answer to a request: text, tool calls or JSON, the same every time."""
 
 from __future__ import annotations
 

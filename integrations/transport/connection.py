@@ -1,4 +1,4 @@
-"""One keep-alive connection to an origin: writes a request, parses its answer, and decides whether it may serve another
+"""A keep-alive connection to an origin: writes a request, parses its answer, and decides whether it may serve another
 one."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One answer of a pooled connection: the data that has arrived, and the task that waits for more."""
+"""An answer of a pooled connection: the data that has arrived, and the task that waits for more."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ EXPECTED_CALLS = {0: ("weather", '{"city":"Rom"}'), 1: ("time", '{"zone":1}')}
             tool_delta(1, "b", "time", ""),
             tool_delta(1, None, None, '{"zone":1}'),
         ],
-        [  # Every call comes under index 0.
+        [  # The vendor sends every call under index 0.
             tool_delta(0, "a", "weather", '{"city":'),
             tool_delta(0, None, None, '"Rom"}'),
             tool_delta(0, "b", "time", '{"zone":'),
@@ -248,7 +248,7 @@ EXPECTED_CALLS = {0: ("weather", '{"city":"Rom"}'), 1: ("time", '{"zone":1}')}
         [tool_delta(None, "a", "weather", '{"city":"Rom"}'), tool_delta(None, "b", "time", '{"zone":1}')],
         [tool_delta(1, "a", "weather", '{"city":"Rom"}'), tool_delta(2, "b", "time", '{"zone":1}')],
         [tool_delta(0, "a", "weather", {"city": "Rom"}), tool_delta(1, "b", "time", {"zone": 1})],
-        [  # Each delta has a fresh id, and only the first has the name.
+        [  # The vendor sends a fresh id in each delta, and the name only in the first.
             tool_delta(0, "a", "weather", '{"city":'),
             tool_delta(0, "a2", None, '"Rom"}'),
             tool_delta(1, "b", "time", '{"zone":1}'),

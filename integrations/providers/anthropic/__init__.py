@@ -1,4 +1,4 @@
-"""Anthropic's Messages API (https://docs.anthropic.com/en/api/messages)."""
+"""The adapters of Anthropic's Messages API (https://docs.anthropic.com/en/api/messages)."""
 
 from integrations.providers.anthropic.adapter import ADAPTER, ON_VERTEX, AnthropicAdapter
 

@@ -1,4 +1,4 @@
-"""The adapter of the Messages API."""
+"""The adapter of Anthropic's Messages API."""
 
 from __future__ import annotations
 

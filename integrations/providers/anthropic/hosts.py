@@ -1,4 +1,4 @@
-"""The hosts that serve Claude besides the vendor, and how requests to them differ from the vendor's own."""
+"""The hosts that serve Claude besides the vendor, and the differences of requests to them from the vendor's own."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Images and documents as content blocks: by address where the vendor fetches them itself, else as base64 or text.
-
-https://docs.anthropic.com/en/docs/build-with-claude/vision, …/pdf-support
-"""
+"""Converts images and documents to content blocks: by address where the vendor fetches them itself, else as base64 or
+text. https://docs.anthropic.com/en/docs/build-with-claude/vision, …/pdf-support"""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ _BY_ADDRESS = ("image_url", "document_url")
 _TEXTS = frozenset({"application/json", "application/xml", "application/x-yaml", "application/javascript"})
 # The vendor fetches PDFs by address; text files are fetched by the gateway and sent in the request.
 _TEXT_NAMES = (".txt", ".md", ".markdown", ".csv", ".tsv", ".json", ".xml", ".yaml", ".yml", ".log", ".rst", ".html")
-# This many characters of base64 are decoded to detect the type of a file.
+# The first 64 characters of a file's base64 are decoded to detect its type.
 _HEAD_CHARACTERS = 64
 
 

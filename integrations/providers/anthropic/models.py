@@ -14,7 +14,7 @@ from typing import Literal
 
 # The models of generation 3.5 have this largest output, which some of the catalogs no longer list.
 _MAX_OUTPUT_3_5 = 8192
-# These families had no version in their first models' names.
+# The families Fable and Mythos had no version in their first models' names.
 _FAMILIES = ("fable", "mythos")
 
 Thinking = Literal["none", "manual", "both", "adaptive"]

@@ -25,7 +25,7 @@ _BLOCKS = frozenset(
         "tool_use",
     }
 )
-# These fields of the request pass unchanged.
+# Anthropic's own fields of a request pass unchanged.
 FIELDS = (
     "cache_control",
     "container",
@@ -47,7 +47,7 @@ _BETAS_OF_TOOLS = {
     "computer_20250124": "computer-use-2025-01-24",
     "computer_20251124": "computer-use-2025-11-24",
 }
-# Every use of a beta feature is in one of these fields.
+# Every use of a beta feature is in one of these fields of the body.
 _WITH_BETAS = frozenset({*_BETAS_OF_FIELDS, "container", "speed", "tools"})
 _FILES_BETA = "files-api-2025-04-14"
 _SKILLS_BETA = "skills-2025-10-02"

@@ -8,7 +8,8 @@ from typing import Any
 
 from integrations.providers.common.parameters import Mapped
 
-# Every model with the search tool takes this version; later ones filter results with code that has to be allowed.
+# Every model with the search tool takes its version of March 2025; later ones filter results with code that has to be
+# allowed.
 _TYPE = "web_search_20250305"
 _TYPES = "web_search_"
 # Each size is translated to a maximum number of searches; without a size the vendor sets no maximum.

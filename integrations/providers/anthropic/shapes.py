@@ -77,7 +77,7 @@ class Message(msgspec.Struct):
 
 
 class Delta(msgspec.Struct):
-    """A block's delta, or the message's (`stop_reason`)."""
+    """The delta of a block, or of the message (`stop_reason`)."""
 
     type: str = ""
     text: str | None = None

@@ -1,7 +1,5 @@
-"""Thinking, effort and the sampling parameters that depend on it.
-
-https://platform.claude.com/docs/en/build-with-claude/thinking, …/extended-thinking#feature-compatibility, …/effort
-"""
+"""Translates thinking, effort and the sampling parameters that depend on it.
+https://platform.claude.com/docs/en/build-with-claude/thinking, …/extended-thinking#feature-compatibility, …/effort"""
 
 from __future__ import annotations
 
@@ -22,12 +20,12 @@ from integrations.providers.common.parameters import (
 
 _MIN_BUDGET = 1024
 _USUAL_BUDGET = EFFORT_BUDGETS["medium"]
-# Where the client sets no limit, this many tokens are left for the answer itself; every Claude can write as many.
+# Where the client sets no limit, 4,096 tokens are left for the answer itself, which every Claude can write.
 _ROOM_FOR_ANSWER = 4096
 # At most this share of the client's limit goes to thinking, since a budget of all but one token leaves no room for an
 # answer.
 _MAX_SHARE_OF_LIMIT = 3 / 4
-# With thinking `top_p` must be at least this.
+# With thinking `top_p` must be at least 0.95.
 _MIN_TOP_P = 0.95
 _FORCED = ("any", "tool")
 # The fields are described at https://platform.claude.com/docs/en/api/messages/create#create.thinking

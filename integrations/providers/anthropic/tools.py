@@ -1,4 +1,5 @@
-"""Tools and `tool_choice` of the Messages API (https://docs.anthropic.com/en/docs/agents-and-tools/tool-use)."""
+"""Translates tools and `tool_choice` for the Messages API
+(https://docs.anthropic.com/en/docs/agents-and-tools/tool-use)."""
 
 from __future__ import annotations
 

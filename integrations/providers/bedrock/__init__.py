@@ -1,3 +1,3 @@
-"""Amazon Bedrock's Converse API: one dialect for the models of many vendors."""
+"""The adapter of Amazon Bedrock's Converse API, which has one dialect for the models of many vendors."""
 
 from integrations.providers.bedrock.adapter import ADAPTER as ADAPTER

@@ -95,7 +95,7 @@ _HEADER_PARSER = _HeaderParser()
 
 
 class Frames:
-    """Cuts an event stream into messages (see `common.stream.Parser`)."""
+    """A parser that cuts an event stream into messages (see `common.stream.Parser`)."""
 
     __slots__ = ("_buffer",)
 

@@ -1,7 +1,5 @@
-"""Images, documents, films and sounds as Converse's blocks: bytes, or an address in S3.
-
-https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html
-"""
+"""Converts images, documents, films and sounds to Converse's blocks, as bytes or as an address in S3.
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html"""
 
 from __future__ import annotations
 
@@ -54,7 +52,7 @@ _DOCUMENTS = {
     "text/html": "html",
     "text/markdown": "md",
     "text/x-markdown": "md",
-    # Plain text by another name.
+    # Converse has no name for JSON and similar types, so such a file is sent as plain text.
     "application/json": "txt",
     "application/xml": "txt",
     "application/yaml": "txt",
@@ -83,7 +81,7 @@ _BLANKS = re.compile(r"\s+")
 
 @dataclass(slots=True)
 class MediaBlocks:
-    """The blocks of one request. Documents have to have names that differ."""
+    """The media blocks of one request, whose documents need distinct names."""
 
     fetched: Mapping[str, Media]
     names: set[str] = field(default_factory=set)
@@ -122,7 +120,7 @@ class MediaBlocks:
         return known
 
     def _name(self, wish: str) -> str:
-        """Only some characters are allowed, and the name must be unique in the request."""
+        """Returns a document's name with allowed characters only, which is unique in the request."""
         stem = wish.rpartition(".")[0] or wish
         name = _BLANKS.sub(" ", _FORBIDDEN.sub(" ", stem)).strip()[: _NAME_LENGTH - 8] or "Document"
         unique, number = name, 1
@@ -150,7 +148,8 @@ def sniffed(data: bytes) -> str:
 
 
 def kind_of_media(media_type: str, name: str = "") -> tuple[str, str]:
-    """The block for bytes of this type and Bedrock's name of the format. Raises UnsupportedParameterError."""
+    """Returns the kind of the block for a media type, and Bedrock's name of the format. Raises
+    UnsupportedParameterError."""
     media_type = media_type.partition(";")[0].strip().lower()
     for kind, formats in (("image", _IMAGES), ("video", _VIDEOS), ("audio", _AUDIO), ("document", _DOCUMENTS)):
         if media_type in formats:

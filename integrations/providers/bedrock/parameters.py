@@ -13,7 +13,7 @@ _MIN_BUDGET = 1024
 # The limit is at least this multiple of a budget, so that a fifth of it is left for the answer (OpenRouter's share for
 # `high`).
 _ROOM = 1.25
-# From this version Claude takes one of temperature and top_p, and later versions neither:
+# From Claude 4.1 a model takes one of temperature and top_p, and later versions take neither:
 # https://docs.claude.com/en/docs/about-claude/models/migrating-to-claude-4
 _ONE_OF_TWO = (4, 1)
 _NO_SAMPLING = (4, 7)

@@ -44,7 +44,7 @@ _NATIVE = (
     "additionalModelResponseFieldPaths",
     "serviceTier",
 )
-# These parameters of single models are sent in `additionalModelRequestFields`.
+# Parameters of single vendors' models are sent in `additionalModelRequestFields`.
 _MODELS_OWN = ("anthropic_beta", "output_config", "reasoning_config", "reasoningConfig")
 _SERVICE_TIERS = ("priority", "default", "flex", "reserved")
 # In messages of these roles `name` is the tool's name, which the call already gives.

@@ -89,7 +89,7 @@ _decode = lenient(msgspec.json.Decoder(Converse).decode)
 
 
 class _Reader:
-    """Collects an answer block by block."""
+    """Reads an answer block by block."""
 
     def __init__(self, model: Model, fields: Mapping[str, Any]) -> None:
         self.model = model

@@ -53,7 +53,7 @@ class _Signer(SigV4Auth):
 
 
 class Access:
-    """One integration's address and credentials."""
+    """The address and the credentials of one integration."""
 
     __slots__ = ("_base_url", "_bearer", "_signer")
 

@@ -26,7 +26,7 @@ from integrations.providers.common.parameters import (
 
 _FIRST_THINKING = (3, 7)
 _FIRST_ADAPTIVE = (4, 6)
-# From this version a budget is refused: https://docs.claude.com/en/docs/build-with-claude/adaptive-thinking
+# From version 4.7 Claude refuses a budget: https://docs.claude.com/en/docs/build-with-claude/adaptive-thinking
 _ONLY_ADAPTIVE = (4, 7)
 _MIN_BUDGET = 1024
 _DEFAULT_BUDGET = EFFORT_BUDGETS["medium"]
@@ -118,7 +118,8 @@ def _claude(mapped: Mapped, model: Model, wish: ReasoningRequest, sent: Mapping[
         if not adaptive:
             mapped.drop("thinking.budget_tokens", f"{model.name} decides itself; its effort is set instead")
         if model.version >= _ONLY_ADAPTIVE and sent.get("type") != "adaptive":
-            # These models omit the text of thoughts by default, and a client that asks for reasoning expects to get it.
+            # Newer Claude models omit the text of thoughts by default, and a client that asks for reasoning expects to
+            # get it.
             more.setdefault("display", "summarized")
         return Thinking({"thinking": {"type": "adaptive", **more}}, _claude_effort(model, wish))
     budget = max(budget_of(wish) or _DEFAULT_BUDGET, _MIN_BUDGET)

@@ -11,7 +11,7 @@ from integrations.providers.bedrock.models import Model
 from integrations.providers.common.conversation import Conversation, ToolCall
 from integrations.providers.common.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
 
-# These tools are in Converse's own form; `systemTool` is one of Amazon's, such as `nova_grounding`.
+# Tools in Converse's own form pass unchanged; `systemTool` is one of Amazon's, such as `nova_grounding`.
 _NATIVE = ("toolSpec", "systemTool", "cachePoint")
 _GROUNDING = {"systemTool": {"name": "nova_grounding"}}
 # The default of OpenAI's own search needs no warning.

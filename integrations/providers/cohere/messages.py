@@ -14,7 +14,7 @@ from integrations.providers.common.parameters import Mapped
 
 _TEXTS = ("application/json", "application/xml", "application/yaml", "application/x-yaml", "application/csv")
 _CITATION_FIELDS = ("start", "end", "text", "sources", "content_index", "type")
-# These values of `ImageUrl.detail` are Cohere's (https://docs.cohere.com/reference/chat); OpenAI's `original` is not
+# Cohere accepts three values of `ImageUrl.detail` (https://docs.cohere.com/reference/chat); OpenAI's `original` is not
 # among them.
 _DETAILS = ("auto", "low", "high")
 _IMAGE_FOLLOWS = "The result is the image that follows."
@@ -98,7 +98,7 @@ class Messages:
                 self.documents.append(document)
             else:
                 parts.append(self._text(part, place))
-        # Without this text a message that holds only a document would be empty.
+        # A note stands in place of the document, since a message that holds only a document would be empty.
         return parts or ([{"type": "text", "text": _SEE_DOCUMENT}] if content else "")
 
     def _image(self, part: Mapping[str, Any]) -> dict[str, Any] | None:

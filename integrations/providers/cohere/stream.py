@@ -83,7 +83,7 @@ class CohereStream(DialectStream[ServerSentEvent]):
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
         super().__init__(EventParser(), model=model, provider=provider, redact=redact)
-        # This id is used where the stream names none.
+        # The random id is used where the stream sends none.
         self._chunks = Chunks(completion_id=f"chatcmpl-{uuid4().hex}", model=model)
         self._calls: dict[int, int] = {}  # The mapping leads from Cohere's index of a call to the gateway's.
         self._count = 0
@@ -119,7 +119,7 @@ class CohereStream(DialectStream[ServerSentEvent]):
         self._seen = True
         handler = self._handlers.get(decoded.type)
         if handler is None:
-            return  # These events are content-end, citation-end, debug, and types that may be added.
+            return  # The other events are content-end, citation-end, debug, and types that may be added.
         message = (decoded.delta.message if decoded.delta is not None else None) or _NO_MESSAGE
         made = list(handler(decoded, message))
         if made and not self._started:

@@ -23,7 +23,7 @@ _SAME_TIER = {
     "on_demand_flex": "flex",
 }
 _TIER_LENGTH = 40
-# These fields of a usage hold charges besides token counts.
+# The fields of a usage that hold charges besides token counts.
 CHARGES = frozenset(
     {
         "cost",

@@ -1,4 +1,4 @@
-"""Translation of a provider's failure: status to kind, the message without secrets, the wait time."""
+"""Translates a provider's failure: the status to its kind, the message without secrets, the wait time."""
 
 from __future__ import annotations
 

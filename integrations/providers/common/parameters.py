@@ -79,7 +79,8 @@ class ResponseFormat:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningRequest:
-    """The request's `thinking` and `reasoning_effort` in one form. `enabled` is None where the request has neither."""
+    """The settings of `thinking` and `reasoning_effort` of a request in one form. `enabled` is None where the request
+    has neither."""
 
     enabled: bool | None = None
     budget_tokens: int | None = None
@@ -234,8 +235,8 @@ def reasoning_request(mapped: Mapped, *, own_thinking: bool = False) -> Reasonin
 
 
 def check_reasoning_words(thinking: Any, effort: Any, *, provider: str) -> None:
-    """Checks the two fields for dialects that translate them into other words. Raises UnsupportedParameterError, which
-    names the field."""
+    """Checks `thinking` and `reasoning_effort` for dialects that translate them. Raises UnsupportedParameterError,
+    which names the field."""
     if effort is not None and effort not in EFFORTS:
         problem = f"{effort!r} is not a level that can be translated for {provider}: expected {', '.join(EFFORTS)}"
         raise UnsupportedParameterError("reasoning_effort", problem, provider=provider)

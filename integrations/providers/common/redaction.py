@@ -29,13 +29,13 @@ _SECRET_FIELD = re.compile(r"(?i)api[-_]?key|secret|password|authorization|crede
 _REDACTED = "[redacted]"
 # A shorter value of a header may be an ordinary word, so it is not redacted.
 _MIN_HEADER_SECRET = 8
-# This many consecutive characters reveal a secret, so a text with them is redacted also when the provider shows only
-# the beginning or end.
+# Six consecutive characters reveal a secret, so a text with them is redacted also when the provider shows only the
+# beginning or end.
 _TELLTALE = 6
 # The pattern matches a word as long as a key can be; a word that contains a part of a secret is redacted as a whole.
 _WORD = re.compile(r"[^\s\"'<>(){}\[\],;]+")
 _SECRET_NAMES = ("access_key_id", "secret_access_key", "session_token")
-# These limits apply to a vendor's error object, and the parts beyond them are left out.
+# The limits apply to a vendor's error object, and the parts beyond them are left out.
 _MAX_DEPTH = 6
 _MAX_MEMBERS = 30
 _MAX_CHARACTERS = 2000

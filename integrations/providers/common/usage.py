@@ -10,7 +10,7 @@ import msgspec
 from integrations.providers.common.charges import CHARGES, searches, served_tier, stated_cost
 from integrations.providers.usage import Usage
 
-_USUAL_TIER = "default"  # This is OpenAI's name of the standard tier.
+_USUAL_TIER = "default"  # OpenAI's name of the standard tier is `default`.
 
 
 def read_usage(usage: Mapping[str, Any], service_tier: object = None) -> Usage:
@@ -50,7 +50,7 @@ def _names_modality(details: Mapping[str, Any]) -> object:
 def _with_charges(
     found: Usage, usage: Mapping[str, Any], prompt_details: Mapping[str, Any], completion_details: Mapping[str, Any]
 ) -> Usage:
-    """Adds the counts and charges that few answers name."""
+    """Returns the usage with the counts and charges that few answers have."""
     prompt, completion = found.prompt_tokens, found.completion_tokens
     cached_for_1h = _count(_details(usage, "cache_creation"), "ephemeral_1h_input_tokens")
     searched, search_context_size = searches(usage)

@@ -90,7 +90,7 @@ VERTEX = GoogleAdapter(
         options=("project", "location"),
         required_options=("project",),
         service_account=True,
-        # Both settings are for Claude; Gemini ignores them.
+        # The header and the largest output are for Claude; Gemini ignores them.
         forward_headers=("anthropic-beta",),
         needs_max_output=True,
     ),

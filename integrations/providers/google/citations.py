@@ -8,7 +8,7 @@ from typing import Any
 
 from integrations.providers.google.parts import Choice
 
-# These kinds of grounding chunks have an address.
+# Grounding chunks of these kinds have an address.
 _KINDS = ("web", "maps", "retrievedContext", "image")
 
 

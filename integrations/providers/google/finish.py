@@ -33,7 +33,8 @@ _REASONS = {
         FILTERED,
     ),
 }
-# With these reasons the model failed in a call or was stopped, so that its text until then is not its answer.
+# With the following finish reasons the model failed in a call or was stopped, so that its text until then is not its
+# answer.
 _BOTCHED = frozenset(
     {
         "MALFORMED_FUNCTION_CALL",

@@ -9,7 +9,7 @@ from integrations.providers.common.sse import MAX_EVENT_BYTES, EventTooLargeErro
 
 _STRUCTURE = re.compile(rb'["\\{}]')
 _QUOTE, _BACKSLASH, _OPEN, _CLOSE = b'"\\{}'
-# Only these bytes may stand between two objects.
+# Only white space, commas and brackets may stand between two objects.
 _BETWEEN = b" \t\r\n,[]"
 
 

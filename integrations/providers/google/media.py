@@ -50,12 +50,12 @@ _TYPES = {
     "wmv": "video/x-ms-wmv",
     "3gp": "video/3gpp",
 }
-# These types are assumed for an address that does not show its type and that only Google can open.
+# PDF and MP4 are assumed for an address that does not show its type and that only Google can open.
 _LIKELY = {"document": "application/pdf", "video": "video/mp4"}
 # A function may return files of these types (https://ai.google.dev/gemini-api/docs/function-calling#multimodal).
 _RESULT_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
-# These parts are in Google's own form (https://ai.google.dev/api/caching#Part), for example to send `videoMetadata`
-# beside a file.
+# Parts in Google's own form pass unchanged (https://ai.google.dev/api/caching#Part), for example to send
+# `videoMetadata` beside a file.
 _NATIVE = frozenset(
     spellings(("inlineData", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"))
 )

@@ -21,8 +21,8 @@ _PLAIN = {
     "presence_penalty": "presencePenalty",
     "frequency_penalty": "frequencyPenalty",
 }
-# These are Google's own names, which clients may also use outside `generationConfig`; names that OpenAI has too are
-# left out.
+# Clients may also use Google's own names of settings outside `generationConfig`; names that OpenAI has too are left
+# out.
 _NATIVE = {
     spelling: name
     for spelling, name in spellings(

@@ -57,7 +57,7 @@ Piece = Text | Thought | Call | Image | Own
 
 @dataclass(slots=True)
 class Choice:
-    """One choice of the answer, whose parts are read from one or many events."""
+    """A choice of the answer, whose parts are read from one or many events."""
 
     index: int
     seed: str  # Ids of calls are made from this seed where Google sends none.

@@ -47,7 +47,8 @@ class Content(msgspec.Struct):
 
 
 class Candidate(msgspec.Struct, rename="camel"):
-    """One candidate. `finish_reason` is a name, or its number when the client asked for `enum-encoding=int`."""
+    """A candidate for the answer. `finish_reason` is a name, or its number when the client asked for
+    `enum-encoding=int`."""
 
     content: Content | None = None
     finish_reason: str | int | None = None
@@ -73,7 +74,7 @@ class UsageMetadata(msgspec.Struct, rename="camel"):
     tool_use_prompt_token_count: int | None = None
     cached_content_token_count: int | None = None
     total_token_count: int | None = None
-    # These lists of `modality` and `tokenCount` stay undecoded, since every event of a stream repeats them.
+    # The lists of `modality` and `tokenCount` stay undecoded, since every event of a stream repeats them.
     prompt_tokens_details: msgspec.Raw = _NOTHING
     candidates_tokens_details: msgspec.Raw = _NOTHING
     cache_tokens_details: msgspec.Raw = _NOTHING

@@ -52,7 +52,7 @@ class GoogleStream(DialectStream[bytes]):
         self._blocked = False
         self._feedback: dict[str, Any] = {}  # The feedback concerns the prompt and goes into the first answer.
 
-    # mypy does not see the decorator on a property that has a setter.
+    # mypy does not see the `override` decorator on a property that has a setter.
     @property  # type: ignore[explicit-override]
     @override
     def usage(self) -> Usage | None:

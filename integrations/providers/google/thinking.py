@@ -23,7 +23,7 @@ _LEVELS: dict[str, Level] = {
 }
 # An effort may use this share of `maxOutputTokens`, which includes the thoughts, so that some is left for the answer.
 _SHARE = 0.75
-# These fields of Anthropic's `thinking`, and Cohere's name of the budget, are translated.
+# The fields of Anthropic's `thinking`, and Cohere's name of the budget, that are translated.
 _TRANSLATED = frozenset({"type", "budget_tokens", "token_budget", "display"})
 
 

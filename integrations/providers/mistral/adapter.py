@@ -21,7 +21,7 @@ from integrations.providers.mistral.stream import MistralStream
 from integrations.providers.openai.adapter import OPENAI, OpenAIAdapter
 from integrations.providers.openai.dialect import Dialect
 
-# Only the traits of this row are used, since `request.build_body` writes the body.
+# Only the traits of this dialect row are used, since `request.build_body` writes the body.
 MISTRAL = replace(
     OPENAI,
     provider="mistral",

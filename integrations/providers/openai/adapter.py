@@ -39,7 +39,7 @@ __all__ = [
 # compatibility).
 REASONING_MODELS = ("o1", "o3", "o4", "gpt-5", "gpt-6", "gpt-oss")
 OPTIONALLY_REASONING_MODELS = ("gpt-5.", "gpt-6")
-# Each generation takes these levels beside `none`.
+# Each generation of reasoning models takes its own levels beside `none`.
 EFFORTS = (
     ("gpt-6", ("low", "medium", "high", "xhigh", "max")),
     ("gpt-5.1", ("low", "medium", "high")),

@@ -82,8 +82,8 @@ OPENAI_PARAMETERS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Dialect(Traits):
-    """One provider that speaks the dialect: its address and its differences. `page` is the vendor's page that documents
-    them.
+    """A provider that speaks OpenAI's dialect: its address and its differences. `page` is the vendor's page that
+    documents them.
 
     `reasoning_formats`: the `reasoning_details` that it takes back; None: undocumented, they stay except on a fallback;
     empty: none, neither its own nor another vendor's. `effort_models`: prefixes of the models that take a level as

@@ -8,7 +8,7 @@ from integrations.providers.errors import FailureKind, ProviderError
 # Clients know these reasons (https://platform.openai.com/docs/api-reference/chat/object). `function_call` belongs to
 # the functions that came before tools.
 _KNOWN = frozenset({"stop", "length", "tool_calls", "content_filter", "function_call"})
-# These are vendors' own words for the reasons, in small letters.
+# The mapping leads from vendors' own words for the reasons, in small letters, to OpenAI's.
 _NAMES = {
     "eos": "stop",  # Together sends it: https://docs.together.ai/reference/chat-completions
     # TGI sends it: https://huggingface.co/docs/text-generation-inference/basic_tutorials/consuming_tgi
@@ -37,7 +37,7 @@ _NAMES = {
     "refusal": "content_filter",
     "recitation": "content_filter",
 }
-# With these reasons the provider gave up in the middle of the answer.
+# With the following finish reasons the provider gave up in the middle of the answer.
 _BROKEN_OFF = frozenset(
     {
         # OpenRouter (https://openrouter.ai/docs/api-reference/errors), Mistral (https://docs.mistral.ai/api/) and vLLM
@@ -51,7 +51,7 @@ _BROKEN_OFF = frozenset(
         "timeout",
     }
 )
-# With these reasons of Gemini and Bedrock, which routers pass on, the model wrote output that cannot be read.
+# With the following reasons of Gemini and Bedrock, which routers pass on, the model wrote output that cannot be read.
 _MALFORMED = frozenset(
     {
         "malformed_function_call",

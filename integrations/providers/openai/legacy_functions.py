@@ -26,7 +26,7 @@ from integrations.providers.usage import Usage
 
 Fields = dict[str, Any]
 
-# A body without this word has none of the fields.
+# A body without the word `function` has neither `functions` nor `function_call`.
 _MARK = b"function"
 _CALLS = b'"tool_calls"'
 _PARALLEL = "parallel_tool_calls"
@@ -231,7 +231,7 @@ def _event(event: StreamEvent) -> StreamEvent | None:
 
 
 def _converted(choice: Fields) -> bool:
-    """Converts the choice in place. Returns True when something is left to send."""
+    """Converts the choice to a function call in place. Returns True when something is left to send."""
     delta = choice["delta"]
     deltas = delta.pop("tool_calls", None)
     choice["finish_reason"] = reason = _reason(choice.get("finish_reason"))

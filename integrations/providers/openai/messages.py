@@ -37,7 +37,7 @@ _ATTACHED = "Attached: the result of tool call "
 
 
 class MessageRules:
-    """One dialect's rules for messages. Most requests need none of them, which their bytes show: `rewrite` has
+    """The rules of one dialect for messages. Most requests need none of them, which their bytes show: `rewrite` has
     something to do only when `may_concern` returns True, `addresses` only when the body contains one of
     `marks_of_fetched`."""
 

@@ -130,7 +130,7 @@ class UsageCounts(msgspec.Struct, omit_defaults=True):
     num_cached_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
     reasoning_tokens: int | None = None
-    # These fields hold charges (see `charges.py`).
+    # The fields from here on hold charges (see `charges.py`).
     cost: Any = None
     cost_details: Any = None
     is_byok: Any = None

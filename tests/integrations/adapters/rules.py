@@ -205,7 +205,7 @@ def _google(body: Json) -> None:
     assert all(one["role"] != next_one["role"] for one, next_one in pairwise(contents))
     for content, answer in pairwise([*contents, {"parts": []}]):
         assert content["parts"]
-        # There are as many results as calls, in their order.
+        # Google requires as many results as calls, in their order.
         called = [part["functionCall"]["name"] for part in content["parts"] if "functionCall" in part]
         results = [part["functionResponse"]["name"] for part in answer["parts"] if "functionResponse" in part]
         assert not called or called == results

@@ -1,4 +1,4 @@
-"""One provider under test: its adapter, its fake, and functions that connect them without a server."""
+"""A provider under test: its adapter, its fake, and functions that connect them without a server."""
 
 from __future__ import annotations
 

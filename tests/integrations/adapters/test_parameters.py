@@ -1,4 +1,4 @@
-"""Every field is translated, or dropped and named, or refused: nothing gets lost in silence."""
+"""Tests that every field is translated, or dropped with a warning, or refused, so that none is lost silently."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMA = {
 }
 JSON_SCHEMA = {"type": "json_schema", "json_schema": {"name": "reply", "schema": SCHEMA, "strict": True}}
 
-# Parameters whose loss changes an answer in degree: translated, or named in a warning, or refused.
+# The loss of a parameter in this list changes an answer in degree: it is translated, or named in a warning, or refused.
 DEGREES: dict[str, dict[str, Any]] = {
     "temperature": {"temperature": 0.3},
     "top_p": {"top_p": 0.8},
@@ -44,7 +44,7 @@ DEGREES: dict[str, dict[str, Any]] = {
     "safety_identifier": {"safety_identifier": "s"},
     "a_field_of_tomorrow": {"a_field_of_tomorrow": {"x": 1}},
 }
-# Parameters without which the answer would be of another kind: translated or refused, never just dropped.
+# Without a parameter in this list the answer would be of another kind: it is translated or refused, never dropped.
 KINDS: dict[str, dict[str, Any]] = {
     "n": {"n": 2},
     "modalities": {"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "wav"}},
@@ -95,7 +95,7 @@ def test_limit__under_either_name__the_providers_limit(subject: Subject, name: s
 
 @pytest.mark.parametrize(("name", "value"), [("temperature", 0.3), ("top_p", 0.8)])
 def test_sampling__temperature_and_top_p__as_sent_or_named(subject: Subject, name: str, value: float) -> None:
-    """Some models have no sampling parameters any more."""
+    """Some models have no sampling parameters any more, and a warning then names the parameter."""
     fields: dict[str, Any] = {name: value}
     made = subject.build(**fields)
     assert getattr(subject.read(made), name) == pytest.approx(value) or is_named(name, made)

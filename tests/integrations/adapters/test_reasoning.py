@@ -1,4 +1,5 @@
-"""Reasoning: asked for, told, and brought back unchanged to the vendor that signed it, and to no other."""
+"""Tests reasoning: requested, sent to the client, and brought back unchanged to the vendor that signed it, and to no
+other."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def accumulated(subject: Subject, story: Story, **fields: Any) -> dict[str, Any]
     return as_the_sdk_does(subject.streamed(story, **fields).chunks)
 
 
-# Clients keep a streamed answer in one of three ways; what they send back has to be good in each.
+# Clients keep a streamed answer in one of three ways, and the message that they send back has to be valid in each.
 TELLINGS = (Subject.message, merged, appended, accumulated)
 
 
@@ -107,13 +108,14 @@ def test_reasoning__signed_and_sent_back__the_same_signature(
     more = answers or [{"role": "user", "content": "Go on."}]
     asked = signing.ask(messages=[USER, message, *more], tools=[WEATHER])
     assert asked.signatures == (SIGNATURE,)
-    # Asked again, with the same history and one turn more: nothing was used up.
+    # The request is repeated with the same history and one turn more, which shows that nothing was used up.
     later = [USER, message, *more, {"role": "assistant", "content": "Fine."}, {"role": "user", "content": "More."}]
     assert signing.ask(messages=later, tools=[WEATHER]).signatures == (SIGNATURE,)
 
 
 def test_reasoning__signed_by_another_vendor__stays_here(subject: Subject) -> None:
-    """Entries as another vendor's adapter wrote them, met on failover. A router passes them to the vendor behind it."""
+    """The entries come from another vendor's adapter, as on a failover. A router passes them to the vendor behind
+    it."""
     details = [
         {"type": "reasoning.text", "text": "…", "signature": FOREIGN, "format": "another-vendor-v1", "index": 0},
         {"type": "reasoning.encrypted", "data": FOREIGN, "format": "another-vendor-v1", "index": 1},

@@ -1,4 +1,4 @@
-"""Messages and where they are sent."""
+"""Tests messages and the addresses that they are sent to."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def test_request__fields_of_the_gateway__never_leave_it(subject: Subject) -> Non
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_request__stream_options__are_no_loss(subject: Subject, stream: bool) -> None:
-    """They say how usage travels, which the gateway decides: nothing to warn of, nothing to refuse."""
+    """The stream options concern the transport of usage, which the gateway decides, so they need no warning and no
+    refusal."""
     upstream = subject.build(stream=stream, stream_options={"include_usage": False} if stream else ...)
     assert not upstream.warnings
     assert subject.read(upstream).stream is stream
@@ -97,5 +98,5 @@ def test_request__cache_markers__never_change_what_is_read(subject: Subject) -> 
 
 
 def test_request__twice__the_same_bytes(subject: Subject) -> None:
-    """Nothing is drawn at random: a retry is the same request."""
+    """The request holds nothing random, so that a retry sends the same request."""
     assert subject.build(stream=True).body == subject.build(stream=True).body

@@ -1,4 +1,5 @@
-"""Streams: the same as the whole answer, whatever the cuts; ends and errors are noticed."""
+"""Tests that streams give the same as the whole answer, wherever they are cut, and that ends and errors are
+detected."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def test_stream__with_everything_in_it__valid_for_the_official_types(subject: Su
 
 
 def test_stream__preamble__is_no_output_and_text_is(subject: Subject) -> None:
-    """The first-chunk gate: an error behind the preamble can still become another attempt."""
+    """An error behind the preamble can still lead to another attempt, which the gate for the first chunk decides."""
     outcome = subject.streamed(Story(text=TEXT))
     said = [bool(event.text) for event in outcome.events]
     assert [event.has_output for event in outcome.events] == said
@@ -168,7 +169,7 @@ def test_stream__that_is_none__an_error_without_output(subject: Subject, data: b
 
 
 def test_stream__malformed_event__unusable_and_what_came_before_kept(subject: Subject) -> None:
-    """A brace swapped for a bracket: no JSON in a text protocol, a wrong checksum in a binary one."""
+    """A brace is replaced by a bracket, which is no JSON in a text protocol and a wrong checksum in a binary one."""
     streamed = subject.fake.stream(Story(text=TEXT, pieces=4))
     first = next(count for count in range(len(streamed.events)) if spoken(subject, streamed.events[:count]))
     broken = streamed.events[first].replace(b"{", b"(", 1)
@@ -218,7 +219,7 @@ def test_stream__ended_anywhere__never_taken_for_a_short_answer(subject: Subject
 
 
 def test_stream__broken_after_usage_was_told__its_error_says_what_will_be_billed(subject: Subject) -> None:
-    """Every event of the story but its last, behind which the connection is gone."""
+    """The stream sends every event of the story but its last, and then the connection breaks."""
     events = subject.fake.stream(Story(text=TEXT, usage=COUNTS)).events
     for count in range(1, len(events)):
         outcome = subject.translate(events[:count])

@@ -41,7 +41,7 @@ MODELS = [
     ("deepseek", "deepseek-chat"),
     ("groq", "llama-3.3-70b-versatile"),
 ]
-# These publishers' rules apply to their models on Vertex AI.
+# The rules of these publishers apply to their models on Vertex AI.
 PUBLISHERS = {"mistral-medium-3": "mistral", "meta/llama-3.3-70b-instruct-maas": "openai"}
 
 

@@ -65,14 +65,14 @@ class _Thinking(TypedDict):
 
 
 class Own(TypedDict, total=False):
-    """The fields that the gateway adds to OpenAI's (docs/chat-completions.md#the-request)."""
+    """The fields that the gateway adds to OpenAI's own (docs/chat-completions.md#the-request)."""
 
     thinking: _Thinking
 
 
 @dataclass(frozen=True)
 class Case:
-    """Two requests, of which the second has the field, or another value of it."""
+    """Two requests that differ in one field: the second has it, or another value of it."""
 
     source: str
     path: str
