@@ -24,10 +24,10 @@ logger = logging.getLogger("integrations")
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _RENEW_BEFORE = 300.0  # The unit is seconds; a request that starts now must not outlive its token.
-_TIMEOUT = 10.0  # One call of the token server may take this many seconds.
+_TIMEOUT = 10.0  # One call of the token server may take ten seconds.
 _REMEMBERED = 1024
 _MESSAGE_LENGTH = 300
-# google-auth lets these exceptions through when the answer is not the JSON object it expects.
+# google-auth lets these exceptions of Python through when the token server's answer is not the JSON object it expects.
 _UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
@@ -107,7 +107,7 @@ def fetch_token(credentials: Credentials, *, allow_private: bool) -> AccessToken
     provider = credentials.provider
     info = _account_info(credentials, allow_private=allow_private)
     try:
-        # google-auth annotates most of itself, but not this constructor.
+        # google-auth annotates most of its code, but not the constructor of a service account's credentials.
         account = service_account.Credentials.from_service_account_info(  # type: ignore[no-untyped-call]
             info, scopes=[SCOPE]
         )

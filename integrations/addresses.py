@@ -17,7 +17,7 @@ _LOCAL_SUFFIXES = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
 # second is the prefix through which networks without IPv4 reach it (RFC 6052).
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-# Addresses in these networks look public, and are answered by the cloud's own host: Oracle's metadata service is
+# Addresses in the next two networks look public, and are answered by the cloud's own host: Oracle's metadata service is
 # 192.0.0.192, Azure's agent 168.63.129.16
 # (https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16).
 _OF_THE_HOST = (ipaddress.IPv4Network("192.0.0.0/24"), ipaddress.IPv4Network("168.63.129.16/32"))

@@ -18,7 +18,8 @@ MAX_PARAMETER_BYTES = 16 * 1024
 MAX_HEADERS = 20
 
 _PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}\Z")
-# The gateway itself reads these fields of a request to route, to limit and to guard it, so no integration may set them.
+# The gateway itself reads certain fields of a request to route, to limit and to guard it, so no integration may set
+# them.
 _OF_THE_REQUEST = frozenset(
     {
         "model", "models", "messages", "stream", "stream_options", "provider", "prompt_config", "prompt_variables", "n",

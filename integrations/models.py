@@ -45,7 +45,8 @@ class ProviderIntegration(models.Model):
     encrypted_headers = models.TextField(blank=True, default="", db_default="", editable=False)
     forward_headers = models.JSONField(null=True, blank=True)
     enabled = models.BooleanField(default=True)
-    # The outcome of the last test of exactly this access; it is cleared when the key or address changes.
+    # The outcome of the last test of an integration belongs to exactly this access; it is cleared when the key or
+    # address changes.
     last_tested_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_test_ok = models.BooleanField(null=True, editable=False)
     last_test_reason = models.CharField(max_length=30, blank=True, default="", editable=False)
@@ -54,7 +55,7 @@ class ProviderIntegration(models.Model):
 
     objects = ProjectManager()
 
-    # `manage.py rotate_encryption_keys` encrypts these fields again (core.rotation).
+    # `manage.py rotate_encryption_keys` encrypts the listed fields again (core.rotation).
     encrypted_fields = ("encrypted_secret", "encrypted_extra", "encrypted_headers")
 
     class Meta:

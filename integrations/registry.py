@@ -12,8 +12,8 @@ from integrations.errors import UnknownProviderError
 from integrations.providers.base import Adapter, Traits
 from integrations.providers.openai.legacy_functions import LegacyFunctions
 
-# The values have the form "module:attribute", where the attribute is an adapter or a mapping from provider names to
-# adapters.
+# An adapter's place has the form "module:attribute", where the attribute is an adapter or a mapping from provider names
+# to adapters.
 _COMPATIBLE = "integrations.providers.openai.compatible:ADAPTERS"
 _ADAPTERS = {
     "openai": "integrations.providers.openai:ADAPTER",

@@ -51,7 +51,7 @@ class IntegrationChangeSerializer(BodySerializer):
     written_back = frozenset({"usable", "last_test", "created_at", "updated_at"})
 
     provider = serializers.CharField(required=False, max_length=50, help_text="The one of the path.")
-    # The field holds an API key, or a Google service account's JSON.
+    # `api_key` holds an API key, or a Google service account's JSON.
     api_key = serializers.CharField(
         required=False, allow_blank=True, max_length=SERVICE_ACCOUNT_LENGTH, write_only=True
     )

@@ -24,7 +24,7 @@ _CONNECT_TIMEOUT = 5  # The unit of both timeouts is seconds.
 _READ_TIMEOUT = 15
 _ATTEMPTS = 1  # A person waits for the answer and can repeat the request, so boto3 does not.
 _ON_DEMAND = "ON_DEMAND"
-# botocore lets these exceptions through when an answer is JSON of another shape than AWS's.
+# botocore lets these exceptions of Python through when an answer is JSON of another shape than AWS's.
 _UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 
 

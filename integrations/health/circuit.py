@@ -19,11 +19,10 @@ SHARE_TO_OPEN = 0.5
 OUTCOME_SECONDS = 30.0
 FIRST_REST_SECONDS = 5.0
 MAX_REST_SECONDS = 60.0
-# The time that a circuit stays open is shortened by up to this share, so that not all targets are tried again in the
-# same instant.
+# The time that a circuit stays open is shortened at random by up to a fifth, so that not all targets are tried again in
+# the same instant.
 JITTER = 0.2
-# A Retry-After up to this many seconds is handled by the retry; a longer one opens the circuit, for at most ten
-# minutes.
+# A Retry-After of up to five seconds is handled by the retry; a longer one opens the circuit, for at most ten minutes.
 SHORT_RETRY_AFTER = 5.0
 MAX_RETRY_AFTER = 600.0
 

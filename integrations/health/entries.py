@@ -17,9 +17,9 @@ MAX_TARGETS = 4096
 # A window with more samples is not summed again for each new sample.
 _FEW_SAMPLES = 50
 _SETTLED_SECONDS = 0.2
-# An open circuit that no request tries any more is remembered for this long.
+# An open circuit that no request tries any more is remembered for ten minutes.
 _CIRCUIT_SECONDS = 600.0
-# Successes wait to be counted together, for at most this time and up to a maximum number.
+# Successes wait to be counted together, for at most half a second and up to a maximum number.
 _LATER_SECONDS = 0.5
 _MAX_LATER = 256
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from integrations.health.targets import Target
 
-# The number is the version of the messages, since workers of different releases run side by side during an upgrade.
+# The channel's name contains the version of the messages, since workers of different releases run side by side during
+# an upgrade.
 CHANNEL = "svc:health:1"
 
 

@@ -21,7 +21,7 @@ from integrations.providers.errors import OF_THE_REQUEST, FailureKind
 
 # A target with a longer model name is not watched, since no provider has a model with such a name.
 MAX_MODEL_CHARACTERS = 200
-# A probe without an outcome for this long counts as lost, and another request may probe.
+# A probe without an outcome for 15 seconds counts as lost, and another request may probe.
 PROBE_SECONDS = 15.0
 
 
@@ -75,7 +75,7 @@ class HealthMonitor:
             return self._health_of_unknown(target)
         entry.settle()
         now = self.clock()
-        # The first part of this comparison is false only after the clock was set back.
+        # The review time lies in the future only after the clock was set back.
         if not entry.reviewed_at <= now < entry.stale_at:
             entry.review(now)
         if entry.circuit.closed:

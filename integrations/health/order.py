@@ -10,7 +10,7 @@ from integrations.health.targets import CircuitState, Target, TargetHealth
 
 # A median of fewer samples is too uncertain, and the target counts as cold.
 ENOUGH_SAMPLES = 5
-# On this share of requests a cold target goes first although a warm one exists, so that it gets its samples.
+# On a tenth of the requests a cold target goes first although a warm one exists, so that it gets its samples.
 PROBE_SHARE = 0.1
 # A smaller difference of latencies does not justify a change of provider.
 NEGLIGIBLE_MS = 100.0

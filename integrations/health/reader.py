@@ -26,7 +26,7 @@ from integrations.selectors import enabled_credentials
 
 logger = logging.getLogger("integrations.health")
 
-# At most this many models of each integration are read, those with the latest outcomes.
+# At most 200 models of each integration are read, those with the latest outcomes.
 _MODELS = 200
 _SANDBOX_ID = 0
 

@@ -64,10 +64,10 @@ class Sharing:
         self._counted: dict[Target, None] = {}
         self._wanted: dict[Target, None] = {}
         self._circuits: dict[Target, None] = {}
-        # The counts of the targets in this set were sent to Redis and perhaps not published to the other workers.
+        # `_untold` holds targets whose counts were sent to Redis and perhaps not published to the other workers.
         self._untold: dict[Target, None] = {}
         self._released: list[str] = []
-        # The mapping holds, by slice, the targets whose counts for it are in Redis.
+        # `_written` holds the targets whose counts Redis has, by the number of the slice.
         self._written: dict[int, set[Target]] = {}
         self._connected = False
         self._away = False

@@ -30,13 +30,13 @@ from integrations.health.targets import Target
 from integrations.health.window import SLICE_SECONDS, SLICES, WINDOW_SECONDS, Counts, slice_of
 
 ANSWER_SECONDS = 1.0
-# A client's request waits for this call, so its limit is short.
+# A client's request waits for the claim of a probe, so its time limit is short.
 CLAIM_SECONDS = 0.1
-# A subscription that has been silent for this long is checked with a ping.
+# A subscription that has been silent for half a minute is checked with a ping.
 QUIET_SECONDS = 30.0
 
 _EXPIRY_SECONDS = WINDOW_SECONDS + 2 * SLICE_SECONDS
-# After a circuit's last change its count of openings is kept for this long, and lengthens the next opening.
+# After a circuit's last change its count of openings is kept for ten minutes, and lengthens the next opening.
 _REMEMBERED_SECONDS = MAX_RETRY_AFTER
 _LISTED_SECONDS = ceil(_EXPIRY_SECONDS + MAX_RETRY_AFTER)
 

@@ -9,7 +9,7 @@ SLICE_SECONDS = 30
 SLICES = 10
 WINDOW_SECONDS = SLICES * SLICE_SECONDS
 
-# A slice counts latencies by bucket (numbers from 0), and further figures under these negative numbers.
+# A slice counts latencies by bucket (numbers from 0), and outcomes and failures under negative numbers.
 OUTCOMES = -1
 FAILURES = -2
 

@@ -13,7 +13,7 @@ _OOXML = "application/vnd.openxmlformats-officedocument."
 _HEAD = 4096
 # An own table of endings is used because the system's tables would make the result differ between machines.
 _ENDINGS = mimetypes.MimeTypes()
-_ENDINGS.add_type("text/markdown", ".md")  # The module `mimetypes` has this ending since Python 3.13.
+_ENDINGS.add_type("text/markdown", ".md")  # The module `mimetypes` knows the ending of Markdown since Python 3.13.
 
 # The first bytes of files and their media types; https://www.iana.org/assignments/media-types,
 # https://mimesniff.spec.whatwg.org.

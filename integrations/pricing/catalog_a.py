@@ -81,8 +81,8 @@ _RATES: Mapping[str, str] = {
     "output_cost_per_image_token": "output_image",
     "output_cost_per_reasoning_token": "reasoning",
 }
-# The pattern splits a field's name into its rate, the minimum length of the prompt in thousand tokens, and the service
-# tier.
+# The pattern splits a catalog's field name into the rate, the minimum length of the prompt in thousand tokens, and the
+# service tier.
 _FIELD = re.compile(
     rf"({'|'.join(sorted(_RATES, key=len, reverse=True))})(?:_above_(\d{{1,6}})k_tokens)?(?:_([a-z]+))?"
 )

@@ -11,7 +11,7 @@ import msgspec
 from integrations.pricing.terms import Rates, Schedule, Terms, schedule_of
 from integrations.providers.usage import Usage
 
-PLACES = Decimal("0.0000000001")  # The record keeps this many decimal places of a US dollar.
+PLACES = Decimal("0.0000000001")  # The record of a request keeps ten decimal places of a US dollar.
 _ZERO = Decimal("0.0000000000")
 _MAX_COST = Decimal(1_000_000)  # No real request costs as much, so a larger sum is an error in the provider's counts.
 

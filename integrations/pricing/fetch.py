@@ -17,7 +17,7 @@ from integrations.pricing.entries import CatalogError
 
 _CHUNK = 64 * 1024
 _REDIRECTS = 5
-_ETAG_LENGTH = 500  # CatalogState stores ETags up to this length.
+_ETAG_LENGTH = 500  # CatalogState stores ETags of up to 500 characters.
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ _VERSION = re.compile(r"(?:[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|latest|default))
 # Each provider in this mapping resells another provider's models at the same price, which applies when its own list
 # lacks the model.
 _PRICED_LIKE = {"azure_openai": "openai", "azure_anthropic": "anthropic", "google_vertex": "google"}
-# A provider whose models all cost the same is listed once, under this name.
+# A provider whose models all cost the same is listed once, under the model name `*`.
 ANY_MODEL = "*"
 _FINE_TUNED = "ft:"
-# A model id may begin with one of these names of vendors, which is then removed.
+# A model id may begin with the name of a vendor, which is then removed.
 _VENDOR_PREFIXED = ("openai/", "azure/", "meta-llama/")
 
 

@@ -129,7 +129,7 @@ class PriceSyncLog(models.Model):
 
     status = models.CharField(max_length=10, choices=Status, default=Status.RUNNING)
     trigger = models.CharField(max_length=10, choices=Trigger)
-    # The API never shows this field, since all projects see the same history.
+    # The API never shows who started a run, since all projects see the same history.
     started_by = models.CharField(max_length=200, blank=True, default="")
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True, blank=True)

@@ -13,8 +13,8 @@ from integrations.pricing.entries import CatalogError, PriceEntry, Refusal
 
 Key = tuple[str, str]
 
-# The number has to be raised with every change of the reading code, since an ETag of an older reading then no longer
-# applies.
+# The reader's number has to be raised with every change of the reading code, since an ETag of an older reading then no
+# longer applies.
 READER = 2
 # The sources that are synced. For a model that both list, the price of the first one applies.
 READERS: dict[str, Callable[[Any], Iterator[PriceEntry | Refusal]]] = {

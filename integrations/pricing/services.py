@@ -19,7 +19,7 @@ from integrations.pricing.periods import COSTS, FIGURES, close_periods, open_per
 from integrations.pricing.reading import Key, Reading
 from integrations.pricing.table import TableChange, catalog_price, costs_of, lock_table, rebuild, replace_catalog
 
-# The number is bounded because every worker holds all prices of each project that it serves.
+# The number of a project's own prices is bounded because every worker holds all prices of each project that it serves.
 MAX_OVERRIDES = 1000
 Costs = Mapping[str, Decimal | None]
 

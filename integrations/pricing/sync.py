@@ -19,10 +19,10 @@ from integrations.pricing.models import CatalogPrice, CatalogState, PriceSyncLog
 from integrations.pricing.reading import READER, READERS, Reading, read_catalog
 from integrations.pricing.table import TableChange, lock_table, rebuild, replace_catalog
 
-# A run takes seconds, and at most the time limits of both catalogs, so a run that is older than this has crashed.
+# A run takes seconds, and at most the time limits of both catalogs, so a run that is ten minutes old has crashed.
 LEASE = timedelta(minutes=10)
 _LISTED_ERRORS = 100
-# A catalog of at least this size that lost more than half of its models was probably truncated.
+# A catalog of at least 100 models that lost more than half of them was probably truncated.
 _SHRINKS_FROM = 100
 
 _Status, _Trigger = PriceSyncLog.Status, PriceSyncLog.Trigger

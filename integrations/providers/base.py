@@ -35,7 +35,7 @@ class Credentials:
     forced_parameters: Mapping[str, Any] = field(default_factory=dict)
     extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     forward_headers: tuple[str, ...] = ()
-    # The flag is computed once here and not for each request.
+    # `sets_parameters` is computed once for each credentials object and not for each request.
     sets_parameters: bool = field(init=False, repr=False, compare=False)
     adds_headers: bool = field(init=False, repr=False, compare=False)
     forwarded_names: frozenset[bytes] = field(init=False, repr=False, compare=False)

@@ -19,14 +19,14 @@ class Behaviour:
     first_delay: float = 0.0
     chunk_delay: float = 0.0
     flaky: bool = False  # Every first, third… attempt at the same request gets a 503.
-    # Every attempt at half of all requests behaves as this model; the bytes of a request decide whether it belongs to
-    # that half.
+    # Every attempt at half of all requests behaves as the model named here; the bytes of a request decide whether it
+    # belongs to that half.
     half: str = ""
     hang: bool = False  # The model never answers.
     empty: bool = False  # The answer has no content.
-    error_event_after: int | None = None  # An error event replaces the chunk after this many.
-    hang_after: int | None = None  # The stream falls silent after this many chunks.
-    cut_after: int | None = None  # The connection drops after this many chunks.
+    error_event_after: int | None = None  # The stream sends an error event after this many chunks of content.
+    hang_after: int | None = None  # The stream falls silent after this many chunks of content.
+    cut_after: int | None = None  # The connection drops after this many chunks of content.
     reasoning: bool = False  # The model reasons before it answers.
     answer_words: int = 0  # The answer has this many words instead of the echo.
     mirror: bool = False  # The answer is the list of messages as JSON.

@@ -9,7 +9,7 @@ from typing import Any
 
 from integrations.sandbox.patterns import matching_text
 
-# Below this depth only required properties are filled in, so that recursive schemas end.
+# Deeper than four levels only required properties are filled in, so that recursive schemas end.
 _GENEROUS_DEPTH = 4
 _DEEPEST = 40
 

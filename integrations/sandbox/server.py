@@ -59,7 +59,8 @@ class Sandbox:
         if request.get("stream"):
             return await _streamed(http, request, behaviour, choices, used)
         await asyncio.sleep(behaviour.first_delay)
-        if behaviour.error_event_after == 0:  # Some aggregators answer like this, with a failure under status 200.
+        # Some aggregators answer a failed request like this, with an error under status 200.
+        if behaviour.error_event_after == 0:
             return web.json_response(_late_failure())
         return web.json_response(wire.completion(request, choices, used))
 

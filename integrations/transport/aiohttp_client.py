@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 _HEADER_BYTES = 64 * 1024
 _LARGE_BODY_BYTES = 512 * 1024
-# The value is below the time for which common servers and proxies keep idle connections (five seconds), since aiohttp
-# does not report how long a connection was idle.
+# Idle connections are closed after four seconds, below the time of common servers and proxies (five seconds), since
+# aiohttp does not report how long a connection was idle.
 _KEEP_ALIVE_SECONDS = 4.0
 _REMEMBERED_ORIGINS = 1024
 
@@ -57,7 +57,7 @@ class AiohttpResponse(AsyncIterator[bytes]):
         self._headers: dict[str, str] | None = None
         connection = response.connection
         if connection is not None and connection.protocol is not None:
-            # Until the head had arrived this was the timeout for the first byte. aiohttp's own timer is not enough for
+            # Until the head had arrived aiohttp's read timeout was the timeout for the first byte. It is not enough for
             # the body, since it stops when the framing breaks, and then the reader would wait without end.
             connection.protocol.read_timeout = None
             connection.protocol.start_timeout()

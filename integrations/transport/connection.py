@@ -48,8 +48,8 @@ class Connection(asyncio.Protocol):
         self._loop = loop
         self._ages = ages
         self._idle_since = _NEVER
-        # The field holds how long the connection was idle before the current exchange; it is negative before the first
-        # one ends.
+        # `_idled` is how long the connection was idle before the current exchange; it is negative before the first one
+        # ends.
         self._idled = -1.0
         self._look: Callable[[int], list[tuple[int, int]]] | None = None
         self._ended_here = False
@@ -198,7 +198,7 @@ class Connection(asyncio.Protocol):
         if response is not None and not response.complete:
             self._end_with_connection(response, exc)
         self._transport = None
-        del self._parser  # The parser and its callbacks refer to each other, so this breaks the cycle.
+        del self._parser  # The parser and its callbacks refer to each other, and deleting it breaks the cycle.
         self._on_lost(self)
 
     # The following methods are called by httptools.
@@ -209,7 +209,7 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         response = self._response
-        if response is not None and not response.status:  # After the head these are trailers, which are ignored.
+        if response is not None and not response.status:  # Headers after the head are trailers, which are ignored.
             response.raw_headers.append((name, value))
 
     def on_headers_complete(self) -> None:

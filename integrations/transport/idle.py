@@ -52,8 +52,8 @@ class IdleAges:
     def __init__(self, most: float) -> None:
         self._most = most
         self.limit = most
-        # The fields hold the longest idle time after which a connection served, in this epoch and in the one before; -1
-        # when none did.
+        # `served` and `_earlier` hold the longest idle time after which a connection served, in this epoch and in the
+        # one before; -1 when none did.
         self.served = -1.0
         self._earlier = -1.0
         self._until = 0.0

@@ -49,11 +49,11 @@ class PooledResponse(AsyncIterator[bytes]):
     )
 
     def __init__(self, connection: AnsweredBy, loop: asyncio.AbstractEventLoop, idle: float) -> None:
-        self.status = 0  # The field is 0 until the head has arrived.
+        self.status = 0  # `status` is 0 until the head has arrived.
         self.raw_headers: list[tuple[bytes, bytes]] = []
         self.pieces: list[bytes] = []
-        self.buffered = 0  # The field counts the bytes in `pieces`.
-        self.touched = False  # The flag is True when a byte of an answer was read.
+        self.buffered = 0  # `buffered` counts the bytes in `pieces`.
+        self.touched = False  # `touched` is True when a byte of an answer was read.
         self.complete = False
         self.error: ProviderError | None = None
         self.idle = idle

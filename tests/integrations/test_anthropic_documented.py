@@ -62,9 +62,9 @@ REASONS = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
-# An answer with one of these reasons may be empty.
+# An answer with a stop reason of this list may be empty.
 COMPLETE = ("end_turn", "stop_sequence", "max_tokens", "model_context_window_exceeded", "refusal")
-# The finish reason cannot express these, so the client also gets the vendor's own reason.
+# The finish reason cannot express some stop reasons, so the client also gets the vendor's own reason.
 TOLD = ("pause_turn", "compaction", "reason_of_tomorrow", "model_context_window_exceeded")
 USAGE = {"input_tokens": 10, "output_tokens": 20, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 4}
 MESSAGE = {

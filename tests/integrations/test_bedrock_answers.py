@@ -75,7 +75,7 @@ def ended(index: int) -> bytes:
     return event("contentBlockStop", contentBlockIndex=index)
 
 
-# The mapping leads from every `stopReason` of Converse to the outcome of an answer with text; `UNUSABLE` is no answer.
+# Every `stopReason` of Converse is mapped to the outcome of an answer with text; `UNUSABLE` is no answer.
 STOP_REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",

@@ -218,7 +218,7 @@ def test_capabilities__unknown__is_none_and_able(provider: str, model: str) -> N
         (RequestNeeds(documents=True), False),
         (RequestNeeds(audio=True), False),
         (RequestNeeds(video=True), False),
-        (RequestNeeds(schema=True), True),  # Neither catalog lists this ability.
+        (RequestNeeds(schema=True), True),  # Neither catalog lists the ability to follow a schema.
     ],
 )
 def test_can__known_text_model__only_what_is_known_to_fail_is_refused(needs: RequestNeeds, able: bool) -> None:

@@ -131,8 +131,7 @@ def test_answer__calls_with_a_plan__plan_is_reasoning() -> None:
     assert choice["finish_reason"] == "tool_calls"
 
 
-# The mapping leads from every finish reason of the SDK, in both versions of the API, to the outcome of an answer with
-# text.
+# Every finish reason of the SDK, in both versions of the API, is mapped to the outcome of an answer with text.
 REASONS: dict[str, str | FailureKind] = {
     "COMPLETE": "stop",
     "STOP_SEQUENCE": "stop",

@@ -22,7 +22,7 @@ from tests.fakes.dialects.story import Story
 KEY = "sk-canary-4f9a1c77e2"
 VENDORS = [row for row in DIALECTS if row.page]
 LOCAL = {"ollama"}
-# Each account has an address of its own at these providers.
+# Each account has an address of its own at Snowflake, Databricks and Cloudflare.
 ADDRESSED_BY_ACCOUNT = {"snowflake", "databricks", "cloudflare"}
 
 
@@ -155,7 +155,7 @@ def test_capabilities__models_of_these_vendors__are_listed(provider: str, model:
     assert found.context_window
 
 
-# Neither catalog prices these models, so their cost is unknown until a price is set by hand.
+# Neither catalog prices the default models of these providers, so their cost is unknown until a price is set by hand.
 NOT_LISTED = {"featherless_ai", "ollama", "openrouter", "xai"}
 
 

@@ -21,7 +21,7 @@ PICTURE = {"inlineData": {"mimeType": "image/png", "data": "cG5n"}}
 CODE = {"executableCode": {"language": "PYTHON", "code": "print(1)"}}
 ZEROS = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 
-# The mapping leads from a reason to its outcome with a text and without one; "unusable" is a failure, after which other
+# Every finish reason is mapped to its outcome with a text and without one; "unusable" is a failure, after which other
 # providers are asked.
 ENDINGS = {
     "FINISH_REASON_UNSPECIFIED": ("stop", "unusable"),  # Google sends it with an answer that has not ended.
@@ -54,7 +54,7 @@ UNKNOWN: dict[Any, tuple[str, str]] = {
     99: ("stop", "unusable"),
     -1: ("stop", "unusable"),
 }
-# Vertex AI numbers the reasons like this when a client asks for enumerations by number.
+# Vertex AI numbers its finish reasons like this when a client asks for enumerations by number.
 NUMBERED = {
     1: "STOP",
     2: "MAX_TOKENS",

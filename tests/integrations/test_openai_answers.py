@@ -90,7 +90,7 @@ def test_stream__any_reasoning_and_text__nothing_else_changes(
     assert event.text == content
 
 
-# The mapping leads from each vendor's documented word to its translation; OpenAI's own words stay.
+# Each vendor's documented finish reason is mapped to its translation; OpenAI's own words stay.
 REASONS = {
     "openai": "stop length tool_calls content_filter function_call",
     "azure_openai": "stop length tool_calls content_filter function_call",

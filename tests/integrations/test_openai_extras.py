@@ -10,8 +10,8 @@ import pytest
 from integrations.registry import adapter_for
 from tests.integrations.exchanges import USAGE, chat_request, chunk, completion, decoded, run, sse, translator
 
-# The mapping leads from a vendor to its additional fields: at the top of an answer or chunk, in its choice, in its
-# message or delta. Each entry's comment names the vendor's page.
+# Each vendor has additional fields: at the top of an answer or chunk, in its choice, in its message or delta. Each
+# entry's comment names the vendor's page.
 EXTRAS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     # The page of Perplexity is https://docs.perplexity.ai/api-reference/chat-completions-post
     "perplexity": (

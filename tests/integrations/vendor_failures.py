@@ -267,7 +267,7 @@ SAID: list[tuple[str, int, Any, FailureKind]] = [
     ),
     ("minimax", 200, {"base_resp": {"status_code": 1026, "status_msg": "input new_sensitive"}}, FILTER),
     ("minimax", 200, {"base_resp": {"status_code": 2013, "status_msg": "context window exceeds limit"}}, LONG),
-    # These texts resemble the others and mean something else.
+    # The following texts resemble the others and mean something else.
     (
         "openai",
         429,

@@ -22,8 +22,8 @@ class AnswerToolStream(AnthropicStream):
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
         super().__init__(model=model, provider=provider, redact=redact)
-        self._answer: int | None = None  # The field holds the index of the block with the answer.
-        self._begun = ""  # The field holds the input with which the block began.
+        self._answer: int | None = None  # `_answer` is the index of the block with the answer.
+        self._begun = ""  # `_begun` is the input with which the answer's block began.
         self._waiting: list[str] = []
 
     @override

@@ -15,7 +15,7 @@ from integrations.providers.common.parameters import Mapped, ResponseFormat
 
 NAME = "answer_after_schema"
 _FORCING = ("any", "tool")
-# The API refuses these with "input_schema does not support oneOf, allOf, or anyOf at the top level".
+# The API refuses three keywords with "input_schema does not support oneOf, allOf, or anyOf at the top level".
 _NOT_AT_ROOT = frozenset({"oneOf", "allOf", "anyOf"})
 
 Json = dict[str, Any]

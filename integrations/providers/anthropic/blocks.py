@@ -16,7 +16,7 @@ import msgspec
 
 from integrations.providers.anthropic.shapes import Block
 
-# OpenAI's dialect, or the gateway's form of reasoning, can express these types of blocks.
+# OpenAI's dialect, or the gateway's form of reasoning, can express blocks of text, thinking and tool calls.
 _TRANSLATED = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
 
 Json = dict[str, Any]

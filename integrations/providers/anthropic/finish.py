@@ -8,7 +8,7 @@ from integrations.providers.common.failures import failure_in_body
 from integrations.providers.common.redaction import scrub
 from integrations.providers.errors import FailureKind, ProviderError
 
-# An answer with one of these stop reasons may be empty:
+# An answer with a stop reason of this mapping may be empty:
 # https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons.
 _FINISH_REASONS = {
     "end_turn": "stop",
@@ -17,7 +17,7 @@ _FINISH_REASONS = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
-# The finish reason expresses these fully; for any other the client also gets the vendor's own reason.
+# The finish reason expresses the listed stop reasons fully; for any other the client also gets the vendor's own reason.
 _SAID = frozenset({"end_turn", "stop_sequence", "tool_use", "max_tokens", "refusal"})
 # The table of types of errors and their statuses is at https://docs.anthropic.com/en/api/errors
 _STATUSES = {

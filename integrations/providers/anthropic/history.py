@@ -9,7 +9,7 @@ from typing import Any
 from integrations.providers.common.conversation import Attachment, Block, Native, Text, ToolCall
 
 _THOUGHTS = ("thinking", "redacted_thinking")
-# A call has to come back with these fields: the code that made it and the toolset that it belongs to.
+# A call has to come back with two fields: the code that made it and the toolset that it belongs to.
 OF_CALLS = ("caller", "toolset_name")
 
 Json = Mapping[str, Any]

@@ -29,14 +29,14 @@ from integrations.providers.common.conversation import (
 from integrations.providers.common.instructions import as_user, behind_user, marked
 from integrations.providers.common.parameters import Mapped
 
-# The ids of tool calls have these characters (https://docs.anthropic.com/en/api/messages); other vendors' ids may
-# contain dots and colons.
+# The ids of Claude's tool calls have letters, digits, `_` and `-` (https://docs.anthropic.com/en/api/messages); other
+# vendors' ids may contain dots and colons.
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
-# In messages of these roles `name` is the tool's name, which the call already gives.
+# In results of tools and functions `name` is the tool's name, which the call already gives.
 _RESULT_ROLES = ("tool", "function")
 _USUAL_DETAIL = ("", "auto")
-# The vendor's beta accepts these fields on a message of role system. They are left out, since the gateway may move the
-# message.
+# The vendor's beta accepts `clear_at` and `output_config` on a message of role system. They are left out, since the
+# gateway may move the message.
 _OF_INSTRUCTIONS = ("clear_at", "output_config")
 _THOUGHTS = ("thinking", "redacted_thinking")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-# The models of generation 3.5 have this largest output, which some of the catalogs no longer list.
+# The models of generation 3.5 have a largest output of 8,192 tokens, which some of the catalogs no longer list.
 _MAX_OUTPUT_3_5 = 8192
 # The families Fable and Mythos had no version in their first models' names.
 _FAMILIES = ("fable", "mythos")

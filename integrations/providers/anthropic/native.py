@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-# A message may hold these blocks, for which OpenAI's dialect has no equivalent. Types of results of the vendor's tools
-# share an ending.
+# A message may hold blocks of the vendor's own tools, for which OpenAI's dialect has no equivalent. Types of results of
+# the vendor's tools share an ending.
 _BLOCKS = frozenset(
     {
         "compaction",
@@ -35,7 +35,8 @@ FIELDS = (
     "mcp_servers",
     "speed",
 )
-# A request with one of these fields has to announce the beta feature: https://docs.anthropic.com/en/api/beta-headers
+# A request with `context_management` or `mcp_servers` has to announce the beta feature:
+# https://docs.anthropic.com/en/api/beta-headers
 _BETAS_OF_FIELDS = {
     "context_management": "context-management-2025-06-27",
     "mcp_servers": "mcp-client-2025-11-20",
@@ -47,7 +48,7 @@ _BETAS_OF_TOOLS = {
     "computer_20250124": "computer-use-2025-01-24",
     "computer_20251124": "computer-use-2025-11-24",
 }
-# Every use of a beta feature is in one of these fields of the body.
+# Every use of a beta feature is in a field of this set.
 _WITH_BETAS = frozenset({*_BETAS_OF_FIELDS, "container", "speed", "tools"})
 _FILES_BETA = "files-api-2025-04-14"
 _SKILLS_BETA = "skills-2025-10-02"

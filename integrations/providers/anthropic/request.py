@@ -21,7 +21,7 @@ from integrations.providers.base import ChatRequest
 from integrations.providers.common.parameters import Mapped, ResponseFormat, max_tokens, response_format, stop_sequences
 
 _encode = msgspec.json.Encoder().encode
-# The keys are OpenAI's names, the values Anthropic's: https://docs.anthropic.com/en/api/service-tiers.
+# OpenAI's names of service tiers are mapped to Anthropic's: https://docs.anthropic.com/en/api/service-tiers.
 _SERVICE_TIERS = {"auto": "auto", "default": "standard_only", "standard_only": "standard_only"}
 # The API has a mode for JSON that follows a schema and none for any JSON, so an instruction asks for it.
 _JSON_INSTRUCTION = "Answer with one valid JSON object and nothing else: no explanation, no code fence."
@@ -32,7 +32,7 @@ _JSON_INSTRUCTION = "Answer with one valid JSON object and nothing else: no expl
 _PERSONAL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|^\+[\d\s().-]{7,}$")
 _MAX_USER_ID = 256
 
-# A request with only these fields is translated by a shorter code path.
+# A request without any field but the most common ones is translated by a shorter code path.
 _PLAIN = frozenset(
     {"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "temperature", "top_p"}
 )

@@ -23,7 +23,7 @@ _BOUNDS = (
     "multipleOf",
     "uniqueItems",
 )
-# The list of formats is at
+# The formats of strings that Anthropic accepts are listed at
 # https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs#json-schema-limitations
 _FORMATS = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid", "text"}

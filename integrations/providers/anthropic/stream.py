@@ -58,10 +58,10 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
         self._open: dict[int, OpenBlock] = {}
         self._calls = 0
         self._details = 0
-        self._length = 0  # The field counts the characters of the answer's text so far.
-        self._said = False  # The field is True when the text so far has a character that is not blank.
+        self._length = 0  # `_length` counts the characters of the answer's text so far.
+        self._said = False  # `_said` is True when the answer's text so far has a character that is not blank.
         self._stop_reason: str | None = None
-        self._end: dict[str, Any] = {}  # The field collects the vendor's own fields that the end of the stream sends.
+        self._end: dict[str, Any] = {}  # `_end` collects the vendor's own fields that the end of the stream sends.
         self._gathered = Gathered()
         self._started = False
 

@@ -31,8 +31,8 @@ _FORCED = ("any", "tool")
 # The fields are described at https://platform.claude.com/docs/en/api/messages/create#create.thinking
 _SETTINGS = ("display", "block_binding")
 _FIELDS = ("type", "budget_tokens", *_SETTINGS)
-# For OpenAI's levels that Claude names differently or lacks in some generations, the nearest levels are tried in this
-# order.
+# For OpenAI's levels of effort that Claude names differently or lacks in some generations, the nearest levels are tried
+# in order.
 _NEXT_EFFORTS = {"minimal": ("low",), "xhigh": ("xhigh", "high"), "max": ("max", "high")}
 
 Json = dict[str, Any]

@@ -12,7 +12,7 @@ from integrations.providers.anthropic.schema import accepted_schema
 from integrations.providers.anthropic.search import search_tool
 from integrations.providers.common.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
 
-# The vendor's tools have these fields too.
+# The Messages API takes several additional fields of a tool, such as `cache_control`.
 _EXTRAS = ("allowed_callers", "cache_control", "defer_loading", "eager_input_streaming", "input_examples")
 # The types of the vendor's own tools end in the date of their version; the tools of a server are a toolset without a
 # date.

@@ -15,7 +15,7 @@ from integrations.providers.bedrock.shapes import SERVER_TOOL
 
 Json = dict[str, Any]
 
-# OpenAI's dialect, or the gateway's form of reasoning, can express these blocks.
+# OpenAI's dialect, or the gateway's form of reasoning, can express blocks of text and reasoning.
 _TRANSLATED = ("text", "reasoningContent")
 _OWN = ("citationsContent", "toolResult")
 

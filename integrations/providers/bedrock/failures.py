@@ -13,7 +13,7 @@ from integrations.providers.bedrock.media import PROVIDER
 from integrations.providers.common.failures import failure, failure_in_body, rephrase
 from integrations.providers.errors import OF_THE_MODEL, FailureKind, ProviderError
 
-# The names of these exceptions are more exact than the status that comes with them. They are compared in lower case,
+# The names of AWS's exceptions are more exact than the status that comes with them. They are compared in lower case,
 # since the header of an answer capitalises them and a frame of a stream does not.
 _KINDS = {
     "throttlingexception": FailureKind.RATE_LIMITED,

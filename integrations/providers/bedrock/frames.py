@@ -48,7 +48,7 @@ class ToolUseDelta(Struct):
 class ReasoningDelta(Struct):
     text: str | None = ""
     signature: str | None = ""
-    redacted_content: bytes | None = b""  # The field is base64 on the wire.
+    redacted_content: bytes | None = b""  # Redacted reasoning is base64 on the wire.
 
 
 class Delta(Struct):
@@ -101,8 +101,8 @@ class Frames:
 
     def __init__(self) -> None:
         self._buffer = EventStreamBuffer()
-        # If botocore moves its parser to another attribute, this assignment has no effect and botocore's own parser is
-        # used.
+        # If botocore moves its header parser to another attribute, the assignment has no effect and botocore's own
+        # parser is used.
         vars(self._buffer)["_header_parser"] = _HEADER_PARSER
 
     def feed(self, data: bytes) -> Iterator[EventStreamMessage]:

@@ -27,10 +27,12 @@ from integrations.providers.errors import UnsupportedParameterError
 
 NativeBlock = dict[str, Any]
 
-# Content parts of these kinds are in Converse's own form and pass unchanged; `json` passes in tool results only.
+# Guard contents, search results and cache points in Converse's own form pass unchanged; `json` passes in tool results
+# only.
 NATIVE_PARTS = ("guardContent", "searchResult", "cachePoint", "json")
 
-# Converse requires the user's turn first, and this text stands before a conversation that begins with the assistant.
+# Converse requires the user's turn first, so a short text of the user stands before a conversation that begins with the
+# assistant.
 _BEGIN = "(The conversation begins.)"
 _ID_LENGTH = 64
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_.:-]")

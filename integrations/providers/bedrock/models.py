@@ -19,7 +19,7 @@ _VENDOR = re.compile(
     r"|nvidia|openai|qwen|stability|twelvelabs|upstage|writer|xai|zai)\."
 )
 _FAMILIES = ("opus", "sonnet", "haiku", "fable", "mythos")
-# The first models of these families have no version in their names, and always think.
+# The first models of the families Fable and Mythos have no version in their names, and always think.
 _YOUNG_FAMILIES = ("fable", "mythos")
 
 

@@ -10,8 +10,8 @@ from integrations.providers.bedrock.thinking import Thinking
 from integrations.providers.common.parameters import Mapped, max_tokens, stop_sequences
 
 _MIN_BUDGET = 1024
-# The limit is at least this multiple of a budget, so that a fifth of it is left for the answer (OpenRouter's share for
-# `high`).
+# The limit of output tokens is at least 1.25 times a thinking budget, so that a fifth of it is left for the answer
+# (OpenRouter's share for `high`).
 _ROOM = 1.25
 # From Claude 4.1 a model takes one of temperature and top_p, and later versions take neither:
 # https://docs.claude.com/en/docs/about-claude/models/migrating-to-claude-4

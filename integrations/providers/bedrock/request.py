@@ -34,7 +34,7 @@ from integrations.providers.common.conversation import (
 from integrations.providers.common.instructions import as_user
 from integrations.providers.common.parameters import Mapped, ResponseFormat, response_format
 
-# A client may send these parameters of Converse under their own names. `inferenceConfig`, `outputConfig` and
+# A client may send Converse's own parameters under their own names. `inferenceConfig`, `outputConfig` and
 # `additionalModelRequestFields` are merged over the translated values.
 _NATIVE = (
     "guardrailConfig",
@@ -47,7 +47,7 @@ _NATIVE = (
 # Parameters of single vendors' models are sent in `additionalModelRequestFields`.
 _MODELS_OWN = ("anthropic_beta", "output_config", "reasoning_config", "reasoningConfig")
 _SERVICE_TIERS = ("priority", "default", "flex", "reserved")
-# In messages of these roles `name` is the tool's name, which the call already gives.
+# In results of tools and functions `name` is the tool's name, which the call already gives.
 _RESULT_ROLES = ("tool", "function")
 _USUAL_DETAIL = ("", "auto")
 _JSON_ONLY = "Answer with one JSON object and nothing else."

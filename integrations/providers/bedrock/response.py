@@ -38,7 +38,7 @@ class ReasoningText(Struct):
 
 class ReasoningContent(Struct):
     reasoning_text: ReasoningText | None = None
-    redacted_content: bytes | None = b""  # The field is base64 on the wire.
+    redacted_content: bytes | None = b""  # Redacted reasoning is base64 on the wire.
 
 
 class ToolUse(Struct):
@@ -97,10 +97,10 @@ class _Reader:
         self.schema_tool = schema_tool(fields, model)
         self.answer = Answer()
         self.text = ""
-        self.answered = ""  # The field holds the answer that came through the tool for a JSON schema.
+        self.answered = ""  # `answered` is the answer that came through the tool for a JSON schema.
         self.reasoning = ""
         self.images: list[dict[str, Any]] = []
-        self.has_own = False  # The field is True when the answer has one of Converse's own blocks.
+        self.has_own = False  # `has_own` is True when the answer has one of Converse's own blocks.
         self._text_start = 0
 
     @property

@@ -103,7 +103,7 @@ class BedrockStream(DialectStream[EventStreamMessage]):
         self._details = 0
         self._text_length = 0
         self._text_start = 0
-        self._last_text = -1  # The field holds the number of the block with the latest text.
+        self._last_text = -1  # `_last_text` is the number of the block with the latest text.
         self._gathered = Gathered()
         self._specific: dict[str, Any] = {}
         self._stop_reason = ""

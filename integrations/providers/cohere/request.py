@@ -28,7 +28,7 @@ _NOT_REASONING = (
     "aya-",
 )
 _THINKING = ("type", "budget_tokens", "token_budget")
-# At most this share of the client's limit goes to thinking, so that some is left for the answer.
+# At most four fifths of the client's limit go to thinking, so that some is left for the answer.
 _MAX_SHARE_OF_LIMIT = 0.8
 _encode = msgspec.json.Encoder().encode
 

@@ -85,14 +85,14 @@ class CohereStream(DialectStream[ServerSentEvent]):
         super().__init__(EventParser(), model=model, provider=provider, redact=redact)
         # The random id is used where the stream sends none.
         self._chunks = Chunks(completion_id=f"chatcmpl-{uuid4().hex}", model=model)
-        self._calls: dict[int, int] = {}  # The mapping leads from Cohere's index of a call to the gateway's.
+        self._calls: dict[int, int] = {}  # `_calls` maps Cohere's index of a call to the gateway's.
         self._count = 0
-        self._silent: set[int] = set()  # The set holds the gateway's indices of calls that have no arguments yet.
-        # The mapping leads from a content block to the offset of its text in the whole text.
+        self._silent: set[int] = set()  # `_silent` holds the gateway's indices of calls that have no arguments yet.
+        # `_starts` maps a content block to the offset of its text in the whole text.
         self._starts: dict[int, int] = {}
         self._length = 0
         self._plan = ""  # The plan is collected here until it is complete.
-        # The field holds the last block of thinking, so that a line break separates two blocks.
+        # `_thoughts` is the last block of thinking, so that a line break separates two blocks.
         self._thoughts: int | None = None
         self._reason: str | None = None
         self._started = False

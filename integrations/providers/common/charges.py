@@ -12,7 +12,7 @@ import msgspec
 _TICK_PLACES = 10
 # No real answer costs as much, so a larger amount is an error.
 _MAX_DOLLARS = Decimal(1_000_000)
-# Answers use these names for the tier of the base prices.
+# Answers name the tier of the base prices in several ways, or leave it empty.
 _STANDARD = frozenset({"", "auto", "default", "standard", "on_demand", "unspecified", "traffic_type_unspecified"})
 # OpenAI prices fast mode as `priority` (https://platform.openai.com/docs/guides/priority-processing). Vertex AI's
 # names: https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/GenerateContentResponse#TrafficType.

@@ -107,7 +107,7 @@ class Chunks:
         self.model = model
         self._created = int(time.time()) if created is None else created
         self._head: tuple[str, str, bytes] | None = None
-        self._listed: dict[str, int] = {}  # The mapping counts the entries of each list that were sent.
+        self._listed: dict[str, int] = {}  # `_listed` counts the entries of each list that were sent.
 
     def role(self, index: int = 0) -> StreamEvent:
         return self._event(index, {"role": "assistant", "content": ""}, has_output=False)

@@ -135,10 +135,10 @@ class Conversation:
                     yield from (part for part in block.content if isinstance(part, Attachment))
 
 
-# The function returns True for a content part of the vendor's own dialect, which passes unchanged.
+# An `IsNative` function returns True for a content part of the vendor's own dialect, which passes unchanged.
 IsNative = Callable[[Mapping[str, Any]], bool]
-# The function returns the blocks of an assistant's message in order, with the vendor's own blocks among them, from the
-# fields that came with the message.
+# A `Rebuild` function returns the blocks of an assistant's message in order, with the vendor's own blocks among them,
+# from the fields that came with the message.
 Rebuild = Callable[[Mapping[str, Any], list[Block]], list[Block]]
 
 
@@ -189,7 +189,7 @@ def with_distinct_ids(conversation: Conversation, allowed: Callable[[str], str])
     the calls of each answer anew or give them no id, and others refuse a history with a repeated id. A result belongs
     to the preceding call with its id."""
     used: set[str] = set()
-    # The mapping leads, within one turn, from the client's id to the ids that are sent.
+    # `given` maps, within one turn, the client's id of a call to the ids that are sent.
     given: dict[str, list[str]] = {}
     turns = []
     for turn in conversation.turns:
@@ -288,7 +288,7 @@ def _tool_result(
         call_id=call_id,
         name=names.get(call_id) or str(message.get("name") or ""),
         content=tuple(_parts(message, index, native)),
-        # The field is not OpenAI's; clients written for Anthropic send it.
+        # `is_error` is not OpenAI's; clients written for Anthropic send it.
         is_error=message.get("is_error") is True,
         cache_control=marker_of(message),
     )

@@ -39,9 +39,9 @@ _CONTEXT_LENGTH_CODES = (
     "context_length_exceeded",
     "context_window_exceeded",
     "model_context_window_exceeded",
-    "exceed_context_size_error",  # llama.cpp sends this code.
-    "request_too_large",  # Anthropic sends this code.
-    "tokens_limit_reached",  # GitHub sends this code.
+    "exceed_context_size_error",  # llama.cpp sends this code for a prompt that is too long.
+    "request_too_large",  # Anthropic sends this code for a prompt that is too long.
+    "tokens_limit_reached",  # GitHub sends this code for a prompt that is too long.
     "max_tokens_exceeded_error",
     "prompt_too_long",
 )
@@ -54,10 +54,10 @@ _CONTENT_FILTER_CODES = (
     "invalid_prompt",  # OpenAI sends this code for a prompt that violates its usage policy.
     "moderation_blocked",
     "content_moderation",
-    "prohibited_content",  # Google sends this code.
-    "data_inspection_failed",  # Model Studio sends this code.
+    "prohibited_content",  # Google sends this code for a filtered prompt.
+    "data_inspection_failed",  # Model Studio sends this code for a filtered prompt.
     "datainspectionfailed",
-    "input_guardrail_triggered",  # Databricks sends this code.
+    "input_guardrail_triggered",  # Databricks sends this code for a filtered prompt.
     "output_guardrail_triggered",
     "safety_violation",
 )
@@ -66,13 +66,13 @@ _QUOTA_CODES = (
     "insufficient_balance",
     "insufficient_credits",
     "insufficient_funds",
-    "billing_error",  # Anthropic sends this code.
+    "billing_error",  # Anthropic sends this code for an account without money.
     "billing_not_active",
     "billing_hard_limit_reached",
     "blocked_api_access",  # Groq sends this code at the organization's spend limit.
-    "exceeded_current_quota_error",  # Moonshot sends this code.
+    "exceeded_current_quota_error",  # Moonshot sends this code for an account without money.
     "payment_required",
-    "arrearage",  # Model Studio sends this code.
+    "arrearage",  # Model Studio sends this code for an account without money.
     "out_of_quota",
 )
 _KINDS = {
@@ -108,62 +108,69 @@ def _any_of(*phrases: str) -> re.Pattern[str]:
 
 
 _TOO_LONG = _any_of(
-    # OpenAI, vLLM, DeepSeek, xAI and OpenRouter write this phrase.
+    # OpenAI, vLLM, DeepSeek, xAI and OpenRouter use this phrase for a prompt that is too long.
     r"maximum (?:allowed )?(?:context|prompt|model|input) length",
-    r"\b(?:prompt|input) (?:is |was )?too (?:long|large)",  # Anthropic, Bedrock, Fireworks and Ollama write it.
+    # Anthropic, Bedrock, Fireworks and Ollama use this phrase for a prompt that is too long.
+    r"\b(?:prompt|input) (?:is |was )?too (?:long|large)",
     r"exceed\w*\b[^.\n]{0,60}\bcontext (?:length|window|size|limit)",
     r"\bcontext[ _](?:length|window|size|limit)\b[^.\n]{0,40}\bexceed",
     r"(?:longer|larger|greater) than (?:the|this) (?:model'?s? )?(?:maximum )?(?:context|model) length",
     r"context length is only|configured context size is",
-    # Google, Nova and GitHub write this phrase.
+    # Google, Nova and GitHub use this phrase for a prompt that is too long.
     r"\b(?:input|prompt) tokens?(?: count)?\b[^.\n]{0,60}\b(?:exceed|only supports)",
     r"exceeds the maximum number of (?:input )?tokens",
-    r"\binput length\b[^.\n]{0,40}\b(?:exceed|should be \[)",  # SGLang and Model Studio write this phrase.
-    # Cohere and Nova write this; the excluded continuations are rate limits.
+    # SGLang and Model Studio use this phrase for a prompt that is too long.
+    r"\binput length\b[^.\n]{0,40}\b(?:exceed|should be \[)",
+    # Cohere and Nova use this phrase for a prompt that is too long; the excluded continuations are rate limits.
     r"too many (?:input )?tokens(?!, please wait| per)",
-    r"too large for model with",  # Mistral writes this phrase.
-    r"exceed\w* (?:the )?model token limit",  # Moonshot writes this phrase.
-    r"max(?:imum)? tokens of \d+ exceeded",  # Snowflake writes this phrase.
-    r"`inputs` (?:tokens \+|must have less than)",  # text-generation-inference writes this phrase.
-    r"reduce the length of the (?:messages|prompt|input|conversation)",  # OpenAI, Groq and Cerebras write this phrase.
-    r"prompt exceeds max",  # Z.ai writes this phrase.
-    r"tokens in the prompt cannot exceed",  # Cohere writes this phrase.
-    r"messages\[\d+\]\.content\S* string too long",  # OpenAI writes this of one text of more than 10 MB.
-    r"input request: expected maxlength",  # Titan on Bedrock writes this phrase.
-    r"request payload size exceeds",  # Google writes this phrase.
-    r"request body too large for",  # GitHub writes this phrase.
+    r"too large for model with",  # Mistral uses this phrase for a prompt that is too long.
+    r"exceed\w* (?:the )?model token limit",  # Moonshot uses this phrase for a prompt that is too long.
+    r"max(?:imum)? tokens of \d+ exceeded",  # Snowflake uses this phrase for a prompt that is too long.
+    # text-generation-inference uses this phrase for a prompt that is too long.
+    r"`inputs` (?:tokens \+|must have less than)",
+    # OpenAI, Groq and Cerebras use this phrase for a prompt that is too long.
+    r"reduce the length of the (?:messages|prompt|input|conversation)",
+    r"prompt exceeds max",  # Z.ai uses this phrase for a prompt that is too long.
+    r"tokens in the prompt cannot exceed",  # Cohere uses this phrase for a prompt that is too long.
+    r"messages\[\d+\]\.content\S* string too long",  # OpenAI uses this phrase for a single text of more than 10 MB.
+    r"input request: expected maxlength",  # Titan on Bedrock uses this phrase for a prompt that is too long.
+    r"request payload size exceeds",  # Google uses this phrase for a prompt that is too long.
+    r"request body too large for",  # GitHub uses this phrase for a prompt that is too long.
 )
 _FILTERED = _any_of(
-    r"content management policy",  # Azure writes this phrase.
-    r"content[ _-]filter(?:s|ing)? polic",  # Anthropic and Claude on Bedrock write this phrase.
+    r"content management policy",  # Azure uses this phrase for a filtered prompt.
+    r"content[ _-]filter(?:s|ing)? polic",  # Anthropic and Claude on Bedrock use this phrase for a filtered prompt.
     r"\b(?:blocked|flagged|filtered|refused) by (?:our |the )?(?:content|safety|moderation|guardrail)",
     r"guardrail (?:intervened|violation|was triggered)",
-    # OpenAI, xAI and Vertex AI write this phrase.
+    # OpenAI, xAI and Vertex AI use this phrase for a filtered prompt.
     r"\bviolat\w+\b[^.\n]{0,40}\b(?:usage|content|safety|responsible ai) (?:guideline|polic|practice)",
-    # OpenRouter writes this phrase.
+    # OpenRouter uses this phrase for a filtered prompt.
     r"\b(?:input|prompt|content|request|message)s? (?:was|were|is|has been|have been) flagged\b",
     r"\brequires moderation\b",
-    r"content exists risk",  # DeepSeek writes this phrase.
-    r"considered high risk",  # Moonshot writes this phrase.
-    r"\b(?:inappropriate|prohibited|sensitive|unsafe)(?: or \w+)? content",  # Model Studio, Google and Z.ai write it.
-    r"\bnew_sensitive",  # MiniMax writes this phrase.
-    r"\bsafety_check_type",  # xAI writes this phrase.
+    r"content exists risk",  # DeepSeek uses this phrase for a filtered prompt.
+    r"considered high risk",  # Moonshot uses this phrase for a filtered prompt.
+    # Model Studio, Google and Z.ai use this phrase for a filtered prompt.
+    r"\b(?:inappropriate|prohibited|sensitive|unsafe)(?: or \w+)? content",
+    r"\bnew_sensitive",  # MiniMax uses this phrase for a filtered prompt.
+    r"\bsafety_check_type",  # xAI uses this phrase for a filtered prompt.
     r"\bprohibited_content",
-    r"\bblocked (?:input|output|prompt)\b",  # Cohere writes this phrase.
+    r"\bblocked (?:input|output|prompt)\b",  # Cohere uses this phrase for a filtered prompt.
 )
 _EXHAUSTED = _any_of(
-    r"credit balance is too low",  # Anthropic writes this phrase.
-    r"insufficient (?:account )?(?:balance|credits?|funds|quota)",  # DeepSeek, OpenRouter and Z.ai write this phrase.
-    r"billing hard limit|account is not active",  # OpenAI writes this phrase.
-    r"used all (?:of )?(?:its |your )?available credits",  # xAI writes this phrase.
-    r"\bspend(?:ing)? (?:limit|cap)",  # xAI, Together, Google and Groq write this phrase.
-    r"monthly included credits",  # Hugging Face writes this phrase.
-    r"credits? (?:are|is|have been|has been) (?:depleted|exhausted|used up)",  # Google writes this phrase.
-    r"(?:requires more|not enough|out of) credits",  # OpenRouter writes this phrase.
-    r"trial key\b[^\n]{0,120}\bcalls? ?/ ?month",  # Cohere writes this phrase.
-    r"out of call volume quota",  # Azure writes this phrase.
-    r"no resource package",  # Z.ai writes this phrase.
-    r"failure to pay|past due (?:invoice|balance)",  # Fireworks writes this phrase.
+    r"credit balance is too low",  # Anthropic uses this phrase for an account without money.
+    # DeepSeek, OpenRouter and Z.ai use this phrase for an account without money.
+    r"insufficient (?:account )?(?:balance|credits?|funds|quota)",
+    r"billing hard limit|account is not active",  # OpenAI uses this phrase for an account without money.
+    r"used all (?:of )?(?:its |your )?available credits",  # xAI uses this phrase for an account without money.
+    r"\bspend(?:ing)? (?:limit|cap)",  # xAI, Together, Google and Groq use this phrase for an account without money.
+    r"monthly included credits",  # Hugging Face uses this phrase for an account without money.
+    # Google uses this phrase for an account without money.
+    r"credits? (?:are|is|have been|has been) (?:depleted|exhausted|used up)",
+    r"(?:requires more|not enough|out of) credits",  # OpenRouter uses this phrase for an account without money.
+    r"trial key\b[^\n]{0,120}\bcalls? ?/ ?month",  # Cohere uses this phrase for an account without money.
+    r"out of call volume quota",  # Azure uses this phrase for an account without money.
+    r"no resource package",  # Z.ai uses this phrase for an account without money.
+    r"failure to pay|past due (?:invoice|balance)",  # Fireworks uses this phrase for an account without money.
 )
 # OpenAI writes this of an account without money, and Google of every limit of a minute or a day.
 _CURRENT_QUOTA = re.compile(r"(?i)\bexceeded your current quota\b")

@@ -41,7 +41,7 @@ _KINDS = {
     429: FailureKind.RATE_LIMITED,
 }
 
-# An error under status 200 has one of these words as `code` or `type` in place of a status
+# An error under status 200 has an error code of this mapping as `code` or `type` in place of a status
 # (https://platform.openai.com/docs/guides/error-codes, and as recorded at Azure, Cerebras and Groq).
 _STATUSES = {
     "invalid_request_error": 400,

@@ -18,7 +18,8 @@ from integrations.providers.mistral.messages import mistral_messages
 
 Raw = dict[str, msgspec.Raw]
 
-# The gateway has acted on these fields, or Mistral does without them what they ask for (usage comes with every stream).
+# The gateway has acted on its own fields, and Mistral does without the other ones what they ask for (usage comes with
+# every stream).
 _NOT_SENT = ("models", "provider", "prompt_config", "prompt_variables", "stream_options")
 
 # The fields are listed at https://docs.mistral.ai/api/#tag/chat/operation/chat_completion_v1_chat_completions_post
@@ -32,7 +33,7 @@ NATIVE = frozenset(
     }
 )  # fmt: skip
 
-# Mistral has no counterpart for these fields of OpenAI; without them the answer is of the same kind.
+# Mistral has no counterpart for some fields of OpenAI; without them the answer is of the same kind.
 DROPPED = frozenset(
     {
         "user", "store", "logit_bias", "verbosity", "safety_identifier", "prompt_cache_retention",
@@ -44,8 +45,8 @@ _SERVICE_TIERS = ("auto", "standard_only")
 _MAX_TEMPERATURE = 1.5
 _NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
 _FUNCTION_FIELDS = ("name", "description", "parameters", "strict")
-# `reasoning_effort` switches the reasoning of these models, except those released before March 2026 (by the date in the
-# name): https://docs.mistral.ai/capabilities/reasoning/adjustable
+# `reasoning_effort` switches the reasoning of Mistral's adjustable models, except those released before March 2026 (by
+# the date in the name): https://docs.mistral.ai/capabilities/reasoning/adjustable
 _ADJUSTABLE = ("mistral-small", "mistral-medium", "mistral-vibe", "mistral-large-4")
 _ADJUSTABLE_SINCE = 2603
 _ALWAYS_REASONING = "magistral"

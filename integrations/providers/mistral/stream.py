@@ -25,16 +25,16 @@ class MistralStream(OpenAIStream):
         self, *, model: str, provider: str, redact: Callable[[ProviderError], None], seed: bytes = b""
     ) -> None:
         super().__init__(model=model, provider=provider, redact=redact, seed=seed)
-        # The mapping leads from a choice to the pieces of its unfinished thought.
+        # `_thoughts` maps a choice to the pieces of its unfinished thought.
         self._thoughts: dict[int, list[str]] = {}
-        self._told: dict[int, int] = {}  # The mapping counts the entries of each choice.
+        self._told: dict[int, int] = {}  # `_told` counts the entries of `reasoning_details` of each choice.
         self._parts = Parts()  # The parts belong to choice 0.
         self._reworked = False
 
     @override
     def _chunk(self, data: bytes, name: str) -> StreamEvent | None:
         if self._thoughts and name != "error":
-            return self._rework(data)  # The entry of a thought is added where the thought ends.
+            return self._rework(data)  # The entry of a thought is added to the chunk in which the thought ends.
         self._reworked = False
         event = super()._chunk(data, name)
         if event is not None and event.text and not self._reworked:

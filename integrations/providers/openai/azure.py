@@ -25,7 +25,7 @@ from integrations.providers.openai.adapter import (
 from integrations.providers.openai.dialect import OPENAI_PARAMETERS, Dialect, Documents, History, Thinking
 
 DEFAULT_API_VERSION = "2024-10-21"
-# Streams report usage from this API version; earlier ones refuse the option
+# Azure's streams report usage from API version 2024-09-01; earlier ones refuse the option
 # (https://learn.microsoft.com/azure/ai-services/openai/api-version-lifecycle).
 _STREAM_OPTIONS_SINCE = "2024-09-01"
 _DEPLOYMENT = "{deployment}"
@@ -80,7 +80,7 @@ class AzureOpenAIAdapter(OpenAIAdapter):
         if base_url.endswith("/openai/v1"):
             return Endpoint(f"{base_url}/chat/completions", headers)
         if base_url.endswith("/models"):
-            # Without this header Azure refuses parameters beside the common ones
+            # Without the header `extra-parameters` Azure refuses parameters beside the common ones
             # (https://learn.microsoft.com/rest/api/aifoundry/model-inference/get-chat-completions/get-chat-completions).
             headers["extra-parameters"] = "pass-through"
             return Endpoint(f"{base_url}/chat/completions?api-version={version}", headers)

@@ -20,7 +20,7 @@ from integrations.providers.openai.dialect import (
 
 DIALECTS = (
     Dialect(
-        # A further page is https://console.groq.com/docs/reasoning
+        # Groq also documents its reasoning at https://console.groq.com/docs/reasoning
         "groq",
         "https://api.groq.com/openai/v1",
         search=Search.REFUSE,
@@ -37,7 +37,7 @@ DIALECTS = (
         parameters=frozenset({"reasoning_format", "include_reasoning", "search_settings", "compound_custom"}),
     ),
     Dialect(
-        # A further page is https://api-docs.deepseek.com/guides/thinking_mode
+        # DeepSeek also documents its thinking at https://api-docs.deepseek.com/guides/thinking_mode
         "deepseek",
         "https://api.deepseek.com/v1",
         search=Search.REFUSE,
@@ -108,7 +108,7 @@ DIALECTS = (
         parameters=frozenset({"top_k", "min_p", "repetition_penalty", "prompt_truncate_len", "reasoning_history"}),
     ),
     Dialect(
-        # A further page is https://docs.perplexity.ai/guides/file-attachments
+        # Perplexity also documents its files at https://docs.perplexity.ai/guides/file-attachments
         "perplexity",
         "https://api.perplexity.ai",
         page="https://docs.perplexity.ai/api-reference/chat-completions-post",
@@ -126,7 +126,7 @@ DIALECTS = (
         ),
     ),
     Dialect(
-        # A further page is https://inference-docs.cerebras.ai/capabilities/reasoning
+        # Cerebras also documents its reasoning at https://inference-docs.cerebras.ai/capabilities/reasoning
         "cerebras",
         "https://api.cerebras.ai/v1",
         search=Search.REFUSE,

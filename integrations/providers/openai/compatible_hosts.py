@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from integrations.providers.openai.dialect import ANY_FORMAT, Dialect, History, Search, Thinking
 
-# Nearly all of these services run vLLM or SGLang, which know these parameters beside OpenAI's.
+# Nearly all hosts of open models run vLLM or SGLang, which know `top_k`, `min_p` and `repetition_penalty` beside
+# OpenAI's parameters.
 _OF_SERVERS = frozenset({"top_k", "min_p", "repetition_penalty"})
 _OPENAI_REASONING = ("o1", "o3", "o4", "gpt-5", "gpt-oss")
 
@@ -33,7 +34,7 @@ HOSTS = (
         "",
         page="https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference",
         default_model="databricks-claude-sonnet-4-5",
-        # The entry applies to Claude:
+        # Databricks takes cache markers for Claude:
         # https://docs.databricks.com/aws/en/machine-learning/model-serving/query-chat-models
         cache_control=True,
         parameters=frozenset({"top_k"}),
@@ -169,7 +170,7 @@ HOSTS = (
         "https://ai-gateway.vercel.sh/v1",
         page="https://vercel.com/docs/ai-gateway/openai-compat",
         default_model="openai/gpt-4o-mini",
-        # The field is documented at https://vercel.com/docs/ai-gateway/openai-compat/advanced
+        # Vercel's gateway documents `reasoning` at https://vercel.com/docs/ai-gateway/openai-compat/advanced
         thinking=Thinking.REASONING,
         history=History.KEEP,
         reasoning_formats=ANY_FORMAT,

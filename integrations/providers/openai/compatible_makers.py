@@ -16,7 +16,8 @@ MAKERS = (
         # https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model
         history=History.WITH_TOOLS,
         parameters=frozenset({"prompt_cache_key", "safety_identifier"}),
-        # The sampling of these models is fixed: https://platform.moonshot.ai/docs/guide/kimi-k2-5-quickstart
+        # The sampling of Moonshot's models from K2.5 on is fixed:
+        # https://platform.moonshot.ai/docs/guide/kimi-k2-5-quickstart
         reasoning_models=("kimi-k2.5", "kimi-k2.6", "kimi-k2.7", "kimi-k3"),
         sampling_refused=("temperature", "top_p", "presence_penalty", "frequency_penalty"),
     ),

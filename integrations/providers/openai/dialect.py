@@ -33,11 +33,11 @@ class Thinking(StrEnum):
     """The form of the `thinking` field that a provider accepts."""
 
     PASS = "pass"  # noqa: S105 - not a password: the field is known there, or ignored
-    EFFORT = "effort"  # The field becomes `reasoning_effort`, for models in `effort_models`.
-    REASONING = "reasoning"  # The field becomes OpenRouter's `reasoning` object.
-    REASONING_EFFORT = "reasoning_effort"  # The field becomes Snowflake's `reasoning` object, which takes a level.
-    ENABLE = "enable"  # The field becomes `enable_thinking` and `thinking_budget` (Alibaba, SiliconFlow).
-    # The field becomes Together's `reasoning` object for models in `toggle_models`, `reasoning_effort` for others.
+    EFFORT = "effort"  # `thinking` becomes `reasoning_effort`, for models in `effort_models`.
+    REASONING = "reasoning"  # `thinking` becomes OpenRouter's `reasoning` object.
+    REASONING_EFFORT = "reasoning_effort"  # `thinking` becomes Snowflake's `reasoning` object, which takes a level.
+    ENABLE = "enable"  # `thinking` becomes `enable_thinking` and `thinking_budget` (Alibaba, SiliconFlow).
+    # `thinking` becomes Together's `reasoning` object for models in `toggle_models`, `reasoning_effort` for others.
     TOGGLE = "toggle"
     DROP = "drop"  # The provider does not know the field and refuses it.
 
@@ -46,7 +46,7 @@ class Search(StrEnum):
     """The form of `web_search_options` that a provider accepts."""
 
     PASS = "pass"  # noqa: S105 - not a password: the field is known there, or the server's to judge
-    SWITCH = "switch"  # The field becomes Alibaba's `enable_search`.
+    SWITCH = "switch"  # `web_search_options` becomes Alibaba's `enable_search`.
     REFUSE = "refuse"  # The provider does not know the field, and would answer from memory, so the request is refused.
 
 
@@ -57,13 +57,14 @@ class History(StrEnum):
     KEEP = "keep"
     # The provider requires the field beside tool calls and ignores it elsewhere, where a fallback leaves it out.
     WITH_TOOLS = "with_tools"
-    RENAME = "rename"  # The field becomes `reasoning` for models in `reasoning_models`; other models refuse it.
+    # `reasoning_content` becomes `reasoning` for models in `reasoning_models`; other models refuse it.
+    RENAME = "rename"
     DROP = "drop"  # The provider does not know the field and refuses it.
 
 
 ANY_FORMAT = ("*",)
 
-# Practically every provider of the dialect knows these parameters; a fallback carries over no others.
+# Practically every provider of the dialect knows the common parameters; a fallback carries over no others.
 COMMON_PARAMETERS = frozenset(
     {
         "model", "messages", "stream", "stream_options", "temperature", "top_p", "max_tokens", "max_completion_tokens",
@@ -71,7 +72,7 @@ COMMON_PARAMETERS = frozenset(
         "response_format", "logprobs", "top_logprobs", "logit_bias", "user", "reasoning_effort", "thinking",
     }
 )  # fmt: skip
-# Only OpenAI and Azure know these parameters (https://platform.openai.com/docs/api-reference/chat/create).
+# Only OpenAI and Azure know a further set of parameters (https://platform.openai.com/docs/api-reference/chat/create).
 OPENAI_PARAMETERS = frozenset(
     {
         "audio", "modalities", "prediction", "store", "metadata", "service_tier", "verbosity", "web_search_options",
@@ -110,7 +111,7 @@ class Dialect(Traits):
     tool_media: bool = False
     stream_options: bool = True
     message_names: bool = True  # False means that the provider refuses `name` in a message.
-    developer_role: bool = False  # Without this flag `developer` becomes `system`.
+    developer_role: bool = False  # A provider without this role gets `developer` messages as `system`.
     json_schema: bool = True
     # False means that the provider ignores every value but `auto`; for `none` the tools are left out.
     tool_choice: bool = True

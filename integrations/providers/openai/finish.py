@@ -10,25 +10,27 @@ from integrations.providers.errors import FailureKind, ProviderError
 _KNOWN = frozenset({"stop", "length", "tool_calls", "content_filter", "function_call"})
 # The mapping leads from vendors' own words for the reasons, in small letters, to OpenAI's.
 _NAMES = {
-    "eos": "stop",  # Together sends it: https://docs.together.ai/reference/chat-completions
-    # TGI sends it: https://huggingface.co/docs/text-generation-inference/basic_tutorials/consuming_tgi
+    "eos": "stop",  # Together sends this finish reason: https://docs.together.ai/reference/chat-completions
+    # TGI sends this finish reason: https://huggingface.co/docs/text-generation-inference/basic_tutorials/consuming_tgi
     "eos_token": "stop",
-    "end_turn": "stop",  # xAI (https://docs.x.ai/docs/api-reference#chat-completions) and Claude send it.
+    # xAI (https://docs.x.ai/docs/api-reference#chat-completions) and Claude send this finish reason.
+    "end_turn": "stop",
     "end_of_turn": "stop",
-    "stop_sequence": "stop",  # TGI and Claude send it.
-    "complete": "stop",  # Cohere sends it.
+    "stop_sequence": "stop",  # TGI and Claude send this finish reason.
+    "complete": "stop",  # Cohere sends this finish reason.
     "completed": "stop",
-    # vLLM sends it when the model repeats itself: https://docs.vllm.ai/en/latest/api/vllm/v1/engine/
+    # vLLM sends this finish reason when the model repeats itself: https://docs.vllm.ai/en/latest/api/vllm/v1/engine/
     "repetition": "stop",
     "max_tokens": "length",
     "max_output_tokens": "length",
-    "model_length": "length",  # Mistral sends it: https://docs.mistral.ai/api/
-    "model_context_window_exceeded": "length",  # Z.ai sends it: https://docs.z.ai/api-reference/llm/chat-completion
+    "model_length": "length",  # Mistral sends this finish reason: https://docs.mistral.ai/api/
+    # Z.ai sends this finish reason: https://docs.z.ai/api-reference/llm/chat-completion
+    "model_context_window_exceeded": "length",
     "max_length": "length",
     "tool_use": "tool_calls",
     "tool_call": "tool_calls",
     "safety": "content_filter",
-    "sensitive": "content_filter",  # Z.ai sends it: https://docs.z.ai/api-reference/llm/chat-completion
+    "sensitive": "content_filter",  # Z.ai sends this finish reason: https://docs.z.ai/api-reference/llm/chat-completion
     "content_filtered": "content_filter",
     "guardrail_intervened": "content_filter",
     "prohibited_content": "content_filter",
@@ -41,11 +43,12 @@ _NAMES = {
 _BROKEN_OFF = frozenset(
     {
         # OpenRouter (https://openrouter.ai/docs/api-reference/errors), Mistral (https://docs.mistral.ai/api/) and vLLM
-        # send it.
+        # send this finish reason.
         "error",
-        "network_error",  # Z.ai sends it: https://docs.z.ai/api-reference/llm/chat-completion
-        "insufficient_system_resource",  # DeepSeek sends it: https://api-docs.deepseek.com/api/create-chat-completion
-        "abort",  # vLLM (https://docs.vllm.ai/en/latest/api/vllm/v1/engine/) and SGLang send it.
+        "network_error",  # Z.ai sends this finish reason: https://docs.z.ai/api-reference/llm/chat-completion
+        # DeepSeek sends this finish reason: https://api-docs.deepseek.com/api/create-chat-completion
+        "insufficient_system_resource",
+        "abort",  # vLLM (https://docs.vllm.ai/en/latest/api/vllm/v1/engine/) and SGLang send this finish reason.
         "aborted",
         "cancelled",
         "timeout",

@@ -59,7 +59,7 @@ class LegacyFunctions:
         upstream = self.adapter.build_request(translated, credentials)
         if translated is request or _PARALLEL in request.fields:
             return upstream
-        # The gateway has set this field and not the client, so the client needs no warning about it.
+        # The gateway has set `parallel_tool_calls` and not the client, so the client needs no warning about it.
         told = tuple(warning for warning in upstream.warnings if not warning.startswith(_PARALLEL))
         return msgspec.structs.replace(upstream, warnings=told)
 
@@ -128,7 +128,7 @@ def _messages(messages: list[Any], provider: str) -> list[Any]:
     """Returns the messages with tool calls. Ids follow from the places of the calls, so that they are the same on every
     later turn."""
     made = []
-    waiting: dict[str, str] = {}  # The mapping leads from a function to the id of its call that has no result yet.
+    waiting: dict[str, str] = {}  # `waiting` maps a function to the id of its call that has no result yet.
     for index, message in enumerate(messages):
         if message.get("role") == "function":
             name = str(message.get("name") or "")

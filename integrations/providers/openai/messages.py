@@ -22,12 +22,12 @@ from integrations.providers.openai.dialect import (
 
 Fields = dict[str, Any]
 
-# A fallback carries over these fields of a message; reasoning is handled separately.
+# A fallback carries over the common fields of a message; reasoning is handled separately.
 _COMMON_FIELDS = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal"})
 _MARKERS = frozenset({"cache_control", "prompt_cache_breakpoint"})
 _CALL_FIELDS = frozenset({"id", "type", "function", "index"}) | _MARKERS
 _REASONING_FIELDS = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
-# The gateway gives and takes this field for other vendors' content.
+# `provider_specific_fields` holds other vendors' content, which the gateway gives to clients and takes back.
 _SPECIFIC = "provider_specific_fields"
 _FOREIGN_FIELDS = frozenset({"thinking_blocks", "is_error", _SPECIFIC})
 _HISTORY_MARKS = (b"reasoning", b"thinking_blocks", b"extra_content", b"is_error")
@@ -83,7 +83,7 @@ class MessageRules:
     def rewrite(self, messages: list[Any], request: ChatRequest) -> list[Any]:
         """Returns new messages; those of the caller stay unchanged."""
         rewritten: list[Any] = []
-        waiting: list[Any] = []  # The list holds media of tool results until the last result is written.
+        waiting: list[Any] = []  # `waiting` holds media of tool results until the last result is written.
         for message in messages:
             if not isinstance(message, Mapping):
                 rewritten.append(message)
@@ -116,7 +116,7 @@ class MessageRules:
         elif self._is_strict:
             made = {name: value for name, value in message.items() if name not in _FOREIGN_FIELDS}
         else:
-            made.pop(_SPECIFIC, None)  # No look-alike sends this field, so it is another vendor's.
+            made.pop(_SPECIFIC, None)  # No look-alike sends `provider_specific_fields`, so they are another vendor's.
         if not self._dialect.message_names:
             made.pop("name", None)
         if self._fits_markers(request):

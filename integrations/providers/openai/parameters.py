@@ -29,9 +29,9 @@ from integrations.providers.openai.dialect import (
 
 RawFields = dict[str, msgspec.Raw]
 
-# The gateway has acted on these fields of its own, and no provider gets them.
+# The gateway has acted on its own fields, and no provider gets them.
 OWN_FIELDS = ("models", "provider", "prompt_config", "prompt_variables")
-# A fallback without one of these fields would give an answer of another kind.
+# A fallback without audio, modalities or web search would give an answer of another kind.
 _OF_ANOTHER_KIND = ("audio", "modalities", "web_search_options")
 _AS_IF_ABSENT = frozenset({b"null", b"false", b"0", b"0.0", b"{}", b"[]"})
 _USUAL_EFFORTS = ("low", "medium", "high")

@@ -28,7 +28,7 @@ from integrations.providers.openai.shapes import (
 )
 from integrations.providers.usage import Usage
 
-_told = msgspec.to_builtins  # The function leaves absent fields out.
+_told = msgspec.to_builtins  # msgspec leaves absent fields out when it converts a struct to a dictionary.
 _decode_conforming = msgspec.json.Decoder(Completion).decode
 _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 

@@ -57,17 +57,17 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         """Creates the translator. `seed` is the request's body: an id is made from it and the first chunk where the
         provider sends none."""
         super().__init__(EventParser(), model=model, provider=provider, redact=redact)
-        # The field keeps the provider's own object for the last chunk.
+        # `_usage_fields` keeps the provider's own usage object for the last chunk.
         self._usage_fields: dict[str, Any] | None = None
-        # The mapping leads from the index of a choice to the choice of its last chunk.
+        # `_finished` maps the index of a choice to the choice of its last chunk.
         self._finished: dict[int, dict[str, Any]] = {}
-        self._base: dict[str, Any] = {}  # The mapping holds top-level fields of chunks that were held back.
+        self._base: dict[str, Any] = {}  # `_base` holds top-level fields of chunks that were held back.
         self._seed = seed
-        self._id: str | None = None  # All chunks get this id once one with a choice has come.
+        self._id: str | None = None  # All chunks get the first id once a chunk with a choice has come.
         self._created = 0
         self._tools = ToolIndexes()
-        self._annotations: dict[int, int] = {}  # The mapping counts the annotations of each choice that were sent.
-        self._spoken = False  # The flag is True when some of the answer has come.
+        self._annotations: dict[int, int] = {}  # `_annotations` counts the annotations of each choice that were sent.
+        self._spoken = False  # `_spoken` is True when some of the answer has come.
 
     @override
     def _event(self, event: ServerSentEvent, out: list[StreamEvent]) -> None:

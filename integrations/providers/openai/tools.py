@@ -14,7 +14,7 @@ class ToolIndexes:
     __slots__ = ("_calls", "_repairing")
 
     def __init__(self) -> None:
-        self._calls: dict[int, list[str]] = {}  # The mapping leads from a choice to the ids of its calls, by index.
+        self._calls: dict[int, list[str]] = {}  # `_calls` maps a choice to the ids of its calls, by index.
         self._repairing = False
 
     def called(self, choice: int) -> bool:

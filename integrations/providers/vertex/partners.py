@@ -74,7 +74,7 @@ _CLAUDE = Partner(
 )
 
 PARTNERS: Mapping[str, Partner] = {"anthropic": _CLAUDE, "mistralai": _MISTRAL}
-# The gateway has no adapter for the dialects of these publishers.
+# The gateway has no adapter for the dialect of AI21 at Vertex AI.
 _UNSPOKEN = frozenset({"ai21"})
 
 

@@ -15,7 +15,7 @@ from tests.integrations.adapters.requests import requests
 from tests.integrations.adapters.rules import assert_taken
 from tests.integrations.adapters.subject import subject_of
 
-# The list has one model of every generation that takes its requests in another form.
+# The list of models has one of every generation that takes its requests in another form.
 MODELS = [
     ("anthropic", "claude-3-haiku-20240307"),
     ("anthropic", "claude-3-7-sonnet-20250219"),
@@ -41,7 +41,7 @@ MODELS = [
     ("deepseek", "deepseek-chat"),
     ("groq", "llama-3.3-70b-versatile"),
 ]
-# The rules of these publishers apply to their models on Vertex AI.
+# The rules of Mistral and other publishers apply to their models on Vertex AI.
 PUBLISHERS = {"mistral-medium-3": "mistral", "meta/llama-3.3-70b-instruct-maas": "openai"}
 
 

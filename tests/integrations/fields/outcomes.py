@@ -20,7 +20,7 @@ from integrations.providers.errors import ProviderError
 from tests.integrations.adapters.subject import PDF, PNG, Subject, subject_of
 from tests.integrations.fields.sources import Case, Json
 
-# The mapping leads from a field's outdated name to the gateway's name of it.
+# `function_call` and `functions` are outdated names of the gateway's `tool_choice` and `tools`.
 _TODAY = {"function_call": "tool_choice", "functions": "tools"}
 
 

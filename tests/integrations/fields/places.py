@@ -11,7 +11,8 @@ from tests.integrations.fields.outcomes import Finding, Outcome, Place, findings
 from tests.integrations.fields.silence import BARRED, matches, reason_for
 from tests.integrations.fields.sources import Case, cases_of, sources
 
-# These models of one provider accept different fields; at other providers the default model represents all.
+# Several models of one provider are listed where they accept different fields; elsewhere the default model represents
+# all.
 MODELS = {
     "openai": ("gpt-4o", "gpt-5"),
     "azure_openai": ("gpt-4o",),

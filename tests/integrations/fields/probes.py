@@ -18,7 +18,7 @@ from tests.integrations.fields.shapes import Choice, Either, ListOf, MapOf, Reco
 # At a greater depth the types of all vendors only repeat themselves (content in results in content).
 MAX_DEPTH = 9
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-# A field of this name needs one of these two values to be valid, in the types of all vendors.
+# In the types of all vendors a field with a name of this mapping is valid with either of the two values only.
 _BY_NAME: dict[str, tuple[Any, Any]] = {
     "url": ("https://example.com/a.png", "https://example.com/b.png"),
     "image_url": ("https://example.com/a.png", "https://example.com/b.png"),
@@ -60,9 +60,9 @@ _BY_KIND: dict[str, tuple[Any, Any]] = {
 }
 
 
-# Values of these types have no effect without these fields, although the types do not require them.
+# Values of some types have no effect without certain fields, although the types do not require them.
 _NEEDED = {"JSONSchema": ("schema",), "FileFile": ("file_data",), "Citation": ("start", "end", "text", "sources")}
-# The mapping leads from a field to the one that it replaces.
+# `file_id` replaces `file_data` in the same object.
 _INSTEAD = {"file_id": "file_data"}
 
 

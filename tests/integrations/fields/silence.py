@@ -113,7 +113,7 @@ ALLOWED = (
     ),
 )
 
-# The gateway has these fields of vendors under the same name in another form, so its check refuses them.
+# The gateway has some fields of vendors under the same name in another form, so its check refuses the vendor's form.
 BARRED = (
     "messages[*].content[list][image_url].image_url[string]",
     "messages[*].content[list][document_url]*",

@@ -41,7 +41,7 @@ CALL: Json = {"id": "call_1", "type": "function", "function": {"name": "get_weat
 TOOLS: list[Json] = [
     {"type": "function", "function": {"name": name, "parameters": SCHEMA}} for name in ("get_weather", "get_time")
 ]
-# A field of this name has an effect only beside these other fields.
+# Some fields have an effect only beside certain other fields.
 _BESIDE: Mapping[str, Json] = {
     "tool_choice": {"tools": TOOLS},
     "toolConfig": {"tools": TOOLS},
@@ -52,8 +52,7 @@ _BESIDE: Mapping[str, Json] = {
     "top_logprobs": {"logprobs": True},
     "audio": {"modalities": ["text", "audio"]},
 }
-# The SDKs keep some of these fields to themselves; the others concern the request's address or the transport of its
-# answer.
+# The SDKs keep some fields to themselves, and others concern the request's address or the transport of its answer.
 _NOT_SENT = frozenset(
     {"model", "modelId", "stream", "httpOptions", "shouldReturnHttpResponse", "automaticFunctionCalling"}
 )

@@ -18,7 +18,7 @@ FOLDER = Path(__file__).resolve().parents[3] / "docs" / "providers"
 COMMAND = "python -m tests.integrations.fields --write"
 _BEGIN = f"<!-- fields: written by `{COMMAND}` -->\n"
 _END = "<!-- end of fields -->\n"
-# A cell names at most this many places of the upstream body; with more of them none is the field's counterpart.
+# A cell names at most three places of the upstream body; with more of them none is the field's counterpart.
 MAX_PLACES = 3
 _VENDORS = {
     "anthropic": "Anthropic",

@@ -21,7 +21,7 @@ from tests.integrations.health.workers import following, new_target, until, work
 from tests.patience import PATIENCE_SECONDS
 from tests.services import Service, start_redis
 
-# A worker notices within this time that Redis does not answer; noticing its return takes up to six seconds.
+# A worker notices within a second that Redis does not answer; noticing its return takes up to six seconds.
 _NOTICED_SECONDS = store.ANSWER_SECONDS
 
 

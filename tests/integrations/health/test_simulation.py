@@ -15,7 +15,7 @@ from integrations.providers.errors import FailureKind
 
 A, B, C = (Target(i, provider, "model") for i, provider in enumerate(["first", "second", "third"], start=1))
 
-# The function maps seconds since the start to a latency in ms, or to None for a failure.
+# An upstream is a function from seconds since the start to a latency in ms, or to None for a failure.
 Upstream = Callable[[float], float | None]
 
 
@@ -94,7 +94,7 @@ def test_simulation__unused_slower_ones__are_asked_again_each_window_and_no_more
 
     hour = run.run(3600)
 
-    # A window has five samples, and some more that were drawn before these counted.
+    # A window has five samples that count, and some more that were drawn before these counted.
     windows = 3600 / WINDOW_SECONDS
     assert windows * 3 <= hour[B] <= windows * 10
     assert windows * 3 <= hour[C] <= windows * 10

@@ -217,7 +217,7 @@ def test_sync__no_answer_at_all__given_up(alone: CatalogServer, settings: Settin
     settings.PRICING_FETCH_SECONDS = 0.3
 
     def silent(request: Any) -> None:
-        # The call returns when the client closes the connection.
+        # The handler waits until the client closes the connection.
         select.select([request.connection], [], [])
 
     alone.pages["/a"] = silent

@@ -13,7 +13,7 @@ from integrations.pricing.cost import Cost, Price, cost_of
 from integrations.pricing.entries import PriceEntry, Refusal
 from integrations.providers.usage import Usage
 
-# The entries have the form of catalog A, in US dollars per token.
+# The prices of GPT-5.4 have the form of catalog A, in US dollars per token.
 GPT_5_4 = {
     "litellm_provider": "openai",
     "input_cost_per_token": 2.5e-06,
@@ -147,7 +147,7 @@ FAST_OPUS = {
     "output_cost_per_token": 2.5e-05,
     "provider_specific_entry": {"us": 1.1, "fast": 2},
 }
-# The entries have the form of catalog B, in US dollars per 1,000,000 tokens.
+# The prices of Grok have the form of catalog B, in US dollars per 1,000,000 tokens.
 GROK_B = {"cost": {"input": 3, "output": 15, "tiers": [{"tier": {"size": 128000}, "input": 6, "output": 30}]}}
 OLD_B = {"cost": {"input": 1.25, "output": 10, "context_over_200k": {"input": 2.5, "output": 15}}}
 FAST_B = {

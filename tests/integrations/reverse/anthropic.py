@@ -143,7 +143,7 @@ def _tool(tool: Json) -> Json:
 def _output(body: Mapping[str, Any]) -> Json:
     config = body.get("output_config") or {}
     fields: Json = {"reasoning_effort": config["effort"]} if "effort" in config else {}
-    # The beta had this field under another name, which is now in `output_config`.
+    # The beta had the answer's format in `output_format`, which is now in `output_config`.
     wanted = config.get("format") or body.get("output_format")
     if wanted:
         schema = {"name": "answer", "schema": wanted["schema"], "strict": True}

@@ -47,7 +47,7 @@ class _Messages:
     call."""
 
     messages: list[dict[str, Any]] = field(default_factory=list)
-    # The pairs are the name and the id of calls without a result.
+    # `open_calls` holds the name and the id of each call without a result.
     open_calls: list[tuple[str, str]] = field(default_factory=list)
     made: int = 0
 
@@ -221,7 +221,7 @@ def _comparable(value: Any, *, keep_ids: bool) -> Any:
             # Google takes both OpenAPI's subset, with types in capitals, and JSON Schema.
             found["schema"] = lower_types(held)
         elif name == "thoughtSignature":
-            # Both alphabets of base64 are decoded.
+            # Base64 is decoded in both of its alphabets.
             found[name] = base64.urlsafe_b64decode(held.replace("+", "-").replace("/", "_"))
         elif name == "id" and not keep_ids:
             continue  # The recording has no ids, so that the client had to make some up.
