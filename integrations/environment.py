@@ -144,8 +144,8 @@ def import_from_environment(project_id: UUID, environ: Mapping[str, str] | None 
 
 
 def _added(project_id: UUID, provider: str, change: IntegrationChange) -> bool:
-    """Adds the provider's integration and returns True, or False when it is incomplete or exists: the variables may be
-    set for another program and must not keep the service from starting."""
+    """Adds the provider's integration and returns True, or False when it is incomplete: the variables may be set for
+    another program and must not keep the service from starting."""
     ids = {"project_id": str(project_id), "provider": provider}
     try:
         add_integration(project_id=project_id, provider=provider, change=change, trusted=True)

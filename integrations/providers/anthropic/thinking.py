@@ -22,7 +22,7 @@ _MIN_BUDGET = 1024
 _USUAL_BUDGET = EFFORT_BUDGETS["medium"]
 # Where the client sets no limit, 4,096 tokens are left for the answer itself, which every Claude can write.
 _ROOM_FOR_ANSWER = 4096
-# At most this share of the client's limit goes to thinking, since a budget of all but one token leaves no room for an
+# At most three quarters of the client's limit go to thinking, since a budget of all but one token leaves no room for an
 # answer.
 _MAX_SHARE_OF_LIMIT = 3 / 4
 # With thinking `top_p` must be at least 0.95.

@@ -9,11 +9,12 @@ from typing import Any, Literal
 
 from integrations.providers.errors import UnsupportedParameterError
 
-# The gateway acts on these fields itself, or they concern the transport of the answer and not its content.
+# The gateway acts on some fields itself, and others concern the transport of the answer and not its content; neither
+# need a warning.
 _NOT_FOR_PROVIDERS = frozenset(
     {"model", "messages", "stream", "stream_options", "models", "provider", "prompt_config", "prompt_variables"}
 )
-# A parameter with one of these values has no effect, so that it may be left out without a warning.
+# A parameter with its value in this mapping has no effect, so that it may be left out without a warning.
 _ASKS_NOTHING: Mapping[str, Any] = {
     "frequency_penalty": 0,
     "logit_bias": {},
@@ -247,7 +248,7 @@ def check_reasoning_words(thinking: Any, effort: Any, *, provider: str) -> None:
         raise UnsupportedParameterError("thinking", problem, provider=provider)
 
 
-# The levels stand for these budgets where a provider takes a number of tokens (OpenRouter's shares of 32k tokens).
+# The levels of effort stand for budgets where a provider takes a number of tokens (OpenRouter's shares of 32k tokens).
 EFFORT_BUDGETS = {"minimal": 1024, "low": 4096, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 65536}
 
 

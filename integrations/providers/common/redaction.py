@@ -40,7 +40,7 @@ _MAX_DEPTH = 6
 _MAX_MEMBERS = 30
 _MAX_CHARACTERS = 2000
 _MAX_NAME = 100
-# The limit applies to all texts of one object together.
+# The limit of 8,000 characters applies to all texts of one error object together.
 _MAX_TOTAL_CHARACTERS = 8000
 
 

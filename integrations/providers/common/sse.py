@@ -33,7 +33,7 @@ class EventParser:
     __slots__ = ("_held_cr", "_parts", "_size", "_started")
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []  # The list holds the bytes since the last event ended.
+        self._parts: list[bytes] = []  # `_parts` holds the bytes since the last event ended.
         self._size = 0
         self._held_cr = False  # A CR at the end of a piece may be half of a CRLF, so it waits for the next piece.
         self._started = False

@@ -67,10 +67,10 @@ class DialectStream(ABC, Generic[Event]):
         self._parser = parser
         self._redact = redact
         self._failure: ProviderError | None = None
-        self._head = b""  # The field keeps the bytes before the first event, which may be no stream at all.
-        # The field is True when an event of the dialect has come, after which the first bytes are no longer needed.
+        self._head = b""  # `_head` keeps the bytes before the first event, which may be no stream at all.
+        # `_seen` is True when an event of the dialect has come, after which the first bytes are no longer needed.
         self._seen = False
-        self._done = False  # The field is True when the stream's end was announced, after which events are ignored.
+        self._done = False  # `_done` is True when the stream's end was announced, after which events are ignored.
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         if self._failure is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from integrations.providers.google.parts import Choice
 
-# Grounding chunks of these kinds have an address.
+# Grounding chunks from the web, from maps, from retrieved documents and from images have an address.
 _KINDS = ("web", "maps", "retrievedContext", "image")
 
 

@@ -22,7 +22,7 @@ class Events:
     def __init__(self) -> None:
         self._sse: EventParser | None = None
         self._objects: ObjectParser | None = None
-        self._tail = b""  # The field holds the last bytes of server-sent events.
+        self._tail = b""  # `_tail` holds the last bytes of server-sent events.
 
     def feed(self, data: bytes) -> list[bytes]:
         if self._sse is not None:

@@ -24,19 +24,19 @@ class ObjectParser:
     __slots__ = ("_depth", "_escaped", "_in_string", "_parts", "_size")
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []  # The list holds the pieces of the object that has begun.
+        self._parts: list[bytes] = []  # `_parts` holds the pieces of the object that has begun.
         self._size = 0
         self._depth = 0
         self._in_string = False
-        self._escaped = False  # The flag is True when the last byte was a backslash in a string.
+        self._escaped = False  # `_escaped` is True when the last byte was a backslash in a string.
 
     def feed(self, data: bytes) -> list[bytes]:
         """Returns the objects that `data` completes. Raises NotJsonError, EventTooLargeError."""
         if not data:
             return []
         found: list[bytes] = []
-        begin = 0  # The variable is the beginning of the object, or of the bytes between two objects.
-        passed = 0 if self._escaped else -1  # The variable is the position of an escaped byte.
+        begin = 0  # `begin` is the beginning of the object, or of the bytes between two objects.
+        passed = 0 if self._escaped else -1  # `passed` is the position of an escaped byte.
         for place in _STRUCTURE.finditer(data):
             position = place.start()
             if position == passed:

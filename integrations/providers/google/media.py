@@ -52,14 +52,15 @@ _TYPES = {
 }
 # PDF and MP4 are assumed for an address that does not show its type and that only Google can open.
 _LIKELY = {"document": "application/pdf", "video": "video/mp4"}
-# A function may return files of these types (https://ai.google.dev/gemini-api/docs/function-calling#multimodal).
+# A client's function may return images, PDFs and plain text to Gemini
+# (https://ai.google.dev/gemini-api/docs/function-calling#multimodal).
 _RESULT_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
 # Parts in Google's own form pass unchanged (https://ai.google.dev/api/caching#Part), for example to send
 # `videoMetadata` beside a file.
 _NATIVE = frozenset(
     spellings(("inlineData", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"))
 )
-# The keys are OpenAI's values of `detail` of an image, and Google's own levels:
+# OpenAI's values of an image's `detail`, and Google's own levels, are mapped to Google's levels:
 # https://ai.google.dev/gemini-api/docs/media-resolution.
 RESOLUTIONS = {
     "low": "MEDIA_RESOLUTION_LOW",

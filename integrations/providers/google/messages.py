@@ -52,14 +52,14 @@ class Writer:
 
     def contents(self, conversation: Conversation) -> list[dict[str, Any]]:
         written: list[dict[str, Any]] = []
-        called: list[str] = []  # The list holds the ids of the calls that the next results answer.
+        called: list[str] = []  # `called` holds the ids of the calls that the next results answer.
         for turn in conversation.turns:
             if turn.role == "assistant":
                 role, parts = "model", _ModelParts(self).write(turn.blocks)
                 called = [block.id for block in turn.blocks if isinstance(block, ToolCall)]
             else:
                 role, parts = "user", self._user_parts(turn.blocks, called)
-            # The turn between two turns of one role was empty, so these are merged.
+            # A turn between two turns of one role was empty, so these are merged.
             if parts and written and written[-1]["role"] == role:
                 written[-1]["parts"] += parts
             elif parts:
@@ -127,10 +127,10 @@ class _ModelParts:
     writer: Writer
     parts: list[Part] = field(default_factory=list)
     for_text: list[tuple[int, int, str]] = field(default_factory=list)  # An entry is (start, end, signature).
-    by_id: dict[str, str] = field(default_factory=dict)  # The mapping holds the signatures of calls and images.
-    # The list holds signatures without a target, which go to the next call, else to the text.
+    by_id: dict[str, str] = field(default_factory=dict)  # `by_id` holds the signatures of calls and images.
+    # `loose` holds signatures without a target, which go to the next call, else to the text.
     loose: list[str] = field(default_factory=list)
-    own: list[tuple[Place, Part]] = field(default_factory=list)  # The list holds the parts of Google's own tools.
+    own: list[tuple[Place, Part]] = field(default_factory=list)  # `own` holds the parts of Google's own tools.
     # The next fields count the content so far over the messages that make up the turn.
     characters: int = 0
     called: int = 0

@@ -15,7 +15,7 @@ from integrations.providers.google.shapes import Blob, Candidate, FunctionCall, 
 from integrations.providers.google.specifics import Place, own_part
 
 _UNFINISHED = "FINISH_REASON_UNSPECIFIED"
-# `finish_reason` expresses these ends fully.
+# `finish_reason` expresses the ends STOP and MAX_TOKENS fully.
 _PLAIN_ENDS = ("", "STOP", "MAX_TOKENS")
 
 
@@ -62,18 +62,18 @@ class Choice:
     index: int
     seed: str  # Ids of calls are made from this seed where Google sends none.
     text: list[str] = field(default_factory=list)
-    length: int = 0  # The field counts the characters of the text.
+    length: int = 0  # `length` counts the characters of the text.
     calls: int = 0
-    ids: set[str] = field(default_factory=set)  # The set holds the ids of the calls.
+    ids: set[str] = field(default_factory=set)  # `ids` holds the ids of the calls.
     details: int = 0
     images: int = 0
     finished: str | int | None = None
     is_cut: bool = False
-    message: str = ""  # The field holds the reason of the end in Google's words.
+    message: str = ""  # `message` is the reason of the answer's end in Google's words.
     grounding: dict[str, Any] = field(default_factory=dict)
     citations: list[Mapping[str, Any]] = field(default_factory=list)
     ratings: list[Any] = field(default_factory=list)
-    pages: list[Any] = field(default_factory=list)  # The list holds pages that the URL tool has read for the answer.
+    pages: list[Any] = field(default_factory=list)  # `pages` holds the pages that the URL tool has read for the answer.
     continuation: str = ""
 
     @property

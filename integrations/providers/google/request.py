@@ -20,13 +20,13 @@ from integrations.providers.google.specifics import rebuild
 from integrations.providers.google.tools import write_tools
 
 _encode = msgspec.json.Encoder().encode
-# Clients may send these fields of the body in Google's own form.
+# Clients may send Google's safety settings and other fields of the body in Google's own form.
 _NATIVE = spellings(("safetySettings", "cachedContent", "labels", "modelArmorConfig", "continuationToken"))
 # Only Google's flex, priority and standard tiers have an equivalent
 # (https://ai.google.dev/gemini-api/docs/flex-inference); OpenAI's other tiers are the provider's default.
 _TIERS = ("flex", "priority", "standard")
 _DEFAULT_TIERS = ("auto", "default")
-# In messages of these roles `name` is the function's name, which is sent.
+# In results of tools and functions `name` is the function's name, which is sent.
 _RESULT_ROLES = ("tool", "function")
 _USUAL_DETAILS = frozenset({"", "auto"})
 

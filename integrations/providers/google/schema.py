@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-# The values of these keywords map names to schemas, and the names are no keywords.
+# The values of `properties` and similar keywords map names to schemas, and the names are no keywords.
 _NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-# The values of these keywords are data and no schemas.
+# The values of `enum` and similar keywords are data and no schemas.
 _DATA = frozenset({"enum", "default", "example", "examples", "required", "const"})
 # Google takes no schema that is this deep, so deeper levels are passed on unchanged.
 _DEEPEST = 64

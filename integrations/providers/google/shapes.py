@@ -105,7 +105,7 @@ class Response(msgspec.Struct, rename="camel"):
 
 
 _decode_feedback = lenient(msgspec.json.Decoder(PromptFeedback | None).decode)
-# The decoder turns fields that were kept raw into plain values.
+# `plain` decodes fields that were kept raw to plain values.
 plain = lenient(msgspec.json.Decoder().decode)
 decode = lenient(msgspec.json.Decoder(Response).decode)
 
@@ -114,7 +114,7 @@ def has(raw: msgspec.Raw) -> bool:
     return raw is not _NOTHING and bytes(raw) not in (b"null", b"{}", b"[]")
 
 
-# The numbers are those of google.cloud.aiplatform.v1.Candidate.FinishReason.
+# The finish reasons have the numbers of google.cloud.aiplatform.v1.Candidate.FinishReason.
 _NUMBERS = (
     "FINISH_REASON_UNSPECIFIED",
     "STOP",

@@ -17,7 +17,8 @@ from integrations.providers.google.shapes import Part, has, plain
 
 PARTS = "parts"
 _PLACE = "place"
-# The parts are described at https://ai.google.dev/api/caching#Part. Those of tools came with the third generation.
+# Google's parts for code and for tools are described at https://ai.google.dev/api/caching#Part. Those for tools came
+# with the third generation.
 _CODE = ("executableCode", "codeExecutionResult")
 _TOOLS = ("toolCall", "toolResponse")
 _OWN = (*_CODE, *_TOOLS)

@@ -41,7 +41,7 @@ class GoogleStream(DialectStream[bytes]):
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
         self._usage: Usage | None = None
-        # The counts are those of the last event, since every event counts from the start.
+        # The token counts are those of the last event, since every event counts from the start.
         self._counts: UsageMetadata | None = None
         super().__init__(Events(), model=model, provider=provider, redact=redact)
         self._seen = True  # The beginning of the body is not kept, since a body without any event has no other reading.

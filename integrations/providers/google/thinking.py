@@ -21,7 +21,8 @@ _LEVELS: dict[str, Level] = {
     "xhigh": "XHIGH",
     "max": "XHIGH",
 }
-# An effort may use this share of `maxOutputTokens`, which includes the thoughts, so that some is left for the answer.
+# An effort may use three quarters of `maxOutputTokens`, which includes the thoughts, so that some is left for the
+# answer.
 _SHARE = 0.75
 # The fields of Anthropic's `thinking`, and Cohere's name of the budget, that are translated.
 _TRANSLATED = frozenset({"type", "budget_tokens", "token_budget", "display"})

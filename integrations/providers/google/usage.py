@@ -14,7 +14,7 @@ from integrations.providers.google.shapes import UsageMetadata, has, plain
 from integrations.providers.usage import Usage
 
 _AUDIO, _IMAGE = "AUDIO", "IMAGE"
-# The keys are names, and numbers for clients that asked for `enum-encoding=int`.
+# Modalities are keyed by name, and by number for clients that asked for `enum-encoding=int`.
 _MODALITIES: Mapping[object, str] = {_AUDIO: _AUDIO, 4: _AUDIO, _IMAGE: _IMAGE, 2: _IMAGE}
 
 

@@ -18,8 +18,8 @@ from integrations.providers.mistral.thinking import FORMAT
 ID_LENGTH = 9
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _CallId = Annotated[str, msgspec.Meta(pattern=r"^[a-zA-Z0-9]{9}\Z")]
-# Other fields of a message are parts of an answer that clients send back (refusal, annotations, reasoning…) or a cache
-# marker.
+# A field of a message outside of this mapping is part of an answer that clients send back (refusal, annotations,
+# reasoning…) or a cache marker.
 _FIELDS = {
     "system": ("role", "content"),
     "user": ("role", "content"),
@@ -27,7 +27,7 @@ _FIELDS = {
     "tool": ("role", "content", "tool_call_id", "name"),
 }
 
-# Mistral refuses these orders of roles: "Unexpected role 'user' after role 'tool'", and so on.
+# Mistral refuses some orders of roles: "Unexpected role 'user' after role 'tool'", and so on.
 _REFUSED_ORDERS = frozenset({("tool", "user"), ("tool", "system"), ("assistant", "system")})
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-# Every answer that may have references contains this text, in `reference` or `tool_reference`.
+# Every answer that may have references contains the text `reference"`, in `reference` or `tool_reference`.
 MARK = b'reference"'
 
 

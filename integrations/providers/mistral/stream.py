@@ -28,7 +28,7 @@ class MistralStream(OpenAIStream):
         # `_thoughts` maps a choice to the pieces of its unfinished thought.
         self._thoughts: dict[int, list[str]] = {}
         self._told: dict[int, int] = {}  # `_told` counts the entries of `reasoning_details` of each choice.
-        self._parts = Parts()  # The parts belong to choice 0.
+        self._parts = Parts()  # `_parts` belongs to choice 0.
         self._reworked = False
 
     @override

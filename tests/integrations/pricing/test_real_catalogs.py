@@ -144,7 +144,7 @@ class Known:
     costs: tuple[Fraction | None, Fraction | None, Fraction | None, Fraction | None]
 
 
-# The keys are the gateway's provider and the prefix of catalog A's names, the values are models.
+# A key holds the gateway's provider and the prefix of catalog A's names, its value a list of models.
 FROM_A = {
     ("openai", ""): ["gpt-5.6", "gpt-6-astra", "gpt-4.1", "gpt-4.1-mini", "gpt-4o", "o3", "ft:gpt-3.5-turbo"],
     ("anthropic", ""): [

@@ -24,7 +24,7 @@ from tests.recordings import Recording, recordings_of, shared_file
 
 pytestmark = pytest.mark.recordings
 
-# The mapping leads from an API to the function of `plain_bill` that counts its tokens.
+# Each API is mapped to the function of `plain_bill` that counts its tokens.
 COUNTERS: dict[str, Callable[[bytes], plain_bill.Counts | None]] = {
     "openai.chat_completions": plain_bill.openai_counts,
     "anthropic.messages": plain_bill.anthropic_counts,
