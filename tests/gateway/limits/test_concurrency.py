@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 MODEL = f"openai/{PRICED_MODEL}"
 MAX_TOKENS = 500
 # The price is 8 dollars for a million tokens.
-LARGEST_UNITS = MAX_TOKENS * 80_000
+MAX_UNITS = MAX_TOKENS * 80_000
 SECONDS_TO_SETTLE = 120
 
 
@@ -74,7 +74,7 @@ def settled(logged: LoggedService, gateway: Gateway, scope: Scope) -> tuple[int,
 def test_thousand_requests__on_a_budget_with_room_for_some__do_not_pass_it(
     logged: LoggedService, upstream: ScriptedServer, kind: str
 ) -> None:
-    budget = 60 * LARGEST_UNITS
+    budget = 60 * MAX_UNITS
     amount = f"{budget / 10**10:f}"
     given = (
         {"monthly_budget_usd": amount, "budget_hard_stop": True} if kind == "month" else {"session_budget_usd": amount}
@@ -105,9 +105,9 @@ def test_thousand_requests__on_a_budget_with_room_for_some__do_not_pass_it(
     assert spent == in_log
     # Estimates are never less than what is used here; a worker that gets no processor for as long as a lease lasts,
     # which is shortened, may lose one.
-    assert in_log <= budget + LARGEST_UNITS, (in_log, away_lines(logged))
+    assert in_log <= budget + MAX_UNITS, (in_log, away_lines(logged))
     # The budget was really used: too little is left for a request of the largest cost.
-    assert in_log > budget - 2 * LARGEST_UNITS
+    assert in_log > budget - 2 * MAX_UNITS
     assert {200, 429, 503, 0} <= set(crowd.statuses), crowd.statuses
 
 
@@ -193,7 +193,7 @@ def test_redis_paused__requests_are_answered_meanwhile_and_each_worker_says_it_o
 def test_redis_killed_and_back_empty__spend_comes_from_the_log_to_the_last_digit(
     logged: LoggedService, upstream: ScriptedServer
 ) -> None:
-    budget = 40 * LARGEST_UNITS
+    budget = 40 * MAX_UNITS
     gateway = project(logged, upstream, "wish", monthly_budget_usd=f"{budget / 10**10:f}", budget_hard_stop=True)
     scope = month_of(gateway)
 
