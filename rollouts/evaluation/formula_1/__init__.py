@@ -1,5 +1,8 @@
-"""The first formula, frozen: rollouts that began with it are judged by it to their end, and what it decided can be
-replayed. It compares minutes by the time of arrival and knows only requests that ended in an answer or an error."""
+"""The first formula, frozen: rollouts that began with it are judged by it to their end, and its decisions can be
+replayed.
+
+It compares minutes by the time of arrival and knows only requests that ended in an answer or an error.
+"""
 
 from rollouts.evaluation.clusters import ClusterSums
 from rollouts.evaluation.formula_1.advance import advance, replay

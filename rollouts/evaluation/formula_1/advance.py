@@ -1,4 +1,4 @@
-"""One closed minute more: counts in, state out."""
+"""The advance of the state by one closed minute."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from rollouts.evaluation.strata import with_events, with_values, with_weights
 
 
 def advance(state: State, counts: MinuteCounts) -> State:
-    """The state after one more minute. Raises ValueError for one that is not after those already counted."""
+    """Returns the state after one more minute. Raises ValueError for a minute that is not after those already
+    counted."""
     if (counts.minute, counts.stage) <= (state.last_minute, state.stage):
         raise ValueError(
             f"minute {counts.minute} of stage {counts.stage} does not follow {state.last_minute} of {state.stage}"
@@ -54,7 +55,7 @@ def advance(state: State, counts: MinuteCounts) -> State:
 
 
 def replay(state: State, minutes: Iterable[MinuteCounts]) -> State:
-    """The state after all of these minutes: the same as was stored, to the last digit."""
+    """Returns the state after all of these minutes: the same as was stored, to the last digit."""
     return reduce(advance, minutes, state)
 
 

@@ -1,4 +1,4 @@
-"""Is the target passing, failing, or is it too early to tell?"""
+"""The status of each metric after the minutes so far: passing, failing or not decided yet."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class MetricStatus:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """`sample_ratio_alarm`: the arms' shares cannot be chance, so nothing but a failure is believed."""
+    """`sample_ratio_alarm`: chance cannot explain the arms' shares of the traffic, so that only a failure is
+    believed."""
 
     status: Status
     metrics: Mapping[Metric, MetricStatus]
@@ -46,7 +47,7 @@ class Assessment:
     minutes: int
 
     def failing(self, action: Action, state: State) -> list[Metric]:
-        """The failing metrics that lead to `action`."""
+        """Returns the failing metrics that lead to `action`."""
         return [
             one.metric
             for one in self.metrics.values()
@@ -105,7 +106,8 @@ def _has_values(arm: ArmTotals, metric: Metric) -> bool:
 
 
 def _is_sizeable(state: State, metric: Metric) -> bool:
-    """Is the difference large enough to matter? Certainty alone would fail a target for a millisecond."""
+    """Returns whether the difference is large enough to matter. Certainty alone would fail a target for one
+    millisecond."""
     strata = state.metrics[metric].strata
     if metric is Metric.ERROR_RATE:
         plus, times = ERROR_RATE_SIZE

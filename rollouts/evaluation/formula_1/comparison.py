@@ -1,4 +1,4 @@
-"""The figures of target and baseline beside each other."""
+"""The figures of target and baseline side by side, with confidence sequences."""
 
 from __future__ import annotations
 

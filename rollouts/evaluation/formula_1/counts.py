@@ -1,4 +1,5 @@
-"""What an evaluation is told of one closed minute. Frozen, small, and stored as it is, so that it can be replayed."""
+"""The input of an evaluation: the counts of one closed minute. Frozen, small, and stored unchanged, so that
+decisions can be replayed."""
 
 from __future__ import annotations
 
@@ -13,15 +14,15 @@ from rollouts.evaluation.grid import Histogram
 
 @dataclass(frozen=True, slots=True)
 class ArmCounts:
-    """One arm in one minute.
+    """The counts of one arm in one minute. Forced variants, allocation fallbacks, requests whose managed prompt was
+    skipped, and playground and agent traffic are left out everywhere.
 
-    Left out everywhere: forced variants, allocation fallbacks, requests whose managed prompt was skipped, playground
-    and agent traffic. `requests` are those with an outcome the service answers for: neither the client's own faults
-    (400, 401, 404, 422, 429 of ours) nor cancelled ones; `errors` of them ended with a status of 500 or more, a
-    timeout, a refusal, or a provider's 400 after the prompt was injected. `latency` counts the answered ones in
-    milliseconds and `cost` the answered and priced ones in 10^-10 US dollars, by bin (`grid.bin_of`), both without
-    cache hits. `latency_ms` and `cost_usd` are their exact sums. `units` are allocation units first seen in this
-    rollout in this minute; of random allocation every allocated request is one.
+    `requests` are those whose outcome the service answers for: neither the client's own faults (400, 401, 404, 422, 429
+    of ours) nor cancelled ones; `errors` of them ended with a status of 500 or more, a timeout, a refusal, or a
+    provider's 400 after the prompt was injected. `latency` counts the answered ones in milliseconds and `cost` the
+    answered and priced ones in 10^-10 US dollars, by bin (`grid.bin_of`), both without cache hits. `latency_ms` and
+    `cost_usd` are their exact sums. `units` are allocation units first seen in this rollout in this minute; under
+    random allocation every allocated request is one.
     """
 
     requests: int = 0
@@ -35,10 +36,8 @@ class ArmCounts:
 
 @dataclass(frozen=True, slots=True)
 class MinuteCounts:
-    """One closed minute within one stage. `minute` is Unix time divided by 60; stages count from 1.
-
-    `clusters` is for sticky allocation only, where requests of a unit depend on each other.
-    """
+    """The counts of one closed minute within one stage. `minute` is Unix time divided by 60; stages count from 1.
+    `clusters` is for sticky allocation only, where requests of a unit depend on each other."""
 
     minute: int
     stage: int

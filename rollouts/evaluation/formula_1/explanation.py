@@ -1,4 +1,4 @@
-"""How does one metric stand, in a sentence?"""
+"""Sentences for people that say how one metric stands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rollouts.evaluation.words import odds
 
 
 def explain(state: State, metric: Metric) -> str:
-    """One metric's standing in a sentence."""
+    """Returns one sentence on the metric's standing."""
     one, shown = assess(state).metrics[metric], figures(state, metric)
     name = _NAMES[metric]
     if not one.judged:

@@ -1,4 +1,4 @@
-"""What is judged, how sure a verdict has to be, and what follows from it."""
+"""The metrics that are judged, the certainty that a verdict needs, and the action that follows from each metric."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from types import MappingProxyType
 from rollouts.evaluation.terms import Action
 
 MIN_TARGET_REQUESTS = 20
-"""Before so many requests of the target arm only the error rate may fail a rollout, and nothing passes it."""
+"""The number of the target arm's requests before which only the error rate may fail a rollout and nothing passes."""
 
 CONTROLLED_WEIGHT = 50
-"""From this weight on, in percent, a rollout advances only when it passes."""
+"""The weight in percent from which on a rollout advances only when it passes."""
 
 
 class Metric(StrEnum):
@@ -32,27 +32,29 @@ ALPHA: Mapping[Metric, float] = MappingProxyType(
         Metric.COST: 0.0075,
     }
 )
-"""The chance that a harmless target ever fails a metric, over the whole rollout and any number of looks: 5 % in all."""
+"""The probability that a harmless target ever fails a metric, over the whole rollout and any number of looks: 5 % in
+all."""
 
 FAIL_AT: Mapping[Metric, float] = MappingProxyType({metric: -math.log(alpha) for metric, alpha in ALPHA.items()})
-"""The logarithm of E from which on a metric fails."""
+"""The ln E at which a metric fails."""
 
 PASS_AT = -math.log(0.05)
-"""The logarithm of the evidence of safety from which on a metric passes."""
+"""The ln of the evidence of safety at which a metric passes."""
 
 LATENCY_MARGIN = 1.25
-"""A target less than so many times slower is harmless."""
+"""The factor below which a slower target is harmless."""
 LATENCY_P95_SIZE = 1.2
 LATENCY_AVERAGE_SIZE = 1.1
 COST_SIZE = 1.1
 ERROR_RATE_SIZE = (0.005, 1.25)
-"""So much more, and so many times as much: both, before a difference is worth acting on."""
+"""The smallest difference of two rates that is worth acting on: so many points more and so many times as much."""
 ERROR_COUNT_SIZE = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A rollout's own choices, fixed at its start. `cost_allowance` 0.25: a quarter dearer is no fault at all."""
+    """A rollout's own choices, fixed at its start. A `cost_allowance` of 0.25 accepts a target that costs a quarter
+    more."""
 
     error_rate: Action = Action.ROLL_BACK
     latency_p95: Action = Action.ROLL_BACK
@@ -66,5 +68,6 @@ class Policy:
 
     @property
     def cost_margin(self) -> float:
-        """What a passing target costs less than, as a factor: at least 1.25, or nothing could be shown to pass."""
+        """The factor of the baseline's cost below which a target passes: at least 1.25, or nothing could be shown to
+        pass."""
         return max(1.25, 1 + self.cost_allowance)

@@ -1,4 +1,5 @@
-"""Do the arms get the traffic they should? If a share cannot be chance, records are lost or misattributed."""
+"""The test of the sample ratio: whether the arms get their shares of the traffic. A wrong share means that records
+are lost or misattributed."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ ALARM_AT = math.log(1000.0)
 
 @dataclass(frozen=True, slots=True)
 class SampleRatio:
-    """Units seen in the current stage, and the logarithm of the evidence of the stages before."""
+    """The units seen in the current stage, and the ln of the evidence of the stages before."""
 
     before: float = 0.0
     stage: int = 0
@@ -21,7 +22,8 @@ class SampleRatio:
 
     @property
     def evidence(self) -> float:
-        """ln R, R the Bayes factor of a share drawn from around the weight against exactly the weight; mean 1."""
+        """ln R. R is the Bayes factor of a share drawn from around the weight against exactly the weight; its mean
+        is 1."""
         return self.before + self._of_stage()
 
     @property

@@ -1,4 +1,4 @@
-"""What an evaluation remembers between two minutes: a few numbers per metric, and enough to show the figures."""
+"""The state of an evaluation between two minutes: a few numbers for each metric, and enough to show the figures."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from rollouts.evaluation.reference import reference_from
 from rollouts.evaluation.strata import Strata
 
 FORMULA = 1
-"""Version of the formulas. Raised when the same minutes would give another state."""
+"""The version of the formulas. It changes when the same minutes would give another state."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricState:
-    """`worse` and `safe` are logarithms of e-values: that the target is worse, that it is better than the margin.
-
-    `peak` is the highest evidence of `worse` so far; `design` the factor by which clustered requests count for less.
-    """
+    """The evidence on one metric. `worse` and `safe` are logarithms of e-values: that the target is worse, that it
+    is better than the margin. `peak` is the highest evidence of `worse` so far; `design` the factor by which
+    clustered requests count for less."""
 
     worse: tuple[float, ...]
     safe: tuple[float, ...]
@@ -33,18 +32,18 @@ class MetricState:
 
     @property
     def evidence(self) -> float:
-        """ln E that the target is worse."""
+        """ln E, the evidence that the target is worse."""
         return log_mean(self.worse, self.design)
 
     @property
     def safety(self) -> float:
-        """ln S that the target keeps within its margin."""
+        """ln S, the evidence that the target keeps within its margin."""
         return log_mean(self.safe, self.design)
 
 
 @dataclass(frozen=True, slots=True)
 class ArmTotals:
-    """Plain sums over all minutes, weighted by nothing: what the request log says of the arm."""
+    """Plain sums over all minutes without any weights: the figures of the request log for one arm."""
 
     requests: int = 0
     errors: int = 0
@@ -56,10 +55,10 @@ class ArmTotals:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All that is known after the minutes so far. Advanced by `advance.advance`, judged by `assess.assess`.
+    """The whole state of an evaluation. `advance.advance` adds minutes to it, `assess.assess` judges it.
 
     `stage_requests` counts the target arm's requests in the current stage. The `_weights` are latencies by bin,
-    weighted as `Strata` are.
+    weighted as in `Strata`.
     """
 
     policy: Policy
@@ -79,8 +78,8 @@ class State:
 
 
 def initial_state(policy: Policy, *, latency: Histogram, cost: Histogram) -> State:
-    """The state at the start. `latency` and `cost` are the config's last 24 hours by bin, as in `ArmCounts`; they may
-    be empty."""
+    """Returns the state at the start. `latency` and `cost` are the config's last 24 hours by bin, as in `ArmCounts`;
+    they may be empty."""
     return State(
         policy=policy,
         metrics={
@@ -96,5 +95,6 @@ def initial_state(policy: Policy, *, latency: Histogram, cost: Histogram) -> Sta
 
 
 def at_stage(state: State, stage: int) -> State:
-    """The state at a stage of which it may not have seen a minute yet: what the target served before does not count."""
+    """Returns the state at a stage that has no minute yet: the requests of earlier stages do not count towards its
+    minima."""
     return state if state.stage == stage else replace(state, stage=stage, stage_requests=0)

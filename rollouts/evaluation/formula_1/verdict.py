@@ -1,7 +1,7 @@
-"""What should an automatic rollout do now, and why?
+"""The verdict on an automatic rollout: promote, roll back or wait, with the reason.
 
-A verdict never pauses: a paused rollout serves no managed prompt at all. It promotes, rolls back or waits, and while it
-waits a person may promote.
+A verdict never pauses a rollout, because a paused rollout serves no managed prompt at all. While it waits a person
+may promote.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from rollouts.evaluation.words import odds
 from rollouts.states import Stage
 
 OVERDUE_MINUTES = 24 * 60
-"""So long after both minima were met people are told that a rollout still waits."""
+"""The time after both minima were met when people are notified that a rollout still waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`explanation` is for people. `overdue`: the rollout waits for more than a day on more than its minima."""
+    """A verdict. `explanation` is for people. `overdue`: the rollout has waited for more than a day on something
+    else than its minima."""
 
     decision: Decision
     reason: Reason
@@ -32,10 +33,8 @@ class Verdict:
 
 
 def decide(state: State, stage: Stage, *, elapsed_minutes: float) -> Verdict:
-    """The verdict at `stage`, which has been running, pauses left out, for so many minutes.
-
-    Promoting from the last stage completes the rollout.
-    """
+    """Returns the verdict at `stage`, which has been running, without its pauses, for so many minutes. Promoting
+    from the last stage completes the rollout."""
     assessment = assess(state)
     decision, reason = _decision(state, assessment, stage, elapsed_minutes)
     waits_on_evidence = decision is Decision.WAIT and reason is not Reason.MINIMUM_DURATION

@@ -1,4 +1,4 @@
-"""The second formula: every request that was allocated counts, whatever became of it."""
+"""The second formula: every allocated request counts, whatever its outcome."""
 
 from rollouts.evaluation.clusters import ClusterSums
 from rollouts.evaluation.formula_2.advance import advance, replay

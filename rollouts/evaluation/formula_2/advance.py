@@ -1,4 +1,4 @@
-"""One closed minute more: counts in, state out."""
+"""The advance of the state by one closed minute."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from rollouts.evaluation.strata import with_weights
 
 
 def advance(state: State, counts: MinuteCounts) -> State:
-    """The state after one more minute of one stage. Late counts of an earlier stage follow in the minute in which they
-    were recorded.
+    """Returns the state after one more minute of one stage. Late counts of an earlier stage follow in the minute in
+    which they were recorded.
 
-    Raises ValueError for counts that are not after those already counted, or of a stage that there is not.
+    Raises ValueError for counts that are not after those already counted, or of an unknown stage.
     """
     if (counts.minute, counts.stage) <= (state.last_minute, state.last_stage):
         raise ValueError(
@@ -57,12 +57,13 @@ def advance(state: State, counts: MinuteCounts) -> State:
 
 
 def replay(state: State, minutes: Iterable[MinuteCounts]) -> State:
-    """The state after all of these minutes: the same as was stored, to the last digit."""
+    """Returns the state after all of these minutes: the same as was stored, to the last digit."""
     return reduce(advance, minutes, state)
 
 
 def _entered(state: State, stage: int) -> State:
-    """At a later stage: what waited of the one before is closed, and the processes of this one begin."""
+    """Returns the state at a later stage: the open block of the stage before is closed, and the processes of this
+    stage begin."""
     state = _closed(state, state.block)
     if state.new_users != NOBODY:
         state = _users_judged(state, state.new_users)
@@ -80,7 +81,7 @@ def _entered(state: State, stage: int) -> State:
 
 
 def _beginning(state: State, metric: Metric, stage: int) -> float:
-    """The weight of the metric's processes that begin now."""
+    """Returns the weight of the metric's processes that begin now."""
     return math.fsum(beginnings(state.weights, FIRST_SHARE[metric])[max(state.stage, 1) : stage])
 
 
@@ -90,7 +91,7 @@ def _begun(metric: MetricState, weight: float) -> MetricState:
 
 
 def _clustered(state: State, counts: MinuteCounts) -> State:
-    """What is learned of clustering weighs the blocks that begin after this minute."""
+    """Returns the state with the design effects of this minute, which weigh the blocks that begin after it."""
     metrics = dict(state.metrics)
     for metric, sums in counts.clusters.items():
         one = metrics[metric]
@@ -110,7 +111,8 @@ def _current(state: State, counts: MinuteCounts) -> State:
 
 
 def _closed(state: State, block: Block) -> State:
-    """After the block of the current stage, which is empty again. The totals are not yet those of this minute."""
+    """Returns the state after the block of the current stage, which is empty again. The totals do not hold this
+    minute yet."""
     if block.empty:
         return state
     state = _judged(state, block, _without(state.baseline, state.block.baseline))
@@ -159,7 +161,7 @@ def _users_judged(state: State, block: UserBlock) -> State:
 
 
 def _without(totals: ArmTotals, block: ArmCounts) -> ArmTotals:
-    """The totals before an open block: a margin that knew the requests it is applied to would not be fair."""
+    """Returns the totals before an open block: the margin must not know the requests it is applied to."""
     if not block.requests and not block.judged:
         return totals
     return replace(
