@@ -43,5 +43,9 @@ def test_page__examples__have_the_answers_of_the_page(projects: dict[str, Projec
     if page.stem == "rollouts-api":
         prompt = project.prompt("support", {"system_prompt": "Be brief."}, {"system_prompt": "Be kind."})
         variables |= {"CONFIG": prompt.config_id, "VERSION": prompt.version_ids[1]}
+    if page.stem == "rollouts":
+        prompt = project.prompt("support", {"system_prompt": "Be brief."}, {"system_prompt": "Be kind."})
+        stages = [{"weight": 50, "min_duration_minutes": 60, "min_requests": 0}]
+        prompt.rollout(allocation_type="user_sticky", stages=stages)
     for example in examples_of(page):
         run_until_it_matches(example, variables)
