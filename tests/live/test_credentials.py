@@ -172,6 +172,8 @@ def _started(start_service: StartService, upstream: DialectServer, canaries: Can
     service = start_service(
         {
             "LOG_LEVEL": "DEBUG",
+            # Each worker allows 60 tests of credentials a minute, and this run makes more.
+            "WEB_WORKERS": "2",
             "ALLOW_PRIVATE_UPSTREAMS": "1",
             "DEEPSEEK_API_KEY": key,
             "DEEPSEEK_BASE_URL": access.base_url,
