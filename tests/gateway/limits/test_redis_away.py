@@ -57,7 +57,7 @@ async def test_redis_away__rates__are_this_workers_share(fragile_redis: OwnRedis
 async def test_redis_away__budgets__go_by_what_was_known_last(fragile_redis: OwnRedis, away: Away) -> None:
     budget: dict[str, Any] = {"monthly_budget_usd": Decimal(10), "hard_stop": True}
     async with worker(fragile_redis, patience=noticed_after(away), **budget) as one:
-        held = (await one.ask(cost=4 * DOLLAR)).held
+        held = (await one.ask(cost=4 * DOLLAR)).reservation
         one.limiter.settle(held, 0, 4 * DOLLAR)
         await until(lambda: spent(fragile_redis, one.month)[0] == 4 * DOLLAR)
         await one.ask(cost=0)  # This worker then knows the figure.
@@ -66,7 +66,7 @@ async def test_redis_away__budgets__go_by_what_was_known_last(fragile_redis: Own
 
         first, second = await one.ask(cost=5 * DOLLAR), await one.ask(cost=5 * DOLLAR)
         assert (first.refused_by, second.refused_by) == ("", "month")
-        one.limiter.settle(first.held, 0, DOLLAR)
+        one.limiter.settle(first.reservation, 0, DOLLAR)
         assert (await one.ask(cost=5 * DOLLAR)).refused_by == ""
         fragile_redis.service.send(signal.SIGCONT)
 
@@ -105,13 +105,13 @@ async def test_redis_away_and_back__is_said_once_each_way(
 @AWAY
 async def test_redis_back__what_happened_meanwhile__is_asked_of_the_log(fragile_redis: OwnRedis, away: Away) -> None:
     async with worker(fragile_redis, patience=noticed_after(away), lease=3.0, monthly_budget_usd=Decimal(10)) as one:
-        before, under_way = (await one.ask(cost=DOLLAR)).held, (await one.ask(cost=DOLLAR)).held
+        before, under_way = (await one.ask(cost=DOLLAR)).reservation, (await one.ask(cost=DOLLAR)).reservation
         one.limiter.settle(before, 0, DOLLAR)
         await until(lambda: spent(fragile_redis, one.month) == (DOLLAR, DOLLAR))
         # No other request may be open: its reservation would be renewed, and the log's sum would never be final.
-        one.limiter.settle((await one.ask()).held, 0, 0)
+        one.limiter.settle((await one.ask()).reservation, 0, 0)
         await away(fragile_redis)
-        meanwhile = (await one.ask(cost=DOLLAR)).held
+        meanwhile = (await one.ask(cost=DOLLAR)).reservation
         one.limiter.settle(meanwhile, 0, DOLLAR)
         one.doubts.clear()
 
