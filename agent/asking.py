@@ -16,7 +16,7 @@ from gateway.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 
 SOURCE = "agent"
-"""Of the agent's requests in the request log."""
+"""The source of the agent's requests in the request log."""
 ACTOR = "actor"
 """The attribute of their records that says who asked the agent: `key:<id>` or `user:<name>`."""
 

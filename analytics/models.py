@@ -105,7 +105,7 @@ class Score(models.Model):
 
 
 class Feedback(models.Model):
-    """What a person said about a session: 1 to 5, a text, or both. All of it is kept."""
+    """A person's feedback on a session: a rating of 1 to 5, a text, or both. All of it is kept."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="feedback")

@@ -31,7 +31,7 @@ _BINARY = {"type": "string", "contentMediaType": Encoding.PROTOBUF.value}
 
 
 class ExportPartialSuccess(TypedDict):
-    """How many records were not taken, and why. Numbers of 64 bits are text in OTLP's JSON."""
+    """The number of records that were refused, and the reason. Numbers of 64 bits are text in OTLP's JSON."""
 
     rejectedSpans: NotRequired[str]
     rejectedLogRecords: NotRequired[str]

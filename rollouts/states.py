@@ -1,4 +1,4 @@
-"""What may follow what: the statuses of a rollout, its transitions and its stages. Pure.
+"""The transition rules of rollouts: the statuses of a rollout, its transitions and its stages. Pure.
 
 pending ── start ──► running ◄── start / pause ──► paused
 running, paused ── promote ──► the next stage, or completed after the last

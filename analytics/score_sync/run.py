@@ -89,7 +89,8 @@ def _requests_of(scores: Iterable[Score]) -> Mapping[UUID, ScoredRequest]:
 
 
 def _was_looked_at(score: Score) -> bool:
-    """Whether the store has this revision already, only without its request: it was put off by one of _LOOKS."""
+    """Returns whether the store has this revision already, only without its request, which was put off by one of
+    _LOOKS."""
     return score.copy_due_at is not None and score.copy_due_at - score.updated_at >= _LOOKS[0][1]
 
 

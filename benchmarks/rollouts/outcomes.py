@@ -46,7 +46,7 @@ class Outcome:
 
     @property
     def broken(self) -> bool:
-        """Whether the promised bound is incompatible with the measured share."""
+        """Returns whether the promised bound is incompatible with the measured share."""
         low, high = self.limits
         return high < self.promise.bound if self.promise.at_least else low > self.promise.bound
 

@@ -20,7 +20,7 @@ class Fault(StrEnum):
 
     @property
     def is_error(self) -> bool:
-        """Whether the service answers for the fault, so that it counts as an error besides a missing answer."""
+        """Returns whether the service answers for the fault, so that it counts as an error besides a missing answer."""
         return self in (Fault.FAILED, Fault.HANGING)
 
 
@@ -88,6 +88,6 @@ class World:
 
     @property
     def is_plain(self) -> bool:
-        """Whether requests are independent and only succeed or fail, so that counting them is enough."""
+        """Returns whether requests are independent and only succeed or fail, so that counting them is enough."""
         special = (self.values, self.users, self.fault, self.retries, self.questions, self.cancelled)
         return not any(special)

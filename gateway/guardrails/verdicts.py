@@ -21,8 +21,8 @@ class GuardrailAction(StrEnum):
     BLOCKED = "blocked"
     MASKED = "masked"
     CHANGED = "changed"
-    PASSED = "passed"  # for low_quality: the answer was judged, and good enough
-    SKIPPED = "skipped"  # for low_quality: the answer could not be judged
+    PASSED = "passed"  # A judged answer was good enough (low_quality).
+    SKIPPED = "skipped"  # The answer could not be judged (low_quality).
 
 
 class GuardrailVerdict(msgspec.Struct, frozen=True, omit_defaults=True):

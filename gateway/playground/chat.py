@@ -14,7 +14,8 @@ FIELDS = (
     "presence_penalty", "user", "seed", "tools", "tool_choice", "response_format", "thinking", "reasoning_effort",
     "models", "provider", "prompt_config", "prompt_variables",
 )  # fmt: skip
-"""Of a chat completion, those that the playground passes on beside the model. No `n`: one answer is looked at."""
+"""The fields of a chat completion that the playground passes on beside the model. There is no `n`, because one
+answer is shown."""
 
 
 def chat_body(model: str, given: Mapping[str, Any], *, stream: bool = False) -> bytes:

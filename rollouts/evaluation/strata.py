@@ -3,6 +3,7 @@ information."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from rollouts.evaluation.grid import Histogram, WeightedHistogram, value_of
@@ -53,7 +54,7 @@ def with_events(strata: Strata, *, events: int, drawn: int, others_events: int, 
 
 def with_values(strata: Strata, target: Histogram, baseline: Histogram) -> Strata:
     """Returns the strata after these values of both arms."""
-    return _with(strata, *_moments(target), *_moments(baseline))
+    return _with(strata, *moments(target), *moments(baseline))
 
 
 def with_weights(before: WeightedHistogram, own: Histogram, other: Histogram) -> WeightedHistogram:
@@ -67,11 +68,11 @@ def with_weights(before: WeightedHistogram, own: Histogram, other: Histogram) ->
     return after
 
 
-def _moments(histogram: Histogram) -> tuple[int, float, float]:
-    """Returns the number, the sum and the sum of squares of the values."""
+def moments(histogram: Histogram, cap: float = math.inf) -> tuple[int, float, float]:
+    """Returns the number, the sum and the sum of squares of values that are cut at `cap`."""
     number, total, squares = 0, 0.0, 0.0
     for bin_number in sorted(histogram):
-        count, value = histogram[bin_number], value_of(bin_number)
+        count, value = histogram[bin_number], min(value_of(bin_number), cap)
         number += count
         total += count * value
         squares += count * value * value

@@ -1,4 +1,4 @@
-"""What a benchmark started is gone before its folder is."""
+"""The processes that a benchmark started end before its folder is removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the soak calls out of bounds, and a short one."""
+"""The bounds that the soak checks, and a short soak."""
 
 from __future__ import annotations
 

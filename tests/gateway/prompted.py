@@ -50,7 +50,8 @@ def injected(
     *prompts: ManagedPrompt,
     headers: dict[str, str] | None = None,
 ) -> tuple[RequestContext, RequestState]:
-    """What the stage makes of a request, and its state. A request that is a dict names the config `support`."""
+    """Returns the prompt stage's result for a request, and its state. A request that is a dict names the config
+    `support`."""
     given_fields = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "prompt_config": "support"}
     body = json.dumps({**given_fields, **fields}).encode() if isinstance(fields, dict) else fields
     snapshot = ProjectSnapshot(
@@ -64,7 +65,7 @@ def injected(
 
 
 def sent(context: RequestContext) -> dict[str, Any]:
-    """What goes on to the adapters; body, fields and request have to agree."""
+    """Returns the request that the adapters get; its body, fields and parsed form have to agree."""
     body: dict[str, Any] = json.loads(context.body)
     assert dict(context.fields) == body
     assert len(context.request.messages) == len(body["messages"])

@@ -1,1 +1,1 @@
-"""Who may do what: every operation and every page, with every role and with none, over two projects."""
+"""Tests of rights: every operation and every page, with every role and with none, over two projects."""

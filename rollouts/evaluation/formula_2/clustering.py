@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rollouts.evaluation.clusters import ClusterSums, spread_of
-from rollouts.evaluation.grid import Histogram, value_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +35,6 @@ class Variation:
         block."""
         overall = self.squares - self.total * self.total / self.requests if self.requests else 0.0
         return min(1.0, self.within / overall) if self.within and overall > 0 else 1.0
-
-
-def moments_below(values: Histogram, cap: float) -> tuple[int, float, float]:
-    """Returns the number, the sum and the sum of squares of values that are cut at `cap`."""
-    number, total, squares = 0, 0.0, 0.0
-    for bin_number in sorted(values):
-        count, value = values[bin_number], min(value_of(bin_number), cap)
-        number += count
-        total += count * value
-        squares += count * value * value
-    return number, total, squares
 
 
 def design_of_arms(baseline: ClusterSums, target: ClusterSums | None, variation: Variation) -> float:

@@ -14,7 +14,6 @@ from rollouts.evaluation.evidence import (
     rare_factor,
     tilt_factors,
 )
-from rollouts.evaluation.formula_2.clustering import moments_below
 from rollouts.evaluation.formula_2.counts import ArmCounts
 from rollouts.evaluation.formula_2.mixture import evidence
 from rollouts.evaluation.formula_2.policy import LATENCY_MARGIN, Metric
@@ -22,7 +21,7 @@ from rollouts.evaluation.formula_2.state import ArmTotals, MetricState, State
 from rollouts.evaluation.grid import BINS_PER_MARGIN, Histogram
 from rollouts.evaluation.margin import margin_odds
 from rollouts.evaluation.reference import Reference
-from rollouts.evaluation.strata import Strata, with_events, with_values
+from rollouts.evaluation.strata import Strata, moments, with_events, with_values
 
 
 def judged(state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTotals) -> Mapping[Metric, MetricState]:
@@ -165,8 +164,7 @@ def _means(
         return replace(metric, strata=strata)
     allowance, margin = divisors
     if metric.users:
-        moments = moments_below(baseline, reference.cap)
-        metric = replace(metric, variation=metric.variation.with_block(*moments))
+        metric = replace(metric, variation=metric.variation.with_block(*moments(baseline, reference.cap)))
     return _weighed(
         metric,
         strata,

@@ -10,9 +10,10 @@ import pytest
 
 from rollouts.evaluation.clusters import ClusterSums, spread_of
 from rollouts.evaluation.formula_2 import Metric, MinuteCounts, State, advance
-from rollouts.evaluation.formula_2.clustering import Variation, design_of_arms, moments_below
+from rollouts.evaluation.formula_2.clustering import Variation, design_of_arms
 from rollouts.evaluation.grid import bin_of, value_of
 from rollouts.evaluation.json_form import from_json, to_json
+from rollouts.evaluation.strata import moments
 from tests.rollouts.formula_2.minutes import arm, start
 
 
@@ -103,7 +104,7 @@ def test_variation__outage__share_is_that_of_the_hours_that_differ() -> None:
 def test_moments__values_above_the_cap__are_cut() -> None:
     low, high = bin_of(100), bin_of(5000)
 
-    number, total, squares = moments_below({high: 2, low: 3}, cap=1000.0)
+    number, total, squares = moments({high: 2, low: 3}, cap=1000.0)
 
     assert number == 5
     assert total == pytest.approx(3 * value_of(low) + 2000)
