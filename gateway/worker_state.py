@@ -112,7 +112,7 @@ class WorkerMonitor:
             loop_lag_seconds=max(self._lags),
             limits_connected=runtime.limiter.is_connected,
             cache_connected=not runtime.cache.is_away,
-            health_connected=runtime.health.shared,
+            health_connected=runtime.health.connected,
             watched_targets=runtime.health.watched,
             circuits=[
                 (target.integration_id, target.provider, target.model, state.value)

@@ -137,8 +137,8 @@ class _Failover(Generic[T]):
     def soonest(self, attempts: list[Attempt]) -> float | None:
         """Returns the seconds until a provider may answer again, by their own word or as their circuits stay open; None
         when neither is known."""
-        rests = [self._runtime.health.rest_of(attempt.target) for attempt in attempts]
-        circuits = [min(rest for rest in rests if rest is not None)] if rests and None not in rests else []
+        seconds = [self._runtime.health.open_seconds(attempt.target) for attempt in attempts]
+        circuits = [min(one for one in seconds if one is not None)] if seconds and None not in seconds else []
         return min((*self._waits, *circuits), default=None)
 
     def bars(self, attempt: Attempt) -> bool:

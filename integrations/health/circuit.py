@@ -17,8 +17,8 @@ from integrations.providers.errors import OF_THE_REQUEST, FailureKind
 OUTCOMES_TO_OPEN = 5
 SHARE_TO_OPEN = 0.5
 OUTCOME_SECONDS = 30.0
-FIRST_REST_SECONDS = 5.0
-MAX_REST_SECONDS = 60.0
+FIRST_OPEN_SECONDS = 5.0
+MAX_OPEN_SECONDS = 60.0
 # The time that a circuit stays open is shortened at random by up to a fifth, so that not all targets are tried again in
 # the same instant.
 JITTER = 0.2
@@ -82,7 +82,7 @@ class Circuit:
             return False
         if started < self.record.opened_at:
             return False
-        self._change(now, trips=0, rest=0.0)
+        self._change(now, trips=0, seconds=0.0)
         return True
 
     def note_successes(self, now: float, count: int) -> None:
@@ -98,7 +98,7 @@ class Circuit:
         if kind not in COUNTED:
             return False
         if kind is FailureKind.RATE_LIMITED and retry_after is not None and retry_after > SHORT_RETRY_AFTER:
-            return self._rest(now, min(retry_after, MAX_RETRY_AFTER))
+            return self._open_for(now, min(retry_after, MAX_RETRY_AFTER))
         if self.closed:
             self._count_own(now, 1, 1)
             return self._open_if_due(now, draw)
@@ -128,12 +128,12 @@ class Circuit:
         self._forget()
         return True
 
-    def _rest(self, now: float, seconds: float) -> bool:
+    def _open_for(self, now: float, seconds: float) -> bool:
         # Many parallel requests get nearly the same Retry-After; the first of them changes the circuit and the others
         # need not.
         if now + seconds <= self.record.open_until + 1.0:
             return False
-        self._change(now, trips=max(1, self.record.trips), rest=seconds)
+        self._change(now, trips=max(1, self.record.trips), seconds=seconds)
         return True
 
     def _open_if_due(self, now: float, draw: float) -> bool:
@@ -147,12 +147,12 @@ class Circuit:
     def _open(self, now: float, draw: float) -> None:
         trips = self.record.trips + 1
         # The exponent is bounded before the power is computed, since a target may stay broken for days.
-        rest = min(FIRST_REST_SECONDS * 2.0 ** min(trips - 1, 10), MAX_REST_SECONDS)
-        self._change(now, trips=trips, rest=rest * (1 - JITTER * draw))
+        seconds = min(FIRST_OPEN_SECONDS * 2.0 ** min(trips - 1, 10), MAX_OPEN_SECONDS)
+        self._change(now, trips=trips, seconds=seconds * (1 - JITTER * draw))
 
-    def _change(self, now: float, *, trips: int, rest: float) -> None:
+    def _change(self, now: float, *, trips: int, seconds: float) -> None:
         version = max(self.record.version + 1, floor(now * 1000))
-        opened_at = (now, now + rest) if trips else (0.0, 0.0)
+        opened_at = (now, now + seconds) if trips else (0.0, 0.0)
         self.record = CircuitRecord(version, trips, *opened_at)
         self._forget()
 

@@ -16,12 +16,12 @@ MAX_TARGETS = 4096
 
 # A window with more samples is not summed again for each new sample.
 _FEW_SAMPLES = 50
-_SETTLED_SECONDS = 0.2
+_REVIEW_SECONDS = 0.2
 # An open circuit that no request tries any more is remembered for ten minutes.
 _CIRCUIT_SECONDS = 600.0
 # Successes wait to be counted together, for at most half a second and up to a maximum number.
-_LATER_SECONDS = 0.5
-_MAX_LATER = 256
+_PENDING_SECONDS = 0.5
+_MAX_PENDING = 256
 
 
 class Entry:
@@ -30,8 +30,8 @@ class Entry:
 
     __slots__ = (
         "_changed",
-        "_later",
-        "_later_since",
+        "_pending",
+        "_pending_since",
         "circuit",
         "claimed_until",
         "health",
@@ -50,30 +50,30 @@ class Entry:
         self.stale_at = 0.0
         self.claimed_until = 0.0
         self._changed = False
-        self._later: list[float] = []
-        self._later_since = 0.0
+        self._pending: list[float] = []
+        self._pending_since = 0.0
 
-    def note_later(self, now: float, latency_ms: float) -> bool:
+    def add_pending(self, now: float, latency_ms: float) -> bool:
         """Notes a success under a closed circuit for later counting, so that no request waits for it. Returns whether
         it is the first of those that wait."""
-        later = self._later
-        if later and (now - self._later_since > _LATER_SECONDS or len(later) >= _MAX_LATER):
-            self.settle()
-            later = self._later
-        later.append(latency_ms)
-        if len(later) > 1:
+        pending = self._pending
+        if pending and (now - self._pending_since > _PENDING_SECONDS or len(pending) >= _MAX_PENDING):
+            self.count_pending()
+            pending = self._pending
+        pending.append(latency_ms)
+        if len(pending) > 1:
             return False
-        self._later_since = now
+        self._pending_since = now
         return True
 
-    def settle(self) -> None:
+    def count_pending(self) -> None:
         """Counts the successes that have waited."""
-        later, since = self._later, self._later_since
-        if not later:
+        pending, since = self._pending, self._pending_since
+        if not pending:
             return
-        self._later = []
-        self.window.note(since, [*map(bucket_of, later), *[OUTCOMES] * len(later)])
-        self.circuit.note_successes(since, len(later))
+        self._pending = []
+        self.window.note(since, [*map(bucket_of, pending), *[OUTCOMES] * len(pending)])
+        self.circuit.note_successes(since, len(pending))
         self.touch(since)
 
     def review(self, now: float) -> None:
@@ -88,8 +88,8 @@ class Entry:
         self.noted_at = now
         if not self._changed:
             self._changed = True
-            settled = _SETTLED_SECONDS if self.health.samples > _FEW_SAMPLES else 0.0
-            self.stale_at = min(self.stale_at, self.reviewed_at + settled)
+            delay = _REVIEW_SECONDS if self.health.samples > _FEW_SAMPLES else 0.0
+            self.stale_at = min(self.stale_at, self.reviewed_at + delay)
 
     def is_idle(self, now: float) -> bool:
         if now - self.noted_at <= WINDOW_SECONDS:

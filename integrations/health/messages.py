@@ -32,7 +32,7 @@ class OutcomesSeen(msgspec.Struct, frozen=True, array_like=True):
     seen: Outcomes
 
 
-class Message(msgspec.Struct, frozen=True, array_like=True):
+class HealthMessage(msgspec.Struct, frozen=True, array_like=True):
     """A message on the channel. `sender` is the worker that sent it and ignores it when it comes back."""
 
     sender: str
@@ -42,15 +42,15 @@ class Message(msgspec.Struct, frozen=True, array_like=True):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_messages = msgspec.msgpack.Decoder(Message)
+_messages = msgspec.msgpack.Decoder(HealthMessage)
 _records = msgspec.msgpack.Decoder(CircuitRecord)
 
 
-def encode_message(message: Message) -> bytes:
+def encode_message(message: HealthMessage) -> bytes:
     return _encoder.encode(message)
 
 
-def decode_message(data: bytes) -> Message:
+def decode_message(data: bytes) -> HealthMessage:
     """Returns the decoded message. Raises msgspec.DecodeError."""
     return _messages.decode(data)
 

@@ -13,8 +13,8 @@ from itertools import islice
 
 from integrations.health.entries import MAX_TARGETS, Entries, Entry
 from integrations.health.histogram import bucket_of
-from integrations.health.sharing import Sharing
 from integrations.health.store import HealthStore
+from integrations.health.sync import HealthSync
 from integrations.health.targets import UNKNOWN, CircuitState, Target, TargetHealth
 from integrations.health.window import FAILURES, OUTCOMES
 from integrations.providers.errors import OF_THE_REQUEST, FailureKind
@@ -42,38 +42,33 @@ class HealthMonitor:
         self._draw = draw
         self._entries = Entries(max_targets)
         sender = secrets.token_hex(8)
-        self._sharing = Sharing(HealthStore(redis_url, sender), self._entries, sender, clock=clock, draw=draw)
+        self.sync = HealthSync(HealthStore(redis_url, sender), self._entries, sender, clock=clock, draw=draw)
 
     @property
     def watched(self) -> int:
         """Returns the number of targets in memory."""
         return len(self._entries)
 
-    def circuits(self, most: int) -> list[tuple[Target, CircuitState]]:
-        """Returns at most `most` of the circuits that are not closed, by target."""
+    def circuits(self, limit: int) -> list[tuple[Target, CircuitState]]:
+        """Returns at most `limit` of the circuits that are not closed, by target."""
         now = self.clock()
-        open_ones = ((target, self._entries.get(target)) for target in self._entries)
+        entries = ((target, self._entries.get(target)) for target in self._entries)
         return [
             (target, entry.circuit.state(now))
-            for target, entry in islice((one for one in open_ones if one[1] and not one[1].circuit.closed), most)
+            for target, entry in islice((one for one in entries if one[1] and not one[1].circuit.closed), limit)
             if entry is not None
         ]
 
     @property
-    def shared(self) -> bool:
+    def connected(self) -> bool:
         """Returns True while this worker and the others exchange updates over Redis."""
-        return self._sharing.connected
-
-    @property
-    def unshared(self) -> bool:
-        """Returns True while this worker holds updates that it has not sent to the others."""
-        return self._sharing.busy
+        return self.sync.connected
 
     def health_of(self, target: Target) -> TargetHealth:
         entry = self._entries.get(target)
         if entry is None:
             return self._health_of_unknown(target)
-        entry.settle()
+        entry.count_pending()
         now = self.clock()
         # The review time lies in the future only after the clock was set back.
         if not entry.reviewed_at <= now < entry.stale_at:
@@ -82,7 +77,7 @@ class HealthMonitor:
             return entry.health
         return replace(entry.health, circuit=entry.circuit.state(now))
 
-    def rest_of(self, target: Target) -> float | None:
+    def open_seconds(self, target: Target) -> float | None:
         """Returns the seconds for which the circuit stays open, None when it is not open."""
         entry = self._entries.get(target)
         if entry is None or entry.circuit.state(self.clock()) is not CircuitState.OPEN:
@@ -95,8 +90,8 @@ class HealthMonitor:
         now = self.clock()
         known = self._entries.use(target)
         if known is not None and known.circuit.closed:
-            if known.note_later(now, latency_ms):
-                self._sharing.note_counted(target)
+            if known.add_pending(now, latency_ms):
+                self.sync.note_counted(target)
             return
         if len(target.model) > MAX_MODEL_CHARACTERS:
             return
@@ -124,7 +119,7 @@ class HealthMonitor:
             self._announce(target, entry)
 
     async def claim_probe(self, target: Target) -> bool:
-        """Returns True when the caller may probe a target whose circuit has rested: one caller over all workers at a
+        """Returns True when the caller may probe a target whose circuit is half open: one caller over all workers at a
         time.
 
         Waits for Redis, but no longer than a tenth of a second; without it every worker has a probe of its own.
@@ -138,7 +133,7 @@ class HealthMonitor:
         # The claim is set before the first wait, so that this worker's other requests do not claim too.
         entry.claimed_until = now + PROBE_SECONDS
         try:
-            return await self._sharing.claim(target, entry.circuit.record.version, PROBE_SECONDS)
+            return await self.sync.claim(target, entry.circuit.record.version, PROBE_SECONDS)
         except asyncio.CancelledError:
             self.release_probe(target)
             raise
@@ -151,31 +146,31 @@ class HealthMonitor:
             return
         if self.clock() < entry.claimed_until:
             entry.claimed_until = 0.0
-            self._sharing.release(target, entry.circuit.record.version)
+            self.sync.release(target, entry.circuit.record.version)
 
     async def follow(self) -> None:
         """Runs as long as the worker: sends this worker's outcomes to the others and receives theirs."""
-        await self._sharing.run()
+        await self.sync.run()
 
     async def close(self) -> None:
         """Closes the connections to Redis; called after `follow` was cancelled."""
-        await self._sharing.close()
+        await self.sync.close()
 
     def _health_of_unknown(self, target: Target) -> TargetHealth:
         now = self.clock()
-        if len(target.model) <= MAX_MODEL_CHARACTERS and not self._sharing.knows_all(now):
-            self._sharing.entry(target, now)
+        if len(target.model) <= MAX_MODEL_CHARACTERS and not self.sync.knows_all(now):
+            self.sync.entry(target, now)
         return UNKNOWN
 
     def _count(self, target: Target, now: float, fields: tuple[int, ...]) -> Entry:
-        entry = self._sharing.entry(target, now)
-        entry.settle()
+        entry = self.sync.entry(target, now)
+        entry.count_pending()
         entry.window.note(now, fields)
         entry.touch(now)
-        self._sharing.note_counted(target)
+        self.sync.note_counted(target)
         return entry
 
     def _announce(self, target: Target, entry: Entry) -> None:
         # The claim is void because the opening that it was made for is over.
         entry.claimed_until = 0.0
-        self._sharing.note_circuit(target)
+        self.sync.note_circuit(target)

@@ -34,7 +34,7 @@ _SANDBOX_ID = 0
 _client: redis.Redis | None = None
 
 
-class Status(StrEnum):
+class HealthStatus(StrEnum):
     HEALTHY = "healthy"
     DEGRADED = "degraded"
     DOWN = "down"
@@ -43,7 +43,7 @@ class Status(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ModelHealth:
     model: str
-    status: Status
+    status: HealthStatus
     health: TargetHealth
 
 
@@ -53,7 +53,7 @@ class ProviderHealth:
     meaning."""
 
     provider: str
-    status: Status
+    status: HealthStatus
     health: TargetHealth
     models: tuple[ModelHealth, ...]
 
@@ -121,19 +121,19 @@ def _provider(name: str, models: Mapping[str, tuple[Counts, CircuitState]]) -> P
 def _model(model: str, counts: Counts, state: CircuitState) -> ModelHealth:
     health = summarize(counts, state)
     if state is CircuitState.OPEN:
-        status = Status.DOWN
+        status = HealthStatus.DOWN
     else:
-        status = Status.DEGRADED if health.degraded or state is CircuitState.HALF_OPEN else Status.HEALTHY
+        status = HealthStatus.DEGRADED if health.degraded or state is CircuitState.HALF_OPEN else HealthStatus.HEALTHY
     return ModelHealth(model, status, health)
 
 
-def _provider_status(health: TargetHealth, rows: Iterable[ModelHealth]) -> Status:
+def _provider_status(health: TargetHealth, rows: Iterable[ModelHealth]) -> HealthStatus:
     """Returns the provider's status: down when the circuits of all its models are open, degraded when one is open or
     the share of errors is too large."""
     states = [row.status for row in rows]
-    if states and all(status is Status.DOWN for status in states):
-        return Status.DOWN
-    return Status.DEGRADED if health.degraded or Status.DOWN in states else Status.HEALTHY
+    if states and all(status is HealthStatus.DOWN for status in states):
+        return HealthStatus.DOWN
+    return HealthStatus.DEGRADED if health.degraded or HealthStatus.DOWN in states else HealthStatus.HEALTHY
 
 
 def _connect() -> redis.Redis:

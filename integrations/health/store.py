@@ -18,7 +18,7 @@ from integrations.health.circuit import MAX_RETRY_AFTER, CircuitRecord
 from integrations.health.keys import CHANNEL, circuit_key, models_key, probe_key, slice_key
 from integrations.health.messages import (
     CircuitChange,
-    Message,
+    HealthMessage,
     OutcomesSeen,
     SliceCounts,
     decode_counts,
@@ -35,14 +35,14 @@ CLAIM_SECONDS = 0.1
 # A subscription that has been silent for half a minute is checked with a ping.
 QUIET_SECONDS = 30.0
 
-_EXPIRY_SECONDS = WINDOW_SECONDS + 2 * SLICE_SECONDS
+_SLICE_EXPIRY_SECONDS = WINDOW_SECONDS + 2 * SLICE_SECONDS
 # After a circuit's last change its count of openings is kept for ten minutes, and lengthens the next opening.
-_REMEMBERED_SECONDS = MAX_RETRY_AFTER
-_LISTED_SECONDS = ceil(_EXPIRY_SECONDS + MAX_RETRY_AFTER)
+_CIRCUIT_EXPIRY_SECONDS = MAX_RETRY_AFTER
+_MODELS_EXPIRY_SECONDS = ceil(_SLICE_EXPIRY_SECONDS + MAX_RETRY_AFTER)
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class StoredHealth:
     """The health of one target as stored in Redis."""
 
     slices: dict[int, Counts]
@@ -50,7 +50,7 @@ class Shared:
 
 
 @dataclass(slots=True)
-class Parcel:
+class Update:
     """The updates that one worker has to send. `first` holds the slices that it has not written to before."""
 
     slices: list[SliceCounts] = field(default_factory=list)
@@ -80,41 +80,43 @@ class HealthStore:
         await self._redis.aclose()
         await self._listener.aclose()
 
-    async def ship(self, parcel: Parcel, now: float) -> list[SliceCounts]:
-        """Adds the counts and returns the sums of all workers; announces changed circuits with the same write."""
+    async def write(self, update: Update, now: float) -> list[SliceCounts]:
+        """Adds the counts and announces changed circuits with the same write. Returns the sums of all workers."""
         async with self._redis.pipeline(transaction=False) as batch:
-            self._add_circuits(batch, parcel.circuits, now)
-            for key in parcel.released:
+            self._add_circuits(batch, update.circuits, now)
+            for key in update.released:
                 batch.delete(key)
             before = len(batch.command_stack)
-            for item in parcel.slices:
+            for item in update.slices:
                 for name, count in item.counts.items():
                     batch.hincrby(
                         slice_key(item.target.integration_id, item.target.model, item.number), str(name), count
                     )
             behind = len(batch.command_stack)
-            self._keep(batch, parcel, now)
+            self._set_expiries(batch, update, now)
             async with asyncio.timeout(ANSWER_SECONDS):
                 replies = await batch.execute()
-        return _sums(parcel.slices, replies[before:behind])
+        return _sums(update.slices, replies[before:behind])
 
     async def publish(self, slices: list[SliceCounts], outcomes: list[OutcomesSeen]) -> int:
         """Publishes sums and outcomes to all workers. Returns the number of workers that listen, this one included."""
         async with asyncio.timeout(ANSWER_SECONDS):
-            heard: int = await self._redis.publish(CHANNEL, encode_message(Message(self._sender, slices, outcomes)))
-        return heard
+            subscribers: int = await self._redis.publish(
+                CHANNEL, encode_message(HealthMessage(self._sender, slices, outcomes))
+            )
+        return subscribers
 
-    async def load(self, targets: Sequence[Target], numbers: Iterable[int]) -> list[Shared]:
-        wanted = list(numbers)
+    async def load(self, targets: Sequence[Target], numbers: Iterable[int]) -> list[StoredHealth]:
+        slice_numbers = list(numbers)
         async with self._redis.pipeline(transaction=False) as batch:
             for target in targets:
                 batch.get(circuit_key(target.integration_id, target.model))
-                for number in wanted:
+                for number in slice_numbers:
                     batch.hgetall(slice_key(target.integration_id, target.model, number))
             async with asyncio.timeout(ANSWER_SECONDS):
                 replies = await batch.execute()
-        width = 1 + len(wanted)
-        return [_shared(wanted, replies[at : at + width]) for at in range(0, len(replies), width)]
+        width = 1 + len(slice_numbers)
+        return [_stored(slice_numbers, replies[at : at + width]) for at in range(0, len(replies), width)]
 
     async def claim(self, target: Target, version: int, seconds: float) -> bool:
         async with asyncio.timeout(CLAIM_SECONDS):
@@ -132,27 +134,27 @@ class HealthStore:
 
     def _add_circuits(self, batch: Pipeline, circuits: list[CircuitChange], now: float) -> None:
         for target, record in ((change.target, change.record) for change in circuits):
-            kept = max(record.open_until - now, 0.0) + _REMEMBERED_SECONDS
-            batch.set(circuit_key(target.integration_id, target.model), encode_record(record), px=ceil(kept * 1000))
-            self._list(batch, target, slice_of(max(record.open_until, now)))
+            seconds = max(record.open_until - now, 0.0) + _CIRCUIT_EXPIRY_SECONDS
+            batch.set(circuit_key(target.integration_id, target.model), encode_record(record), px=ceil(seconds * 1000))
+            self._list_model(batch, target, slice_of(max(record.open_until, now)))
         if circuits:
-            batch.publish(CHANNEL, encode_message(Message(self._sender, circuits=circuits)))
+            batch.publish(CHANNEL, encode_message(HealthMessage(self._sender, circuits=circuits)))
 
-    def _keep(self, batch: Pipeline, parcel: Parcel, now: float) -> None:
+    def _set_expiries(self, batch: Pipeline, update: Update, now: float) -> None:
         """Sets the expiry of slices that are written for the first time, and removes models without recent outcomes
         from the list of models."""
-        for integration_id in {target.integration_id for target, _ in parcel.first}:
+        for integration_id in {target.integration_id for target, _ in update.first}:
             batch.zremrangebyscore(models_key(integration_id), "-inf", slice_of(now) - SLICES)
-        for item in parcel.slices:
-            if (item.target, item.number) in parcel.first:
+        for item in update.slices:
+            if (item.target, item.number) in update.first:
                 key = slice_key(item.target.integration_id, item.target.model, item.number)
-                batch.expire(key, _EXPIRY_SECONDS)
-                self._list(batch, item.target, item.number)
+                batch.expire(key, _SLICE_EXPIRY_SECONDS)
+                self._list_model(batch, item.target, item.number)
 
-    def _list(self, batch: Pipeline, target: Target, number: int) -> None:
+    def _list_model(self, batch: Pipeline, target: Target, number: int) -> None:
         key = models_key(target.integration_id)
         batch.zadd(key, {target.model: number}, gt=True)
-        batch.expire(key, _LISTED_SECONDS)
+        batch.expire(key, _MODELS_EXPIRY_SECONDS)
 
 
 async def next_message(channel: PubSub) -> bytes:
@@ -188,9 +190,9 @@ def _sums(slices: list[SliceCounts], replies: list[int]) -> list[SliceCounts]:
     ]
 
 
-def _shared(numbers: list[int], replies: list[object]) -> Shared:
+def _stored(numbers: list[int], replies: list[object]) -> StoredHealth:
     circuit, *slices = replies
-    return Shared(
+    return StoredHealth(
         slices={
             number: decode_counts(found)
             for number, found in zip(numbers, slices, strict=True)

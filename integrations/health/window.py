@@ -42,29 +42,29 @@ class Window:
     figures for the same field is the later one, and merging may happen in any order and more than once.
     """
 
-    __slots__ = ("_known", "_unshipped")
+    __slots__ = ("_known", "_unsent")
 
     def __init__(self) -> None:
         self._known: dict[int, Counts] = {}
-        self._unshipped: dict[int, Counts] = {}
+        self._unsent: dict[int, Counts] = {}
 
     def note(self, now: float, fields: Iterable[int]) -> None:
         number = slice_of(now)
-        counts = self._unshipped.get(number)
+        counts = self._unsent.get(number)
         if counts is None:
             self._forget(now)
-            counts = self._unshipped[number] = {}
+            counts = self._unsent[number] = {}
         for field in fields:
             counts[field] = counts.get(field, 0) + 1
 
     def totals(self, now: float) -> Counts:
         self._forget(now)
-        return total((*self._known.values(), *self._unshipped.values()))
+        return total((*self._known.values(), *self._unsent.values()))
 
-    def take_unshipped(self, now: float) -> dict[int, Counts]:
+    def take_unsent(self, now: float) -> dict[int, Counts]:
         """Returns, by slice, the counts that this worker added since the last call; they stay part of the totals."""
         self._forget(now)
-        taken, self._unshipped = self._unshipped, {}
+        taken, self._unsent = self._unsent, {}
         for number, counts in taken.items():
             self._known[number] = total((self._known.get(number, {}), counts))
         return taken
@@ -80,6 +80,6 @@ class Window:
         current = current_slices(now)
         # A slice slightly in the future is kept, since another host's clock may be ahead of this one.
         kept = range(current.start, current.stop + SLICES)
-        for slices in (self._known, self._unshipped):
+        for slices in (self._known, self._unsent):
             for number in [number for number in slices if number not in kept]:
                 del slices[number]

@@ -42,8 +42,8 @@ def fresh_client(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def long_rests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Circuits that are open stay open for the length of a test."""
-    monkeypatch.setattr(circuit, "FIRST_REST_SECONDS", 600.0)
-    monkeypatch.setattr(circuit, "MAX_REST_SECONDS", 600.0)
+    monkeypatch.setattr(circuit, "FIRST_OPEN_SECONDS", 600.0)
+    monkeypatch.setattr(circuit, "MAX_OPEN_SECONDS", 600.0)
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def note(*observations: Note) -> None:
         async with workers(settings.REDIS_URL, 1) as (worker,):
             for observe in observations:
                 observe(worker)
-            await until(lambda: not worker.unshared)
+            await until(lambda: not worker.sync.pending)
 
     asyncio.run(see())
 
@@ -175,12 +175,12 @@ def test_provider_latency__long_rest_without_traffic__still_down_when_the_window
     )
 
     (later,) = reader.project_health(project.pk, now=moment[0] + 400)
-    assert later.status is reader.Status.DOWN
+    assert later.status is reader.HealthStatus.DOWN
     assert later.models[0].health.circuit is CircuitState.OPEN
     assert later.health.samples == 0
 
     (after,) = reader.project_health(project.pk, now=moment[0] + 1000)
-    assert (after.status, after.models) == (reader.Status.HEALTHY, ())
+    assert (after.status, after.models) == (reader.HealthStatus.HEALTHY, ())
 
 
 def test_provider_latency__disabled_integration__is_not_listed(project: Project) -> None:

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from integrations.health.circuit import (
-    FIRST_REST_SECONDS,
+    FIRST_OPEN_SECONDS,
     JITTER,
-    MAX_REST_SECONDS,
+    MAX_OPEN_SECONDS,
     MAX_RETRY_AFTER,
     OUTCOMES_TO_OPEN,
     Circuit,
@@ -43,8 +43,8 @@ def test_circuit__five_failures__opens_with_the_fifth(kind: FailureKind) -> None
     circuit = Circuit()
 
     assert [fail(circuit, NOW, kind) for _ in range(5)] == [False] * 4 + [True]
-    assert circuit.state(NOW + FIRST_REST_SECONDS - 0.01) is CircuitState.OPEN
-    assert circuit.state(NOW + FIRST_REST_SECONDS) is CircuitState.HALF_OPEN
+    assert circuit.state(NOW + FIRST_OPEN_SECONDS - 0.01) is CircuitState.OPEN
+    assert circuit.state(NOW + FIRST_OPEN_SECONDS) is CircuitState.HALF_OPEN
 
 
 @pytest.mark.parametrize("kind", OF_THE_REQUEST)
@@ -72,7 +72,7 @@ def test_circuit__failures_further_apart_than_the_window__stays_closed() -> None
 
 def test_circuit__success_of_the_probe__closes_it_and_forgets() -> None:
     circuit = opened()
-    later = NOW + FIRST_REST_SECONDS
+    later = NOW + FIRST_OPEN_SECONDS
 
     assert circuit.note_success(later + 1, started=later)
     assert circuit.state(later + 1) is CircuitState.CLOSED
@@ -104,7 +104,7 @@ def test_circuit__failing_probes__rest_doubles_up_to_a_minute() -> None:
         now += 0.5
 
     assert rests[:5] == pytest.approx([5, 10, 20, 40, 60])
-    assert rests[4:] == pytest.approx([MAX_REST_SECONDS] * len(rests[4:]))
+    assert rests[4:] == pytest.approx([MAX_OPEN_SECONDS] * len(rests[4:]))
 
 
 @settings(deadline=None)
@@ -115,7 +115,7 @@ def test_circuit__any_draw__shortens_the_rest_by_up_to_a_fifth(draw: float) -> N
         fail(circuit, NOW, draw=draw)
 
     rest = circuit.record.open_until - NOW
-    assert FIRST_REST_SECONDS * (1 - JITTER) - 1e-6 <= rest <= FIRST_REST_SECONDS + 1e-6
+    assert FIRST_OPEN_SECONDS * (1 - JITTER) - 1e-6 <= rest <= FIRST_OPEN_SECONDS + 1e-6
 
 
 @pytest.mark.parametrize(

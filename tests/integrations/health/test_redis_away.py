@@ -94,7 +94,7 @@ async def test_redis_hangs__requests__go_on_from_memory_and_are_told_later(
             a.note_success(warm, 100.0)
             break_circuit(a, broken)
             assert a.health_of(broken).circuit is CircuitState.OPEN
-            await until(lambda: not a.shared)
+            await until(lambda: not a.connected)
             a.note_success(warm, 100.0)
             assert a.health_of(warm).samples == 3
             await until(lambda: a.health_of(broken).circuit is CircuitState.HALF_OPEN)
@@ -102,7 +102,7 @@ async def test_redis_hangs__requests__go_on_from_memory_and_are_told_later(
             assert await a.claim_probe(broken)
             assert not await a.claim_probe(broken)
 
-        await until(lambda: a.shared and b.shared)
+        await until(lambda: a.connected and b.connected)
         await until(lambda: a.health_of(warm) == b.health_of(warm) and b.health_of(warm).samples == 3)
         await until(lambda: b.health_of(broken).circuit is not CircuitState.CLOSED)
     lines = [line for line in caplog.messages if line.startswith("redis.")]
@@ -115,16 +115,16 @@ async def test_redis_hangs__claim_of_a_probe__does_not_wait_for_it(server: Redis
     target = new_target()
     async with workers(server.url, 1) as (a,):
         break_circuit(a, target)
-        await until(lambda: not a.unshared)
+        await until(lambda: not a.sync.pending)
         await until(lambda: a.health_of(target).circuit is CircuitState.HALF_OPEN)
 
         with _hanging(server):
             # The claims end although Redis does not answer and no other call has noticed that.
             claims = await asyncio.gather(*(a.claim_probe(target) for _ in range(5)))
             assert sorted(claims) == [False] * 4 + [True]
-            assert not a.shared
+            assert not a.connected
 
-        await until(lambda: a.shared)
+        await until(lambda: a.connected)
 
 
 async def test_redis_dies__and_a_new_empty_one_comes__workers_find_each_other_again(
@@ -138,11 +138,11 @@ async def test_redis_dies__and_a_new_empty_one_comes__workers_find_each_other_ag
         await until(lambda: b.health_of(target).samples == 1)
 
         server.stop()
-        await until(lambda: not a.shared and not b.shared)
+        await until(lambda: not a.connected and not b.connected)
         for _ in range(10):
             a.note_success(target, 100.0)
         server.start()
-        await until(lambda: a.shared and b.shared)
+        await until(lambda: a.connected and b.connected)
 
         await until(lambda: b.health_of(target).samples >= 10)
     lines = [line.partition(" ")[0] for line in caplog.messages if line.startswith("redis.")]
@@ -155,9 +155,9 @@ async def test_redis_hangs__worker_with_nothing_to_say__notices_all_the_same(
     monkeypatch.setattr(store, "QUIET_SECONDS", 0.1)
     async with workers(server.url, 1) as (a,):
         with _hanging(server):
-            await until(lambda: not a.shared)
+            await until(lambda: not a.connected)
 
-        await until(lambda: a.shared)
+        await until(lambda: a.connected)
 
 
 async def test_subscription__silent_but_alive__stays(

@@ -26,7 +26,7 @@ def test_window__sums_told_in_any_order_and_twice__are_the_same_for_all(
     for worker, noted in flushes:
         for number, field in noted:
             workers[worker].note((oldest + number) * SLICE_SECONDS, [field])
-        for number, counts in workers[worker].take_unshipped(NOW).items():
+        for number, counts in workers[worker].take_unsent(NOW).items():
             sums = redis.setdefault(number, {})
             for field, count in counts.items():
                 sums[field] = sums.get(field, 0) + count
@@ -45,7 +45,7 @@ def test_window__sums_told_in_any_order_and_twice__are_the_same_for_all(
 def test_merge__sums_beyond_what_is_known__are_news_once() -> None:
     window = Window()
     window.note(NOW, [3, 3, -1])
-    window.take_unshipped(NOW)
+    window.take_unsent(NOW)
 
     assert window.merge(slice_of(NOW), {3: 5, -1: 1})
     assert not window.merge(slice_of(NOW), {3: 5, -1: 1})
@@ -56,7 +56,7 @@ def test_merge__sums_beyond_what_is_known__are_news_once() -> None:
 def test_note__while_earlier_counts_are_on_their_way__all_are_in_the_totals() -> None:
     window = Window()
     window.note(NOW, [3])
-    sent = window.take_unshipped(NOW)
+    sent = window.take_unsent(NOW)
     window.note(NOW, [3])
     window.merge(slice_of(NOW), {3: 1})
 
@@ -81,9 +81,9 @@ def test_merge__slice_of_a_clock_that_is_ahead__is_kept() -> None:
     assert window.totals(NOW + SLICE_SECONDS) == {3: 3}
 
 
-def test_take_unshipped__older_than_the_window__is_forgotten() -> None:
+def test_take_unsent__older_than_the_window__is_forgotten() -> None:
     window = Window()
     window.note(NOW, [3])
     window.note(NOW + WINDOW_SECONDS, [4])
 
-    assert window.take_unshipped(NOW + WINDOW_SECONDS) == {slice_of(NOW + WINDOW_SECONDS): {4: 1}}
+    assert window.take_unsent(NOW + WINDOW_SECONDS) == {slice_of(NOW + WINDOW_SECONDS): {4: 1}}

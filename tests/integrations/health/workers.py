@@ -41,7 +41,7 @@ async def workers(redis_url: str, number: int) -> AsyncIterator[list[HealthMonit
 
 
 async def connected(*monitors: HealthMonitor) -> None:
-    await until(lambda: all(monitor.shared for monitor in monitors))
+    await until(lambda: all(monitor.connected for monitor in monitors))
 
 
 async def until(condition: Callable[[], bool], *, seconds: float = PATIENCE_SECONDS) -> float:

@@ -9,10 +9,10 @@ import pytest
 import redis.asyncio
 from django.conf import settings
 
-from integrations.health import sharing, store
+from integrations.health import store, sync
 from integrations.health.keys import CHANNEL, slice_key
 from integrations.health.monitor import HealthMonitor
-from integrations.health.sharing import INTERVAL_SECONDS
+from integrations.health.sync import INTERVAL_SECONDS
 from integrations.health.targets import UNKNOWN, CircuitState, Target
 from integrations.health.window import slice_of
 from integrations.providers.errors import FailureKind
@@ -27,7 +27,7 @@ def _redis_is_there(stores: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Raises the time-outs for slow machines, since a worker that gives Redis up counts and probes alone."""
     for name in ("ANSWER_SECONDS", "CLAIM_SECONDS"):
         monkeypatch.setattr(store, name, PATIENCE_SECONDS)
-    monkeypatch.setattr(sharing, "_LAST_WORDS_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(sync, "_FINAL_SEND_SECONDS", PATIENCE_SECONDS)
 
 
 def break_circuit(monitor: HealthMonitor, target: Target, times: int = 5) -> None:
@@ -50,7 +50,7 @@ async def test_window__noted_by_several_workers__is_the_same_for_all() -> None:
             else:
                 worker.note_success(target, chance.uniform(50, 5000))
             if chance.random() < 0.05:
-                await until(lambda: not made[0].unshared)
+                await until(lambda: not made[0].sync.pending)
         # Every failure and every sample has to arrive exactly once, so that all workers have the figures of one that
         # saw all.
         await until(lambda: len({worker.health_of(target) for worker in made}) == 1)
@@ -92,7 +92,7 @@ async def test_worker__started_later__learns_what_it_is_asked_for() -> None:
         for _ in range(20):
             a.note_success(warm, 100.0)
         break_circuit(a, broken)
-        await until(lambda: not a.unshared)
+        await until(lambda: not a.sync.pending)
 
         async with workers(settings.REDIS_URL, 1) as (b,):
             assert b.health_of(warm) == UNKNOWN
@@ -105,7 +105,7 @@ async def test_worker__started_after_a_circuit_closed__does_not_open_it_for_old_
     async with workers(settings.REDIS_URL, 2) as (a, b):
         break_circuit(a, target)
         a.note_success(target, 0.0)
-        await until(lambda: circuit(b, target) is CircuitState.CLOSED and not a.unshared)
+        await until(lambda: circuit(b, target) is CircuitState.CLOSED and not a.sync.pending)
 
         async with workers(settings.REDIS_URL, 1) as (c,):
             c.note_failure(target, FailureKind.UNAVAILABLE, 10.0)
@@ -142,7 +142,7 @@ async def test_probe__refused_for_its_own_fault__passes_to_any_worker() -> None:
         await until(lambda: circuit(b, target) is CircuitState.HALF_OPEN)
         assert await a.claim_probe(target)
         a.note_failure(target, FailureKind.REJECTED, 10.0)
-        await until(lambda: not a.unshared)
+        await until(lambda: not a.sync.pending)
 
         assert await b.claim_probe(target)
 
@@ -162,7 +162,7 @@ async def test_redis__idle_workers__say_nothing() -> None:
     async with workers(settings.REDIS_URL, 2) as made, redis.asyncio.Redis.from_url(settings.REDIS_URL) as other:
         made[0].note_success(target, 100.0)
         await until(lambda: made[1].health_of(target).samples == 1)
-        await until(lambda: not any(worker.unshared for worker in made))
+        await until(lambda: not any(worker.sync.pending for worker in made))
 
         before = (await other.info("stats"))["total_commands_processed"]
         # The time is four times the pause between two messages of a busy worker.
@@ -199,7 +199,7 @@ async def test_redis__everything_written__expires() -> None:
     async with workers(settings.REDIS_URL, 2) as (a, b), redis.asyncio.Redis.from_url(settings.REDIS_URL) as other:
         break_circuit(a, target)
         a.note_success(target, 100.0)
-        await until(lambda: circuit(b, target) is not CircuitState.CLOSED and not a.unshared)
+        await until(lambda: circuit(b, target) is not CircuitState.CLOSED and not a.sync.pending)
         await until(lambda: circuit(b, target) is CircuitState.HALF_OPEN)
         await b.claim_probe(target)
 
@@ -218,8 +218,8 @@ async def test_redis__names_that_clients_make_up__are_bounded_in_a_slice() -> No
         for i in range(1000):
             monitor.note_failure(Target(integration, "provider", f"made-up-{i}"), FailureKind.NOT_FOUND, 10.0)
             if i % 50 == 0:
-                await until(lambda: not monitor.unshared)
-        await until(lambda: not monitor.unshared)
+                await until(lambda: not monitor.sync.pending)
+        await until(lambda: not monitor.sync.pending)
 
         keys = [key async for key in other.scan_iter(f"{{health:{integration}}}:*", count=1000)]
     slices = slice_of(monitor.clock()) - first + 1

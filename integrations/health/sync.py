@@ -18,8 +18,8 @@ from redis.asyncio.client import PubSub
 
 from integrations.health.entries import Entries, Entry
 from integrations.health.keys import probe_key
-from integrations.health.messages import CircuitChange, Message, OutcomesSeen, SliceCounts, decode_message
-from integrations.health.store import HealthStore, Parcel, Shared, next_message
+from integrations.health.messages import CircuitChange, HealthMessage, OutcomesSeen, SliceCounts, decode_message
+from integrations.health.store import HealthStore, StoredHealth, Update, next_message
 from integrations.health.targets import Target
 from integrations.health.window import SLICE_SECONDS, WINDOW_SECONDS, current_slices
 
@@ -28,18 +28,18 @@ logger = logging.getLogger("integrations.health")
 # A worker writes every quarter of a second at most, and less often when all workers together would otherwise receive
 # more than 250 messages or 2000 counted slices a second. Changes of circuits are sent without this delay.
 INTERVAL_SECONDS = 0.25
-_SECONDS_PER_LISTENER = 0.004
-_SECONDS_PER_SLICE_HEARD = 0.0005
+_SECONDS_PER_SUBSCRIBER = 0.004
+_SECONDS_PER_RECEIVED_SLICE = 0.0005
 _MAX_INTERVAL_SECONDS = 30.0
 # One write or read covers at most 64 targets, since encoding more would block the event loop for too long.
 _TARGETS_AT_ONCE = 64
 _HOUSEKEEPING_SECONDS = 60.0
 _FIRST_PAUSE_SECONDS = 0.5
 _MAX_PAUSE_SECONDS = 5.0
-_LAST_WORDS_SECONDS = 0.5
+_FINAL_SEND_SECONDS = 0.5
 
 
-class Sharing:
+class HealthSync:
     """The queues and the connection by which one worker exchanges health, used within one event loop. Methods that are
     no coroutines only add to the queues."""
 
@@ -57,21 +57,21 @@ class Sharing:
         self._sender = sender
         self._clock = clock
         self._draw = draw
-        self._news = asyncio.Event()
+        self._queued = asyncio.Event()
         self._urgent = asyncio.Event()
         # The dicts below are used as ordered sets: they keep the order in which targets were noted, and their values
         # mean nothing.
         self._counted: dict[Target, None] = {}
-        self._wanted: dict[Target, None] = {}
+        self._to_load: dict[Target, None] = {}
         self._circuits: dict[Target, None] = {}
-        # `_untold` holds targets whose counts were sent to Redis and perhaps not published to the other workers.
-        self._untold: dict[Target, None] = {}
+        # `_unannounced` holds targets whose counts were sent to Redis and perhaps not published to the other workers.
+        self._unannounced: dict[Target, None] = {}
         self._released: list[str] = []
         # `_written` holds the targets whose counts Redis has, by the number of the slice.
         self._written: dict[int, set[Target]] = {}
         self._connected = False
         self._away = False
-        self._heard_since: float | None = None
+        self._subscribed_since: float | None = None
         self._interval = INTERVAL_SECONDS
 
     @property
@@ -79,8 +79,9 @@ class Sharing:
         return self._connected
 
     @property
-    def busy(self) -> bool:
-        return bool(self._counted or self._wanted or self._circuits or self._untold or self._released)
+    def pending(self) -> bool:
+        """Returns True while this worker holds updates that it has not sent to the others."""
+        return bool(self._counted or self._to_load or self._circuits or self._unannounced or self._released)
 
     def entry(self, target: Target, now: float) -> Entry:
         """Returns what is known of the target. An unknown target is fetched soon, unless this worker has listened long
@@ -89,27 +90,27 @@ class Sharing:
         if entry is None:
             entry = self._entries.add(target, now)
             if not self.knows_all(now):
-                self._queue(self._wanted, target)
-                self._news.set()
+                self._queue(self._to_load, target)
+                self._queued.set()
         return entry
 
     def knows_all(self, now: float) -> bool:
         """Returns True when this worker has listened for a whole window, so that it has received every update in it."""
-        return self._heard_since is not None and now - self._heard_since > WINDOW_SECONDS + SLICE_SECONDS
+        return self._subscribed_since is not None and now - self._subscribed_since > WINDOW_SECONDS + SLICE_SECONDS
 
     def note_counted(self, target: Target) -> None:
         self._queue(self._counted, target)
-        self._news.set()
+        self._queued.set()
 
     def note_circuit(self, target: Target) -> None:
         self._queue(self._circuits, target)
-        self._hurry()
+        self._wake()
 
     def release(self, target: Target, version: int) -> None:
         """Gives back a claim whose probe proved nothing."""
         if self._connected:
             self._released.append(probe_key(target, version))
-            self._hurry()
+            self._wake()
 
     async def claim(self, target: Target, version: int, seconds: float) -> bool:
         """Returns True when this worker may probe. While Redis does not answer every worker may probe."""
@@ -120,7 +121,7 @@ class Sharing:
         except (redis.RedisError, OSError):
             # No request waits for Redis again until it has answered a ping; `run` writes the log entry.
             self._connected = False
-            self._hurry()
+            self._wake()
             return True
 
     async def run(self) -> None:
@@ -128,10 +129,10 @@ class Sharing:
         pause = _FIRST_PAUSE_SECONDS
         while True:
             try:
-                await self._share()
+                await self._synchronize()
             except (redis.RedisError, OSError) as error:
                 pause = _FIRST_PAUSE_SECONDS if not self._away else min(2 * pause, _MAX_PAUSE_SECONDS)
-                self._lost(error)
+                self._note_disconnected(error)
             except Exception:
                 # The cause is a defect of the gateway or foreign data in Redis; after the pause the other workers'
                 # updates are read again.
@@ -139,30 +140,30 @@ class Sharing:
                 logger.exception("sharing.failed")
             finally:
                 self._connected = False
-                self._heard_since = None
+                self._subscribed_since = None
             await asyncio.sleep(pause)
 
     async def close(self) -> None:
         """Sends the updates that are still queued, if that is possible within the time limit."""
-        if not self._away:
+        if self.pending and not self._away:
             with suppress(redis.RedisError, OSError):
-                async with asyncio.timeout(_LAST_WORDS_SECONDS):
-                    await self._ship_all()
+                async with asyncio.timeout(_FINAL_SEND_SECONDS):
+                    await self._send_all()
         await self._store.close()
 
-    async def _share(self) -> None:
+    async def _synchronize(self) -> None:
         async with self._store.subscription() as channel:
-            self._heard_since = self._clock()
+            self._subscribed_since = self._clock()
             # The server may be a different Redis now, or the last writes may not have arrived.
             self._written.clear()
-            self._wanted.update(dict.fromkeys(self._entries))
+            self._to_load.update(dict.fromkeys(self._entries))
             self._counted.update(dict.fromkeys(self._entries))
-            await self._load_wanted()
+            await self._load_stored()
             # A Redis that refuses to write (its disk or memory is full, it is a replica) still answers reads.
             await self._store.ping()
-            await self._ship_all()
-            self._found()
-            await _until_one_ends(self._listen(channel), self._ship_regularly())
+            await self._send_all()
+            self._note_connected()
+            await _until_one_ends(self._listen(channel), self._send_regularly())
 
     async def _listen(self, channel: PubSub) -> None:
         while True:
@@ -173,107 +174,109 @@ class Sharing:
                 logger.warning("message.unreadable error=%s", error)
                 continue
             if message.sender != self._sender:
-                self._hear(message)
+                self._receive(message)
 
-    async def _ship_regularly(self) -> None:
+    async def _send_regularly(self) -> None:
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_HOUSEKEEPING_SECONDS):
-                    await self._news.wait()
-            self._news.clear()
+                    await self._queued.wait()
+            self._queued.clear()
             self._urgent.clear()
-            self._keep_house()
+            self._drop_expired()
             if not self._connected:
                 await self._store.ping()
                 self._connected = True
-            await self._load_wanted()
-            await self._ship_all()
+            await self._load_stored()
+            await self._send_all()
             # The next change of a circuit ends the pause.
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._interval):
                     await self._urgent.wait()
 
-    def _keep_house(self) -> None:
+    def _drop_expired(self) -> None:
         now = self._clock()
         self._entries.drop_idle(now)
         current = current_slices(now)
         for number in [number for number in self._written if number not in current]:
             del self._written[number]
 
-    async def _load_wanted(self) -> None:
-        while self._wanted:
-            targets = list(self._wanted)[:_TARGETS_AT_ONCE]
+    async def _load_stored(self) -> None:
+        while self._to_load:
+            targets = list(self._to_load)[:_TARGETS_AT_ONCE]
             found = await self._store.load(targets, current_slices(self._clock()))
-            for target, shared in zip(targets, found, strict=True):
-                self._wanted.pop(target, None)
+            for target, stored in zip(targets, found, strict=True):
+                self._to_load.pop(target, None)
                 entry = self._entries.get(target)
                 if entry is not None:
-                    _complete(entry, shared)
+                    _merge_stored(entry, stored)
             # The other workers have not received the counts that Redis had taken when it stopped answering.
-            untold = [
+            unannounced = [
                 SliceCounts(target, number, counts)
-                for target, shared in zip(targets, found, strict=True)
-                if target in self._untold
-                for number, counts in shared.slices.items()
+                for target, stored in zip(targets, found, strict=True)
+                if target in self._unannounced
+                for number, counts in stored.slices.items()
             ]
-            await self._tell(untold, [])
+            await self._publish(unannounced, [])
             for target in targets:
-                self._untold.pop(target, None)
+                self._unannounced.pop(target, None)
 
-    async def _ship_all(self) -> None:
+    async def _send_all(self) -> None:
         """Sends all updates that are queued now; those that are queued meanwhile wait for the next call."""
         due = INTERVAL_SECONDS
         waiting = list(self._counted)
         for at in range(0, max(len(waiting), 1), _TARGETS_AT_ONCE):
-            parcel = self._pack(waiting[at : at + _TARGETS_AT_ONCE])
-            if parcel:
-                listeners, slices = await self._ship(parcel)
-                due = max(due + listeners * slices * _SECONDS_PER_SLICE_HEARD, listeners * _SECONDS_PER_LISTENER)
+            update = self._next_update(waiting[at : at + _TARGETS_AT_ONCE])
+            if update:
+                subscribers, slices = await self._send(update)
+                due = max(
+                    due + subscribers * slices * _SECONDS_PER_RECEIVED_SLICE, subscribers * _SECONDS_PER_SUBSCRIBER
+                )
         self._interval = min(due, _MAX_INTERVAL_SECONDS)
 
-    async def _ship(self, parcel: Parcel) -> tuple[int, int]:
-        """Writes the parcel and publishes the sums. Returns the number of workers that received it and of counted
+    async def _send(self, update: Update) -> tuple[int, int]:
+        """Writes the update and publishes the sums. Returns the number of workers that received it and of counted
         slices in it."""
-        for item in parcel.slices:
-            self._queue(self._untold, item.target)
-        sums = await self._store.ship(parcel, self._clock())
-        del self._released[: len(parcel.released)]
-        for target, record in ((change.target, change.record) for change in parcel.circuits):
+        for item in update.slices:
+            self._queue(self._unannounced, item.target)
+        sums = await self._store.write(update, self._clock())
+        del self._released[: len(update.released)]
+        for target, record in ((change.target, change.record) for change in update.circuits):
             entry = self._entries.get(target)
             if entry is None or entry.circuit.record == record:
                 self._circuits.pop(target, None)
         self._merge(sums)
-        return await self._tell(sums, parcel.outcomes), len(sums)
+        return await self._publish(sums, update.outcomes), len(sums)
 
-    async def _tell(self, sums: list[SliceCounts], outcomes: list[OutcomesSeen]) -> int:
+    async def _publish(self, sums: list[SliceCounts], outcomes: list[OutcomesSeen]) -> int:
         """Publishes the sums and outcomes. Returns the number of workers that received them."""
-        listeners = await self._store.publish(sums, outcomes) if sums or outcomes else 0
+        subscribers = await self._store.publish(sums, outcomes) if sums or outcomes else 0
         for item in sums:
-            self._untold.pop(item.target, None)
-        return listeners
+            self._unannounced.pop(item.target, None)
+        return subscribers
 
-    def _pack(self, counted: list[Target]) -> Parcel:
-        parcel = Parcel(released=self._released[:])
+    def _next_update(self, counted: list[Target]) -> Update:
+        update = Update(released=self._released[:])
         for target in list(self._circuits):
             entry = self._entries.get(target)
             if entry is None:
                 del self._circuits[target]
             else:
-                parcel.circuits.append(CircuitChange(target, entry.circuit.record))
+                update.circuits.append(CircuitChange(target, entry.circuit.record))
         for target in counted:
             self._counted.pop(target, None)
-            self._pack_counts(parcel, target)
-        return parcel
+            self._add_counts(update, target)
+        return update
 
-    def _pack_counts(self, parcel: Parcel, target: Target) -> None:
+    def _add_counts(self, update: Update, target: Target) -> None:
         entry = self._entries.get(target)
         if entry is None:
             return
-        entry.settle()
+        entry.count_pending()
         seen = entry.circuit.take_own()
         if seen is not None:
-            parcel.outcomes.append(OutcomesSeen(target, seen))
-        for number, counts in entry.window.take_unshipped(self._clock()).items():
+            update.outcomes.append(OutcomesSeen(target, seen))
+        for number, counts in entry.window.take_unsent(self._clock()).items():
             written = self._written.setdefault(number, set())
             if target not in written:
                 # Model names that clients make up must not fill Redis: targets above the maximum stay in this worker's
@@ -281,10 +284,10 @@ class Sharing:
                 if len(written) >= self._entries.max_targets:
                     continue
                 written.add(target)
-                parcel.first.add((target, number))
-            parcel.slices.append(SliceCounts(target, number, counts))
+                update.first.add((target, number))
+            update.slices.append(SliceCounts(target, number, counts))
 
-    def _hear(self, message: Message) -> None:
+    def _receive(self, message: HealthMessage) -> None:
         for change in message.circuits:
             entry = self.entry(change.target, self._clock())
             if entry.circuit.adopt(change.record):
@@ -309,18 +312,18 @@ class Sharing:
             del queue[next(iter(queue))]
         queue[target] = None
 
-    def _hurry(self) -> None:
-        self._news.set()
+    def _wake(self) -> None:
+        self._queued.set()
         self._urgent.set()
 
-    def _found(self) -> None:
+    def _note_connected(self) -> None:
         self._connected = True
-        self._news.set()
+        self._queued.set()
         if self._away:
             self._away = False
             logger.info("redis.back")
 
-    def _lost(self, error: Exception) -> None:
+    def _note_disconnected(self, error: Exception) -> None:
         if not self._away:
             self._away = True
             logger.warning("redis.away error=%s", type(error).__name__)
@@ -341,9 +344,9 @@ async def _until_one_ends(*work: Coroutine[object, object, None]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _complete(entry: Entry, shared: Shared) -> None:
-    for number, counts in shared.slices.items():
+def _merge_stored(entry: Entry, stored: StoredHealth) -> None:
+    for number, counts in stored.slices.items():
         entry.window.merge(number, counts)
-    if shared.circuit is not None:
-        entry.circuit.adopt(shared.circuit)
+    if stored.circuit is not None:
+        entry.circuit.adopt(stored.circuit)
     entry.touch(entry.noted_at)
