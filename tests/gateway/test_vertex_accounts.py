@@ -53,7 +53,7 @@ def test_service_account__many_requests__one_token(
         answers = list(pool.map(lambda _: gateway.post({**ASK, "stream": stream}), range(8)))
 
     assert [answer.status_code for answer in answers] == [200] * 8
-    assert len(tokens.asked) == 1
+    assert len(tokens.requests) == 1
     sent = {received.headers["authorization"] for received in vertex.scripts[VERTEX].received}
     assert sent == {"Bearer ya29.token-1"}
 

@@ -57,5 +57,5 @@ def looped(call_id: str) -> list[dict[str, Any]]:
     ]
 
 
-def wish(schema: dict[str, Any]) -> dict[str, Any]:
+def schema_format(schema: dict[str, Any]) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}

@@ -13,10 +13,10 @@ def answer(
     *parts: Mapping[str, Any], finish: Any = "STOP", candidate: Mapping[str, Any] | None = None, **more: Any
 ) -> dict[str, Any]:
     """Returns a response with one candidate; `finish` is None for an event before the last."""
-    told: dict[str, Any] = {"content": {"parts": list(parts), "role": "model"}, "index": 0, **(candidate or {})}
+    choice: dict[str, Any] = {"content": {"parts": list(parts), "role": "model"}, "index": 0, **(candidate or {})}
     if finish is not None:
-        told["finishReason"] = finish
-    return {"candidates": [told], "usageMetadata": USAGE, "modelVersion": "gemini-x", "responseId": "resp-1", **more}
+        choice["finishReason"] = finish
+    return {"candidates": [choice], "usageMetadata": USAGE, "modelVersion": "gemini-x", "responseId": "resp-1", **more}
 
 
 def call(name: str = "f", **more: Any) -> dict[str, Any]:

@@ -9,10 +9,10 @@ class Names:
 
     def __init__(self, **answers: list[list[str]]) -> None:
         self._answers = {name.replace("_", "."): given for name, given in answers.items()}
-        self.asked: list[str] = []
+        self.resolved: list[str] = []
 
     async def __call__(self, host: str, port: int) -> list[str]:
-        self.asked.append(host)
+        self.resolved.append(host)
         given = self._answers.get(host, [[]])
         found = given.pop(0) if len(given) > 1 else given[0]
         if not found:

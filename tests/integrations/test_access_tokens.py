@@ -52,11 +52,11 @@ class TokenServer:
     lifetime: dict[str, int] = field(default_factory=lambda: {"expires_in": 3600})
     raw: bytes | None = None
     url: str = ""
-    asked: list[dict[str, list[str]]] = field(default_factory=list)
+    requests: list[dict[str, list[str]]] = field(default_factory=list)
 
     async def __call__(self, request: Received, connection: Connection) -> None:
-        self.asked.append(parse_qs(request.body.decode()))
-        token = {"access_token": f"ya29.token-{len(self.asked)}", "token_type": "Bearer", **self.lifetime}
+        self.requests.append(parse_qs(request.body.decode()))
+        token = {"access_token": f"ya29.token-{len(self.requests)}", "token_type": "Bearer", **self.lifetime}
         status, answer = self.refusal or (200, token)
         body = self.raw if self.raw is not None else json.dumps(answer).encode()
         await connection.send_whole(status, body, {"content-type": "application/json"})
@@ -85,17 +85,17 @@ def decoded(segment: str) -> bytes:
 async def test_token_for__service_account__signed_assertion_for_the_cloud_scope(server: TokenServer) -> None:
     tokens = AccessTokens(allow_private=True)
     assert await tokens.token_for(service_account(server.url)) == "ya29.token-1"
-    (asked,) = server.asked
-    assert asked["grant_type"] == ["urn:ietf:params:oauth:grant-type:jwt-bearer"]
-    head, claims, signature = asked["assertion"][0].split(".")
-    told = json.loads(decoded(claims))
-    assert (told["iss"], told["scope"]) == (EMAIL, SCOPE)
+    (parameters,) = server.requests
+    assert parameters["grant_type"] == ["urn:ietf:params:oauth:grant-type:jwt-bearer"]
+    head, claims, signature = parameters["assertion"][0].split(".")
+    decoded_claims = json.loads(decoded(claims))
+    assert (decoded_claims["iss"], decoded_claims["scope"]) == (EMAIL, SCOPE)
     private_key().public_key().verify(
         decoded(signature), f"{head}.{claims}".encode(), padding.PKCS1v15(), hashes.SHA256()
     )
 
 
-async def test_token_for__asked_again__kept_until_five_minutes_before_it_expires(server: TokenServer) -> None:
+async def test_token_for__same_account_again__kept_until_five_minutes_before_it_expires(server: TokenServer) -> None:
     credentials = service_account(server.url)
     clock = Clock(0.0)
     tokens = AccessTokens(allow_private=True, clock=clock)
@@ -109,7 +109,7 @@ async def test_token_for__asked_again__kept_until_five_minutes_before_it_expires
     assert await tokens.token_for(credentials) == "ya29.token-3"
 
 
-async def test_token_for__no_lifetime_told__asked_each_time(server: TokenServer) -> None:
+async def test_token_for__without_a_lifetime__requested_each_time(server: TokenServer) -> None:
     server.lifetime = {}
     tokens = AccessTokens(allow_private=True)
     credentials = service_account(server.url)
@@ -121,7 +121,7 @@ async def test_token_for__many_at_once__one_request(server: TokenServer) -> None
     credentials = service_account(server.url)
     found = await asyncio.gather(*(tokens.token_for(credentials) for _ in range(20)))
     assert set(found) == {"ya29.token-1"}
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 async def test_token_for__first_waiter_gives_up__others_get_the_token(server: TokenServer) -> None:
@@ -134,7 +134,7 @@ async def test_token_for__first_waiter_gives_up__others_get_the_token(server: To
     assert await second == "ya29.token-1"
     with pytest.raises(asyncio.CancelledError):
         await first
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 async def test_token_for__two_accounts__a_token_each(server: TokenServer) -> None:
@@ -253,7 +253,7 @@ async def test_token_for__unreadable_key__failure_does_not_quote_it(server: Toke
         await AccessTokens(allow_private=True).token_for(credentials)
     assert caught.value.kind is FailureKind.CREDENTIALS
     assert "c2VjcmV0" not in caught.value.message
-    assert not server.asked
+    assert not server.requests
 
 
 def assert_no_secret(error: ProviderError, credentials: Credentials) -> None:

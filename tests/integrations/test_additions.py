@@ -77,16 +77,16 @@ def upstream(**headers: str) -> UpstreamRequest:
 
 
 def test_headers__nothing_added__the_very_request() -> None:
-    asked = upstream()
-    assert with_headers(asked, credentials_with(), CLIENT) is asked
-    assert with_headers(asked, credentials_with(forward_headers=("openai-beta",)), CLIENT) is asked
+    request = upstream()
+    assert with_headers(request, credentials_with(), CLIENT) is request
+    assert with_headers(request, credentials_with(forward_headers=("openai-beta",)), CLIENT) is request
 
 
 def test_headers__own_and_the_clients__own_counts_and_lists_join() -> None:
-    asked = upstream(**{"anthropic-beta": "files-api"})
+    request = upstream(**{"anthropic-beta": "files-api"})
     own = {"x-team": "ops", "anthropic-beta": "b-2,c-3", "x-key": "secret"}
     additions = credentials_with(extra_headers=own, forward_headers=("anthropic-beta", "x-team"))
-    assert with_headers(asked, additions, CLIENT).headers == {
+    assert with_headers(request, additions, CLIENT).headers == {
         "authorization": "Bearer k",
         "anthropic-beta": "files-api,b-2,c-3,a-1",
         "x-team": "ops",
@@ -120,26 +120,26 @@ def test_traits__client_headers__go_to_who_knows_them() -> None:
         assert traits_of(name).forward_headers == ()
 
 
-def test_answers_apart__additions__are_told_from_each_other_and_from_none() -> None:
-    listening: dict[str, Any] = {"forward_headers": ("anthropic-beta",)}
+def test_answers_apart__additions__differ_from_each_other_and_from_none() -> None:
+    forwarding: dict[str, Any] = {"forward_headers": ("anthropic-beta",)}
     kinds = [
         answers_apart(credentials_with(), CLIENT),
         answers_apart(credentials_with(default_parameters={"top_k": 1}), CLIENT),
         answers_apart(credentials_with(forced_parameters={"top_k": 1}), CLIENT),
         answers_apart(credentials_with(extra_headers={"top_k": "1"}), CLIENT),
         answers_apart(credentials_with(extra_headers={"top_k": "2"}), CLIENT),
-        answers_apart(credentials_with(**listening), CLIENT),
-        answers_apart(credentials_with(**listening), [(b"anthropic-beta", b"other")]),
+        answers_apart(credentials_with(**forwarding), CLIENT),
+        answers_apart(credentials_with(**forwarding), [(b"anthropic-beta", b"other")]),
     ]
     assert len(set(kinds)) == len(kinds)
-    assert kinds[0] == answers_apart(credentials_with(**listening), []) == ()
+    assert kinds[0] == answers_apart(credentials_with(**forwarding), []) == ()
 
 
 def test_answers_apart__secret_header__only_as_a_digest() -> None:
     assert "canary" not in repr(answers_apart(credentials_with(extra_headers={"x": "canary-secret"}), []))
 
 
-def asked_through(subject: Subject, *, crosses_vendor: bool = False, **additions: Any) -> UpstreamRequest:
+def built_with(subject: Subject, *, crosses_vendor: bool = False, **additions: Any) -> UpstreamRequest:
     """Returns the upstream request in the gateway's order: parameters are added before the adapter, headers after
     it."""
     own = {name: getattr(subject.credentials, name) for name in ("integration_id", "provider", "base_url", "secret")}
@@ -154,34 +154,34 @@ def asked_through(subject: Subject, *, crosses_vendor: bool = False, **additions
 @pytest.mark.parametrize("provider", distinct_providers())
 def test_every_dialect__parameters_and_headers__reach_the_provider_in_its_own_words(provider: str) -> None:
     subject = subject_of(provider)
-    sent = asked_through(
+    sent = built_with(
         subject,
         default_parameters={"max_tokens": 77},
         forced_parameters={"stop": ["END"]},
         extra_headers={"x-team": "ops", "x-trace": "canary-trace"},
         forward_headers=("anthropic-beta",),
     )
-    asked = subject.read(sent)
-    assert asked.max_tokens == 77
-    assert asked.stop == ("END",)
+    request = subject.read(sent)
+    assert request.max_tokens == 77
+    assert request.stop == ("END",)
     assert sent.headers["x-team"] == "ops"
     assert sent.headers["anthropic-beta"].endswith("a-1,b-2")
-    assert asked.secret, "the credential is still there"
+    assert request.secret, "the credential is still there"
     assert "canary-trace" not in repr(sent)
 
 
 @pytest.mark.parametrize("provider", distinct_providers())
-def test_every_dialect__error_that_repeats_a_header__is_told_without(provider: str) -> None:
+def test_every_dialect__error_that_repeats_a_header__is_reported_without_it(provider: str) -> None:
     subject = subject_of(provider)
-    asked_through(subject, extra_headers={"x-key": "canary-header-value"})
-    told = subject.fake.failure(400, "unknown header canary-header-value")
-    error = subject.adapter.classify_failure(told.status, told.headers, told.body)
+    built_with(subject, extra_headers={"x-key": "canary-header-value"})
+    failure = subject.fake.failure(400, "unknown header canary-header-value")
+    error = subject.adapter.classify_failure(failure.status, failure.headers, failure.body)
     assert "canary-header" not in error.message
 
 
 @pytest.mark.parametrize("provider", ["groq", "mistral", "openrouter", "deepseek"])
 def test_fallback__parameter_that_only_this_integration_sets__goes_out(provider: str) -> None:
-    sent = asked_through(subject_of(provider), crosses_vendor=True, forced_parameters={"own_switch": True})
+    sent = built_with(subject_of(provider), crosses_vendor=True, forced_parameters={"own_switch": True})
     assert json.loads(sent.body)["own_switch"] is True
     assert not sent.warnings
 

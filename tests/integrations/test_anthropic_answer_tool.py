@@ -25,12 +25,12 @@ CALL = {"type": "tool_use", "id": "toolu_2", "name": "ping", "input": {}}
 TEXT = {"type": "text", "text": "Here it is:"}
 
 
-def asked(model: str = OLD, **fields: Any) -> ChatRequest:
+def schema_request(model: str = OLD, **fields: Any) -> ChatRequest:
     return chat_request(model, **{"messages": [USER], "response_format": FORMAT, **fields})
 
 
 def body_of(model: str = OLD, **fields: Any) -> tuple[Json, tuple[str, ...]]:
-    made = ADAPTER.build_request(asked(model, **fields), credentials("anthropic"))
+    made = ADAPTER.build_request(schema_request(model, **fields), credentials("anthropic"))
     return json.loads(made.body), made.warnings
 
 
@@ -75,9 +75,9 @@ def test_schema__and_thinking__thinking_is_dropped_and_named() -> None:
 
 @pytest.mark.parametrize("schema", [{"type": "array", "items": {}}, {"anyOf": [SCHEMA]}])
 def test_schema__that_no_tool_takes__refused(schema: Json) -> None:
-    wish = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+    response_format = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
     with pytest.raises(UnsupportedParameterError, match="response_format"):
-        body_of(response_format=wish)
+        body_of(response_format=response_format)
 
 
 @pytest.mark.parametrize("model", ["claude-sonnet-4-5", "claude-opus-4-1", "claude-opus-5"])
@@ -89,7 +89,7 @@ def test_schema__of_a_model_that_follows_one__no_tool(model: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "reason", "said", "calls", "finish"),
+    ("content", "reason", "expected", "calls", "finish"),
     [
         ([ANSWER], "tool_use", {"city": "Zürich"}, 0, "stop"),
         ([TEXT, ANSWER], "tool_use", {"city": "Zürich"}, 0, "stop"),
@@ -101,23 +101,25 @@ def test_schema__of_a_model_that_follows_one__no_tool(model: str) -> None:
 )
 @pytest.mark.parametrize("streamed", [False, True])
 def test_answer__that_came_as_input__is_content(
-    content: list[Json], reason: str, said: Any, calls: int, finish: str, streamed: bool
+    content: list[Json], reason: str, expected: Any, calls: int, finish: str, streamed: bool
 ) -> None:
     message = {"id": "m", "type": "message", "model": OLD, "content": content, "stop_reason": reason}
     if streamed:
-        told = assembled(decoded(run(ADAPTER.stream(asked(stream=True)), [wire(message)])))
+        choice = assembled(decoded(run(ADAPTER.stream(schema_request(stream=True)), [wire(message)])))
     else:
-        told = json.loads(ADAPTER.parse_response(asked(), json.dumps(message).encode()).body)["choices"][0]
-    text = told["message"]["content"]
-    assert (json.loads(text) if isinstance(said, dict) else text or None) == said
-    assert len(told["message"].get("tool_calls") or ()) == calls
-    assert told["finish_reason"] == finish
+        choice = json.loads(ADAPTER.parse_response(schema_request(), json.dumps(message).encode()).body)["choices"][0]
+    text = choice["message"]["content"]
+    assert (json.loads(text) if isinstance(expected, dict) else text or None) == expected
+    assert len(choice["message"].get("tool_calls") or ()) == calls
+    assert choice["finish_reason"] == finish
 
 
 def test_answer__to_a_request_without_a_schema__a_call_like_any_other() -> None:
     message = {"id": "m", "type": "message", "model": OLD, "content": [ANSWER], "stop_reason": "tool_use"}
-    told = json.loads(ADAPTER.parse_response(asked(response_format=None), json.dumps(message).encode()).body)
-    assert told["choices"][0]["finish_reason"] == "tool_calls"
+    completion = json.loads(
+        ADAPTER.parse_response(schema_request(response_format=None), json.dumps(message).encode()).body
+    )
+    assert completion["choices"][0]["finish_reason"] == "tool_calls"
 
 
 def wire(message: Json) -> bytes:

@@ -65,7 +65,7 @@ REASONS = {
 # An answer with a stop reason of this list may be empty.
 COMPLETE = ("end_turn", "stop_sequence", "max_tokens", "model_context_window_exceeded", "refusal")
 # The finish reason cannot express some stop reasons, so the client also gets the vendor's own reason.
-TOLD = ("pause_turn", "compaction", "reason_of_tomorrow", "model_context_window_exceeded")
+REPORTED_REASONS = ("pause_turn", "compaction", "reason_of_tomorrow", "model_context_window_exceeded")
 USAGE = {"input_tokens": 10, "output_tokens": 20, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 4}
 MESSAGE = {
     "id": "msg_1",
@@ -96,7 +96,7 @@ def test_answer__of_documented_blocks__the_same_whole_and_streamed(
     content = [{**block, **({"id": f"{block['id']}_{n}"} if "id" in block else {})} for n, block in enumerate(blocks)]
     message = {**MESSAGE, "content": content, "stop_reason": reason}
     wire = b"".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events(message, size))
-    if reason not in COMPLETE and not any(says(block) for block in content):
+    if reason not in COMPLETE and not any(has_output(block) for block in content):
         assert_unusable(message, wire)
         return
     answer = json.loads(ADAPTER.parse_response(chat_request("claude-x"), json.dumps(message).encode()).body)
@@ -111,18 +111,18 @@ def test_answer__of_documented_blocks__the_same_whole_and_streamed(
     assert choice["finish_reason"] == ("tool_calls" if calls and REASONS[reason] == "stop" else REASONS[reason])
     assert (answer["usage"]["prompt_tokens"], answer["usage"]["completion_tokens"]) == (17, 20)
     specific = choice["message"].get("provider_specific_fields", {})
-    assert specific.get("stop_reason", "") == (reason if reason in TOLD else "")
+    assert specific.get("stop_reason", "") == (reason if reason in REPORTED_REASONS else "")
     own = any(is_own(block) for block in content)
     assert specific.get("content", []) == (content if own else [])
 
     chunks = decoded(run(ADAPTER.stream(chat_request("claude-x", stream=True)), list(pieces(wire, cuts))))
-    told = assembled(chunks)
+    streamed = assembled(chunks)
     annotations = as_the_sdk_does(chunks).get("annotations", [])
     assert [{k: v for k, v in one.items() if k != "index"} for one in annotations] == choice["message"].pop(
         "annotations", []
     )
-    assert comparable(told["message"]) == comparable(choice["message"])
-    assert (told["finish_reason"], told["usage"]) == (choice["finish_reason"], answer["usage"])
+    assert comparable(streamed["message"]) == comparable(choice["message"])
+    assert (streamed["finish_reason"], streamed["usage"]) == (choice["finish_reason"], answer["usage"])
 
 
 @settings(max_examples=100, deadline=None)
@@ -130,14 +130,14 @@ def test_answer__of_documented_blocks__the_same_whole_and_streamed(
 def test_answer__that_comes_back__the_vendors_blocks_where_they_were(blocks: list[Json], streamed: bool) -> None:
     """An answer with `pause_turn`, or any other, comes back in a history."""
     content = [{**block, **({"id": f"{block['id']}_{n}"} if "id" in block else {})} for n, block in enumerate(blocks)]
-    said = {**MESSAGE, "content": content, "stop_reason": "pause_turn"}
+    response = {**MESSAGE, "content": content, "stop_reason": "pause_turn"}
     if not any(is_own(block) for block in content):
         return
     if streamed:
-        wire = b"".join(f"data: {json.dumps(one)}\n\n".encode() for one in events(said, 7))
+        wire = b"".join(f"data: {json.dumps(one)}\n\n".encode() for one in events(response, 7))
         message = as_the_sdk_does(decoded(run(ADAPTER.stream(chat_request("claude-x", stream=True)), [wire])))
     else:
-        answer = json.loads(ADAPTER.parse_response(chat_request("claude-x"), json.dumps(said).encode()).body)
+        answer = json.loads(ADAPTER.parse_response(chat_request("claude-x"), json.dumps(response).encode()).body)
         message = answer["choices"][0]["message"]
     results = [
         {"role": "tool", "tool_call_id": block["id"], "content": "ok"}
@@ -166,7 +166,7 @@ def comparable(message: Json) -> Json:
     return {**message, "content": message["content"] or "", "provider_specific_fields": specific}
 
 
-def says(block: Json) -> bool:
+def has_output(block: Json) -> bool:
     return is_own(block) or block["type"] == "tool_use" or bool(block.get("text"))
 
 

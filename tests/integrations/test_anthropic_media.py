@@ -49,7 +49,7 @@ def test_image__address__left_to_the_vendor() -> None:
     }
 
 
-def test_attachments__that_the_vendor_does_not_fetch__asked_for_and_sent_along() -> None:
+def test_attachments__that_the_vendor_does_not_fetch__fetched_and_sent_along() -> None:
     plain, note = "http://i.test/a.png", "https://d.test/notes.TXT?x=1"
     content = [image(plain), document(note), document("https://d.test/report"), image(plain)]
     request = chat_request(BUDGETS, messages=[{"role": "user", "content": content}])

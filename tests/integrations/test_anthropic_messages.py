@@ -133,10 +133,10 @@ def test_system__alone__is_what_the_user_says() -> None:
         max_size=6,
     )
 )
-def test_messages__texts__the_same_as_parts_and_as_strings(said: list[tuple[str, str]]) -> None:
+def test_messages__texts__the_same_as_parts_and_as_strings(turns: list[tuple[str, str]]) -> None:
     """Alternating texts are translated by a shorter code path, which must give the same result."""
-    strings = [{"role": role, "content": content} for role, content in said]
-    parts = [{"role": role, "content": [{"type": "text", "text": content}]} for role, content in said]
+    strings = [{"role": role, "content": content} for role, content in turns]
+    parts = [{"role": role, "content": [{"type": "text", "text": content}]} for role, content in turns]
     assert body_of(messages=strings) == body_of(messages=parts)
 
 
@@ -245,21 +245,21 @@ def test_messages__own_reasoning__back_unmodified_and_in_order() -> None:
     ]
 
 
-SAID, BLANK = {"type": "text", "text": "Now."}, {"type": "text", "text": "\n\n"}
+TEXT_BLOCK, BLANK = {"type": "text", "text": "Now."}, {"type": "text", "text": "\n\n"}
 
 
 @pytest.mark.parametrize(
     ("content", "dropped"),
     [
-        ([THOUGHT, SAID, FIRST, HIDDEN, SECOND], ()),
+        ([THOUGHT, TEXT_BLOCK, FIRST, HIDDEN, SECOND], ()),
         ([THOUGHT, FIRST, HIDDEN, SECOND], ()),
         ([THOUGHT, BLANK, FIRST, HIDDEN, SECOND], (BLANK,)),
-        ([SAID, THOUGHT, HIDDEN, FIRST], ()),
-        ([THOUGHT, HIDDEN, SAID], ()),
+        ([TEXT_BLOCK, THOUGHT, HIDDEN, FIRST], ()),
+        ([THOUGHT, HIDDEN, TEXT_BLOCK], ()),
     ],
 )
 def test_messages__thinking_between_calls__where_it_was(content: list[Any], dropped: tuple[Any, ...]) -> None:
-    """A model that goes on thinking behind a call has answered, and the client sends the answer back twice."""
+    """The answer has thinking behind a call, and the client sends the answer back twice."""
     body = json.dumps({"type": "message", "content": content, "stop_reason": "tool_use"}).encode()
     message = json.loads(ADAPTER.parse_response(chat_request(BUDGETS), body).body)["choices"][0]["message"]
     results = [

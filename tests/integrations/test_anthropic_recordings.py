@@ -94,18 +94,22 @@ def test_request__recorded__the_sdks_types_take_it(recording: Recording) -> None
 
 def plain(body: Mapping[str, Any]) -> Json:
     """Returns the body without different spellings of the same value and without values that have no effect."""
-    said = {name: value for name, value in body.items() if value is not None and value is not False}
+    comparable = {name: value for name, value in body.items() if value is not None and value is not False}
     # One text may be a string or a list with one block.
-    if "system" in said:
-        said["system"] = blocks_of(said["system"])
-    said["messages"] = [{**message, "content": blocks_of(message["content"])} for message in said["messages"]]
+    if "system" in comparable:
+        comparable["system"] = blocks_of(comparable["system"])
+    comparable["messages"] = [
+        {**message, "content": blocks_of(message["content"])} for message in comparable["messages"]
+    ]
     # An empty description has no effect.
-    if "tools" in said:
-        said["tools"] = [{k: v for k, v in tool.items() if (k, v) != ("description", "")} for tool in said["tools"]]
+    if "tools" in comparable:
+        comparable["tools"] = [
+            {k: v for k, v in tool.items() if (k, v) != ("description", "")} for tool in comparable["tools"]
+        ]
     # The beta had the schema of the answer in a field of its own.
-    if "output_format" in said:
-        said["output_config"] = {**said.get("output_config", {}), "format": said.pop("output_format")}
-    return said
+    if "output_format" in comparable:
+        comparable["output_config"] = {**comparable.get("output_config", {}), "format": comparable.pop("output_format")}
+    return comparable
 
 
 def blocks_of(content: Any) -> list[Json]:
@@ -267,15 +271,15 @@ def finish_of_sdk(message: Message) -> str:
     return FINISH_REASONS[message.stop_reason or "end_turn"]
 
 
-def assert_usage(told: Mapping[str, Any], usage: Usage | None, message: Message) -> None:
+def assert_usage(reported: Mapping[str, Any], usage: Usage | None, message: Message) -> None:
     counts = message.usage
     cached, written = counts.cache_read_input_tokens or 0, counts.cache_creation_input_tokens or 0
     thought = counts.output_tokens_details.thinking_tokens if counts.output_tokens_details else 0
     prompt = counts.input_tokens + cached + written
     searches = counts.server_tool_use.web_search_requests or 0 if counts.server_tool_use else 0
     assert usage == Usage(prompt, counts.output_tokens, cached, written, thought or 0, searches=searches)
-    assert (told["prompt_tokens"], told["completion_tokens"]) == (prompt, counts.output_tokens)
-    assert told["total_tokens"] == prompt + counts.output_tokens
+    assert (reported["prompt_tokens"], reported["completion_tokens"]) == (prompt, counts.output_tokens)
+    assert reported["total_tokens"] == prompt + counts.output_tokens
 
 
 def joined(chunks: Iterable[Mapping[str, Any]]) -> Json:

@@ -35,7 +35,7 @@ def test_request__base_url__with_or_without_v1(base_url: str) -> None:
     assert "sk-ant-1" not in repr(made)
 
 
-def test_request__plain__nothing_but_what_was_asked() -> None:
+def test_request__plain__nothing_added() -> None:
     assert body_of(max_tokens=5) == {"model": BUDGETS, "max_tokens": 5, "messages": [USER]}
     assert body_of(max_tokens=5, stream=True)["stream"] is True
 
@@ -87,14 +87,14 @@ def test_max_tokens__not_given__the_models_most(model: str, expected: int) -> No
     assert body_of(model)["max_tokens"] == expected
 
 
-def test_max_tokens__above_the_models_most__lowered_and_said() -> None:
+def test_max_tokens__above_the_models_maximum__lowered_and_named() -> None:
     made = upstream(max_tokens=100_000)
     assert json.loads(made.body)["max_tokens"] == 64_000
     assert made.warnings == ("max_tokens: lowered to 64000, the most this model writes",)
     assert body_of("claude-unheard-of", max_tokens=100_000)["max_tokens"] == 100_000
 
 
-def test_temperature__above_one__lowered_and_said() -> None:
+def test_temperature__above_one__lowered_and_named() -> None:
     made = upstream(temperature=1.7)
     assert json.loads(made.body)["temperature"] == 1
     assert made.warnings == ("temperature: lowered to 1, the highest that anthropic takes",)
@@ -144,7 +144,7 @@ def test_cache__openais_breakpoint__the_vendors_marker() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "more"),
+    ("options", "more"),
     [
         ({}, {}),
         ({"search_context_size": "low"}, {"max_uses": 1}),
@@ -165,12 +165,12 @@ def test_cache__openais_breakpoint__the_vendors_marker() -> None:
         ),
     ],
 )
-def test_web_search__wished_for__the_vendors_tool(wish: dict[str, Any], more: dict[str, Any]) -> None:
+def test_web_search__requested__the_vendors_tool(options: dict[str, Any], more: dict[str, Any]) -> None:
     search = {"type": "web_search_20250305", "name": "web_search", **more}
-    made = upstream(web_search_options=wish, tools=[PING])
+    made = upstream(web_search_options=options, tools=[PING])
     assert json.loads(made.body)["tools"] == [PING_THERE, search]
     assert not made.warnings
-    assert body_of(web_search_options=wish)["tools"] == [search]
+    assert body_of(web_search_options=options)["tools"] == [search]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_parameter__without_counterpart__named(name: str) -> None:
     assert made.warnings == (f"{name}: dropped, anthropic has no counterpart",)
 
 
-def test_parameter__that_asks_for_nothing__dropped_in_silence() -> None:
+def test_parameter__without_effect__dropped_without_a_warning() -> None:
     made = upstream(n=1, presence_penalty=0, logprobs=False, store=False, modalities=["text"], seed=None)
     assert set(json.loads(made.body)) == {"model", "max_tokens", "messages"}
     assert not made.warnings

@@ -43,9 +43,9 @@ def message_of(*content: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 def test_answer__text__a_completion() -> None:
     made = parsed(answer(TEXT, {"type": "text", "text": " there 👋"}))
-    told = json.loads(made.body)
-    assert told.pop("created") > 1_700_000_000
-    assert told == {
+    completion = json.loads(made.body)
+    assert completion.pop("created") > 1_700_000_000
+    assert completion == {
         "id": "msg_1",
         "object": "chat.completion",
         "model": "claude-sonnet-5",
@@ -102,7 +102,7 @@ def test_refusal__explained__in_its_own_field() -> None:
     }
 
 
-def test_container__of_the_vendors_tools__told() -> None:
+def test_container__of_the_vendors_tools__in_the_message() -> None:
     container = {"id": "container_1", "expires_at": "2026-06-30T23:59:37Z"}
     assert message_of(TEXT, container=container)["container"] == container
     assert "container" not in message_of(TEXT, container=None)
@@ -201,12 +201,15 @@ def test_citations__of_pages__annotations_where_they_are_cited() -> None:
 def test_usage__the_vendors_counts__ours(counts: dict[str, Any], expected: Usage) -> None:
     made = parsed(answer(TEXT, usage=counts))
     assert made.usage == expected
-    told = json.loads(made.body)["usage"]
-    assert (told["prompt_tokens"], told["completion_tokens"]) == (expected.prompt_tokens, expected.completion_tokens)
-    assert told["total_tokens"] == expected.total_tokens
+    reported = json.loads(made.body)["usage"]
+    assert (reported["prompt_tokens"], reported["completion_tokens"]) == (
+        expected.prompt_tokens,
+        expected.completion_tokens,
+    )
+    assert reported["total_tokens"] == expected.total_tokens
 
 
-def test_usage__not_told__left_to_the_caller() -> None:
+def test_usage__missing__left_to_the_caller() -> None:
     made = parsed(answer(TEXT, usage=None))
     assert made.usage is None
     assert json.loads(made.body)["usage"] == {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}

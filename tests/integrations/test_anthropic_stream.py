@@ -163,8 +163,8 @@ def test_stream__reasoning__text_while_it_comes_and_whole_entries_at_each_end() 
     ]
 
 
-def detail(said: str, signature: str, index: int) -> Json:
-    fields = {"type": "reasoning.text", "text": said, "format": "anthropic-claude-v1", "index": index}
+def detail(text: str, signature: str, index: int) -> Json:
+    fields = {"type": "reasoning.text", "text": text, "format": "anthropic-claude-v1", "index": index}
     return {**fields, "signature": signature}
 
 
@@ -182,11 +182,11 @@ def test_stream__thinking_between_calls__placed_as_in_the_whole_answer() -> None
         thought,
     ]
     streamed = deltas_of(head(), *(block(index, part) for index, part in enumerate(content)), tail())
-    told = [entry for delta in streamed for entry in delta.get("reasoning_details", ())]
+    details = [entry for delta in streamed for entry in delta.get("reasoning_details", ())]
     body = json.dumps({"type": "message", "content": content}).encode()
     answer = json.loads(ADAPTER.parse_response(chat_request("claude-x"), body).body)
-    assert told == answer["choices"][0]["message"]["reasoning_details"]
-    assert [entry["index"] for entry in told] == [0, 1, 4, 6]
+    assert details == answer["choices"][0]["message"]["reasoning_details"]
+    assert [entry["index"] for entry in details] == [0, 1, 4, 6]
 
 
 def test_stream__block_that_starts_with_content__nothing_lost() -> None:
@@ -240,7 +240,7 @@ def test_stream__refusal__content_filter_and_why() -> None:
     assert chunks[-1]["choices"][0]["finish_reason"] == "content_filter"
 
 
-def test_stream__container__told_at_the_end() -> None:
+def test_stream__container__sent_at_the_end() -> None:
     assert deltas_of(head(), text(0, "x"), tail(container={"id": "container_1"}))[2] == {
         "container": {"id": "container_1"}
     }
@@ -254,7 +254,7 @@ def test_stream__stop_reason__in_openais_words(stop_reason: str | None, expected
     assert chunks_of(head(), text(0, "x"), tail(stop_reason=stop_reason))[-1]["choices"][0]["finish_reason"] == expected
 
 
-def test_stream__usage__the_largest_of_what_was_told() -> None:
+def test_stream__usage__the_largest_of_the_reported_counts() -> None:
     counts = {"input_tokens": 100, "cache_read_input_tokens": 60, "cache_creation_input_tokens": 7, "output_tokens": 3}
     later = {"input_tokens": 250, "output_tokens": 30, "output_tokens_details": {"thinking_tokens": 8}}
     stream = translator()
@@ -263,7 +263,7 @@ def test_stream__usage__the_largest_of_what_was_told() -> None:
     assert stream.usage == Usage(317, 30, 60, 7, 8)
 
 
-def test_stream__usage_not_told__the_callers_estimate() -> None:
+def test_stream__usage_missing__the_callers_estimate() -> None:
     stream = translator()
     for piece in (head(usage=None), text(0, "x"), event("message_delta", delta=END), event("message_stop")):
         stream.feed(piece)
@@ -429,13 +429,13 @@ def test_stream__any_story_cut_anywhere__the_whole_answer(story: Story, cuts: li
     assert without_created(made) == without_created(expected)
     assert (cut.usage, cut.finish_reason) == (whole.usage, whole.finish_reason)
     answer = json.loads(ADAPTER.parse_response(chat_request("claude-x"), FAKE.whole(story).body).body)
-    told = assembled(decoded(made))
-    message, choice = told["message"], answer["choices"][0]
+    streamed = assembled(decoded(made))
+    message, choice = streamed["message"], answer["choices"][0]
     assert (message["content"] or "") == (choice["message"]["content"] or "")
     for name in ("reasoning_content", "reasoning_details"):
         assert message.get(name) == choice["message"].get(name)
     assert calls_in(message) == calls_in(choice["message"])
-    assert (told["usage"], told["finish_reason"]) == (answer["usage"], choice["finish_reason"])
+    assert (streamed["usage"], streamed["finish_reason"]) == (answer["usage"], choice["finish_reason"])
 
 
 def calls_in(message: Json) -> list[tuple[str, str, Any]]:

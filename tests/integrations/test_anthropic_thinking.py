@@ -124,9 +124,9 @@ def test_thinking__budget_and_limit__the_one_below_the_other(fields: dict[str, A
 
 
 def test_thinking__settings_of_the_vendors__kept_and_others_named() -> None:
-    wish = {"type": "enabled", "budget_tokens": 2048, "block_binding": {"mode": "strict"}, "token_budget": 9}
+    thinking = {"type": "enabled", "budget_tokens": 2048, "block_binding": {"mode": "strict"}, "token_budget": 9}
     for model in (BUDGETS, ADAPTIVE):
-        made = upstream(model, thinking=wish)
+        made = upstream(model, thinking=thinking)
         assert json.loads(made.body)["thinking"]["block_binding"] == {"mode": "strict"}
         assert made.warnings[0] == "thinking.token_budget: dropped, anthropic has no counterpart"
     (warning,) = upstream(thinking={"type": "disabled", "display": "omitted"}).warnings

@@ -19,8 +19,8 @@ from tests.integrations.anthropic_requests import (
     PING_THERE,
     USER,
     body_of,
+    schema_format,
     upstream,
-    wish,
 )
 
 
@@ -114,7 +114,7 @@ def test_tool_choice__forced_where_the_model_cannot__refused(choice: Any) -> Non
 
 def test_response_format__schema__natively_and_closed() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 1, "description": "how many"}}}
-    made = upstream(response_format=wish(schema))
+    made = upstream(response_format=schema_format(schema))
     assert json.loads(made.body)["output_config"] == {
         "format": {
             "type": "json_schema",
@@ -129,12 +129,12 @@ def test_response_format__schema__natively_and_closed() -> None:
 
 
 @pytest.mark.parametrize("system", [None, "Be brief."])
-def test_response_format__any_json__asked_for_in_words(system: str | None) -> None:
+def test_response_format__any_json__requested_in_words(system: str | None) -> None:
     messages = [{"role": "system", "content": system}, USER] if system else [USER]
     made = upstream(messages=messages, response_format={"type": "json_object"})
-    told = json.loads(made.body)["system"]
-    assert told.startswith(system or "Answer with one valid JSON object")
-    assert "one valid JSON object" in told
+    instructions = json.loads(made.body)["system"]
+    assert instructions.startswith(system or "Answer with one valid JSON object")
+    assert "one valid JSON object" in instructions
     (warning,) = made.warnings
     assert warning.startswith("response_format: asked for in words")
 

@@ -61,7 +61,7 @@ def test_build_request__no_base_url__credentials_at_fault() -> None:
         ("https://res.openai.azure.com/openai/v1", "", {"include_usage": True}),
     ],
 )
-def test_build_request__stream__usage_asked_for_where_the_version_knows_it(
+def test_build_request__stream__usage_requested_where_the_version_has_it(
     base_url: str, version: str, expected: dict[str, bool] | None
 ) -> None:
     access = credentials("azure_openai", base_url, api_version=version)
@@ -109,7 +109,7 @@ def test_stream__stopped_by_the_filter__an_answer() -> None:
     assert stream.finish_reason == "content_filter"
 
 
-def test_stream__filter_error__is_told_as_that() -> None:
+def test_stream__filter_error__keeps_its_kind() -> None:
     error = {"error": {"code": "content_filter", "message": "The response was filtered"}}
     with pytest.raises(ProviderError, match="was filtered") as caught:
         run(translator("azure_openai"), [sse(error)])

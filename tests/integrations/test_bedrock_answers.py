@@ -30,7 +30,7 @@ USAGE = {
 }
 COUNTS = Usage(prompt_tokens=40, completion_tokens=4, cache_read_tokens=25, cache_write_tokens=5)
 START, STOP = event("messageStart", role="assistant"), event("messageStop", stopReason="end_turn")
-TOLD = event("metadata", usage=USAGE, metrics={"latencyMs": 1})
+METADATA = event("metadata", usage=USAGE, metrics={"latencyMs": 1})
 
 
 def answer(*blocks: dict[str, Any], stop: str = "end_turn", usage: dict[str, Any] | None = None) -> bytes:
@@ -99,7 +99,7 @@ def test_stop_reasons__of_the_service_model__each_has_its_outcome() -> None:
 @pytest.mark.parametrize(("stop", "outcome"), [*STOP_REASONS.items(), ("of_tomorrow", "stop"), ("", "stop")])
 def test_finish__each_stop_reason_behind_a_text__openais_word_or_unusable(stop: str, outcome: str) -> None:
     whole = answer({"text": "x"}, stop=stop)
-    frames = START, delta(text="x"), ended(0), event("messageStop", stopReason=stop), TOLD
+    frames = START, delta(text="x"), ended(0), event("messageStop", stopReason=stop), METADATA
     if outcome is FailureKind.UNUSABLE:
         with pytest.raises(ProviderError) as caught:
             ADAPTER.parse_response(bedrock_request(), whole)
@@ -114,7 +114,7 @@ def test_finish__each_stop_reason_behind_a_text__openais_word_or_unusable(stop: 
 
 @pytest.mark.parametrize(("stop", "outcome"), [*STOP_REASONS.items(), *UNKNOWN_REASONS])
 def test_finish__each_stop_reason_of_an_empty_answer__empty_or_unusable(stop: str, outcome: str) -> None:
-    frames = START, event("messageStop", stopReason=stop), TOLD
+    frames = START, event("messageStop", stopReason=stop), METADATA
     if outcome is FailureKind.UNUSABLE:
         with pytest.raises(ProviderError, match=stop or "none told"):
             ADAPTER.parse_response(bedrock_request(), answer(stop=stop))
@@ -222,8 +222,8 @@ def test_reasoning__between_calls__comes_back_in_its_place() -> None:
     message = choice_of(answer(*blocks, stop="tool_use"))["message"]
     user = {"role": "user", "content": "Hi"}
     results = [{"role": "tool", "tool_call_id": call_id, "content": "x"} for call_id in ("t1", "t2")]
-    for told in (message, {**message, "reasoning_details": streamed_details(blocks)}):
-        again = ADAPTER.build_request(bedrock_request(messages=[user, told, *results, user]), KEYS)
+    for assistant_message in (message, {**message, "reasoning_details": streamed_details(blocks)}):
+        again = ADAPTER.build_request(bedrock_request(messages=[user, assistant_message, *results, user]), KEYS)
         _, assistant, answered = json.loads(again.body)["messages"]
         assert assistant["content"] == blocks
         assert [next(iter(block)) for block in answered["content"]] == ["toolResult", "toolResult", "text"]
@@ -276,7 +276,7 @@ def test_answer__broken_by_the_model__unusable_and_billed(blocks: list[dict[str,
     assert (caught.value.kind, caught.value.usage) == (FailureKind.UNUSABLE, COUNTS)
     start = started(0, toolUse={"toolUseId": "t", "name": "look"})
     with pytest.raises(ProviderError) as caught:
-        run(START, *([start] if blocks else []), event("messageStop", stopReason=stop), TOLD)
+        run(START, *([start] if blocks else []), event("messageStop", stopReason=stop), METADATA)
     assert (caught.value.kind, caught.value.usage) == (FailureKind.UNUSABLE, COUNTS)
 
 
@@ -366,7 +366,7 @@ def test_stream__without_usage__ends_all_the_same() -> None:
     ],
 )
 @pytest.mark.parametrize("before", [(), (START, delta(text="x"))])
-def test_stream__exception__its_kind_behind_all_that_was_said(
+def test_stream__exception__its_kind_behind_all_output(
     name: str, kind: FailureKind, status: int | None, before: tuple[bytes, ...]
 ) -> None:
     stream = ADAPTER.stream(bedrock_request(stream=True))
@@ -383,13 +383,13 @@ def test_stream__exception__its_kind_behind_all_that_was_said(
 
 def test_stream__exception_behind_the_usage__is_billed() -> None:
     stream = ADAPTER.stream(bedrock_request(stream=True))
-    stream.feed(START + delta(text="x") + TOLD)
+    stream.feed(START + delta(text="x") + METADATA)
     with pytest.raises(ProviderError) as caught:
         stream.feed(exception("modelStreamErrorException", "broken"))
     assert caught.value.usage == COUNTS
 
 
-def test_stream__error_frame_without_a_payload__its_headers_tell() -> None:
+def test_stream__error_frame_without_a_payload__read_from_its_headers() -> None:
     headers = {":message-type": "error", ":error-code": "InternalServerException", ":error-message": "it broke"}
     with pytest.raises(ProviderError, match="it broke") as caught:
         run(START, frame(headers, {}))
@@ -475,10 +475,10 @@ def joined(made: Iterable[dict[str, Any]], name: str) -> str:
 def test_failure__exception__its_kind_by_header_or_body(
     status: int, error_type: str, kind: FailureKind, field: str
 ) -> None:
-    told = f"{error_type} of arn:aws:iam::123456789012:user/x"
+    text = f"{error_type} of arn:aws:iam::123456789012:user/x"
     header = {"x-amzn-errortype": f"{error_type}:http://internal.amazon.com/coral/com.amazon.bedrock/"}
-    by_header = ADAPTER.classify_failure(status, header, json.dumps({field: told}).encode())
-    typed = {"__type": f"com.amazon.coral.service#{error_type}", field: told}
+    by_header = ADAPTER.classify_failure(status, header, json.dumps({field: text}).encode())
+    typed = {"__type": f"com.amazon.coral.service#{error_type}", field: text}
     by_body = ADAPTER.classify_failure(status, {}, json.dumps(typed).encode())
     for error in (by_header, by_body):
         assert (error.kind, error.status) == (kind, status)

@@ -72,8 +72,8 @@ def test_answer__of_documented_blocks__the_same_whole_and_streamed(
         blocks = [{"text": "An empty answer for an unknown reason is unusable. "}, *blocks]
     content = [numbered(block, number) for number, block in enumerate(blocks)]
     request = bedrock_request(model)
-    stopped, told_last = {"stopReason": reason, **OF_MODEL}, {"usage": USAGE, **OF_REQUEST}
-    response = {"output": {"message": {"content": content}}, **stopped, **told_last}
+    stopped, metadata_fields = {"stopReason": reason, **OF_MODEL}, {"usage": USAGE, **OF_REQUEST}
+    response = {"output": {"message": {"content": content}}, **stopped, **metadata_fields}
     answer = json.loads(ADAPTER.parse_response(request, json.dumps(response).encode()).body)
     message = answer["choices"][0]["message"]
     uses = [block["toolUse"] for block in content if "toolUse" in block and "type" not in block["toolUse"]]
@@ -86,7 +86,7 @@ def test_answer__of_documented_blocks__the_same_whole_and_streamed(
     assert answer["choices"][0]["finish_reason"] == expected
     assert (answer["usage"]["prompt_tokens"], answer["usage"]["completion_tokens"]) == (17, 5)
 
-    end, metadata = event("messageStop", **stopped), event("metadata", **told_last)
+    end, metadata = event("messageStop", **stopped), event("metadata", **metadata_fields)
     frames = [frame for number, block in enumerate(content) for frame in framed(block, number, size)]
     wire = b"".join([event("messageStart", role="assistant"), event("eventOfTomorrow", x=1), *frames])
     wire += metadata + end if usage_first else end + metadata
@@ -95,12 +95,12 @@ def test_answer__of_documented_blocks__the_same_whole_and_streamed(
     for name in ("annotations", "images"):
         found = [{key: value for key, value in one.items() if key != "index"} for one in lists.get(name, [])]
         assert found == message.pop(name, [])
-    told = assembled(chunks)
-    assert {**told["message"], "content": told["message"]["content"] or ""} == {
+    streamed = assembled(chunks)
+    assert {**streamed["message"], "content": streamed["message"]["content"] or ""} == {
         **message,
         "content": message["content"] or "",
     }
-    assert (told["finish_reason"], told["usage"]) == (expected, answer["usage"])
+    assert (streamed["finish_reason"], streamed["usage"]) == (expected, answer["usage"])
 
 
 def numbered(block: Json, number: int) -> Json:
@@ -125,26 +125,26 @@ def framed(block: Json, index: int, size: int) -> Iterator[bytes]:
     yield event("contentBlockStop", contentBlockIndex=index)
 
 
-def opened(kind: str, held: Any, size: int) -> tuple[Json, list[Json]]:
+def opened(kind: str, content: Any, size: int) -> tuple[Json, list[Json]]:
     match kind:
         case "text":
-            return {}, [{"text": part} for part in cut(held, size)]
+            return {}, [{"text": part} for part in cut(content, size)]
         case "toolUse":
-            parts = cut(json.dumps(held["input"]), size) if "input" in held else []
-            start = {name: value for name, value in held.items() if name != "input"}
+            parts = cut(json.dumps(content["input"]), size) if "input" in content else []
+            start = {name: value for name, value in content.items() if name != "input"}
             return start, [{"toolUse": {"input": part}} for part in parts]
-        case "reasoningContent" if "reasoningText" in held:
-            thought = held["reasoningText"]
+        case "reasoningContent" if "reasoningText" in content:
+            thought = content["reasoningText"]
             fields = [(name, part) for name in ("text", "signature") for part in cut(thought.get(name, ""), size)]
             return {}, [{kind: {name: part}} for name, part in fields]
         case "citationsContent":
-            texts = [{"text": part} for part in cut(held["content"][0]["text"], size)]
-            return {}, [*texts, *({"citation": citation} for citation in held["citations"])]
+            texts = [{"text": part} for part in cut(content["content"][0]["text"], size)]
+            return {}, [*texts, *({"citation": citation} for citation in content["citations"])]
         case "image" | "audio":
-            return {"format": held["format"]}, [{kind: {"source": held["source"]}}]
+            return {"format": content["format"]}, [{kind: {"source": content["source"]}}]
         case "toolResult":
-            return {"toolUseId": held["toolUseId"], "type": held["type"]}, [{kind: held["content"]}]
-    return {}, [{kind: held}]
+            return {"toolUseId": content["toolUseId"], "type": content["type"]}, [{kind: content["content"]}]
+    return {}, [{kind: content}]
 
 
 def cut(text: str, size: int) -> list[str]:

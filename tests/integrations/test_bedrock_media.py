@@ -107,7 +107,7 @@ def test_documents__names__allowed_characters_unique_and_a_text_beside_them() ->
         ("image/png", b"short", "", ("image", "png")),
     ],
 )
-def test_media__declared_wrongly_or_not_at_all__told_by_bytes_or_name(
+def test_media__declared_wrongly_or_not_at_all__detected_by_bytes_or_name(
     declared: str, data: bytes, name: str, expected: tuple[str, str]
 ) -> None:
     url = f"data:{declared};base64,{base64.b64encode(data).decode()}"
@@ -138,7 +138,7 @@ def test_documents__media_type__bedrocks_format(media_type: str, expected: str) 
 
 
 @pytest.mark.parametrize(("detail", "count"), [("high", 1), ("low", 1), ("auto", 0), (None, 0)])
-def test_images__detail__named_where_it_asks_for_something(detail: str | None, count: int) -> None:
+def test_images__detail__named_where_it_has_an_effect(detail: str | None, count: int) -> None:
     image = {"type": "image_url", "image_url": {"url": PNG, "detail": detail}}
     warnings = warned(messages=[{"role": "user", "content": [image, image]}])
     assert warnings == ("messages.image_url.detail: dropped, bedrock has no counterpart",) * count

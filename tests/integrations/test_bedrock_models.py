@@ -1,4 +1,4 @@
-"""Tests boto3 against a fake of Bedrock's control plane."""
+"""Tests the list of Bedrock's models and the check of credentials, by boto3 against a fake control plane."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def answers(pages: Mapping[str, tuple[int, Mapping[str, Any]]], *, error_type: s
     return answer
 
 
-def test_list_models__on_demand_and_active_profiles__ids_that_can_be_asked() -> None:
+def test_list_models__on_demand_and_active_profiles__ids_that_can_be_called() -> None:
     pages: dict[str, tuple[int, dict[str, Any]]] = {
         "/foundation-models": (200, MODELS),
         "/inference-profiles": (
@@ -157,16 +157,16 @@ def test_check__incomplete__credentials(extra: dict[str, str], problem: str) -> 
     assert caught.value.kind is FailureKind.CREDENTIALS
 
 
-def test_check__runtime_address__asks_the_control_plane_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+def test_check__runtime_address__calls_the_control_plane_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    urls: list[str] = []
 
     def send(self: object, request: Any) -> Any:
-        asked.append(request.url)
+        urls.append(request.url)
         raise ConnectionError
 
     monkeypatch.setattr("botocore.httpsession.URLLib3Session.send", send)
     for base_url in ("", "https://bedrock-runtime.{region}.amazonaws.com", "https://vpce-1.bedrock-runtime.test"):
         with pytest.raises((ProviderError, ConnectionError)):
             check(credentials(base_url))
-    hosts = {url.split("/")[2] for url in asked}
+    hosts = {url.split("/")[2] for url in urls}
     assert hosts == {"bedrock.eu-west-1.amazonaws.com", "vpce-1.bedrock.test"}

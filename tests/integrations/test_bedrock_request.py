@@ -50,8 +50,8 @@ def test_model_of__id_profile_or_arn__vendor_and_version(model: str, vendor: str
 
 
 def test_response_format__json_object_with_a_schema__named() -> None:
-    wish = {"type": "json_object", "json_schema": {"type": "object"}}
-    assert [warning.split(":")[0] for warning in warned(response_format=wish)] == [
+    response_format = {"type": "json_object", "json_schema": {"type": "object"}}
+    assert [warning.split(":")[0] for warning in warned(response_format=response_format)] == [
         "response_format",
         "response_format.json_schema",
     ]
@@ -59,8 +59,11 @@ def test_response_format__json_object_with_a_schema__named() -> None:
 
 def test_response_format__schema__native_and_closed() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "object", "properties": {}}}}}
-    wish = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "description": "What to say"}}
-    form = native(response_format=wish)["outputConfig"]["textFormat"]
+    response_format = {
+        "type": "json_schema",
+        "json_schema": {"name": "reply", "schema": schema, "description": "What to say"},
+    }
+    form = native(response_format=response_format)["outputConfig"]["textFormat"]
     described = form["structure"]["jsonSchema"]
     assert (form["type"], described["name"], described["description"]) == ("json_schema", "reply", "What to say")
     sent = json.loads(described["schema"])
@@ -125,5 +128,5 @@ def test_parameters__without_counterpart__each_named() -> None:
     assert [warning.split(":")[0] for warning in warned(**fields)] == list(fields)
 
 
-def test_stop__empty__asks_for_nothing() -> None:
+def test_stop__empty__left_out() -> None:
     assert "inferenceConfig" not in native(NOVA, stop="")

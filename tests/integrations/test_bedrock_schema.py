@@ -20,7 +20,7 @@ from tests.integrations.exchanges import decoded, run
 SHAPE: Any = Session().get_service_model("bedrock-runtime").operation_model("Converse").input_shape
 CLAUDE_3 = "anthropic.claude-3-haiku-20240307-v1:0"
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-WISH = {"type": "json_schema", "json_schema": {"name": "reply", "schema": SCHEMA}}
+RESPONSE_FORMAT = {"type": "json_schema", "json_schema": {"name": "reply", "schema": SCHEMA}}
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 USER = {"role": "user", "content": "Hi"}
 CALL = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
@@ -28,8 +28,8 @@ CALLED = [USER, {"role": "assistant", "tool_calls": [CALL]}, {"role": "tool", "t
 USAGE = {"inputTokens": 1, "outputTokens": 2, "totalTokens": 3}
 
 
-def wanting(model: str = NOVA, **fields: Any) -> ChatRequest:
-    return bedrock_request(model, **{"response_format": WISH, **fields})
+def schema_request(model: str = NOVA, **fields: Any) -> ChatRequest:
+    return bedrock_request(model, **{"response_format": RESPONSE_FORMAT, **fields})
 
 
 def config_of(request: ChatRequest) -> dict[str, Any]:
@@ -59,9 +59,9 @@ def answered(
             use = block["toolUse"]
             start = {"toolUse": {name: value for name, value in use.items() if name != "input"}}
             wire += event("contentBlockStart", contentBlockIndex=index, start=start)
-            told = json.dumps(use["input"]) if use["input"] else ""
-            for place in range(0, len(told), size):
-                piece = {"toolUse": {"input": told[place : place + size]}}
+            arguments = json.dumps(use["input"]) if use["input"] else ""
+            for place in range(0, len(arguments), size):
+                piece = {"toolUse": {"input": arguments[place : place + size]}}
                 wire += event("contentBlockDelta", contentBlockIndex=index, delta=piece)
         wire += event("contentBlockStop", contentBlockIndex=index)
     wire += event("messageStop", stopReason=stop) + event("metadata", usage=USAGE)
@@ -79,76 +79,76 @@ def use(name: str, **given: Any) -> dict[str, Any]:
     "model", [NOVA, CLAUDE_3, "anthropic.claude-opus-4-1-20250805-v1:0", "global.amazon.nova-2-lite-v1:0"]
 )
 def test_request__model_without_schemas__has_to_call_a_tool_of_that_schema(model: str) -> None:
-    config = config_of(wanting(model))
+    config = config_of(schema_request(model))
     assert config["tools"][0]["toolSpec"]["inputSchema"] == {"json": SCHEMA}
     assert (offered(config), config["toolChoice"]) == (["reply"], {"tool": {"name": "reply"}})
 
 
 def test_request__beside_tools__one_of_them_has_to_be_called() -> None:
-    config = config_of(wanting(tools=[TOOL]))
+    config = config_of(schema_request(tools=[TOOL]))
     assert (offered(config), config["toolChoice"]) == (["look", "reply"], {"any": {}})
-    config = config_of(wanting(tools=[TOOL], tool_choice="none"))
+    config = config_of(schema_request(tools=[TOOL], tool_choice="none"))
     assert (offered(config), config["toolChoice"]) == (["reply"], {"tool": {"name": "reply"}})
-    config = config_of(wanting(messages=CALLED))
+    config = config_of(schema_request(messages=CALLED))
     assert (offered(config), config["toolChoice"]) == (["look", "reply"], {"tool": {"name": "reply"}})
 
 
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "look"}}])
-def test_request__a_call_wanted__of_the_clients_tools_alone(choice: Any) -> None:
-    assert offered(config_of(wanting(tools=[TOOL], tool_choice=choice))) == ["look"]
+def test_request__a_required_call__of_the_clients_tools_alone(choice: Any) -> None:
+    assert offered(config_of(schema_request(tools=[TOOL], tool_choice=choice))) == ["look"]
 
 
 def test_request__name_that_is_a_tools_or_no_name__another() -> None:
     named = {"type": "json_schema", "json_schema": {"name": "look", "schema": SCHEMA}}
-    assert offered(config_of(wanting(response_format=named, tools=[TOOL]))) == ["look", "look_2"]
+    assert offered(config_of(schema_request(response_format=named, tools=[TOOL]))) == ["look", "look_2"]
     odd = {"type": "json_schema", "json_schema": {"name": "my reply", "schema": SCHEMA}}
-    assert offered(config_of(wanting(response_format=odd))) == ["my_reply"]
+    assert offered(config_of(schema_request(response_format=odd))) == ["my_reply"]
 
 
 def test_request__thinking_with_a_budget__left_out_and_named() -> None:
-    body, warnings = build_body(wanting("us.anthropic.claude-3-7-sonnet-20250219-v1:0", reasoning_effort="high"))
+    body, warnings = build_body(schema_request("us.anthropic.claude-3-7-sonnet-20250219-v1:0", reasoning_effort="high"))
     assert "additionalModelRequestFields" not in body
     assert warnings == ("thinking: dropped, a forced tool choice excludes thinking",)
 
 
 @pytest.mark.parametrize(("model", "schema"), [("anthropic.claude-v2:1", SCHEMA), (NOVA, {"type": "array"})])
 def test_request__neither_schema_nor_tool__refused(model: str, schema: dict[str, Any]) -> None:
-    wish = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
+    response_format = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
     with pytest.raises(UnsupportedParameterError, match="response_format"):
-        build_body(wanting(model, response_format=wish))
+        build_body(schema_request(model, response_format=response_format))
 
 
 def test_request__model_with_schemas__no_tool() -> None:
-    assert "toolConfig" not in build_body(wanting(CLAUDE))[0]
+    assert "toolConfig" not in build_body(schema_request(CLAUDE))[0]
 
 
 @pytest.mark.parametrize("talk", [[], [{"text": "<thinking> I answer. </thinking>"}]])
 def test_answer__call_of_that_tool__the_content_alone(talk: list[dict[str, Any]]) -> None:
-    message = answered(wanting(), [*talk, use("reply", city="Köln")])
+    message = answered(schema_request(), [*talk, use("reply", city="Köln")])
     assert (json.loads(message["content"]), message["finish_reason"]) == ({"city": "Köln"}, "stop")
     assert "tool_calls" not in message
 
 
 def test_answer__cut_off__length() -> None:
-    assert answered(wanting(), [use("reply", city="K")], stop="max_tokens")["finish_reason"] == "length"
+    assert answered(schema_request(), [use("reply", city="K")], stop="max_tokens")["finish_reason"] == "length"
 
 
 def test_answer__call_without_input__an_empty_object() -> None:
-    assert answered(wanting(), [use("reply")])["content"] == "{}"
+    assert answered(schema_request(), [use("reply")])["content"] == "{}"
 
 
 def test_answer__call_of_a_tool_of_the_clients__a_call() -> None:
-    message = answered(wanting(tools=[TOOL]), [{"text": "I look."}, use("look", x=1)])
+    message = answered(schema_request(tools=[TOOL]), [{"text": "I look."}, use("look", x=1)])
     assert (message["content"], message["finish_reason"]) == ("I look.", "tool_calls")
     assert [call["function"]["name"] for call in message["tool_calls"]] == ["look"]
 
 
 def test_answer__no_call_at_all__its_text() -> None:
     assert (
-        answered(wanting(), [{"text": '{"city"'}, {"text": ': "Rom"}'}], stop="end_turn")["content"]
+        answered(schema_request(), [{"text": '{"city"'}, {"text": ': "Rom"}'}], stop="end_turn")["content"]
         == '{"city": "Rom"}'
     )
 
 
 def test_answer__of_a_model_with_schemas__a_tool_of_that_name_is_a_call() -> None:
-    assert answered(wanting(CLAUDE), [use("reply", x=1)])["finish_reason"] == "tool_calls"
+    assert answered(schema_request(CLAUDE), [use("reply", x=1)])["finish_reason"] == "tool_calls"

@@ -155,7 +155,7 @@ def test_url__name_that_leads_elsewhere__refused(model: str) -> None:
     "changes",
     [{"region": ""}, {"region": "evil.test/#"}, {"access_key_id": ""}, {"secret_access_key": ""}],
 )
-def test_credentials__incomplete__said_so_without_them(changes: dict[str, Any]) -> None:
+def test_credentials__incomplete__error_without_secrets(changes: dict[str, Any]) -> None:
     with pytest.raises(ProviderError, match="the bedrock integration has") as caught:
         ADAPTER.build_request(bedrock_request(), credentials(**changes))
     assert caught.value.kind is FailureKind.CREDENTIALS

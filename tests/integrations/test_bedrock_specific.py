@@ -52,13 +52,13 @@ def sent_back(message: dict[str, Any], model: str = CLAUDE, **fields: Any) -> li
 
 
 def test_answer__trace_tier_and_the_models_fields__by_the_vendors_names() -> None:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "trace": TRACE,
         "performanceConfig": {"latency": "optimized"},
         "serviceTier": {"type": "flex"},
         "additionalModelResponseFields": {"stop_sequence": None},
     }
-    assert answered({"text": "x"}, **told)["provider_specific_fields"] == told
+    assert answered({"text": "x"}, **fields)["provider_specific_fields"] == fields
     assert "provider_specific_fields" not in answered({"text": "x"}, trace={}, serviceTier=None)
 
 
@@ -67,13 +67,13 @@ def test_answer__unknown_reason__kept_beside_the_ordinary_one() -> None:
     frames = event("contentBlockDelta", contentBlockIndex=0, delta={"text": "x"})
     stream = ADAPTER.stream(bedrock_request(stream=True))
     stream.feed(event("messageStart", role="assistant") + frames + event("messageStop", stopReason="of_tomorrow"))
-    told, last = [json.loads(item.data)["choices"][0] for item in stream.closing()]
-    assert told["delta"] == {"provider_specific_fields": {"stopReason": "of_tomorrow"}}
+    end, last = [json.loads(item.data)["choices"][0] for item in stream.closing()]
+    assert end["delta"] == {"provider_specific_fields": {"stopReason": "of_tomorrow"}}
     assert last["finish_reason"] == "stop"
 
 
 def test_stream__trace_behind_a_broken_answer__nothing_before_the_failure() -> None:
-    """A chunk with output before the failure would keep the gateway from asking another provider."""
+    """A chunk with output before the failure would keep the gateway from trying another provider."""
     stream = ADAPTER.stream(bedrock_request(stream=True))
     end = event("messageStop", stopReason="malformed_tool_use") + event("metadata", usage=USAGE, trace=TRACE)
     assert not any(item.has_output for item in stream.feed(event("messageStart", role="assistant") + end))

@@ -33,28 +33,28 @@ def built(base_url: str = RESOURCE, key: str = KEY, *, stream: bool = False, **e
 
 @pytest.fixture
 def resource() -> Iterator[tuple[str, list[Received]]]:
-    asked: list[Received] = []
+    requests: list[Received] = []
 
     async def answer(received: Received, connection: Connection) -> None:
-        asked.append(received)
+        requests.append(received)
         FOUNDRY_FAKE.read(received.path, received.headers, received.body)
         if json.loads(received.body).get("stream"):
-            told = FOUNDRY_FAKE.stream(STORY)
-            await connection.send_whole(200, b"".join(told.events), {"content-type": "text/event-stream"})
+            events = FOUNDRY_FAKE.stream(STORY)
+            await connection.send_whole(200, b"".join(events.events), {"content-type": "text/event-stream"})
         else:
             await connection.send_whole(200, FOUNDRY_FAKE.whole(STORY).body, {"content-type": "application/json"})
 
     with UpstreamServer(answer) as server:
-        yield server.url, asked
+        yield server.url, requests
 
 
-def kinds_told(client: AnthropicFoundry, *, stream: bool) -> list[str]:
+def block_types(client: AnthropicFoundry, *, stream: bool) -> list[str]:
     """Returns the types of the blocks that the client reads."""
     messages: Any = [USER]
     if not stream:
         return [block.type for block in client.messages.create(model=MODEL, max_tokens=9, messages=messages).content]
-    with client.messages.stream(model=MODEL, max_tokens=9, messages=messages) as told:
-        return [block.type for block in told.get_final_message().content]
+    with client.messages.stream(model=MODEL, max_tokens=9, messages=messages) as events:
+        return [block.type for block in events.get_final_message().content]
 
 
 @pytest.mark.parametrize("secret", ["key", ENTRA_TOKEN])
@@ -62,11 +62,11 @@ def kinds_told(client: AnthropicFoundry, *, stream: bool) -> list[str]:
 def test_request__of_the_official_client__ours_is_the_same(
     resource: tuple[str, list[Received]], secret: str, stream: bool
 ) -> None:
-    url, asked = resource
+    url, requests = resource
     access: Any = {"azure_ad_token_provider": lambda: secret} if secret == ENTRA_TOKEN else {"api_key": secret}
     with AnthropicFoundry(base_url=f"{url}/anthropic/", **access) as client:
-        assert kinds_told(client, stream=stream) == ["text"]
-    ours, theirs = built(url, secret, stream=stream), asked[0]
+        assert block_types(client, stream=stream) == ["text"]
+    ours, theirs = built(url, secret, stream=stream), requests[0]
     assert ours.url == f"{url}{theirs.path}"
     assert json.loads(ours.body) == json.loads(theirs.body)
     for name in ("x-api-key", "api-key", "authorization"):
@@ -94,7 +94,7 @@ def test_address__none__the_integration_is_incomplete() -> None:
     assert caught.value.kind is FailureKind.CREDENTIALS
 
 
-def test_deployment__of_its_own_name__asked_by_it_with_the_models_rules() -> None:
+def test_deployment__of_its_own_name__called_by_it_with_the_models_rules() -> None:
     assert json.loads(built(deployment="my-claude").body)["model"] == "my-claude"
     assert json.loads(built().body)["model"] == MODEL
     request = listed_request("azure_anthropic", "claude-sonnet-4-5", messages=[USER], reasoning_effort="low")

@@ -37,45 +37,45 @@ def built(model: str = MODEL, **fields: Any) -> UpstreamRequest:
 
 @pytest.fixture
 def googles_front() -> Iterator[tuple[str, list[Received]]]:
-    asked: list[Received] = []
+    requests: list[Received] = []
 
     async def answer(received: Received, connection: Connection) -> None:
-        asked.append(received)
+        requests.append(received)
         if received.path.endswith(":streamRawPredict"):
-            told = FAKE.stream(STORY)
-            await connection.send_whole(200, b"".join(told.events), {"content-type": "text/event-stream"})
+            events = FAKE.stream(STORY)
+            await connection.send_whole(200, b"".join(events.events), {"content-type": "text/event-stream"})
         else:
             await connection.send_whole(200, FAKE.whole(STORY).body, {"content-type": "application/json"})
 
     with UpstreamServer(answer) as server:
-        yield server.url, asked
+        yield server.url, requests
 
 
-def kinds_told(client: AnthropicVertex, *, stream: bool) -> list[str]:
+def block_types(client: AnthropicVertex, *, stream: bool) -> list[str]:
     """Returns the types of the blocks that the client reads."""
     messages: Any = [USER]
     if not stream:
         return [block.type for block in client.messages.create(model=MODEL, max_tokens=9, messages=messages).content]
-    with client.messages.stream(model=MODEL, max_tokens=9, messages=messages) as told:
-        return [block.type for block in told.get_final_message().content]
+    with client.messages.stream(model=MODEL, max_tokens=9, messages=messages) as events:
+        return [block.type for block in events.get_final_message().content]
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_request__of_the_official_client__ours_is_the_same(
     googles_front: tuple[str, list[Received]], stream: bool
 ) -> None:
-    url, asked = googles_front
+    url, requests = googles_front
     with AnthropicVertex(project_id="p", region="us-east5", access_token="ya29.token", base_url=f"{url}/v1") as client:
-        assert kinds_told(client, stream=stream) == ["text", "tool_use"]
-    ours, theirs = built(stream=stream), asked[0]
+        assert block_types(client, stream=stream) == ["text", "tool_use"]
+    ours, theirs = built(stream=stream), requests[0]
     assert ours.url == f"{HOST.removesuffix('/v1')}{theirs.path}"
     assert ours.headers["authorization"] == theirs.headers["authorization"]
     assert "x-api-key" not in ours.headers
-    sent, wanted = json.loads(ours.body), json.loads(theirs.body)
+    sent, expected = json.loads(ours.body), json.loads(theirs.body)
     # The client sends a later version, which no longer has sampling parameters.
     assert sent.pop("anthropic_version") == "vertex-2023-10-16"
-    assert wanted.pop("anthropic_version")
-    assert sent == wanted
+    assert expected.pop("anthropic_version")
+    assert sent == expected
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_image__by_address__fetched_by_the_gateway() -> None:
 
 def test_answer__whole_and_streamed__as_the_vendors() -> None:
     whole = json.loads(VERTEX.parse_response(chat_request(MODEL), FAKE.whole(STORY).body).body)["choices"][0]
-    told = assembled(decoded(run(VERTEX.stream(chat_request(MODEL, stream=True)), FAKE.stream(STORY).events)))
-    for choice in (whole, told):
+    streamed = assembled(decoded(run(VERTEX.stream(chat_request(MODEL, stream=True)), FAKE.stream(STORY).events)))
+    for choice in (whole, streamed):
         assert (choice["message"]["content"], choice["finish_reason"]) == ("Hallo", "tool_calls")
         assert json.loads(choice["message"]["tool_calls"][0]["function"]["arguments"]) == {"n": 1}
 

@@ -65,11 +65,11 @@ START = event("message-start", {"role": "assistant", "content": [], "tool_calls"
 END = {"type": "message-end", "delta": {"finish_reason": "COMPLETE", "usage": USAGE}}
 
 
-def said(value: str, index: int = 0) -> dict[str, Any]:
+def text_delta(value: str, index: int = 0) -> dict[str, Any]:
     return event("content-delta", {"content": {"text": value}}, index=index)
 
 
-def thought(value: str, index: int = 0) -> dict[str, Any]:
+def thinking_delta(value: str, index: int = 0) -> dict[str, Any]:
     return event("content-delta", {"content": {"thinking": value}}, index=index)
 
 
@@ -87,7 +87,7 @@ def streamed(*events: dict[str, Any] | str) -> list[StreamEvent]:
     return run(translator("cohere"), [sse(*events)])
 
 
-def told(*events: dict[str, Any] | str) -> dict[str, Any]:
+def streamed_choice(*events: dict[str, Any] | str) -> dict[str, Any]:
     return assembled(decoded(streamed(*events)))
 
 
@@ -164,17 +164,17 @@ def test_reason__coheres_of_an_empty_answer__openais_or_a_failure(reason: str, o
     assert outcome_of(reason, "") == (outcome, outcome)
 
 
-def outcome_of(reason: str, said_text: str) -> tuple[str | FailureKind, str | FailureKind]:
+def outcome_of(reason: str, content: str) -> tuple[str | FailureKind, str | FailureKind]:
     """Returns the outcome, whole and streamed: the finish reason, or the kind of the failure, which is billed."""
     end = {"type": "message-end", "delta": {"finish_reason": reason, "usage": USAGE}}
-    asked: list[Callable[[], dict[str, Any]]] = [
-        lambda: choice_of(parsed(reason, content=[text(said_text)])),
-        lambda: told(START, said(said_text), end),
+    readers: list[Callable[[], dict[str, Any]]] = [
+        lambda: choice_of(parsed(reason, content=[text(content)])),
+        lambda: streamed_choice(START, text_delta(content), end),
     ]
     found: list[str | FailureKind] = []
-    for ask in asked:
+    for read in readers:
         try:
-            found.append(ask()["finish_reason"])
+            found.append(read()["finish_reason"])
         except ProviderError as error:
             assert error.usage == READ
             found.append(error.kind)
@@ -232,11 +232,11 @@ def test_specific__unknown_reason__kept_beside_the_ordinary_one() -> None:
     kept = {"finish_reason": "FROM_THE_FUTURE"}
     assert choice_of(parsed("FROM_THE_FUTURE", content=[text("a")]))["message"]["provider_specific_fields"] == kept
     end = {"type": "message-end", "delta": {"finish_reason": "FROM_THE_FUTURE"}}
-    assert as_the_sdk_does(decoded(streamed(START, said("a"), end)))["provider_specific_fields"] == kept
+    assert as_the_sdk_does(decoded(streamed(START, text_delta("a"), end)))["provider_specific_fields"] == kept
 
 
 def test_stream__without_an_id__one_of_its_own_in_every_chunk() -> None:
-    ids = [{one["id"] for one in decoded(streamed(said("a"), said("b"), END))} for _ in range(2)]
+    ids = [{one["id"] for one in decoded(streamed(text_delta("a"), text_delta("b"), END))} for _ in range(2)]
     assert [len(found) for found in ids] == [1, 1]
     assert ids[0] != ids[1]
 
@@ -281,7 +281,7 @@ def test_logprobs__pieces__a_token_each() -> None:
     assert choice["logprobs"] == {
         "content": [{"token": "Hi", "logprob": -0.75, "bytes": [72, 105], "top_logprobs": []}]
     }
-    delta = {**said("Hi"), "logprobs": items[0]}
+    delta = {**text_delta("Hi"), "logprobs": items[0]}
     chunk = decoded(streamed(START, delta, END))[1]
     assert chunk["choices"][0]["logprobs"] == choice["logprobs"]
     assert chunk["choices"][0]["delta"] == {"content": "Hi"}
@@ -294,7 +294,7 @@ def test_answer__broken_off__a_failure_that_is_billed(reason: str, kind: Failure
     assert (caught.value.kind, caught.value.usage) == (kind, READ)
     stream = translator("cohere")
     end = {"type": "message-end", "delta": {"finish_reason": reason, "error": "gone", "usage": USAGE}}
-    assert [one.text for one in stream.feed(sse(START, said("half"), end))] == ["", "half"]
+    assert [one.text for one in stream.feed(sse(START, text_delta("half"), end))] == ["", "half"]
     with pytest.raises(ProviderError, match="gone") as streamed_failure:
         stream.closing()
     assert (streamed_failure.value.kind, streamed_failure.value.usage) == (kind, READ)
@@ -317,11 +317,11 @@ def test_stream__all_of_it__in_order_with_usage_last() -> None:
     events = streamed(
         START,
         event("content-start", {"content": {"type": "thinking", "thinking": ""}}, index=0),
-        thought("h"),
-        thought("m"),
+        thinking_delta("h"),
+        thinking_delta("m"),
         event("content-end", index=0),
         event("content-start", {"content": {"type": "text", "text": "He"}}, index=1),
-        said("llo", 1),
+        text_delta("llo", 1),
         event("content-end", index=1),
         event("tool-plan-delta", {"tool_plan": "I will."}),
         event("tool-call-start", {"tool_calls": call}, index=0),
@@ -358,7 +358,7 @@ def test_stream__calls_without_arguments__objects_and_indices_of_our_own(ended: 
         for i in (0, 1)
     ]
     ends = [event("tool-call-end", index=i + 3) for i in (0, 1)] if ended else []
-    made = told(START, *calls, *ends, END)
+    made = streamed_choice(START, *calls, *ends, END)
     assert [(call["id"], call["function"]["arguments"]) for call in made["message"]["tool_calls"]] == [
         ("c0", "{}"),
         ("c1", "{}"),
@@ -369,7 +369,7 @@ def test_stream__calls_without_arguments__objects_and_indices_of_our_own(ended: 
 def test_stream__calls_without_ids_or_indices__distinct() -> None:
     start = event("tool-call-start", {"tool_calls": {"function": {"name": "f"}}})
     fragment = event("tool-call-delta", {"tool_calls": {"function": {"arguments": "{}"}}})
-    made = told(START, start, fragment, start, fragment, END)["message"]["tool_calls"]
+    made = streamed_choice(START, start, fragment, start, fragment, END)["message"]["tool_calls"]
     assert [(call["id"], call["function"]["arguments"]) for call in made] == [("call_0", "{}"), ("call_1", "{}")]
 
 
@@ -377,9 +377,9 @@ def test_stream__citation__annotation_at_its_place() -> None:
     events = decoded(
         streamed(
             START,
-            thought("x"),
-            said("About ", 1),
-            said("Ruby", 1),
+            thinking_delta("x"),
+            text_delta("About ", 1),
+            text_delta("Ruby", 1),
             event("citation-start", {"citations": CITATION}, index=0),
             event("citation-end", index=0),
             END,
@@ -391,7 +391,13 @@ def test_stream__citation__annotation_at_its_place() -> None:
 
 def test_stream__two_blocks_of_text__citation_of_the_second_moved() -> None:
     events = decoded(
-        streamed(START, said("One. "), said("About Ruby", 1), event("citation-start", {"citations": CITATION}), END)
+        streamed(
+            START,
+            text_delta("One. "),
+            text_delta("About Ruby", 1),
+            event("citation-start", {"citations": CITATION}),
+            END,
+        )
     )
     delta = events[3]["choices"][0]["delta"]
     start, end = (delta["annotations"][0]["url_citation"][name] for name in ("start_index", "end_index"))
@@ -399,7 +405,7 @@ def test_stream__two_blocks_of_text__citation_of_the_second_moved() -> None:
 
 
 def test_stream__without_a_start__a_role_first() -> None:
-    chunks = decoded(streamed(said("a"), END))
+    chunks = decoded(streamed(text_delta("a"), END))
     assert chunks[0]["choices"][0]["delta"]["role"] == "assistant"
     assert chunks[0]["id"]
 
@@ -407,19 +413,24 @@ def test_stream__without_a_start__a_role_first() -> None:
 @pytest.mark.parametrize(
     "events",
     [
-        [START, {"type": "from-the-future", "delta": "x"}, said("a"), END],
-        [START, event("content-delta", {"content": None}), said("a"), END],
-        [START, event("tool-call-delta", {"tool_calls": {"function": {"arguments": "{}"}}}, index=9), said("a"), END],
-        [START, event("tool-call-start", {"tool_calls": []}), said("a"), END],
-        [START, event("citation-start", {"citations": []}), said("a"), END],
-        [START, START, said("a"), END],
-        [START, said("a"), END, said("late")],
-        [START, {"type": "tool-plan-delta"}, said("a"), END],
+        [START, {"type": "from-the-future", "delta": "x"}, text_delta("a"), END],
+        [START, event("content-delta", {"content": None}), text_delta("a"), END],
+        [
+            START,
+            event("tool-call-delta", {"tool_calls": {"function": {"arguments": "{}"}}}, index=9),
+            text_delta("a"),
+            END,
+        ],
+        [START, event("tool-call-start", {"tool_calls": []}), text_delta("a"), END],
+        [START, event("citation-start", {"citations": []}), text_delta("a"), END],
+        [START, START, text_delta("a"), END],
+        [START, text_delta("a"), END, text_delta("late")],
+        [START, {"type": "tool-plan-delta"}, text_delta("a"), END],
     ],
     ids=str,
 )
 def test_stream__odd_but_harmless_events__skipped(events: list[dict[str, Any]]) -> None:
-    made = told(*events)
+    made = streamed_choice(*events)
     assert (made["message"]["content"], made["finish_reason"]) == ("a", "stop")
     assert "tool_calls" not in made["message"]
 
@@ -439,7 +450,9 @@ def test_stream__odd_but_harmless_events__skipped(events: list[dict[str, Any]]) 
 @pytest.mark.parametrize("joined", [True, False])
 def test_stream__bad_event__raised_behind_what_came_before(bad: str, kind: FailureKind, joined: bool) -> None:
     data = (
-        [sse(START, said("a"), bad, said("b"))] if joined else [sse(one, done=False) for one in (START, said("a"), bad)]
+        [sse(START, text_delta("a"), bad, text_delta("b"))]
+        if joined
+        else [sse(one, done=False) for one in (START, text_delta("a"), bad)]
     )
     stream, events = translator("cohere"), []
     with pytest.raises(ProviderError) as caught:
@@ -457,9 +470,9 @@ def test_stream__bad_event__raised_behind_what_came_before(bad: str, kind: Failu
         (b'{"id": "x", "message": "no"}', FailureKind.UNAVAILABLE),
         (b'{"id": "x"}', FailureKind.UNUSABLE),
         (b"<html>", FailureKind.UNUSABLE),
-        (sse(START, said("a"), done=False), FailureKind.UNUSABLE),
-        (sse(START, said("a")), FailureKind.UNUSABLE),
-        (sse(START, said("a"), END, done=False)[:-12], FailureKind.UNUSABLE),
+        (sse(START, text_delta("a"), done=False), FailureKind.UNUSABLE),
+        (sse(START, text_delta("a")), FailureKind.UNUSABLE),
+        (sse(START, text_delta("a"), END, done=False)[:-12], FailureKind.UNUSABLE),
     ],
 )
 def test_stream__no_end__a_failure(data: bytes, kind: FailureKind) -> None:
@@ -471,21 +484,21 @@ def test_stream__no_end__a_failure(data: bytes, kind: FailureKind) -> None:
 
 
 def test_stream__end_without_its_blank_line__an_end() -> None:
-    events = run(translator("cohere"), [sse(START, said("a"), END, done=False)[:-2]])
+    events = run(translator("cohere"), [sse(START, text_delta("a"), END, done=False)[:-2]])
     assert decoded(events)[-1]["usage"]["prompt_tokens"] == 20
 
 
-def test_stream__usage_never_told__callers_estimate_in_the_last_chunk() -> None:
+def test_stream__usage_missing__callers_estimate_in_the_last_chunk() -> None:
     stream = translator("cohere")
-    stream.feed(sse(START, said("a"), {"type": "message-end", "delta": {"finish_reason": "COMPLETE"}}))
+    stream.feed(sse(START, text_delta("a"), {"type": "message-end", "delta": {"finish_reason": "COMPLETE"}}))
     assert stream.usage is None
     stream.usage = Usage(3, 1)
     assert decoded(stream.closing())[-1]["usage"]["total_tokens"] == 4
 
 
 EVENTS = st.one_of(
-    st.builds(said, st.text(max_size=8), st.integers(0, 2)),
-    st.builds(thought, st.text(max_size=8), st.integers(0, 2)),
+    st.builds(text_delta, st.text(max_size=8), st.integers(0, 2)),
+    st.builds(thinking_delta, st.text(max_size=8), st.integers(0, 2)),
     st.builds(lambda plan: event("tool-plan-delta", {"tool_plan": plan}), st.text(max_size=8)),
     st.just(event("content-end", index=0)),
 )

@@ -60,15 +60,18 @@ def test_request__recorded__sent_again_as_it_was(recording: Recording) -> None:
     assert_accepted(body)
 
 
-def assert_usage(usage: Usage | None, told: Any) -> None:
+def assert_usage(usage: Usage | None, expected: Any) -> None:
     """Asserts that the counts are the model's and that the billed counts are kept beside them."""
     assert usage is not None
-    assert (usage.prompt_tokens, usage.completion_tokens) == (told.tokens.input_tokens, told.tokens.output_tokens)
-    assert (usage.billed_prompt_tokens, usage.billed_completion_tokens) == (
-        told.billed_units.input_tokens,
-        told.billed_units.output_tokens,
+    assert (usage.prompt_tokens, usage.completion_tokens) == (
+        expected.tokens.input_tokens,
+        expected.tokens.output_tokens,
     )
-    assert usage.cache_read_tokens == (told.cached_tokens or 0)
+    assert (usage.billed_prompt_tokens, usage.billed_completion_tokens) == (
+        expected.billed_units.input_tokens,
+        expected.billed_units.output_tokens,
+    )
+    assert usage.cache_read_tokens == (expected.cached_tokens or 0)
 
 
 @pytest.mark.parametrize("recording", WHOLE, ids=str)
@@ -99,7 +102,7 @@ def test_answer__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
 @pytest.mark.parametrize("recording", STREAMS, ids=str)
 def test_stream__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
     events, usage = replay(recording, [recording.body])
-    told = assembled(decoded(events))
+    choice = assembled(decoded(events))
     text, reasoning = "", ""
     calls: dict[int, list[str]] = defaultdict(lambda: ["", "", ""])
     for event in read_stream(recording.body):
@@ -115,14 +118,14 @@ def test_stream__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
             case "tool-call-delta":
                 calls[event.index][2] += event.delta.message.tool_calls.function.arguments
             case "message-end":
-                assert told["finish_reason"] == REASONS[event.delta.finish_reason]
+                assert choice["finish_reason"] == REASONS[event.delta.finish_reason]
                 assert_usage(usage, event.delta.usage)
-    assert (told["message"]["content"] or "") == text == "".join(event.text for event in events)
-    assert (told["message"].get("reasoning_content") or "") == reasoning
+    assert (choice["message"]["content"] or "") == text == "".join(event.text for event in events)
+    assert (choice["message"].get("reasoning_content") or "") == reasoning
     # Cohere sends no arguments for a call without any, while the wire format requires an object.
     assert [
         [call["id"], call["function"]["name"], call["function"]["arguments"]]
-        for call in told["message"].get("tool_calls", [])
+        for call in choice["message"].get("tool_calls", [])
     ] == [[call_id, name, arguments or "{}"] for call_id, name, arguments in calls.values()]
 
 

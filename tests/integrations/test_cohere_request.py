@@ -524,16 +524,16 @@ MESSAGES = st.one_of(
 )
 
 
-def said(messages: list[dict[str, Any]]) -> list[str]:
+def texts_of(messages: list[dict[str, Any]]) -> list[str]:
     found = []
     for message in messages:
         content = message.get("content")
-        told = [part["text"] for part in content if "text" in part] if isinstance(content, list) else [content or ""]
-        found += [text] if (text := "".join(told)) else []
+        texts = [part["text"] for part in content if "text" in part] if isinstance(content, list) else [content or ""]
+        found += [text] if (text := "".join(texts)) else []
     return found
 
 
 @given(st.lists(MESSAGES, min_size=1, max_size=6), st.sampled_from([COMMAND_A, REASONING]))
 def test_messages__any__accepted_and_every_text_in_order(messages: list[dict[str, Any]], model: str) -> None:
     made = messages_of(*messages, model=model)
-    assert said(made) == said(messages)
+    assert texts_of(made) == texts_of(messages)

@@ -56,5 +56,5 @@ def table() -> str:
 
 
 def test_docs__table_of_rows__equals_the_data() -> None:
-    told = PAGE.read_text().partition("the rows -->\n")[2].partition("\n<!-- end of table")[0]
-    assert told == table(), f"put this into {PAGE.name}:\n{table()}"
+    current = PAGE.read_text().partition("the rows -->\n")[2].partition("\n<!-- end of table")[0]
+    assert current == table(), f"put this into {PAGE.name}:\n{table()}"

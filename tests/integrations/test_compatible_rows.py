@@ -31,8 +31,8 @@ def named(row: Dialect) -> str:
 
 
 def request(model: str, **fields: object) -> ChatRequest:
-    told = {"model": model, "messages": [{"role": "user", "content": "Hi"}], **fields}
-    return ChatRequest(model, bool(fields.get("stream")), json.dumps(told).encode(), told)
+    body = {"model": model, "messages": [{"role": "user", "content": "Hi"}], **fields}
+    return ChatRequest(model, bool(fields.get("stream")), json.dumps(body).encode(), body)
 
 
 def test_rows__each_provider__once() -> None:
@@ -53,18 +53,18 @@ def test_row__of_a_vendor__names_its_page_and_its_address_or_has_none(row: Diale
 @pytest.mark.parametrize("row", VENDORS, ids=named)
 def test_row__request_with_a_key__goes_to_the_address_as_it_came(row: Dialect) -> None:
     base_url = row.base_url or "https://account.example.com/api"
-    asked = request(row.default_model, temperature=0.5)
-    upstream = adapter_for(row.provider).build_request(asked, Credentials(1, row.provider, base_url, KEY))
+    sent = request(row.default_model, temperature=0.5)
+    upstream = adapter_for(row.provider).build_request(sent, Credentials(1, row.provider, base_url, KEY))
     assert upstream.url == f"{base_url}/chat/completions"
     assert upstream.headers["authorization"] == f"Bearer {KEY}"
-    assert upstream.body == asked.body
+    assert upstream.body == sent.body
     assert upstream.warnings == ()
 
 
 @pytest.mark.parametrize("row", VENDORS, ids=named)
 def test_row__answer_of_its_fake__is_read(row: Dialect) -> None:
-    told = FAKES[row.provider].whole(Story(text="Fine.", reasoning="Well."))
-    answer = adapter_for(row.provider).parse_response(request(row.default_model), told.body)
+    response = FAKES[row.provider].whole(Story(text="Fine.", reasoning="Well."))
+    answer = adapter_for(row.provider).parse_response(request(row.default_model), response.body)
     assert json.loads(answer.body)["choices"][0]["message"]["content"] == "Fine."
     assert answer.usage is not None
 
@@ -87,7 +87,7 @@ def test_row__what_it_refuses_and_ignores__is_dropped_or_named(row: Dialect) -> 
 
 
 @pytest.mark.parametrize(
-    ("wish", "expected"),
+    ("thinking", "expected"),
     [
         ({"type": "enabled", "budget_tokens": 2000}, {"enable_thinking": True, "thinking_budget": 2000}),
         ({"type": "enabled"}, {"enable_thinking": True}),
@@ -97,17 +97,17 @@ def test_row__what_it_refuses_and_ignores__is_dropped_or_named(row: Dialect) -> 
 )
 @pytest.mark.parametrize("provider", ["dashscope", "siliconflow"])
 def test_thinking__of_a_vendor_with_a_switch__becomes_the_switch(
-    provider: str, wish: dict[str, object], expected: dict[str, object]
+    provider: str, thinking: dict[str, object], expected: dict[str, object]
 ) -> None:
     credentials = Credentials(1, provider, "https://account.example.com/v1", KEY)
-    left = json.loads(adapter_for(provider).build_request(request("m", thinking=wish), credentials).body)
+    left = json.loads(adapter_for(provider).build_request(request("m", thinking=thinking), credentials).body)
     assert {name: left[name] for name in left if "think" in name} == expected
 
 
 def test_thinking__beside_the_vendors_own_switch__the_switch_counts() -> None:
     credentials = Credentials(1, "dashscope", "", KEY)
-    asked = request("qwen-plus", thinking={"type": "enabled", "budget_tokens": 1024}, enable_thinking=False)
-    left = json.loads(adapter_for("dashscope").build_request(asked, credentials).body)
+    sent = request("qwen-plus", thinking={"type": "enabled", "budget_tokens": 1024}, enable_thinking=False)
+    left = json.loads(adapter_for("dashscope").build_request(sent, credentials).body)
     assert left["enable_thinking"] is False
     assert not left.keys() & {"thinking", "thinking_budget"}
 

@@ -58,16 +58,16 @@ def test_key__of_the_provider__ok_with_one_call(server: DialectServer, provider:
 
 
 @pytest.mark.parametrize("provider", BY_HTTP)
-def test_key__unknown_and_echoed__invalid_and_never_told(
+def test_key__unknown_and_echoed__invalid_and_never_shown(
     server: DialectServer, provider: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG):
         outcome = tried(server, provider, cheap_call(provider), secret=SECRET)
     assert (outcome.ok, outcome.reason, outcome.status) == (False, Reason.INVALID_CREDENTIAL, 401), outcome
     assert "Incorrect API key provided" in outcome.detail
-    for told in (outcome.detail, repr(outcome), caplog.text):
-        assert "canary" not in told
-        assert SECRET[-6:] not in told
+    for text in (outcome.detail, repr(outcome), caplog.text):
+        assert "canary" not in text
+        assert SECRET[-6:] not in text
 
 
 def test_newcomer__row_and_line__is_tried_by_its_models(server: DialectServer) -> None:
@@ -185,7 +185,7 @@ def test_refusal__of_each_kind__its_reason(
     ],
 )
 @pytest.mark.parametrize("frame", ["{}", '{{"error": {{"message": "the key {} is wrong"}}}}', "<html>{}</html>"])
-def test_echo__in_any_shape__never_told(server: DialectServer, echo: str, frame: str) -> None:
+def test_echo__in_any_shape__never_shown(server: DialectServer, echo: str, frame: str) -> None:
     outcome = tried(server, "openai", raw(401, frame.format(echo.strip('"')).encode()), secret=SECRET)
     assert outcome.reason is Reason.INVALID_CREDENTIAL
     words = set(re.findall(r"[\w*\\%-]{8,}", outcome.detail)) - {"provider", "credential"}
@@ -193,7 +193,7 @@ def test_echo__in_any_shape__never_told(server: DialectServer, echo: str, frame:
     assert "canary" not in outcome.detail.lower()
 
 
-def test_echo__of_a_short_key__nothing_is_told(server: DialectServer) -> None:
+def test_echo__of_a_short_key__nothing_is_shown(server: DialectServer) -> None:
     outcome = tried(server, "vllm", refuses("vllm", 401, "Your key {key} is unknown"), secret="abc")
     assert outcome.detail == "The provider does not accept the credential."
 
@@ -315,8 +315,8 @@ def test_proxy__of_the_environment__is_used_and_judges_the_address(monkeypatch: 
         monkeypatch.setenv("http_proxy", proxy.url)
         outcome = try_credentials(_openai("http://upstream.example/v1"), Sender(lookup=nobody))
         assert outcome.ok, outcome
-        (asked,) = proxy.received
-    assert asked.path == "http://upstream.example/v1/models"
+        (received,) = proxy.received
+    assert received.path == "http://upstream.example/v1/models"
 
 
 @pytest.mark.parametrize(

@@ -27,37 +27,40 @@ def read(*messages: dict[str, Any]) -> Any:
 
 
 def test_conversation__system_and_developer_wherever_they_stand__are_system_in_order() -> None:
-    said = read(
+    conversation = read(
         {"role": "system", "content": "one"},
         {"role": "user", "content": "hi"},
         {"role": "developer", "content": [{"type": "text", "text": "two"}]},
     )
 
-    assert [part.text for part in said.system] == ["one", "two"]
-    assert [(turn.role, turn.blocks) for turn in said.turns] == [("user", (Text("hi"),))]
+    assert [part.text for part in conversation.system] == ["one", "two"]
+    assert [(turn.role, turn.blocks) for turn in conversation.turns] == [("user", (Text("hi"),))]
 
 
 def test_conversation__neighbours_of_one_side__are_one_turn_results_among_them() -> None:
-    said = read(
+    conversation = read(
         {"role": "user", "content": "look"},
         {"role": "assistant", "content": None, "tool_calls": [CALL]},
         {"role": "tool", "tool_call_id": "call_1", "content": "seen"},
         {"role": "user", "content": "and?"},
     )
 
-    assert [turn.role for turn in said.turns] == ["user", "assistant", "user"]
-    assert said.turns[1].blocks == (ToolCall("call_1", "look", '{"at": 1}'),)
-    assert said.turns[2].blocks == (ToolResult("call_1", "look", (Text("seen"),)), Text("and?"))
+    assert [turn.role for turn in conversation.turns] == ["user", "assistant", "user"]
+    assert conversation.turns[1].blocks == (ToolCall("call_1", "look", '{"at": 1}'),)
+    assert conversation.turns[2].blocks == (ToolResult("call_1", "look", (Text("seen"),)), Text("and?"))
 
 
 def test_conversation__pictures_in_a_tool_result__are_among_the_attachments() -> None:
-    said = read(
+    conversation = read(
         {"role": "assistant", "tool_calls": [CALL]},
         {"role": "tool", "tool_call_id": "call_1", "content": [{"type": "image_url", "image_url": {"url": PNG}}]},
         {"role": "user", "content": [{"type": "file", "file": {"filename": "a.pdf", "file_data": "data:,x"}}]},
     )
 
-    assert list(said.attachments()) == [Attachment("image", PNG), Attachment("document", "data:,x", name="a.pdf")]
+    assert list(conversation.attachments()) == [
+        Attachment("image", PNG),
+        Attachment("document", "data:,x", name="a.pdf"),
+    ]
 
 
 @pytest.mark.parametrize(

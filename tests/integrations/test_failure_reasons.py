@@ -18,55 +18,55 @@ from integrations.registry import adapter_for, providers
 from tests.integrations.exchanges import chat_request, credentials
 from tests.integrations.vendor_failures import (
     AZURE_FILTER,
+    FAILURE_CASES,
     FILTER,
     LIMITED,
     LONG,
     QUOTA,
     REJECTED,
-    SAID,
     google,
     openai,
 )
 
 
-def failed(provider: str, status: int, said: Any, headers: dict[str, str] | None = None) -> ProviderError:
-    body = openai(said) if isinstance(said, str) else said
+def failed(provider: str, status: int, error: Any, headers: dict[str, str] | None = None) -> ProviderError:
+    body = openai(error) if isinstance(error, str) else error
     encoded = body if isinstance(body, bytes) else json.dumps(body).encode()
     return adapter_for(provider).classify_failure(status, headers or {}, encoded)
 
 
-@pytest.mark.parametrize(("provider", "status", "said", "kind"), SAID)
-def test_classify_failure__what_the_vendor_says__is_told_apart(
-    provider: str, status: int, said: Any, kind: FailureKind
+@pytest.mark.parametrize(("provider", "status", "error_body", "kind"), FAILURE_CASES)
+def test_classify_failure__text_of_the_vendor__has_its_kind(
+    provider: str, status: int, error_body: Any, kind: FailureKind
 ) -> None:
-    error = failed(provider, status, said)
+    error = failed(provider, status, error_body)
 
     assert error.kind is kind
     assert (error.provider, error.status) == (provider, status)
 
 
-@pytest.mark.parametrize(("provider", "status", "said", "kind"), SAID)
-def test_failure_in_a_stream__what_the_vendor_says__is_told_apart(
-    provider: str, status: int, said: Any, kind: FailureKind
+@pytest.mark.parametrize(("provider", "status", "error_body", "kind"), FAILURE_CASES)
+def test_failure_in_a_stream__text_of_the_vendor__has_its_kind(
+    provider: str, status: int, error_body: Any, kind: FailureKind
 ) -> None:
     """An error under status 200 has no status of its own, and its text has the same meaning."""
-    if kind not in (LONG, FILTER, QUOTA) or isinstance(said, bytes):
+    if kind not in (LONG, FILTER, QUOTA) or isinstance(error_body, bytes):
         return
-    body = openai(said) if isinstance(said, str) else said
+    body = openai(error_body) if isinstance(error_body, str) else error_body
 
     assert failure_in_body(body, provider=provider).kind is kind
 
 
 @pytest.mark.parametrize("choices", [{}, {"choices": None}, {"choices": []}], ids=["none", "null", "empty"])
-def test_status_of_minimax__under_200__is_told_apart(choices: dict[str, Any]) -> None:
+def test_status_of_minimax__under_200__has_its_kind(choices: dict[str, Any]) -> None:
     adapter = adapter_for("minimax")
-    said = {
+    answer = {
         "id": "1",
         "created": 1,
         **choices,
         "base_resp": {"status_code": 1027, "status_msg": "output new_sensitive"},
     }
-    body = json.dumps(said).encode()
+    body = json.dumps(answer).encode()
 
     with pytest.raises(ProviderError, match="new_sensitive") as whole:
         adapter.parse_response(chat_request(), body)
@@ -88,9 +88,7 @@ def test_status_of_minimax__under_200__is_told_apart(choices: dict[str, Any]) ->
         ("validationException", "The model does not know it", REJECTED),
     ],
 )
-def test_exception_in_a_stream_of_bedrock__what_it_says__is_told_apart(
-    name: str, message: str, kind: FailureKind
-) -> None:
+def test_exception_in_a_stream_of_bedrock__its_text__has_its_kind(name: str, message: str, kind: FailureKind) -> None:
     error = exception_in_stream(name, json.dumps({"message": message}).encode())
 
     assert error.kind is kind
@@ -107,14 +105,12 @@ def test_exception_in_a_stream_of_bedrock__what_it_says__is_told_apart(
         ("rate_limit_error", "This would exceed your rate limit of 5 input tokens per minute", LIMITED),
     ],
 )
-def test_error_in_a_stream_of_anthropic__what_it_says__is_told_apart(
-    type: str, message: str, kind: FailureKind
-) -> None:
-    said = {"type": type, "message": message}
+def test_error_in_a_stream_of_anthropic__its_text__has_its_kind(type: str, message: str, kind: FailureKind) -> None:
+    details = {"type": type, "message": message}
 
-    error = reported_failure(said, provider="anthropic")
+    error = reported_failure(details, provider="anthropic")
 
-    assert (error.kind, error.details) == (kind, said)
+    assert (error.kind, error.details) == (kind, details)
 
 
 @pytest.mark.parametrize("provider", [name for name in providers() if name != "bedrock"])
@@ -150,9 +146,9 @@ def test_classify_failure__secrets_in_the_details__taken_out() -> None:
     )
     error = adapter.classify_failure(400, {}, json.dumps(body).encode())
 
-    told = json.dumps(error.details)
+    details = json.dumps(error.details)
     for secret in (own, "whatever", "org-abcdefghijklmnop", "sk-abcdefghijklmnop1234"):
-        assert secret not in told
+        assert secret not in details
     for length in range(1960, 2010):
         long = openai("No.", "content_filter", inner="word " * (length // 5) + "-" * (length % 5) + own)
         assert own[:8] not in json.dumps(adapter.classify_failure(400, {}, json.dumps(long).encode()).details)
@@ -172,7 +168,7 @@ def test_classify_failure__secrets_in_the_details__taken_out() -> None:
     )
 )
 def test_classify_failure__any_body__a_failure_with_details_of_bounded_size(body: Any) -> None:
-    for said in (body, {"error": body}, {"error": {"metadata": {"raw": json.dumps(body)}, "code": body}}):
-        error = failed("openrouter", 400, json.dumps(said).encode())
+    for error_body in (body, {"error": body}, {"error": {"metadata": {"raw": json.dumps(body)}, "code": body}}):
+        error = failed("openrouter", 400, json.dumps(error_body).encode())
         assert isinstance(error.kind, FailureKind)
         assert len(json.dumps(error.details)) < 200_000

@@ -46,7 +46,7 @@ def client(server: DialectServer) -> Iterator[Anthropic]:
         yield made
 
 
-def told(client: Anthropic, *, stream: bool, **more: Any) -> Message:
+def read_by_sdk(client: Anthropic, *, stream: bool, **more: Any) -> Message:
     if not stream:
         message: Message = client.messages.create(**{**ASK, **more})
         return message
@@ -57,7 +57,7 @@ def told(client: Anthropic, *, stream: bool, **more: Any) -> Message:
 @pytest.mark.parametrize("stream", [False, True])
 def test_fake__story__read_by_the_sdk(server: DialectServer, client: Anthropic, stream: bool) -> None:
     server.play("s", tells(FAKE, STORY))
-    message = told(client, stream=stream)
+    message = read_by_sdk(client, stream=stream)
     thinking, text, weather, ping = message.content
     assert thinking.type == "thinking"
     assert (thinking.thinking, thinking.signature) == (STORY.reasoning, STORY.signature)
@@ -81,7 +81,7 @@ def test_fake__finish__in_the_vendors_words(
     server: DialectServer, client: Anthropic, stream: bool, finish: Finish
 ) -> None:
     server.play("s", tells(FAKE, Story(finish=finish)))
-    message = told(client, stream=stream)
+    message = read_by_sdk(client, stream=stream)
     assert (message.stop_reason, message.content) == (STOP_REASONS[finish], [])
 
 
@@ -103,7 +103,7 @@ def test_fake__failure__raised_by_the_sdk(
 ) -> None:
     server.play("s", fails(FAKE, status, "no such luck", retry_after=7))
     with pytest.raises(raised) as caught:
-        told(client, stream=False)
+        read_by_sdk(client, stream=False)
     assert caught.value.status_code == status
     assert caught.value.response.headers["retry-after"] == "7"
     assert "no such luck" in caught.value.message
@@ -112,11 +112,11 @@ def test_fake__failure__raised_by_the_sdk(
 @pytest.mark.parametrize("story", [Story(), Story(text="Grüße 👋")])
 def test_fake__error_inside_a_stream__raised_by_the_sdk(server: DialectServer, client: Anthropic, story: Story) -> None:
     server.play("s", breaks(FAKE, story, "overloaded, sorry"))
-    heard = ""
+    text_so_far = ""
     with pytest.raises(anthropic.APIStatusError, match="overloaded, sorry"), client.messages.stream(**ASK) as events:
         for text in events.text_stream:
-            heard += text
-    assert heard == story.text
+            text_so_far += text
+    assert text_so_far == story.text
 
 
 def test_fake__request_of_the_sdk__understood(server: DialectServer, client: Anthropic) -> None:
@@ -124,7 +124,7 @@ def test_fake__request_of_the_sdk__understood(server: DialectServer, client: Ant
     png = b"\x89PNG\r\n\x1a\n"
     image = {"type": "base64", "media_type": "image/png", "data": base64.b64encode(png).decode()}
     schema = {"type": "object", "properties": {}, "additionalProperties": False}
-    told(
+    read_by_sdk(
         client,
         stream=True,
         system="Be brief.",

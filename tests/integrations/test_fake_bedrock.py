@@ -49,7 +49,7 @@ def client(server: DialectServer) -> Iterator[Any]:
     made.close()
 
 
-def told(client: Any, *, stream: bool, **more: Any) -> dict[str, Any]:
+def read_by_sdk(client: Any, *, stream: bool, **more: Any) -> dict[str, Any]:
     """Returns the answer in the form of Converse; a stream is joined block by block."""
     if not stream:
         answer: dict[str, Any] = client.converse(**{**ASK, **more})
@@ -83,7 +83,7 @@ def _add(blocks: dict[int, dict[str, Any]], index: int, delta: dict[str, Any]) -
 @pytest.mark.parametrize("stream", [False, True])
 def test_fake__story__read_by_boto3(server: DialectServer, client: Any, stream: bool) -> None:
     server.play("s", tells(FAKE, STORY))
-    answer = told(client, stream=stream)
+    answer = read_by_sdk(client, stream=stream)
     thought, text, weather, ping = answer["output"]["message"]["content"]
     assert thought["reasoningContent"]["reasoningText"] == {"text": STORY.reasoning, "signature": STORY.signature}
     assert text == {"text": STORY.text}
@@ -104,7 +104,7 @@ def test_fake__story__read_by_boto3(server: DialectServer, client: Any, stream: 
 @pytest.mark.parametrize("stream", [False, True])
 def test_fake__finish__in_the_vendors_words(server: DialectServer, client: Any, finish: Finish, stream: bool) -> None:
     server.play("s", tells(FAKE, Story(text="x", finish=finish)))
-    assert told(client, stream=stream)["stopReason"] == STOP_REASONS[finish]
+    assert read_by_sdk(client, stream=stream)["stopReason"] == STOP_REASONS[finish]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_fake__failure__raised_by_boto3(
 ) -> None:
     server.play("s", fails(FAKE, status, "It is «broken»", retry_after=7))
     with pytest.raises(ClientError) as caught:
-        told(client, stream=stream)
+        read_by_sdk(client, stream=stream)
     assert isinstance(caught.value, getattr(client.exceptions, name))
     assert caught.value.response["Error"]["Message"] == "It is «broken»"
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == status
@@ -135,7 +135,7 @@ def test_fake__failure__raised_by_boto3(
 def test_fake__error_in_the_stream__raised_by_boto3(server: DialectServer, client: Any, story: Story) -> None:
     server.play("s", breaks(FAKE, story, "Too many requests"))
     with pytest.raises(EventStreamError) as caught:
-        told(client, stream=True)
+        read_by_sdk(client, stream=True)
     assert caught.value.response["Error"] == {"Code": "throttlingException", "Message": "Too many requests"}
 
 
@@ -147,7 +147,7 @@ def test_fake__what_boto3_sends__understood(server: DialectServer, client: Any, 
     use = {"toolUseId": "tooluse_1", "name": "get_weather", "input": {"city": "Oslo"}}
     result = {"toolUseId": "tooluse_1", "content": [{"text": "18 degrees"}, {"json": {"a": 1}}], "status": "success"}
     thought = {"reasoningText": {"text": "Hm.", "signature": "c2ln"}}
-    told(
+    read_by_sdk(
         client,
         stream=stream,
         system=[{"text": "Be brief."}],
@@ -212,4 +212,4 @@ def test_fake__what_the_vendor_refuses__a_400(
 ) -> None:
     server.play("s", tells(FAKE, Story(text="x")))
     with pytest.raises(ClientError, match=problem):
-        told(client, stream=False, **change)
+        read_by_sdk(client, stream=False, **change)

@@ -43,7 +43,7 @@ def assert_usage(usage: Any) -> None:
     assert (usage.billed_units.input_tokens, usage.billed_units.output_tokens) == (30 - PREAMBLE_TOKENS, 7)
 
 
-def test_whole__told__the_sdk_reads_the_story(server: DialectServer, client: ClientV2) -> None:
+def test_whole__story__read_by_the_sdk(server: DialectServer, client: ClientV2) -> None:
     server.play("it", tells(FAKE, STORY))
     answer = client.chat(model="command-a-03-2025", messages=MESSAGES)
     content: list[Any] = list(answer.message.content or [])
@@ -59,7 +59,7 @@ def test_whole__told__the_sdk_reads_the_story(server: DialectServer, client: Cli
     assert_usage(answer.usage)
 
 
-def test_stream__told__the_sdk_reads_the_story(server: DialectServer, client: ClientV2) -> None:
+def test_stream__story__read_by_the_sdk(server: DialectServer, client: ClientV2) -> None:
     server.play("it", tells(FAKE, STORY))
     events: list[Any] = list(client.chat_stream(model="command-a-03-2025", messages=MESSAGES))
     contents = [event.delta.message.content for event in events if event.type == "content-delta"]
@@ -75,7 +75,7 @@ def test_stream__told__the_sdk_reads_the_story(server: DialectServer, client: Cl
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 422, 429, 500])
-def test_failure__told__the_sdk_raises_it(server: DialectServer, client: ClientV2, status: int) -> None:
+def test_failure__status__raised_by_the_sdk(server: DialectServer, client: ClientV2, status: int) -> None:
     server.play("it", fails(FAKE, status, "not like this"))
     with pytest.raises(ApiError) as caught:
         client.chat(model="command-a-03-2025", messages=MESSAGES, request_options={"max_retries": 0})
@@ -83,7 +83,7 @@ def test_failure__told__the_sdk_raises_it(server: DialectServer, client: ClientV
     assert "not like this" in str(caught.value.body)
 
 
-def test_stream_failure__told__the_sdk_reads_the_error(server: DialectServer, client: ClientV2) -> None:
+def test_stream_failure__error_event__read_by_the_sdk(server: DialectServer, client: ClientV2) -> None:
     server.play("it", breaks(FAKE, Story(text="half"), "overloaded"))
     events: list[Any] = list(client.chat_stream(model="command-a-03-2025", messages=MESSAGES))
     assert events[-1].delta.finish_reason == "ERROR"
@@ -92,7 +92,7 @@ def test_stream_failure__told__the_sdk_reads_the_error(server: DialectServer, cl
 
 def test_read__what_the_sdk_sends__understood(server: DialectServer, client: ClientV2) -> None:
     server.play("it", tells(FAKE, Story(text="ok")))
-    request: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "model": "command-a-03-2025",
         "messages": [
             {"role": "system", "content": "Be brief"},
@@ -125,20 +125,25 @@ def test_read__what_the_sdk_sends__understood(server: DialectServer, client: Cli
         "temperature": 0.5,
         "p": 0.5,
     }
-    client.chat(**request)
-    (asked,) = server.asked_of("it", FAKE)
-    assert (asked.model, asked.stream, asked.system, asked.secret) == ("command-a-03-2025", False, "Be brief", SECRET)
-    assert asked.turns == (("user", "Look"),)
-    assert asked.images == (("url", "https://x/a.png"),)
-    assert asked.calls == (Call("w1", "weather", {"city": "Köln"}),)
-    assert asked.results == (("w1", "rain"),)
-    assert (asked.tools, asked.tool_choice, asked.documents) == (
+    client.chat(**parameters)
+    (request,) = server.asked_of("it", FAKE)
+    assert (request.model, request.stream, request.system, request.secret) == (
+        "command-a-03-2025",
+        False,
+        "Be brief",
+        SECRET,
+    )
+    assert request.turns == (("user", "Look"),)
+    assert request.images == (("url", "https://x/a.png"),)
+    assert request.calls == (Call("w1", "weather", {"city": "Köln"}),)
+    assert request.results == (("w1", "rain"),)
+    assert (request.tools, request.tool_choice, request.documents) == (
         ("weather",),
         "required",
         (("text/plain", b"Cologne"),),
     )
-    assert (asked.schema, asked.stop, asked.max_tokens) == ({"type": "object"}, ("END",), 9)
-    assert (asked.temperature, asked.top_p) == (0.5, 0.5)
+    assert (request.schema, request.stop, request.max_tokens) == ({"type": "object"}, ("END",), 9)
+    assert (request.temperature, request.top_p) == (0.5, 0.5)
 
 
 @pytest.mark.parametrize(

@@ -188,8 +188,8 @@ def test_fake__failure_in_a_stream__as_the_sdk_raises_it(
 def test_fake__request_of_the_sdk__understood(server: DialectServer, client: Client, fake: GoogleFake) -> None:
     server.play(fake.provider, tells(fake, STORY))
     client.models.generate_content(model="gemini-3-flash-preview", contents=CONTENTS, config=CONFIG)
-    asked = server.asked_of(fake.provider, fake)[-1]
-    assert asked == Asked(
+    request = server.asked_of(fake.provider, fake)[-1]
+    assert request == Asked(
         model="gemini-3-flash-preview",
         system="Be brief.",
         turns=(("user", "Weather?"),),
@@ -204,19 +204,19 @@ def test_fake__request_of_the_sdk__understood(server: DialectServer, client: Cli
         max_tokens=7,
         temperature=0.5,
         top_p=0.9,
-        signatures=asked.signatures,
+        signatures=request.signatures,
         secret=fake.credentials("").secret,
     )
-    assert [base64.urlsafe_b64decode(signature) for signature in asked.signatures] == [b"signed by Google"]
+    assert [base64.urlsafe_b64decode(signature) for signature in request.signatures] == [b"signed by Google"]
 
 
 def test_fake__unsigned_call_of_the_third_generation__refused(
     server: DialectServer, client: Client, fake: GoogleFake
 ) -> None:
     server.play(fake.provider, tells(fake, STORY))
-    asked, _, answered = CONTENTS
+    question, _, answered = CONTENTS
     unsigned = types.Content(
         role="model", parts=[types.Part(function_call=types.FunctionCall(id="c", name="weather", args={}))]
     )
     with pytest.raises(errors.ClientError, match="missing a thought_signature"):
-        client.models.generate_content(model="gemini-3-flash-preview", contents=[asked, unsigned, answered])
+        client.models.generate_content(model="gemini-3-flash-preview", contents=[question, unsigned, answered])

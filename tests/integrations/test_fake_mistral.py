@@ -40,7 +40,7 @@ def client(server: DialectServer) -> Iterator[Mistral]:
         yield sdk
 
 
-def test_whole__told__the_sdk_reads_the_story(server: DialectServer, client: Mistral) -> None:
+def test_whole__story__read_by_the_sdk(server: DialectServer, client: Mistral) -> None:
     server.play("it", tells(FAKE, STORY))
     answer = client.chat.complete(model="mistral-small-latest", messages=MESSAGES)
     assert isinstance(answer, ChatCompletionResponse)
@@ -54,7 +54,7 @@ def test_whole__told__the_sdk_reads_the_story(server: DialectServer, client: Mis
     assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (30, 12)
 
 
-def test_stream__told__the_sdk_reads_the_story(server: DialectServer, client: Mistral) -> None:
+def test_stream__story__read_by_the_sdk(server: DialectServer, client: Mistral) -> None:
     server.play("it", tells(FAKE, STORY))
     with client.chat.stream(model="mistral-small-latest", messages=MESSAGES) as events:
         chunks = [event.data for event in events]
@@ -68,7 +68,7 @@ def test_stream__told__the_sdk_reads_the_story(server: DialectServer, client: Mi
 
 
 @pytest.mark.parametrize(("status", "kind"), [(401, SDKError), (422, HTTPValidationError), (429, SDKError)])
-def test_failure__told__the_sdk_raises_it(
+def test_failure__status__raised_by_the_sdk(
     server: DialectServer, client: Mistral, status: int, kind: type[Exception]
 ) -> None:
     server.play("it", fails(FAKE, status, "not like this"))
@@ -78,7 +78,7 @@ def test_failure__told__the_sdk_raises_it(
     assert "not like this" in getattr(caught.value, "body", "")
 
 
-def test_stream_failure__told__the_sdk_finds_no_chunk_in_it(server: DialectServer, client: Mistral) -> None:
+def test_stream_failure__error_event__no_chunk_for_the_sdk(server: DialectServer, client: Mistral) -> None:
     server.play("it", breaks(FAKE, Story(text="half"), "overloaded"))
     with (
         pytest.raises(Exception, match="validation failed"),
@@ -89,7 +89,7 @@ def test_stream_failure__told__the_sdk_finds_no_chunk_in_it(server: DialectServe
 
 def test_read__what_the_sdk_sends__understood(server: DialectServer, client: Mistral) -> None:
     server.play("it", tells(FAKE, Story(text="ok")))
-    request: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "model": "mistral-small-latest",
         "messages": [
             {"role": "system", "content": "Be brief"},
@@ -112,21 +112,21 @@ def test_read__what_the_sdk_sends__understood(server: DialectServer, client: Mis
         "temperature": 0.5,
         "top_p": 0.5,
     }
-    client.chat.complete(**request)
-    (asked,) = server.asked_of("it", FAKE)
-    assert (asked.model, asked.stream, asked.system, asked.secret) == (
+    client.chat.complete(**parameters)
+    (request,) = server.asked_of("it", FAKE)
+    assert (request.model, request.stream, request.system, request.secret) == (
         "mistral-small-latest",
         False,
         "Be brief",
         SECRET,
     )
-    assert asked.turns == (("user", "Look"),)
-    assert asked.images == (("url", "https://x/a.png"),)
-    assert asked.calls == (Call("aB3dE6gH9", "weather", {"city": "Köln"}),)
-    assert asked.results == (("aB3dE6gH9", "rain"),)
-    assert (asked.tools, asked.tool_choice, asked.signatures) == (("weather",), "required", ("s1",))
-    assert (asked.schema, asked.stop, asked.max_tokens) == ({"type": "object"}, ("END",), 9)
-    assert (asked.temperature, asked.top_p) == (0.5, 0.5)
+    assert request.turns == (("user", "Look"),)
+    assert request.images == (("url", "https://x/a.png"),)
+    assert request.calls == (Call("aB3dE6gH9", "weather", {"city": "Köln"}),)
+    assert request.results == (("aB3dE6gH9", "rain"),)
+    assert (request.tools, request.tool_choice, request.signatures) == (("weather",), "required", ("s1",))
+    assert (request.schema, request.stop, request.max_tokens) == ({"type": "object"}, ("END",), 9)
+    assert (request.temperature, request.top_p) == (0.5, 0.5)
 
 
 @pytest.mark.parametrize(

@@ -82,17 +82,17 @@ def test_fake__whole_answer__as_the_sdk_reads_it(server: DialectServer, client: 
     ]
     assert answer.usage is not None
     assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (30, 12)
-    (asked,) = server.asked_of(fake.provider, fake)
-    assert (asked.model, asked.stream, asked.system, asked.turns) == (
+    (request,) = server.asked_of(fake.provider, fake)
+    assert (request.model, request.stream, request.system, request.turns) == (
         "m-1",
         False,
         "Be brief.",
         (("user", "Weather?"),),
     )
-    assert (asked.calls, asked.results) == ((Call("c", "weather", {"a": 1}),), (("c", "18"),))
-    assert (asked.tools, asked.tool_choice) == (("weather",), "required")
-    assert (asked.max_tokens, asked.temperature, asked.top_p, asked.stop) == (7, 0.5, 0.9, ("END",))
-    assert asked.secret == fake.vendor.key
+    assert (request.calls, request.results) == ((Call("c", "weather", {"a": 1}),), (("c", "18"),))
+    assert (request.tools, request.tool_choice) == (("weather",), "required")
+    assert (request.max_tokens, request.temperature, request.top_p, request.stop) == (7, 0.5, 0.9, ("END",))
+    assert request.secret == fake.vendor.key
 
 
 def test_fake__stream__as_the_sdk_adds_it_up(server: DialectServer, client: OpenAI, fake: OpenAIFake) -> None:

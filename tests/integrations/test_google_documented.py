@@ -98,11 +98,11 @@ def test_answer__of_documented_parts__the_same_whole_and_streamed(
     lists = as_the_sdk_does(chunks)
     for name in ("annotations", "images"):
         assert without_index(lists.get(name, [])) == without_index(message.pop(name, []))
-    told = assembled(chunks)
-    assert compact({**told["message"], "content": told["message"]["content"] or ""}) == compact(
+    streamed = assembled(chunks)
+    assert compact({**streamed["message"], "content": streamed["message"]["content"] or ""}) == compact(
         {**message, "content": message["content"] or ""}
     )
-    assert (told["finish_reason"], told["usage"]) == (reason, answer["usage"])
+    assert (streamed["finish_reason"], streamed["usage"]) == (reason, answer["usage"])
 
 
 def without_index(entries: list[Json]) -> list[Json]:

@@ -22,9 +22,9 @@ CODE = {"executableCode": {"language": "PYTHON", "code": "print(1)"}}
 ZEROS = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 
 # Every finish reason is mapped to its outcome with a text and without one; "unusable" is a failure, after which other
-# providers are asked.
+# providers are tried.
 ENDINGS = {
-    "FINISH_REASON_UNSPECIFIED": ("stop", "unusable"),  # Google sends it with an answer that has not ended.
+    "FINISH_REASON_UNSPECIFIED": ("stop", "unusable"),  # The reason of an answer that has not ended.
     "STOP": ("stop", "stop"),
     "MAX_TOKENS": ("length", "length"),
     "CONTINUATION": ("length", "length"),
@@ -74,11 +74,11 @@ def whole(response: Any, adapter: GoogleAdapter = GEMINI) -> ParsedResponse:
 def end_of(response: Any) -> str:
     """Returns the finish reason, which is the same whole and streamed, or the kind of the failure."""
     try:
-        told = str(json.loads(whole(response).body)["choices"][0]["finish_reason"])
+        outcome = str(json.loads(whole(response).body)["choices"][0]["finish_reason"])
     except ProviderError as failure:
-        told = failure.kind.value
-    assert end_of_stream(response) == told
-    return told
+        outcome = failure.kind.value
+    assert end_of_stream(response) == outcome
+    return outcome
 
 
 def end_of_stream(*events: Any) -> str:
@@ -109,8 +109,8 @@ def test_reason__in_any_case__the_same(native: str) -> None:
 
 def test_whole_answer__no_reason__counts_where_it_says_something() -> None:
     """A stream without a reason was cut off, while a whole answer is complete."""
-    told = json.loads(whole(answer(TEXT, finish=None)).body)
-    assert told["choices"][0]["finish_reason"] == "stop"
+    completion = json.loads(whole(answer(TEXT, finish=None)).body)
+    assert completion["choices"][0]["finish_reason"] == "stop"
     with pytest.raises(ProviderError) as caught:
         whole(answer(finish=None))
     assert caught.value.kind is FailureKind.UNUSABLE
@@ -141,7 +141,7 @@ def test_botched_call__whole_and_streamed__fails_with_googles_words_and_the_bill
         assert caught.value.usage == Usage(prompt_tokens=9, completion_tokens=4)
 
 
-def test_botched_call__behind_text__told_only_once_the_text_is_out() -> None:
+def test_botched_call__behind_text__raised_once_the_text_is_out() -> None:
     stream = GEMINI.stream(chat_request("gemini-x", stream=True))
     events: list[StreamEvent] = stream.feed(sse(answer(TEXT, finish=None), answer(finish="UNEXPECTED_TOOL_CALL")))
     assert "".join(event.text for event in events) == "Hallo"
@@ -155,7 +155,7 @@ def test_candidates__one_of_them_botched__unusable() -> None:
     assert end_of(response) == "unusable"
 
 
-def test_block_reasons__of_the_sdk__all_asked_below() -> None:
+def test_block_reasons__of_the_sdk__all_tested_below() -> None:
     assert {reason.value for reason in types.BlockedReason} == set(BLOCKED)
 
 
@@ -179,8 +179,8 @@ def test_blocked_prompt__every_reason__filtered_and_zeros_where_nothing_was_coun
     response = {"promptFeedback": {"blockReason": reason}, **counts}
     parsed = whole(response)
     assert parsed.usage == Usage()
-    told = json.loads(parsed.body)
-    assert (told["choices"][0]["finish_reason"], told["usage"]) == ("content_filter", ZEROS)
+    completion = json.loads(parsed.body)
+    assert (completion["choices"][0]["finish_reason"], completion["usage"]) == ("content_filter", ZEROS)
     stream = GEMINI.stream(chat_request("gemini-x", stream=True))
     chunks = decoded(stream.feed(sse(response)))
     assert stream.usage == Usage()  # The usage is known to be zero, so that the pipeline does not estimate it.

@@ -99,8 +99,8 @@ class TestMedia:
     def test_address__that_google_reads__by_address(
         self, url: str, kind: str, media_type: str | None, vertex: bool
     ) -> None:
-        told = {"fileUri": url, **({"mimeType": media_type} if media_type else {})}
-        assert self.part(url, kind, vertex=vertex) == {"fileData": told}
+        file_data = {"fileUri": url, **({"mimeType": media_type} if media_type else {})}
+        assert self.part(url, kind, vertex=vertex) == {"fileData": file_data}
 
     def test_address__gemini_api__bytes(self) -> None:
         url = "https://example.test/a.png"

@@ -64,21 +64,21 @@ class TestMessages:
         result = {**answering("c1", "x"), "name": "f"}
         assert built(messages=[USER, calling(("c1", "f")), result]).warnings == ()
 
-    @pytest.mark.parametrize("said", [[], [""], [[{"type": "text", "text": ""}]], [[]]])
+    @pytest.mark.parametrize("contents", [[], [""], [[{"type": "text", "text": ""}]], [[]]])
     @pytest.mark.parametrize("vertex", [False, True])
-    def test_system__the_user_says_nothing__stays_an_instruction(self, said: list[Any], vertex: bool) -> None:
-        messages = [{"role": "system", "content": "Greet."}, *({"role": "user", "content": text} for text in said)]
+    def test_system__the_user_says_nothing__stays_an_instruction(self, contents: list[Any], vertex: bool) -> None:
+        messages = [{"role": "system", "content": "Greet."}, *({"role": "user", "content": text} for text in contents)]
         assert body_of(messages=messages, vertex=vertex) == {
             "contents": [{"role": "user", "parts": [{"text": ""}]}],
             "systemInstruction": {"parts": [{"text": "Greet."}]},
         }
 
-    def test_system__alone_at_a_model_without_instructions__said_by_the_user(self) -> None:
+    def test_system__alone_at_a_model_without_instructions__sent_as_the_user(self) -> None:
         body = body_of("gemma-3-27b-it", messages=[{"role": "system", "content": "Greet."}])
         assert body == {"contents": [{"role": "user", "parts": [{"text": "Greet."}]}]}
 
     @pytest.mark.parametrize("first", ["user", "assistant"])
-    def test_system__model_without_instructions__said_first(self, first: str) -> None:
+    def test_system__model_without_instructions__comes_first(self, first: str) -> None:
         messages = [{"role": "system", "content": "Be brief."}, {"role": first, "content": "Hi"}]
         body = body_of("gemma-3-27b-it", messages=messages)
         assert "systemInstruction" not in body

@@ -88,7 +88,7 @@ def test_vertex__location_that_is_no_name__credentials_failure(location: str) ->
     assert caught.value.kind is FailureKind.CREDENTIALS
 
 
-def test_vertex__service_account__asks_for_a_token_and_sends_it() -> None:
+def test_vertex__service_account__requests_a_token_and_sends_it() -> None:
     access = Credentials(1, "google_vertex", "", ACCOUNT, {"location": "us-east1"})
     assert VERTEX.needs(chat_request(MODEL), access).access_token
     upstream = vertex(ACCOUNT, token="ya29.fresh", location="us-east1")

@@ -79,18 +79,18 @@ def test_request__any_conversation__taken_and_whole(
     fields = {"model": model, "messages": messages}
     request = ChatRequest(model, False, b"", fields)
     upstream = adapter.build_request(request, fake.credentials("http://fake.test"))
-    asked = fake.read(upstream.url.removeprefix("http://fake.test"), upstream.headers, upstream.body)
+    received = fake.read(upstream.url.removeprefix("http://fake.test"), upstream.headers, upstream.body)
     TypeAdapter(list[types.Content]).validate_json(json.dumps(json.loads(upstream.body)["contents"]))
-    assert_whole(asked, messages)
+    assert_whole(received, messages)
 
 
-def assert_whole(asked: Asked, messages: list[dict[str, Any]]) -> None:
+def assert_whole(request: Asked, messages: list[dict[str, Any]]) -> None:
     for role in ("user", "assistant"):
-        said = "".join(text_of(message) for message in messages if message["role"] == role)
-        assert "".join(text for who, text in asked.turns if who == role) == said
+        expected = "".join(text_of(message) for message in messages if message["role"] == role)
+        assert "".join(text for who, text in request.turns if who == role) == expected
     calls = [call for message in messages for call in message.get("tool_calls", ())]
-    assert [call.arguments for call in asked.calls] == [json.loads(call["function"]["arguments"]) for call in calls]
-    assert len(asked.results) == len(calls)
+    assert [call.arguments for call in request.calls] == [json.loads(call["function"]["arguments"]) for call in calls]
+    assert len(request.results) == len(calls)
 
 
 NAMES = st.sampled_from(

@@ -191,8 +191,8 @@ def assert_sources(message: dict[str, Any], response: types.GenerateContentRespo
     metadata = response.candidates[0].grounding_metadata if response.candidates else None
     supports = (metadata and metadata.grounding_supports) or []
     cited = [entry["url_citation"] for entry in message.get("annotations", ())]
-    told = {message["content"][entry["start_index"] : entry["end_index"]] for entry in cited}
-    assert told == {support.segment.text for support in supports if support.segment}
+    texts = {message["content"][entry["start_index"] : entry["end_index"]] for entry in cited}
+    assert texts == {support.segment.text for support in supports if support.segment}
     chunks = (metadata and metadata.grounding_chunks) or []
     assert {entry["url"] for entry in cited} == {chunk.web.uri for chunk in chunks if chunk.web}
 
@@ -251,11 +251,11 @@ def test_stream__recorded_and_broken_off__failure_with_what_was_used(recording: 
 @pytest.mark.parametrize("recording", ERRORS, ids=str)
 def test_failure__recorded__kind_of_its_status_and_message_kept(recording: Recording) -> None:
     error = adapter_for(recording.provider).classify_failure(recording.status, recording.headers, recording.body)
-    told = json.loads(recording.body)["error"]
+    reported = json.loads(recording.body)["error"]
     assert error.kind is kind_of(recording.status)
     assert (error.provider, error.status) == (recording.provider, recording.status)
-    assert error.message == told["message"]
-    delays = [detail["retryDelay"] for detail in told.get("details", ()) if "retryDelay" in detail]
+    assert error.message == reported["message"]
+    delays = [detail["retryDelay"] for detail in reported.get("details", ()) if "retryDelay" in detail]
     assert error.retry_after == (float(delays[0].removesuffix("s")) if delays else None)
 
 

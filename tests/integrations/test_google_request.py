@@ -80,14 +80,14 @@ def test_seed__of_64_bits__folded_and_stable() -> None:
 
 
 @pytest.mark.parametrize(
-    "wish", [{"modalities": ["text", "audio"]}, {"generationConfig": {"response_modalities": ["AUDIO"]}}]
+    "parameters", [{"modalities": ["text", "audio"]}, {"generationConfig": {"response_modalities": ["AUDIO"]}}]
 )
-def test_modalities__audio__refused(wish: dict[str, Any]) -> None:
+def test_modalities__audio__refused(parameters: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedParameterError, match="modalities"):
-        built(**wish)
+        built(**parameters)
 
 
-def test_modalities__image__asked_for() -> None:
+def test_modalities__image__requested() -> None:
     assert config_of(modalities=["text", "image"])["responseModalities"] == ["TEXT", "IMAGE"]
 
 
@@ -137,8 +137,8 @@ class TestNative:
         assert request.warnings == ()
 
     def test_schema__native__replaces_the_translated(self) -> None:
-        wish = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
-        config = config_of(response_format=wish, generationConfig={"responseSchema": {"type": "STRING"}})
+        response_format = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
+        config = config_of(response_format=response_format, generationConfig={"responseSchema": {"type": "STRING"}})
         assert config == {"responseMimeType": "application/json", "responseSchema": {"type": "STRING"}}
 
 
@@ -155,8 +155,8 @@ class TestFormat:
 
     def test_json_schema__whole_schema(self) -> None:
         schema = {"type": "object", "properties": {"a": {"type": ["string", "null"]}}, "additionalProperties": False}
-        wish = {"name": "a", "schema": schema, "strict": True, "description": "An answer"}
-        assert config_of(response_format={"type": "json_schema", "json_schema": wish}) == {
+        json_schema = {"name": "a", "schema": schema, "strict": True, "description": "An answer"}
+        assert config_of(response_format={"type": "json_schema", "json_schema": json_schema}) == {
             "responseMimeType": "application/json",
             "responseJsonSchema": {"description": "An answer", **schema},
         }

@@ -180,8 +180,8 @@ def test_candidates__the_first_without_its_zero__in_order_of_their_index() -> No
         {"content": {"parts": [{"text": "two"}]}, "index": 1, "finishReason": "STOP"},
         {"content": {"parts": [{"text": "one"}]}, "finishReason": "STOP"},
     ]
-    told = json.loads(GEMINI.parse_response(chat_request("gemini-2.5-flash"), body(response)).body)
-    assert [choice["message"]["content"] for choice in told["choices"]] == ["one", "two"]
+    completion = json.loads(GEMINI.parse_response(chat_request("gemini-2.5-flash"), body(response)).body)
+    assert [choice["message"]["content"] for choice in completion["choices"]] == ["one", "two"]
 
 
 def test_calls__of_one_id__distinct_ids() -> None:
@@ -308,7 +308,7 @@ class TestFailures:
     def test_message__holds_no_keys_and_no_account_numbers(self) -> None:
         access = credentials("google", key="AIzaSyD-a-very-secret-key-0123456789")
         GEMINI.build_request(chat_request("gemini-2.5-flash"), access)
-        told = f"API key {access.secret} not valid for projects/123456789012 or project_number:123456789012."
-        error = GEMINI.classify_failure(400, {}, body({"error": {"message": told}}))
+        message = f"API key {access.secret} not valid for projects/123456789012 or project_number:123456789012."
+        error = GEMINI.classify_failure(400, {}, body({"error": {"message": message}}))
         assert error.message == "API key [redacted] not valid for projects/[redacted] or project_number:[redacted]."
         assert str(error) == error.message

@@ -69,7 +69,7 @@ def test_metadata__of_an_answer__under_googles_names_whole_and_streamed() -> Non
     assert streamed(answer({"text": "Hallo"}, finish=None), last)["provider_specific_fields"] == META
 
 
-def test_metadata__told_bit_by_bit__each_field_as_it_came_last() -> None:
+def test_metadata__in_several_chunks__each_field_as_it_came_last() -> None:
     bits: list[Json] = [
         {"groundingMetadata": {"webSearchQueries": ["x"]}, "safetyRatings": [{"category": "A"}]},
         {"groundingMetadata": {"groundingChunks": []}, "urlContextMetadata": {"urlMetadata": [{"retrievedUrl": "1"}]}},
@@ -91,8 +91,8 @@ def test_plain_answer__carries_nothing_besides() -> None:
 
 @pytest.mark.parametrize("finish", ["OTHER", "CONTINUATION", "SAFETY", "REASON_OF_TOMORROW"])
 def test_end__that_openais_words_do_not_tell__in_googles(finish: str) -> None:
-    told = {"finishMessage": "Because.", "continuationToken": "dG9rZW4="}
-    assert specific_of(answer({"text": "Hi"}, finish=finish, candidate=told)) == {"finishReason": finish, **told}
+    fields = {"finishMessage": "Because.", "continuationToken": "dG9rZW4="}
+    assert specific_of(answer({"text": "Hi"}, finish=finish, candidate=fields)) == {"finishReason": finish, **fields}
 
 
 def test_prompt_feedback__beside_an_answer__with_the_first_choice() -> None:
@@ -116,10 +116,10 @@ def test_stream__code_that_ran__at_once_and_joined_as_the_sdk_does_it() -> None:
     events = stream.feed(sse(answer(CODE, finish=None)))
     assert [event.has_output for event in events] == [False, True]
     events += stream.feed(sse(answer(RESULT, finish=None), answer({"text": "1"}, candidate=META)))
-    told: dict[object, object] = {}
+    message: dict[object, object] = {}
     for chunk in decoded(events + stream.closing()):
-        told = accumulate_delta(told, chunk["choices"][0]["delta"])
-    fields: Any = told["provider_specific_fields"]
+        message = accumulate_delta(message, chunk["choices"][0]["delta"])
+    fields: Any = message["provider_specific_fields"]
     assert [part["index"] for part in fields["parts"]] == [0, 1]
     assert fields["groundingMetadata"] == META["groundingMetadata"]
 
@@ -150,7 +150,11 @@ def test_answer__of_any_parts__comes_back_in_its_order(parts: list[Json], is_str
     ]
     reached = [max([rank[i] for i in range(at + 1) if not own[i]], default=0) for at in range(len(parts))]
     # Only parts in the order of one of OpenAI's messages can keep it.
-    kept = [part for part, mine, is_own, most in zip(parts, rank, own, reached, strict=True) if is_own or mine == most]
+    kept = [
+        part
+        for part, mine, is_own, furthest in zip(parts, rank, own, reached, strict=True)
+        if is_own or mine == furthest
+    ]
     events = [answer(part, finish=None) for part in kept]
     message = streamed(*events, answer()) if is_streamed else message_of(answer(*kept))
     results = [{"role": "tool", "tool_call_id": made["id"], "content": "1"} for made in message.get("tool_calls", [])]
@@ -159,41 +163,41 @@ def test_answer__of_any_parts__comes_back_in_its_order(parts: list[Json], is_str
 
 def compact(parts: list[Json]) -> list[Json]:
     """Returns the parts with adjacent plain texts merged, and calls without their ids, which have to be distinct."""
-    told: list[Json] = []
+    merged: list[Json] = []
     for part in parts:
         plain = part.keys() == {"text"}
-        if plain and told and told[-1].keys() == {"text"}:
-            told[-1] = {"text": told[-1]["text"] + part["text"]}
+        if plain and merged and merged[-1].keys() == {"text"}:
+            merged[-1] = {"text": merged[-1]["text"] + part["text"]}
         elif "functionCall" in part:
             signature = part.get("thoughtSignature")
-            told.append({"name": part["functionCall"]["name"], "args": part["functionCall"]["args"], "by": signature})
+            merged.append({"name": part["functionCall"]["name"], "args": part["functionCall"]["args"], "by": signature})
         else:
-            told.append(part)
-    return told
+            merged.append(part)
+    return merged
 
 
 def entry(part: Json, content: Any = 0, tool_calls: Any = 0, images: Any = 0) -> Json:
     return {**part, "place": {"content": content, "tool_calls": tool_calls, "images": images}}
 
 
-def said(text: str, *parts: Any, **more: Any) -> Json:
+def assistant(text: str, *parts: Any, **more: Any) -> Json:
     return {"role": "assistant", "content": text, "provider_specific_fields": {"parts": list(parts)}, **more}
 
 
 def test_parts__behind_one_another_in_two_answers__each_in_its_own() -> None:
-    first, second = said("abc", entry(CODE, 1)), said("def", entry(RESULT, 2))
+    first, second = assistant("abc", entry(CODE, 1)), assistant("def", entry(RESULT, 2))
     assert sent(USER, first, second) == [{"text": "a"}, CODE, {"text": "bc"}, {"text": "de"}, RESULT, {"text": "f"}]
 
 
 def test_part__inside_a_signed_text__splits_it_and_the_signature_stays_with_its_end() -> None:
     detail = {"type": "reasoning.encrypted", "data": "Qg==", "format": "google-gemini-v1", "id": "content:0:3"}
-    parts = sent(USER, said("abc", entry(CODE, 1), reasoning_details=[detail]))
+    parts = sent(USER, assistant("abc", entry(CODE, 1), reasoning_details=[detail]))
     assert parts == [{"text": "a"}, CODE, {"text": "bc", "thoughtSignature": "Qg=="}]
 
 
 @pytest.mark.parametrize("content", [99, 3])
 def test_part__behind_the_end__at_the_end(content: int) -> None:
-    assert sent(USER, said("abc", entry(CODE, content))) == [{"text": "abc"}, CODE]
+    assert sent(USER, assistant("abc", entry(CODE, content))) == [{"text": "abc"}, CODE]
 
 
 @pytest.mark.parametrize(
@@ -209,7 +213,7 @@ def test_part__behind_the_end__at_the_end(content: int) -> None:
     ],
 )
 def test_part__that_the_model_does_not_know__left_out(model: str, vertex: bool, parts: list[Json]) -> None:
-    assert sent(USER, said("a", entry(CODE), entry(SEARCH)), model=model, vertex=vertex) == parts
+    assert sent(USER, assistant("a", entry(CODE), entry(SEARCH)), model=model, vertex=vertex) == parts
 
 
 @pytest.mark.parametrize(
@@ -238,7 +242,7 @@ def test_fields__of_others_or_tampered_with__left_out(fields: Any) -> None:
 
 def test_part__with_more_than_it_may_hold__without_it() -> None:
     odd = entry({**CODE, "thoughtSignature": 5, "thought": "x", "systemInstruction": {"parts": []}})
-    assert sent(USER, said("a", odd)) == [{"executableCode": CODE["executableCode"]}, {"text": "a"}]
+    assert sent(USER, assistant("a", odd)) == [{"executableCode": CODE["executableCode"]}, {"text": "a"}]
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "bedrock", "mistral", "cohere"])
@@ -246,9 +250,9 @@ def test_fields_of_google__elsewhere__left_out_in_silence(provider: str) -> None
     adapter = adapter_for(provider)
     access = credentials(provider, access_key_id="a", secret_access_key="s", region="us-east-1")
     model = adapter.traits.default_model
-    with_fields, without = said("a", entry(CODE)), {"role": "assistant", "content": "a"}
-    told = [
+    with_fields, without = assistant("a", entry(CODE)), {"role": "assistant", "content": "a"}
+    bodies = [
         adapter.build_request(chat_request(model, messages=[USER, m, USER]), access) for m in (with_fields, without)
     ]
-    assert json.loads(told[0].body) == json.loads(told[1].body)
-    assert told[0].warnings == told[1].warnings
+    assert json.loads(bodies[0].body) == json.loads(bodies[1].body)
+    assert bodies[0].warnings == bodies[1].warnings

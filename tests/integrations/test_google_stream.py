@@ -34,7 +34,7 @@ def translator() -> StreamTranslator:
     return GEMINI.stream(chat_request("gemini-2.5-flash", stream=True))
 
 
-def told(*events: Any, form: Form = sse) -> tuple[list[dict[str, Any]], StreamTranslator]:
+def streamed(*events: Any, form: Form = sse) -> tuple[list[dict[str, Any]], StreamTranslator]:
     stream = translator()
     return decoded(run(stream, [form(*events)])), stream
 
@@ -47,8 +47,8 @@ def deltas(chunks: list[dict[str, Any]], index: int = 0) -> list[dict[str, Any]]
 @given(cuts=st.lists(st.integers(0, 400), max_size=5), line_end=st.sampled_from([b"\n", b"\r\n"]))
 def test_stream__failure_in_bare_lines_behind_good_events__is_that_failure(cuts: list[int], line_end: bytes) -> None:
     """Google's own SDK reads failures like this: "When API returns an error message, it comes line by line"."""
-    told_of = json.dumps(OVERLOADED, indent=2).encode().replace(b"\n", line_end)
-    wire = sse(answer({"text": "Hal"}, finish=None)) + told_of
+    failure = json.dumps(OVERLOADED, indent=2).encode().replace(b"\n", line_end)
+    wire = sse(answer({"text": "Hal"}, finish=None)) + failure
     stream = translator()
     borders = [0, *sorted(cut % len(wire) for cut in cuts), len(wire)]
     events = [event for start, end in pairwise(borders) for event in stream.feed(wire[start:end])]
@@ -62,13 +62,13 @@ def test_stream__candidates_the_first_without_its_zero__apart() -> None:
     first = {"content": {"parts": [{"text": "one"}]}, "finishReason": "STOP"}
     second = {"content": {"parts": [{"text": "two"}]}, "finishReason": "STOP", "index": 1}
     for candidates in ([second, first], [first, second]):
-        chunks, _ = told({**answer(), "candidates": candidates})
+        chunks, _ = streamed({**answer(), "candidates": candidates})
         assert [deltas(chunks, index)[1] for index in (0, 1)] == [{"content": "one"}, {"content": "two"}]
 
 
 @pytest.mark.parametrize("form", [sse, array])
 def test_stream__text_and_thoughts__deltas_and_one_end(form: Form) -> None:
-    chunks, stream = told(
+    chunks, stream = streamed(
         answer({"text": "Hm", "thought": True}, finish=None),
         answer({"text": "Hal"}, finish=None),
         answer({"text": "lo 👋"}, finish="STOP"),
@@ -96,7 +96,9 @@ def test_stream__preamble__is_no_output() -> None:
 
 def test_stream__calls_in_several_events__stable_indices_and_distinct_ids() -> None:
     signed = {**call("f"), "thoughtSignature": "c2ln"}
-    chunks, stream = told(answer(signed, call("f"), finish=None), answer(call("g"), finish=None), answer({"text": ""}))
+    chunks, stream = streamed(
+        answer(signed, call("f"), finish=None), answer(call("g"), finish=None), answer({"text": ""})
+    )
     calls = [made for delta in deltas(chunks) for made in delta.get("tool_calls", ())]
     assert [(made["index"], made["function"]["name"]) for made in calls] == [(0, "f"), (1, "f"), (2, "g")]
     assert len({made["id"] for made in calls}) == 3
@@ -106,7 +108,7 @@ def test_stream__calls_in_several_events__stable_indices_and_distinct_ids() -> N
 
 
 def test_stream__signature_on_an_empty_text__its_place_behind_the_text() -> None:
-    chunks, _ = told(answer({"text": "Hallo"}, finish=None), answer({"text": "", "thoughtSignature": "c2ln"}))
+    chunks, _ = streamed(answer({"text": "Hallo"}, finish=None), answer({"text": "", "thoughtSignature": "c2ln"}))
     (detail,) = [detail for delta in deltas(chunks) for detail in delta.get("reasoning_details", ())]
     assert (detail["id"], detail["data"], detail["index"]) == ("content:5:5", "c2ln", 0)
 
@@ -114,7 +116,7 @@ def test_stream__signature_on_an_empty_text__its_place_behind_the_text() -> None
 def test_stream__two_candidates__each_with_its_end_and_usage_once() -> None:
     both = answer({"text": "a"}, finish=None)
     both["candidates"].append({"content": {"parts": [{"text": "b"}]}, "index": 1, "finishReason": "MAX_TOKENS"})
-    chunks, stream = told(both, answer({"text": "c"}))
+    chunks, stream = streamed(both, answer({"text": "c"}))
     assert [delta.get("content") for delta in deltas(chunks, 0)] == ["", "a", "c", None]
     assert [delta.get("content") for delta in deltas(chunks, 1)] == ["", "b", None]
     assert [(choice["index"], choice["finish_reason"]) for choice in chunks[-1]["choices"]] == [
@@ -126,7 +128,7 @@ def test_stream__two_candidates__each_with_its_end_and_usage_once() -> None:
 
 
 def test_stream__blocked_prompt__filtered_answer() -> None:
-    chunks, stream = told(BLOCKED)
+    chunks, stream = streamed(BLOCKED)
     specific = {"provider_specific_fields": {"promptFeedback": {"blockReason": "SAFETY"}}}
     assert deltas(chunks) == [{"role": "assistant", "content": ""}, specific, {}]
     assert stream.finish_reason == chunks[-1]["choices"][0]["finish_reason"] == "content_filter"
@@ -134,14 +136,14 @@ def test_stream__blocked_prompt__filtered_answer() -> None:
 
 
 def test_stream__blocked_in_the_middle__ends_filtered() -> None:
-    chunks, stream = told(answer({"text": "Hal"}, finish=None), BLOCKED)
+    chunks, stream = streamed(answer({"text": "Hal"}, finish=None), BLOCKED)
     specific = {"provider_specific_fields": {"promptFeedback": {"blockReason": "SAFETY"}}}
     assert deltas(chunks)[1:] == [{"content": "Hal"}, specific, {}]
     assert stream.finish_reason == "content_filter"
 
 
 def test_stream__empty_answer__only_an_end() -> None:
-    chunks, stream = told({"candidates": [{"content": {}, "finishReason": "STOP"}], "responseId": "r"})
+    chunks, stream = streamed({"candidates": [{"content": {}, "finishReason": "STOP"}], "responseId": "r"})
     assert deltas(chunks) == [{"role": "assistant", "content": ""}, {}]
     assert stream.finish_reason == "stop"
     assert stream.usage is None
@@ -153,13 +155,13 @@ def test_stream__another_id_and_time_in_each_event__those_of_the_first() -> None
         {**answer({"text": text}, finish=finish), "responseId": name, "createTime": f"2026-01-0{name}T00:00:00Z"}
         for name, text, finish in (("1", "a", None), ("2", "b", None), ("3", "c", "STOP"))
     ]
-    chunks, _ = told(*events)
+    chunks, _ = streamed(*events)
     assert {(chunk["id"], chunk["created"]) for chunk in chunks} == {("1", 1767225600)}
 
 
 def test_stream__id_only_in_a_later_event__one_for_all() -> None:
-    first = {name: held for name, held in answer({"text": "a"}, finish=None).items() if name != "responseId"}
-    chunks, _ = told({**first, "responseId": ""}, answer({"text": "b"}))
+    first = {name: value for name, value in answer({"text": "a"}, finish=None).items() if name != "responseId"}
+    chunks, _ = streamed({**first, "responseId": ""}, answer({"text": "b"}))
     assert len({chunk["id"] for chunk in chunks}) == 1
     assert chunks[0]["id"].startswith("chatcmpl-")
 
@@ -174,12 +176,12 @@ def test_stream__no_usage_reported__an_estimate_may_be_set() -> None:
 def test_stream__usage_behind_the_end__counts() -> None:
     late = {"usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 7, "totalTokenCount": 16}}
     early = {"usageMetadata": {"trafficType": "ON_DEMAND"}}
-    _, stream = told({**answer({"text": "a"}), **early}, late, {**early, "candidates": []})
+    _, stream = streamed({**answer({"text": "a"}), **early}, late, {**early, "candidates": []})
     assert stream.usage == Usage(prompt_tokens=9, completion_tokens=7)
 
 
 def test_stream__filtered_without_text__says_why_before_the_end() -> None:
-    chunks, _ = told(answer(finish="MODEL_ARMOR", candidate={"finishMessage": "Not allowed."}))
+    chunks, _ = streamed(answer(finish="MODEL_ARMOR", candidate={"finishMessage": "Not allowed."}))
     specific = {"provider_specific_fields": {"finishReason": "MODEL_ARMOR", "finishMessage": "Not allowed."}}
     assert deltas(chunks)[1:] == [{"refusal": "Not allowed."}, specific, {}]
 
@@ -189,7 +191,7 @@ def test_stream__sources__once_when_the_text_is_whole() -> None:
         "groundingChunks": [{"web": {"uri": "https://a.test/", "title": "A"}}],
         "groundingSupports": [{"segment": {"startIndex": 5, "endIndex": 9}, "groundingChunkIndices": [0]}],
     }
-    chunks, _ = told(
+    chunks, _ = streamed(
         answer({"text": "Grüß"}, finish=None, candidate={"groundingMetadata": {}}),
         answer({"text": "e Welt"}, finish=None, candidate={"groundingMetadata": grounding}),
         answer({"text": "!"}, candidate={"groundingMetadata": grounding}),
@@ -201,7 +203,7 @@ def test_stream__sources__once_when_the_text_is_whole() -> None:
 
 def test_stream__log_probabilities__with_the_text() -> None:
     result = {"chosenCandidates": [{"token": "ö", "logProbability": -0.5}], "topCandidates": []}
-    chunks, _ = told(answer({"text": "ö"}, candidate={"logprobsResult": result}))
+    chunks, _ = streamed(answer({"text": "ö"}, candidate={"logprobsResult": result}))
     (choice,) = [chunk["choices"][0] for chunk in chunks if chunk["choices"][0]["delta"].get("content")]
     assert choice["logprobs"]["content"] == [{"token": "ö", "logprob": -0.5, "bytes": [195, 182], "top_logprobs": []}]
 

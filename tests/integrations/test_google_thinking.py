@@ -104,27 +104,27 @@ class TestThinking:
 
     @pytest.mark.parametrize("model", [FLASH, THIRD])
     def test_budget__of_the_client__kept_unless_the_limit_is_not_above_it(self, model: str) -> None:
-        wish = {"type": "enabled", "budget_tokens": 2999}
-        request = built(model, thinking=wish, max_tokens=3000)
+        thinking = {"type": "enabled", "budget_tokens": 2999}
+        request = built(model, thinking=thinking, max_tokens=3000)
         assert json.loads(request.body)["generationConfig"]["thinkingConfig"]["thinkingBudget"] == 2999
         assert request.warnings == ()
-        request = built(model, thinking=wish, max_tokens=2999)
+        request = built(model, thinking=thinking, max_tokens=2999)
         assert json.loads(request.body)["generationConfig"]["thinkingConfig"]["thinkingBudget"] == 2249
         assert request.warnings[0].startswith("thinking.budget_tokens: lowered")
 
     @pytest.mark.parametrize(
-        ("wish", "name"),
+        ("parameters", "name"),
         [({"reasoning_effort": "ultra"}, "reasoning_effort"), ({"thinking": {"type": "tomorrow"}}, "thinking")],
     )
     @pytest.mark.parametrize("model", [FLASH, THIRD])
-    def test_word_of_tomorrow__refused_by_name(self, model: str, wish: dict[str, Any], name: str) -> None:
+    def test_word_of_tomorrow__refused_by_name(self, model: str, parameters: dict[str, Any], name: str) -> None:
         with pytest.raises(UnsupportedParameterError) as caught:
-            built(model, **wish)
+            built(model, **parameters)
         assert caught.value.parameter == name
 
     def test_thinking__fields_without_counterpart__named(self) -> None:
-        wish = {"type": "enabled", "budget_tokens": 2000, "block_binding": "x"}
-        assert built(thinking=wish).warnings[0].startswith("thinking.block_binding")
+        thinking = {"type": "enabled", "budget_tokens": 2000, "block_binding": "x"}
+        assert built(thinking=thinking).warnings[0].startswith("thinking.block_binding")
 
     def test_effort__cannot_be_switched_off__named(self) -> None:
         assert "always reasons" in built("gemini-2.5-pro", reasoning_effort="none").warnings[0]

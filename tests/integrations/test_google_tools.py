@@ -86,8 +86,8 @@ class TestTools:
         assert body_of(web_search_options={}, tools=[{"google_search": {}}])["tools"] == [{"google_search": {}}]
 
     def test_web_search_options__what_is_in_them__named(self) -> None:
-        wish = {"search_context_size": "high", "user_location": {"type": "approximate"}}
-        assert [warning.partition(":")[0] for warning in built(web_search_options=wish).warnings] == [
+        options = {"search_context_size": "high", "user_location": {"type": "approximate"}}
+        assert [warning.partition(":")[0] for warning in built(web_search_options=options).warnings] == [
             "web_search_options.search_context_size",
             "web_search_options.user_location",
         ]
@@ -146,7 +146,7 @@ class TestTools:
             (THIRD, False, [{"google_search": {}}]),
         ],
     )
-    def test_functions_or_googles_tools__where_nothing_is_mixed_or_may_be__not_asked_for(
+    def test_functions_or_googles_tools__where_nothing_is_mixed_or_may_be__not_requested(
         self, model: str, vertex: bool, tools: list[dict[str, Any]]
     ) -> None:
         assert "toolConfig" not in body_of(model, vertex=vertex, tools=tools)

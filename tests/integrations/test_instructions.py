@@ -28,7 +28,7 @@ def read(story: str) -> Conversation:
     return read_conversation({"messages": [MESSAGES[letter] for letter in story]}, keep_places=True)
 
 
-def told(conversation: Conversation) -> str:
+def notation(conversation: Conversation) -> str:
     """Returns one letter for each block, in lower case where it is marked, after the first letter of its turn's
     role."""
     return " ".join(f"{turn.role[0]}:{''.join(_letter(block) for block in turn.blocks)}" for turn in conversation.turns)
@@ -58,13 +58,13 @@ def _letter(block: object) -> str:
         ("UABA", "u:U a:AA", "u:U a:AA"),
     ],
 )
-def test_instructions__in_mid_conversation__after_what_was_said_before(
+def test_instructions__in_mid_conversation__after_the_previous_turns(
     story: str, in_place: str, of_the_user: str
 ) -> None:
-    said = read(story)
-    assert told(behind_user(said)) == in_place
-    assert told(as_user(said)) == of_the_user
-    assert [text.text for text in said.system] == ["S"] * story.count("S")
+    conversation = read(story)
+    assert notation(behind_user(conversation)) == in_place
+    assert notation(as_user(conversation)) == of_the_user
+    assert [text.text for text in conversation.system] == ["S"] * story.count("S")
 
 
 def test_instructions__cache_marker__kept() -> None:
@@ -76,12 +76,12 @@ def test_instructions__cache_marker__kept() -> None:
 
 @pytest.mark.parametrize("story", ["SUA", "UCR"])
 def test_instructions__none_in_mid_conversation__the_same_conversation(story: str) -> None:
-    said = read(story)
-    assert behind_user(said) is said
-    assert as_user(said) is said
+    conversation = read(story)
+    assert behind_user(conversation) is conversation
+    assert as_user(conversation) is conversation
 
 
 def test_conversation__places_not_kept__instructions_are_system() -> None:
-    said = read_conversation({"messages": [MESSAGES[letter] for letter in "SUXA"]})
-    assert [text.text for text in said.system] == ["S", "X"]
-    assert told(said) == "u:U a:A"
+    conversation = read_conversation({"messages": [MESSAGES[letter] for letter in "SUXA"]})
+    assert [text.text for text in conversation.system] == ["S", "X"]
+    assert notation(conversation) == "u:U a:A"

@@ -97,9 +97,9 @@ def test_put__headers__take_the_place_of_the_stored_but_for_masked_ones(client: 
 
 def test_put__forward_headers_null_or_the_list_shown__the_providers_own(client: APIClient, project: Project) -> None:
     added(client, forward_headers=["x-a"])
-    for wanted in (None, ["openai-beta"]):
+    for headers in (None, ["openai-beta"]):
         client.put(f"{PATH}/openai", {"forward_headers": ["x-a"]}, format="json")
-        shown = client.put(f"{PATH}/openai", {"forward_headers": wanted}, format="json").json()
+        shown = client.put(f"{PATH}/openai", {"forward_headers": headers}, format="json").json()
         assert shown["forward_headers"] == ["openai-beta"]
         assert ProviderIntegration.objects.for_project(project.pk).get().forward_headers is None
 
@@ -224,7 +224,7 @@ def test_admin__additions__stored_masked_and_kept(admin_client: Client, project:
     assert credentials.forward_headers == ("openai-beta",)
 
 
-def test_admin__wrong_addition__said_at_the_form(admin_client: Client, project: Project) -> None:
+def test_admin__wrong_addition__error_in_the_form(admin_client: Client, project: Project) -> None:
     sent = admin_fields(project, extra_headers='{"host": "evil.test"}')
     answer = admin_client.post("/admin/integrations/providerintegration/add/", sent)
     assert answer.status_code == 200

@@ -85,7 +85,7 @@ def test_saved__works__ok_and_remembered(project: Project) -> None:
     assert stored(project).updated_at == before
 
 
-def test_temporary_key__refused__told_without_it_and_nothing_stored(
+def test_temporary_key__refused__reported_without_it_and_nothing_stored(
     project: Project, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = client_of(project)
@@ -163,7 +163,7 @@ def test_result__of_a_key_that_was_replaced_meanwhile__not_remembered(project: P
     assert last_test(project) is None
 
 
-def test_lost_encryption_key__flagged_and_told_and_curable(project: Project, settings: Settings) -> None:
+def test_lost_encryption_key__flagged_reported_and_curable(project: Project, settings: Settings) -> None:
     client = client_of(project)
     assert client.get(PATH).json()["results"][0]["usable"] is True
     settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
@@ -176,7 +176,7 @@ def test_lost_encryption_key__flagged_and_told_and_curable(project: Project, set
     assert client.put(f"{PATH}/openai", {"api_key": GOOD}).json()["usable"] is True
 
 
-def test_nothing_to_test__404_whoever_asks(project: Project) -> None:
+def test_nothing_to_test__404_for_everyone(project: Project) -> None:
     client = client_of(project)
     for provider in ("groq", "nobody", "a" * 300, "%00", "sandbox"):
         answer = client.post(f"{PATH}/{provider}/test")

@@ -132,33 +132,33 @@ def test_stream__thinking_then_text__entry_once_and_complete() -> None:
     ],
 )
 def test_stream__signed_thinking__signature_in_the_entry(ends: list[dict[str, Any]]) -> None:
-    told = streamed(chunk({"content": [think("h")]}), *ends)["message"]
-    assert told["reasoning_details"] == [entry("hm", signature="s")]
-    assert told["reasoning_content"] == "hm"
+    message = streamed(chunk({"content": [think("h")]}), *ends)["message"]
+    assert message["reasoning_details"] == [entry("hm", signature="s")]
+    assert message["reasoning_content"] == "hm"
 
 
 def test_stream__thinking_then_calls__entry_with_the_calls() -> None:
     call = {"id": "aB3dE6gH9", "function": {"name": "f", "arguments": "{}"}, "index": 0}
-    told = streamed(chunk({"content": [think("hm")]}), chunk({"tool_calls": [call]}, finish="tool_calls"))
-    assert told["message"]["reasoning_details"] == [entry("hm")]
-    assert told["message"]["tool_calls"][0]["id"] == "aB3dE6gH9"
-    assert told["finish_reason"] == "tool_calls"
+    choice = streamed(chunk({"content": [think("hm")]}), chunk({"tool_calls": [call]}, finish="tool_calls"))
+    assert choice["message"]["reasoning_details"] == [entry("hm")]
+    assert choice["message"]["tool_calls"][0]["id"] == "aB3dE6gH9"
+    assert choice["finish_reason"] == "tool_calls"
 
 
 def test_stream__nothing_but_thinking__entry_before_the_end() -> None:
-    told = streamed(chunk({"content": [think("hm")]}), chunk({"content": ""}, finish="length"))
-    assert (told["message"]["reasoning_details"], told["finish_reason"]) == ([entry("hm")], "length")
+    choice = streamed(chunk({"content": [think("hm")]}), chunk({"content": ""}, finish="length"))
+    assert (choice["message"]["reasoning_details"], choice["finish_reason"]) == ([entry("hm")], "length")
 
 
 def test_stream__thinking_after_text__a_second_entry() -> None:
-    told = streamed(
+    choice = streamed(
         chunk({"content": [think("one")]}),
         chunk({"content": "a"}),
         chunk({"content": [think("two")]}),
         chunk({"content": "b"}, finish="stop"),
     )
-    assert told["message"]["reasoning_details"] == [entry("one"), entry("two", 1)]
-    assert told["message"]["content"] == "ab"
+    assert choice["message"]["reasoning_details"] == [entry("one"), entry("two", 1)]
+    assert choice["message"]["content"] == "ab"
 
 
 @given(
@@ -169,11 +169,11 @@ def test_stream__any_mix_cut_anywhere__nothing_lost(contents: list[Any], cuts: l
     data = sse(*(chunk({"content": content}) for content in contents), chunk({}, finish="stop"))
     borders = sorted({0, len(data), *(cut % len(data) for cut in cuts)})
     pieces = [data[a:b] for a, b in pairwise(borders)]
-    told = assembled(decoded(run(translator("mistral"), pieces)))["message"]
+    message = assembled(decoded(run(translator("mistral"), pieces)))["message"]
     thoughts = [content[0]["thinking"][0]["text"] for content in contents if isinstance(content, list)]
-    assert (told["content"] or "") == "".join(content for content in contents if isinstance(content, str))
-    assert told.get("reasoning_content", "") == "".join(thoughts)
-    assert "".join(detail["text"] for detail in told.get("reasoning_details", ())) == "".join(thoughts)
+    assert (message["content"] or "") == "".join(content for content in contents if isinstance(content, str))
+    assert message.get("reasoning_content", "") == "".join(thoughts)
+    assert "".join(detail["text"] for detail in message.get("reasoning_details", ())) == "".join(thoughts)
 
 
 @pytest.mark.parametrize(
@@ -245,9 +245,9 @@ def test_stream__with_references__its_parts_once_whole(deltas: list[dict[str, An
     *before, last = [chunk(delta) for delta in deltas]
     last["choices"][0]["finish_reason"] = "stop"
     chunks = decoded(run(translator("mistral"), [sse(chunk({"role": "assistant", "content": ""}), *before, last)]))
-    told = [choice["delta"] for item in chunks for choice in item["choices"]]
-    assert "".join(delta.get("content") or "" for delta in told) == "It rains."
-    specific = [delta["provider_specific_fields"] for delta in told if "provider_specific_fields" in delta]
+    made = [choice["delta"] for item in chunks for choice in item["choices"]]
+    assert "".join(delta.get("content") or "" for delta in made) == "It rains."
+    specific = [delta["provider_specific_fields"] for delta in made if "provider_specific_fields" in delta]
     assert specific == [{"content": [TEXT, REFERENCE, END]}]
     assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
     assert chunks[-1]["choices"][0]["delta"] == {}

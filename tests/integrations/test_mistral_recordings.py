@@ -75,7 +75,7 @@ def test_answer__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
 @pytest.mark.parametrize("recording", STREAMS, ids=str)
 def test_stream__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
     stream = ADAPTER.stream(request_of(recording))
-    told = assembled(decoded(stream.feed(recording.body) + stream.closing()))
+    joined = assembled(decoded(stream.feed(recording.body) + stream.closing()))
     text, thinking, finish, usage = "", "", None, None
     calls: dict[int, list[str]] = defaultdict(lambda: ["", "", ""])
     for chunk in read_stream(recording.body):
@@ -89,13 +89,13 @@ def test_stream__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
                 known[0] = call.id or known[0]
                 known[1] += call.function.name
                 known[2] += str(call.function.arguments)
-    message = told["message"]
+    message = joined["message"]
     assert (message["content"] or "") == text
     assert message.get("reasoning_content", "") == thinking
     assert [
         [call["id"], call["function"]["name"], call["function"]["arguments"]] for call in message.get("tool_calls", ())
     ] == list(calls.values())
-    assert told["finish_reason"] == finish
+    assert joined["finish_reason"] == finish
     assert usage is not None
     assert stream.usage is not None
     assert (stream.usage.prompt_tokens, stream.usage.completion_tokens) == (

@@ -337,8 +337,8 @@ def test_order__instructions_behind_an_answer__the_users(roles: str, expected: s
     assert " ".join(message["role"] for message in made) == expected
     assert made[0]["content"] == "x"
     marked = "<system-instruction>\nx\n</system-instruction>"
-    told = [marked if role in ("system", "developer") and "assistant" in roles else "x" for role in roles.split()]
-    assert [message["content"] for message in made] == told
+    contents = [marked if role in ("system", "developer") and "assistant" in roles else "x" for role in roles.split()]
+    assert [message["content"] for message in made] == contents
 
 
 def test_order__instructions_behind_a_result__the_users_behind_an_answer() -> None:

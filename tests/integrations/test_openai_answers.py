@@ -18,7 +18,7 @@ from tests.integrations.exchanges import USAGE, chat_request, chunk, completion,
 DETAIL = {"type": "reasoning.text", "text": "because", "format": "anthropic-claude-v1", "index": 0}
 SUMMARY = {"type": "reasoning.summary", "summary": "because", "format": "openai-responses-v1", "index": 0}
 HIDDEN = {"type": "reasoning.encrypted", "data": "x", "format": "openai-responses-v1", "index": 0}
-TOLD: list[tuple[dict[str, Any], str | None]] = [
+REASONING_CASES: list[tuple[dict[str, Any], str | None]] = [
     ({"reasoning": "because"}, "because"),
     ({"reasoning": "because", "reasoning_details": [DETAIL]}, "because"),
     ({"reasoning_details": [DETAIL]}, "because"),
@@ -41,7 +41,7 @@ def message_of(fields: dict[str, Any], provider: str = "openrouter") -> dict[str
     return message
 
 
-@pytest.mark.parametrize(("fields", "expected"), TOLD)
+@pytest.mark.parametrize(("fields", "expected"), REASONING_CASES)
 def test_answer__reasoning_under_any_name__also_under_the_one_that_clients_know(
     fields: dict[str, Any], expected: str | None
 ) -> None:
@@ -56,7 +56,7 @@ def test_answer__reasoning_content_of_its_own__same_bytes() -> None:
     assert adapter_for("vllm").parse_response(chat_request(), body).body is body
 
 
-@pytest.mark.parametrize(("fields", "expected"), TOLD)
+@pytest.mark.parametrize(("fields", "expected"), REASONING_CASES)
 def test_stream__reasoning_under_any_name__also_under_the_one_that_clients_know(
     fields: dict[str, Any], expected: str | None
 ) -> None:
@@ -129,8 +129,13 @@ def reasons_of(provider: str, word: str, content: str = "Hal") -> set[str]:
     assert json.loads(answer.body)["choices"][0]["message"]["content"] == content
     stream = translator(provider)
     chunks = decoded(run(stream, [streamed]))
-    told = chunks[-1]["choices"][0]["finish_reason"]
-    return {answer.finish_reason, json.loads(answer.body)["choices"][0]["finish_reason"], stream.finish_reason, told}
+    last_reason = chunks[-1]["choices"][0]["finish_reason"]
+    return {
+        answer.finish_reason,
+        json.loads(answer.body)["choices"][0]["finish_reason"],
+        stream.finish_reason,
+        last_reason,
+    }
 
 
 @pytest.mark.parametrize(("provider", "word"), [row for row in DOCUMENTED if "!" not in row[1]], ids=str)
@@ -156,7 +161,7 @@ def test_reason__of_an_answer_that_is_none__a_failure_that_is_billed(provider: s
 
 
 @pytest.mark.parametrize("word", ["tomorrows", "null", ""])
-def test_reason__that_nobody_knows__ends_what_was_said_and_is_no_answer_by_itself(word: str) -> None:
+def test_reason__unknown__ends_a_text_and_is_no_answer_by_itself(word: str) -> None:
     assert reasons_of("openai_compatible", word) == {"stop"}
     whole, streamed = ended(word, "")
     with pytest.raises(ProviderError) as caught:
@@ -167,7 +172,7 @@ def test_reason__that_nobody_knows__ends_what_was_said_and_is_no_answer_by_itsel
     assert (caught.value.kind, caught.value.usage) == (FailureKind.UNUSABLE, Usage(9, 4))
 
 
-def test_stream__error_after_usage_was_told__billed() -> None:
+def test_stream__error_after_its_usage__billed() -> None:
     stream = translator("perplexity")
     with pytest.raises(ProviderError) as caught:
         run(stream, [sse(chunk({"content": "a"}, usage=USAGE), {"error": {"message": "no", "code": 500}})])

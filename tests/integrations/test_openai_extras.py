@@ -56,8 +56,8 @@ def test_answer__beyond_openais_shape__stays(provider: str, odd: bool) -> None:
     message = {"role": "assistant", "content": "a", **of_message}
     choice = {"index": 0, "message": message, "finish_reason": "eos" if odd else "stop", **of_choice}
     sent = completion(choices=[choice], **top)
-    told = json.loads(adapter_for(provider).parse_response(chat_request(), json.dumps(sent).encode()).body)
-    assert told == {**sent, "choices": [{**choice, "finish_reason": "stop"}]}
+    received = json.loads(adapter_for(provider).parse_response(chat_request(), json.dumps(sent).encode()).body)
+    assert received == {**sent, "choices": [{**choice, "finish_reason": "stop"}]}
 
 
 @pytest.mark.parametrize("odd", [False, True], ids=["conforming", "to be put right"])
@@ -77,6 +77,6 @@ def test_stream__beyond_openais_shape_at_its_end__stays_in_the_last_chunk(provid
     top, of_choice, _ = EXTRAS[provider]
     last = chunk({}, finish="stop", usage=USAGE, **top)
     last["choices"][0].update(of_choice)
-    told = decoded(run(translator(provider), [sse(chunk({"content": "a"}), last)]))[-1]
-    said = {name: value for name, value in {**last, **top}.items() if value is not None}
-    assert {name: value for name, value in told.items() if value is not None} == said
+    received = decoded(run(translator(provider), [sse(chunk({"content": "a"}), last)]))[-1]
+    expected = {name: value for name, value in {**last, **top}.items() if value is not None}
+    assert {name: value for name, value in received.items() if value is not None} == expected

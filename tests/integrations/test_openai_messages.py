@@ -119,12 +119,12 @@ def test_history__reasoning_text__where_and_how_it_is_taken(
     assert made[1] == answer(**expected)
 
 
-def test_history__reasoning_at_deepseek__kept_where_it_is_wanted() -> None:
+def test_history__reasoning_at_deepseek__kept_where_it_is_required() -> None:
     called = answer(reasoning_content="r", reasoning="r", tool_calls=[PLAIN_CALL])
-    said = answer(reasoning_content="r")
-    assert sent("deepseek", USER, called, said) == [USER, called, said]
+    last = answer(reasoning_content="r")
+    assert sent("deepseek", USER, called, last) == [USER, called, last]
     kept = answer(reasoning_content="r", tool_calls=[PLAIN_CALL])
-    assert sent("deepseek", USER, called, said, crosses_vendor=True) == [USER, kept, answer()]
+    assert sent("deepseek", USER, called, last, crosses_vendor=True) == [USER, kept, answer()]
 
 
 CONTROL = {"type": "ephemeral"}

@@ -340,8 +340,8 @@ def test_fallback__thinking_in_claudes_words__in_common_ones(thinking: dict[str,
 
 
 def test_thinking__of_a_type_of_tomorrow__passes_where_the_field_is_known_and_is_refused_elsewhere() -> None:
-    wish = {"type": "tomorrows"}
-    assert sent(made("deepseek", thinking=wish)) == {"thinking": wish}
+    thinking = {"type": "tomorrows"}
+    assert sent(made("deepseek", thinking=thinking)) == {"thinking": thinking}
     for provider, crosses_vendor in (("openai", False), ("openrouter", False), ("deepseek", True)):
         with pytest.raises(UnsupportedParameterError, match="thinking: type 'tomorrows'"):
-            made(provider, crosses_vendor=crosses_vendor, thinking=wish)
+            made(provider, crosses_vendor=crosses_vendor, thinking=thinking)

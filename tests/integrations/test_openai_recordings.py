@@ -139,12 +139,12 @@ def assert_specified(chunks: list[dict[str, Any]]) -> None:
 
 def assert_usage(payloads: list[dict[str, Any]], chunks: list[dict[str, Any]], usage: Usage | None) -> None:
     recorded = [payload.get("usage") or (payload.get("x_groq") or {}).get("usage") for payload in payloads]
-    told = [item for item in recorded if item]
-    if not told:
+    reported = [item for item in recorded if item]
+    if not reported:
         assert usage is None
         return
-    assert chunks[-1]["usage"] == told[-1]
-    assert usage == read_usage(told[-1])
+    assert chunks[-1]["usage"] == reported[-1]
+    assert usage == read_usage(reported[-1])
 
 
 @pytest.mark.parametrize("recording", STREAMS, ids=str)

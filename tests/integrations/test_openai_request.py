@@ -37,7 +37,7 @@ def test_build_request__prefixed_model__only_the_name_changes() -> None:
     assert json.loads(made.body) == {**fields, "model": "gpt-4o"}
 
 
-def test_build_request__stream__usage_asked_for_beside_the_clients_options() -> None:
+def test_build_request__stream__usage_requested_beside_the_clients_options() -> None:
     assert built(chat_request(stream=True))["stream_options"] == {"include_usage": True}
     sent = chat_request(stream=True, stream_options={"include_usage": False, "include_obfuscation": False})
     assert built(sent)["stream_options"] == {"include_usage": True, "include_obfuscation": False}

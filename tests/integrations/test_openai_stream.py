@@ -277,8 +277,8 @@ def test_stream__calls_without_an_id_of_their_own__distinct(given: str | None) -
     ]
     events = [*deltas, chunk({}, finish="tool_calls")]
     chunks = decoded(run(translator(), [sse(*events)]))
-    told = [call for one in chunks for call in one["choices"][0]["delta"].get("tool_calls", [])]
-    ids = [call["id"] for call in told if call.get("id")]
+    fragments = [call for one in chunks for call in one["choices"][0]["delta"].get("tool_calls", [])]
+    ids = [call["id"] for call in fragments if call.get("id")]
     assert len(ids) == len(set(ids)) == 2
     assert calls_of(chunks) == {0: ("one", "{}"), 1: ("two", '{"a":1}')}
 
@@ -314,10 +314,10 @@ def identified(**heads: list[Any]) -> list[dict[str, Any]]:
         chunk({}, finish="stop"),
         chunk(usage=USAGE),
     ]
-    for number, told in enumerate(chunks):
+    for number, item in enumerate(chunks):
         for name, values in heads.items():
-            told[name] = values[min(number, len(values) - 1)]
-        made.append({name: value for name, value in told.items() if value is not ...})
+            item[name] = values[min(number, len(values) - 1)]
+        made.append({name: value for name, value in item.items() if value is not ...})
     return made
 
 
@@ -341,12 +341,12 @@ def identified(**heads: list[Any]) -> list[dict[str, Any]]:
     ids=str,
 )
 def test_stream__any_id_and_time__one_of_each_for_all_chunks(heads: dict[str, list[Any]], kept: bool) -> None:
-    told = identified(**heads)
+    sent = identified(**heads)
     before = int(time.time())
-    chunks = decoded(run(translator(), [sse(*told)]))
+    chunks = decoded(run(translator(), [sse(*sent)]))
     assert len({chunk["id"] for chunk in chunks}) == len({chunk["created"] for chunk in chunks}) == 1
     assert isinstance(chunks[0]["id"], str)
-    assert (chunks[0]["id"] == told[0].get("id")) == kept
+    assert (chunks[0]["id"] == sent[0].get("id")) == kept
     assert chunks[0]["id"]
     assert chunks[0]["created"] >= 1700000000
     assert chunks[0]["created"] == 1700000000 or chunks[0]["created"] >= before

@@ -83,7 +83,7 @@ def test_remove_price__of_a_project__ends() -> None:
         remove_price(project_id=project.pk, **NAME)
 
 
-def test_remove_price__for_all__back_to_what_the_catalog_said() -> None:
+def test_remove_price__for_all__back_to_the_catalogs_price() -> None:
     load_shipped_prices()
     set_price(project_id=None, costs=COSTS, **NAME)
     assert price_table()["openai", "gpt-4o"] == Price(Decimal(1), Decimal(2))

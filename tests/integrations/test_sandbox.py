@@ -84,7 +84,7 @@ def test_echo__streamed__same_text_and_usage_in_an_extra_last_chunk(client: Open
     assert chunks[-1].usage == whole.usage
 
 
-def test_stream__usage_not_asked_for__has_none(client: OpenAI) -> None:
+def test_stream__usage_not_requested__has_none(client: OpenAI) -> None:
     chunks = list(client.chat.completions.create(model="echo", messages=_HELLO, stream=True))
 
     assert all(chunk.usage is None and chunk.choices for chunk in chunks)
@@ -152,7 +152,7 @@ def test_tools__offered__called_with_arguments_then_answered_in_text(client: Ope
     assert "21 degrees" in (second.choices[0].message.content or "")
 
 
-def test_tools__two_named_by_the_user__called_in_parallel_unless_told_not_to(client: OpenAI) -> None:
+def test_tools__two_named_by_the_user__called_in_parallel_unless_switched_off(client: OpenAI) -> None:
     tools = [_city_tool("find_hotel"), _city_tool("find_train")]
     messages: Any = [{"role": "user", "content": "Please find a hotel and find a train."}]
 
@@ -345,8 +345,8 @@ def test_hang__no_answer__client_times_out(client: OpenAI) -> None:
 
 def test_hang_half__many_requests__answered_or_not_by_their_bytes(client: OpenAI) -> None:
     url = f"{client.base_url}chat/completions"
-    asked = [[{"role": "user", "content": f"number {number}"}] for number in range(8)]
-    bodies = [json.dumps({"model": "hang-half", "messages": messages}).encode() for messages in asked]
+    conversations = [[{"role": "user", "content": f"number {number}"}] for number in range(8)]
+    bodies = [json.dumps({"model": "hang-half", "messages": messages}).encode() for messages in conversations]
     hanging = [body for body in bodies if hashlib.sha256(body).digest()[0] % 2]
 
     for body in bodies:

@@ -15,8 +15,8 @@ CALL = {"id": "c", "type": "function", "function": {"name": "look", "arguments":
 
 
 def test_answer__with_fields_of_the_vendor__in_the_message() -> None:
-    said = whole([Answer(content="Hi", specific={"trace": {"a": 1}})], completion_id="x", model="m", usage=None)
-    message = json.loads(said.body)["choices"][0]["message"]
+    answer = whole([Answer(content="Hi", specific={"trace": {"a": 1}})], completion_id="x", model="m", usage=None)
+    message = json.loads(answer.body)["choices"][0]["message"]
     assert message["provider_specific_fields"] == {"trace": {"a": 1}}
     plain = whole([Answer(content="Hi")], completion_id="x", model="m", usage=None)
     assert json.loads(plain.body)["choices"][0]["message"] == {"role": "assistant", "content": "Hi"}
@@ -30,12 +30,12 @@ def test_chunks__fields_of_the_vendor__joined_as_the_sdk_does_it() -> None:
         chunks.specific({"content": [{"type": "other"}]}, index=1),
         chunks.specific({"content": [{"type": "b"}, {"type": "c"}], "stop_reason": "pause_turn"}),
     ]
-    told: dict[int, dict[object, object]] = {0: {}, 1: {}}
+    accumulated: dict[int, dict[object, object]] = {0: {}, 1: {}}
     for event in events:
         assert event.has_output
         (choice,) = json.loads(event.data)["choices"]
-        accumulate_delta(told[choice["index"]], choice["delta"])
-    assert told[0] == {
+        accumulate_delta(accumulated[choice["index"]], choice["delta"])
+    assert accumulated[0] == {
         "provider_specific_fields": {
             "content": [
                 {"type": "a", "text": "1", "index": 0},
@@ -46,7 +46,7 @@ def test_chunks__fields_of_the_vendor__joined_as_the_sdk_does_it() -> None:
             "stop_reason": "pause_turn",
         }
     }
-    assert told[1] == {"provider_specific_fields": {"content": [{"type": "other", "index": 0}]}}
+    assert accumulated[1] == {"provider_specific_fields": {"content": [{"type": "other", "index": 0}]}}
 
 
 def test_conversation__fields_of_the_vendor__rebuild_the_answers_that_have_them() -> None:

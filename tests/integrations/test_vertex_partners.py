@@ -69,7 +69,7 @@ def test_name__any_form__whose_it_is(name: str, publisher: str, model: str) -> N
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("name", [LLAMA, "publishers/meta/models/llama-4-maverick-17b-128e-instruct-maas"])
-def test_llama__asked__at_googles_own_chat_completions(name: str, stream: bool) -> None:
+def test_llama__any_request__at_googles_own_chat_completions(name: str, stream: bool) -> None:
     upstream = built(name, stream=stream, max_completion_tokens=7, developer="x")
     assert upstream.url == f"{ROOT}/endpoints/openapi/chat/completions"
     assert upstream.headers["authorization"] == "Bearer ya29.token"
@@ -85,15 +85,15 @@ def test_open_model__of_any_publisher__under_its_publishers_name(model: str) -> 
 
 
 def test_open_model__thinking__a_level_where_the_model_has_one() -> None:
-    wish = {"type": "enabled", "budget_tokens": 2000}
-    assert body_of("openai/gpt-oss-120b-maas", thinking=wish)["reasoning_effort"] == "low"
-    dropped = built(LLAMA, thinking=wish)
+    thinking = {"type": "enabled", "budget_tokens": 2000}
+    assert body_of("openai/gpt-oss-120b-maas", thinking=thinking)["reasoning_effort"] == "low"
+    dropped = built(LLAMA, thinking=thinking)
     assert "thinking" not in json.loads(dropped.body)
     assert dropped.warnings[0].startswith("thinking")
 
 
 @pytest.mark.parametrize(("stream", "method"), [(False, "rawPredict"), (True, "streamRawPredict")])
-def test_mistral__asked__in_its_own_dialect_under_its_own_address(stream: bool, method: str) -> None:
+def test_mistral__any_request__in_its_own_dialect_under_its_own_address(stream: bool, method: str) -> None:
     upstream = built(
         f"mistralai/{MISTRAL}",
         stream=stream,
@@ -118,25 +118,25 @@ def test_mistral__version_in_the_name__in_the_address_alone() -> None:
 
 @pytest.fixture
 def googles_front() -> Iterator[tuple[str, list[Received]]]:
-    asked: list[Received] = []
+    requests: list[Received] = []
 
     async def answer(received: Received, connection: Connection) -> None:
-        asked.append(received)
+        requests.append(received)
         await connection.send_whole(200, json.dumps(completion()).encode(), {"content-type": "application/json"})
 
     with UpstreamServer(answer) as server:
-        yield server.url, asked
+        yield server.url, requests
 
 
-def test_mistral__asked_by_its_official_sdk__the_same_path_and_body(googles_front: tuple[str, list[Received]]) -> None:
-    url, asked = googles_front
+def test_mistral__called_by_its_official_sdk__the_same_path_and_body(googles_front: tuple[str, list[Received]]) -> None:
+    url, requests = googles_front
     sdk = MistralGCP(project_id="p", region="us-east5", access_token="ya29.token", server_url=url)
     sdk.chat.complete(model=MISTRAL, messages=[UserMessage(content="Hi")])
     ours = built(MISTRAL, messages=[{"role": "user", "content": "Hi"}])
-    assert ours.url.removeprefix("https://us-east5-aiplatform.googleapis.com") == asked[0].path
-    sent = json.loads(asked[0].body)
+    assert ours.url.removeprefix("https://us-east5-aiplatform.googleapis.com") == requests[0].path
+    sent = json.loads(requests[0].body)
     assert json.loads(ours.body) == {name: sent[name] for name in ("model", "messages")}
-    assert asked[0].headers["authorization"] == ours.headers["authorization"]
+    assert requests[0].headers["authorization"] == ours.headers["authorization"]
 
 
 @pytest.mark.parametrize(("model", "dialect"), [(LLAMA, "openai_compatible"), (MISTRAL, "mistral")])
@@ -165,7 +165,7 @@ def test_answer__that_is_none__unusable_in_this_providers_name(model: str) -> No
 
 
 @pytest.mark.parametrize("model", [LLAMA, MISTRAL])
-def test_service_account__asked_for__a_token_for_partners_too(model: str) -> None:
+def test_service_account__of_partners__a_token_too(model: str) -> None:
     account = access(json.dumps({"type": "service_account", "project_id": "p"}))
     request = chat_request(model)
     assert VERTEX.needs(request, account).access_token

@@ -52,7 +52,7 @@ OPENROUTER_MODERATION = {
 }
 
 
-SAID: list[tuple[str, int, Any, FailureKind]] = [
+FAILURE_CASES: list[tuple[str, int, Any, FailureKind]] = [
     # The prompts of these cases are too long.
     ("openai", 400, openai("Shorten it.", "context_length_exceeded"), LONG),
     (

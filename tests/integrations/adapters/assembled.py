@@ -32,9 +32,9 @@ def assembled(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def with_details_appended(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns the message of a client that appends every entry of `reasoning_details` to one list."""
-    told = list(chunks)
-    message: dict[str, Any] = assembled(told)["message"]
-    deltas = (choice["delta"] for chunk in told for choice in chunk["choices"])
+    received = list(chunks)
+    message: dict[str, Any] = assembled(received)["message"]
+    deltas = (choice["delta"] for chunk in received for choice in chunk["choices"])
     if details := [detail for delta in deltas for detail in delta.get("reasoning_details") or ()]:
         message["reasoning_details"] = details
     return message
@@ -46,10 +46,10 @@ def as_the_sdk_does(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     for chunk in chunks:
         for choice in chunk["choices"]:
             message = accumulate_delta(message, deepcopy(choice["delta"]))
-    told = cast("dict[str, Any]", message)
-    for call in told.get("tool_calls") or ():
+    fields = cast("dict[str, Any]", message)
+    for call in fields.get("tool_calls") or ():
         call.pop("index")
-    return told
+    return fields
 
 
 def _add_delta(

@@ -99,16 +99,16 @@ def _refusal(text: str) -> list[Json]:
     return [{"type": "refusal", "refusal": text}]
 
 
-def _said(role: str, content: st.SearchStrategy[Any], **more: Any) -> st.SearchStrategy[list[Json]]:
-    return content.map(lambda said: [{"role": role, "content": said, **more}])
+def _messages(role: str, content: st.SearchStrategy[Any], **more: Any) -> st.SearchStrategy[list[Json]]:
+    return content.map(lambda value: [{"role": role, "content": value, **more}])
 
 
 STEPS = st.one_of(
-    _said("system", TEXTS),
-    _said("developer", TEXTS.map(lambda text: [{"type": "text", "text": text}])),
-    _said("user", TEXTS),
-    _said("user", st.lists(PARTS, max_size=3), name="ada"),
-    st.tuples(_said("assistant", st.one_of(TEXTS, st.none())), st.sampled_from(REASONING)).map(
+    _messages("system", TEXTS),
+    _messages("developer", TEXTS.map(lambda text: [{"type": "text", "text": text}])),
+    _messages("user", TEXTS),
+    _messages("user", st.lists(PARTS, max_size=3), name="ada"),
+    st.tuples(_messages("assistant", st.one_of(TEXTS, st.none())), st.sampled_from(REASONING)).map(
         lambda pair: [{**pair[0][0], **pair[1]}]
     ),
     loops(),

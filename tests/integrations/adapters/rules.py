@@ -37,8 +37,8 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 def _openai(body: Json) -> None:
     kind = "Streaming" if body.get("stream") else "NonStreaming"
     # A null means an absent field there, which the types do not show everywhere.
-    said = {name: value for name, value in body.items() if value is not None}
-    _adapter(getattr(completion_create_params, f"CompletionCreateParams{kind}")).validate_python(said)
+    present = {name: value for name, value in body.items() if value is not None}
+    _adapter(getattr(completion_create_params, f"CompletionCreateParams{kind}")).validate_python(present)
 
 
 # The following rules are Anthropic's: https://docs.anthropic.com/en/api/messages
@@ -140,8 +140,8 @@ def _calls_of_bedrock(message: Json) -> tuple[list[str], list[str]]:
     content = message["content"]
     results = [block["toolResult"]["toolUseId"] for block in content if "toolResult" in block]
     # A cache point belongs to the block before it, which may be a result.
-    said = [block for block in content if "cachePoint" not in block]
-    assert all("toolResult" in block for block in said[: len(results)])
+    blocks = [block for block in content if "cachePoint" not in block]
+    assert all("toolResult" in block for block in blocks[: len(results)])
     return [block["toolUse"]["toolUseId"] for block in content if "toolUse" in block], results
 
 

@@ -127,8 +127,8 @@ class Subject:
         return outcome
 
     def streamed(self, story: Story | Streamed, **fields: Any) -> Outcome:
-        told = self.fake.stream(story) if isinstance(story, Story) else story
-        return self.translate(told.events, **fields)
+        answer = self.fake.stream(story) if isinstance(story, Story) else story
+        return self.translate(answer.events, **fields)
 
     def secrets(self) -> set[str]:
         """Returns every text that must not be shown: the key and the secret fields beside it."""

@@ -1,4 +1,4 @@
-"""Tests that whole answers of a story told by the fake become the equivalent chat completions."""
+"""Tests that the whole answers of each provider's fake become the equivalent chat completions."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tests.integrations.adapters.subject import Subject
 COUNTS = Usage(prompt_tokens=100, completion_tokens=20, cache_read_tokens=60, cache_write_tokens=10, reasoning_tokens=8)
 
 
-def assert_usage(subject: Subject, told: dict[str, Any], read: Usage | None) -> None:
+def assert_usage(subject: Subject, usage: dict[str, Any], read: Usage | None) -> None:
     """Asserts the counts: those that a provider does not report are 0, and the totals are exact."""
     assert read is not None
-    assert (told["prompt_tokens"], told["completion_tokens"], told["total_tokens"]) == (100, 20, 120)
+    assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (100, 20, 120)
     assert (read.prompt_tokens, read.completion_tokens) == (100, 20)
     assert read.cache_read_tokens == (60 if subject.fake.can.cached_usage else 0)
     assert read.cache_write_tokens in (0, 10)
     assert read.reasoning_tokens in (0, 8)
-    details = told.get("prompt_tokens_details") or {}
+    details = usage.get("prompt_tokens_details") or {}
     assert (details.get("cached_tokens") or 0) == read.cache_read_tokens
 
 

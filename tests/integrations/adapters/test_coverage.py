@@ -28,7 +28,7 @@ def test_subject__provider_without_a_fake__fails_and_says_what_to_do(monkeypatch
 
 
 def test_newcomer__row_and_line__is_a_provider_and_gone_afterwards() -> None:
-    """One row and one line make a provider; the rest of this folder runs for it and shows that it works."""
+    """A new provider needs one row and one line; all other tests of this folder run for it too."""
     with registered():
         assert adapter_for(NEWCOMER).provider == NEWCOMER
         assert [(c.provider, c.upstream_model) for c in resolve("newcomer/x-1", {NEWCOMER})] == [(NEWCOMER, "x-1")]

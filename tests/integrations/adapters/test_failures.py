@@ -1,4 +1,4 @@
-"""Tests of failures: kind, message and waiting time of every status, without any secret in them."""
+"""Tests the kind, the message and the waiting time of failures by status, and that none of them contains a secret."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = {
     504: FailureKind.UNAVAILABLE,
     529: FailureKind.UNAVAILABLE,
 }
-TELLING = {
+KINDS_BY_TEXT = {
     "prompt is too long: 205930 tokens > 200000 maximum": FailureKind.CONTEXT_LENGTH,
     "Output blocked by content filtering policy": FailureKind.CONTENT_FILTER,
     "Your credit balance is too low": FailureKind.QUOTA,
@@ -49,14 +49,14 @@ def test_failure__status__its_kind_and_the_providers_words(subject: Subject, sta
     assert error.retry_after is None
 
 
-@pytest.mark.parametrize("words", TELLING)
-def test_failure__words_that_tell_more_than_the_status__their_kind_and_the_vendors_object(
-    subject: Subject, words: str
+@pytest.mark.parametrize("text", KINDS_BY_TEXT)
+def test_failure__text_more_exact_than_the_status__kind_of_the_text_and_the_vendors_object(
+    subject: Subject, text: str
 ) -> None:
-    error = failed(subject, 400, words)
-    assert error.kind is TELLING[words]
+    error = failed(subject, 400, text)
+    assert error.kind is KINDS_BY_TEXT[text]
     assert not error.retryable
-    assert words in json.dumps(error.details)
+    assert text in json.dumps(error.details)
 
 
 @pytest.mark.parametrize("status", [429, 503])

@@ -43,8 +43,8 @@ def unknowing(request: pytest.FixtureRequest) -> Iterator[Subject]:
 
 
 def test_functions__on_a_fallback__tools_to_the_provider(translated: Subject) -> None:
-    asked = translated.ask(crosses_vendor=True, functions=FUNCTIONS, function_call="auto")
-    assert asked.tools == ("get_weather", "get_time")
+    request = translated.ask(crosses_vendor=True, functions=FUNCTIONS, function_call="auto")
+    assert request.tools == ("get_weather", "get_time")
 
 
 def test_functions__direct__as_tools_where_they_are_not_known(tooled: Subject) -> None:
@@ -56,14 +56,14 @@ def test_functions__direct__as_tools_where_they_are_not_known(tooled: Subject) -
 
 
 def test_history__of_function_calls__calls_and_their_results(translated: Subject) -> None:
-    asked = translated.ask(crosses_vendor=True, messages=HISTORY, functions=FUNCTIONS)
-    assert [(call.name, call.arguments) for call in asked.calls] == [
+    request = translated.ask(crosses_vendor=True, messages=HISTORY, functions=FUNCTIONS)
+    assert [(call.name, call.arguments) for call in request.calls] == [
         ("get_weather", {"city": "Bern"}),
         ("get_time", {"zone": "CET"}),
     ]
-    assert [text for _, text in asked.results] == ["rain", "noon"]
-    ids = [call.id for call in asked.calls]
-    assert [name for name, _ in asked.results] in (ids, ["get_weather", "get_time"])
+    assert [text for _, text in request.results] == ["rain", "noon"]
+    ids = [call.id for call in request.calls]
+    assert [name for name, _ in request.results] in (ids, ["get_weather", "get_time"])
     again = translated.ask(
         crosses_vendor=True, messages=[*HISTORY, {"role": "user", "content": "And?"}], functions=FUNCTIONS
     )
@@ -72,18 +72,18 @@ def test_history__of_function_calls__calls_and_their_results(translated: Subject
 
 def test_answer__with_a_call__function_call_as_the_client_knows_it(unknowing: Subject) -> None:
     story = Story(calls=(CALL, OTHER) if unknowing.fake.can.parallel_tools else (CALL,), finish="tool_calls")
-    told = unknowing.whole(story, functions=FUNCTIONS)
-    ChatCompletion.model_validate(told, strict=True)
-    message = told["choices"][0]["message"]
+    completion = unknowing.whole(story, functions=FUNCTIONS)
+    ChatCompletion.model_validate(completion, strict=True)
+    message = completion["choices"][0]["message"]
     assert "tool_calls" not in message
     assert message["function_call"]["name"] == "get_weather"
     assert '"Bern"' in message["function_call"]["arguments"]
-    assert told["choices"][0]["finish_reason"] == "function_call"
+    assert completion["choices"][0]["finish_reason"] == "function_call"
 
 
 def test_answer__of_who_sent_tools_too__tool_calls(tooled: Subject) -> None:
-    told = tooled.whole(Story(calls=(CALL,), finish="tool_calls"), functions=FUNCTIONS, tools=[CLOCK])
-    assert told["choices"][0]["finish_reason"] == "tool_calls"
+    completion = tooled.whole(Story(calls=(CALL,), finish="tool_calls"), functions=FUNCTIONS, tools=[CLOCK])
+    assert completion["choices"][0]["finish_reason"] == "tool_calls"
 
 
 def test_stream__with_calls__one_function_call(unknowing: Subject) -> None:
@@ -91,17 +91,17 @@ def test_stream__with_calls__one_function_call(unknowing: Subject) -> None:
     story = Story(text="Let me look.", calls=calls, finish="tool_calls")
     outcome = unknowing.streamed(story, functions=FUNCTIONS)
     assert outcome.error is None
-    told: dict[str, str] = {"name": "", "arguments": ""}
+    streamed: dict[str, str] = {"name": "", "arguments": ""}
     for chunk in outcome.chunks:
         ChatCompletionChunk.model_validate(chunk, strict=True)
         for choice in chunk["choices"]:
             assert "tool_calls" not in choice["delta"]
             for name, piece in choice["delta"].get("function_call", {}).items():
-                told[name] += piece or ""
+                streamed[name] += piece or ""
     whole = unknowing.message(story, functions=FUNCTIONS)["function_call"]
-    assert told["name"] == whole["name"] == "get_weather"
-    assert "Bern" in told["arguments"]
-    assert "CET" not in told["arguments"]
+    assert streamed["name"] == whole["name"] == "get_weather"
+    assert "Bern" in streamed["arguments"]
+    assert "CET" not in streamed["arguments"]
     assert outcome.chunks[-1]["choices"][0]["finish_reason"] == "function_call"
     assert outcome.translator is not None
     assert outcome.translator.finish_reason == "function_call"
@@ -114,10 +114,10 @@ def test_function_call__by_name__that_tool_forced(translated: Subject) -> None:
     assert translated.ask(crosses_vendor=True, **fields).tool_choice == expected
 
 
-@pytest.mark.parametrize("wish", [5, [], {"name": ""}, {"name": 5}, "sometimes", {"name": "f"}])
-def test_function_call__that_is_none__refused_by_name(translated: Subject, wish: Any) -> None:
+@pytest.mark.parametrize("value", [5, [], {"name": ""}, {"name": 5}, "sometimes", {"name": "f"}])
+def test_function_call__that_is_none__refused_by_name(translated: Subject, value: Any) -> None:
     with pytest.raises(UnsupportedParameterError, match="function_call"):
-        translated.build(crosses_vendor=True, function_call=wish)
+        translated.build(crosses_vendor=True, function_call=value)
 
 
 @pytest.mark.parametrize("call", [5, "get_weather", {"arguments": "{}"}, {"name": 5}])
@@ -127,7 +127,7 @@ def test_history__with_a_call_that_is_none__refused(translated: Subject, call: A
         translated.build(crosses_vendor=True, messages=messages)
 
 
-def test_function_call__that_asks_for_nothing__leaves_no_trace(translated: Subject) -> None:
+def test_function_call__without_effect__leaves_no_trace(translated: Subject) -> None:
     messages = [*HISTORY[:1], {"role": "assistant", "content": "rain", "function_call": None}, HISTORY[0]]
     plain = [{name: value for name, value in one.items() if name != "function_call"} for one in messages]
     upstream = translated.build(crosses_vendor=True, messages=messages, function_call="none", functions=[])

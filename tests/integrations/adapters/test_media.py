@@ -14,7 +14,7 @@ IMAGE_ADDRESS = "https://files.test/picture.png?v=1"
 PDF_ADDRESS = "https://files.test/report.pdf"
 
 
-def asking(*parts: dict[str, Any]) -> list[dict[str, Any]]:
+def user_message(*parts: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"role": "user", "content": [{"type": "text", "text": "What is this?"}, *parts]}]
 
 
@@ -32,7 +32,7 @@ def file(data: str) -> dict[str, Any]:
 
 def taken(subject: Subject, able: bool, *parts: dict[str, Any]) -> UpstreamRequest | None:
     """Returns the request where the dialect has the medium; asserts the refusal and returns None where it has not."""
-    made = refusal_or_request(subject, messages=asking(*parts))
+    made = refusal_or_request(subject, messages=user_message(*parts))
     if isinstance(made, UnsupportedParameterError):
         assert not able, made.message
         assert made.parameter == "messages"
@@ -43,7 +43,7 @@ def taken(subject: Subject, able: bool, *parts: dict[str, Any]) -> UpstreamReque
 
 
 def fetches(subject: Subject, *parts: dict[str, Any]) -> tuple[str, ...]:
-    request = subject.request(messages=asking(*parts))
+    request = subject.request(messages=user_message(*parts))
     return subject.adapter.needs(request, subject.credentials).media
 
 
@@ -62,7 +62,7 @@ def test_image__with_detail__arrives(subject: Subject) -> None:
 
 
 def test_image__address__passed_on_or_fetched(subject: Subject) -> None:
-    """Where the provider takes addresses nothing is fetched, elsewhere exactly this address is fetched."""
+    """The image is fetched from exactly this address, unless the provider takes addresses itself."""
     made = taken(subject, subject.fake.can.images, image(IMAGE_ADDRESS))
     if made is not None:
         fetched = fetches(subject, image(IMAGE_ADDRESS))
@@ -113,16 +113,16 @@ def test_document__address__passed_on_or_fetched(subject: Subject) -> None:
     ids=lambda part: part["type"],
 )
 def test_part__that_few_dialects_know__in_the_body_or_refused(subject: Subject, part: dict[str, Any]) -> None:
-    made = refusal_or_request(subject, messages=asking(part))
+    made = refusal_or_request(subject, messages=user_message(part))
     if isinstance(made, UnsupportedParameterError):
         assert made.parameter == "messages"
     else:
-        assert made.body != subject.build(messages=asking()).body
+        assert made.body != subject.build(messages=user_message()).body
         assert not is_named("messages", made)
 
 
 @pytest.mark.parametrize("url", ["data:image/png;base64", "data:image/png;base64,!!!"])
 def test_image__data_url_without_data__refused_or_left_to_the_provider(subject: Subject, url: str) -> None:
     """The adapter refuses the data URL or sends it unchanged, and never crashes."""
-    made = refusal_or_request(subject, messages=asking(image(url)))
+    made = refusal_or_request(subject, messages=user_message(image(url)))
     assert isinstance(made, UnsupportedParameterError) or made.url.startswith(BASE_URL)

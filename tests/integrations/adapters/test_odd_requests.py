@@ -144,22 +144,22 @@ def test_conversation__of_any_order__one_the_provider_takes_with_every_text_in_i
     except UnsupportedParameterError as refused:
         assert not subject.fake.can.images or not subject.fake.can.tools, refused.message
         return
-    asked = subject.read(upstream)
-    said = "\n".join(text for _, text in asked.turns)
+    request = subject.read(upstream)
+    texts = "\n".join(text for _, text in request.turns)
     position = 0
     for text in texts_of(messages, "user", "assistant"):
-        position = said.index(text, position) + len(text)
+        position = texts.index(text, position) + len(text)
     for text in texts_of(messages, "system", "developer"):
-        assert text in asked.system or text in said
+        assert text in request.system or text in texts
     calls = [call for message in messages for call in message.get("tool_calls", ())]
-    assert [dict(call.arguments) for call in asked.calls] == [
+    assert [dict(call.arguments) for call in request.calls] == [
         json.loads(call["function"]["arguments"] or "{}") for call in calls
     ]
-    assert len(asked.results) == len(calls)
-    if all(call.id for call in asked.calls):
-        assert sorted(name for name, _ in asked.results) in (
-            sorted(call.id for call in asked.calls),
-            sorted(call.name for call in asked.calls),
+    assert len(request.results) == len(calls)
+    if all(call.id for call in request.calls):
+        assert sorted(name for name, _ in request.results) in (
+            sorted(call.id for call in request.calls),
+            sorted(call.name for call in request.calls),
         )
 
 
@@ -173,7 +173,7 @@ def texts_of(messages: list[dict[str, Any]], *roles: str) -> list[str]:
 
 
 @pytest.mark.parametrize("role", ["system", "assistant"])
-def test_conversation__of_one_message_that_is_not_the_users__said_to_the_provider(subject: Subject, role: str) -> None:
+def test_conversation__of_one_message_that_is_not_the_users__reaches_the_provider(subject: Subject, role: str) -> None:
     """The provider may refuse such a conversation with its own message (Mistral), but the gateway does not."""
     upstream = subject.build(messages=[{"role": role, "content": "Say hello."}])
     assert b"Say hello." in upstream.body

@@ -44,7 +44,7 @@ DEGREES: dict[str, dict[str, Any]] = {
     "safety_identifier": {"safety_identifier": "s"},
     "a_field_of_tomorrow": {"a_field_of_tomorrow": {"x": 1}},
 }
-# Without a parameter in this list the answer would be of another kind: it is translated or refused, never dropped.
+# A parameter in this list decides on the kind of the answer, so it is translated or refused, never dropped.
 KINDS: dict[str, dict[str, Any]] = {
     "n": {"n": 2},
     "modalities": {"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "wav"}},

@@ -1,5 +1,4 @@
-"""Tests reasoning: requested, sent to the client, and brought back unchanged to the vendor that signed it, and to no
-other."""
+"""Tests that reasoning is requested, reaches the client, and goes back unchanged to the vendor that signed it alone."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ SIGNATURE = "RXVyZWthISBzaWduZWQgYnkgdGhlIHZlbmRvcg=="
 THOUGHTS = "The user greets me,\nso I greet “back”."
 CALL = Call("callAAA01", "get_weather", {"city": "Oslo"})
 FOREIGN = "Zm9yZWlnbiBzaWduYXR1cmUgY2FuYXJ5"
-WISHES: list[dict[str, Any]] = [
+PARAMETERS: list[dict[str, Any]] = [
     {"reasoning_effort": "high"},
     {"reasoning_effort": "none"},
     {"reasoning_effort": "minimal"},
@@ -32,7 +31,7 @@ WISHES: list[dict[str, Any]] = [
 ]
 
 
-Tell = Callable[..., dict[str, Any]]
+Reader = Callable[..., dict[str, Any]]
 
 
 def merged(subject: Subject, story: Story, **fields: Any) -> dict[str, Any]:
@@ -49,36 +48,38 @@ def accumulated(subject: Subject, story: Story, **fields: Any) -> dict[str, Any]
 
 
 # Clients keep a streamed answer in one of three ways, and the message that they send back has to be valid in each.
-TELLINGS = (Subject.message, merged, appended, accumulated)
+READERS = (Subject.message, merged, appended, accumulated)
 
 
-@pytest.mark.parametrize("wish", WISHES, ids=str)
-def test_reasoning__asked_for__a_request_or_named(subject: Subject, wish: dict[str, Any]) -> None:
-    made = refusal_or_request(subject, **wish)
+@pytest.mark.parametrize("parameters", PARAMETERS, ids=str)
+def test_reasoning__requested__a_request_or_a_refusal(subject: Subject, parameters: dict[str, Any]) -> None:
+    made = refusal_or_request(subject, **parameters)
     if isinstance(made, UnsupportedParameterError):
-        assert made.parameter in wish
+        assert made.parameter in parameters
         return
-    asked = subject.read(made)
-    assert asked.turns == (("user", USER["content"]),)
-    limit = wish.get("max_tokens")
-    assert limit is None or asked.max_tokens == limit or is_named("max_tokens", made)
+    request = subject.read(made)
+    assert request.turns == (("user", USER["content"]),)
+    limit = parameters.get("max_tokens")
+    assert limit is None or request.max_tokens == limit or is_named("max_tokens", made)
 
 
-@pytest.mark.parametrize("wish", [{"reasoning_effort": "tomorrows"}, {"thinking": {"type": "tomorrows"}}], ids=str)
-def test_reasoning__asked_for_in_a_word_of_tomorrow__passed_on_or_refused_by_name(
-    subject: Subject, wish: dict[str, Any]
+@pytest.mark.parametrize(
+    "parameters", [{"reasoning_effort": "tomorrows"}, {"thinking": {"type": "tomorrows"}}], ids=str
+)
+def test_reasoning__requested_by_an_unknown_word__passed_on_or_refused_by_name(
+    subject: Subject, parameters: dict[str, Any]
 ) -> None:
-    made = refusal_or_request(subject, **wish)
+    made = refusal_or_request(subject, **parameters)
     if isinstance(made, UnsupportedParameterError):
-        assert made.parameter in wish
+        assert made.parameter in parameters
         assert "'tomorrows'" in made.message
         return
     assert b'"tomorrows"' in made.body
 
 
-@pytest.mark.parametrize("tell", TELLINGS)
-def test_reasoning__told__apart_from_the_text(thinking: Subject, tell: Tell) -> None:
-    message = tell(thinking, Story(text="Hello!", reasoning=THOUGHTS))
+@pytest.mark.parametrize("read", READERS)
+def test_reasoning__in_an_answer__apart_from_the_text(thinking: Subject, read: Reader) -> None:
+    message = read(thinking, Story(text="Hello!", reasoning=THOUGHTS))
     assert message["content"] == "Hello!"
     assert message["reasoning_content"] == THOUGHTS
 
@@ -92,22 +93,22 @@ def test_reasoning__streamed__is_output_but_no_text(thinking: Subject) -> None:
     assert all(event.has_output and not event.text for event in thought)
 
 
-@pytest.mark.parametrize("tell", TELLINGS)
+@pytest.mark.parametrize("read", READERS)
 @pytest.mark.parametrize("calls", [(), (CALL,)], ids=["text", "call"])
 def test_reasoning__signed_and_sent_back__the_same_signature(
-    signing: Subject, tell: Tell, calls: tuple[Call, ...]
+    signing: Subject, read: Reader, calls: tuple[Call, ...]
 ) -> None:
     text = "" if calls else "Hello!"
     story = Story(
         text=text, reasoning=THOUGHTS, signature=SIGNATURE, calls=calls, finish="tool_calls" if calls else "stop"
     )
-    message = tell(signing, story, tools=[WEATHER])
+    message = read(signing, story, tools=[WEATHER])
     answers = [
         {"role": "tool", "tool_call_id": call["id"], "content": "18 degrees"} for call in message.get("tool_calls", ())
     ]
     more = answers or [{"role": "user", "content": "Go on."}]
-    asked = signing.ask(messages=[USER, message, *more], tools=[WEATHER])
-    assert asked.signatures == (SIGNATURE,)
+    request = signing.ask(messages=[USER, message, *more], tools=[WEATHER])
+    assert request.signatures == (SIGNATURE,)
     # The request is repeated with the same history and one turn more, which shows that nothing was used up.
     later = [USER, message, *more, {"role": "assistant", "content": "Fine."}, {"role": "user", "content": "More."}]
     assert signing.ask(messages=later, tools=[WEATHER]).signatures == (SIGNATURE,)

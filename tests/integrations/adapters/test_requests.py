@@ -13,25 +13,25 @@ from tests.integrations.adapters.subject import USER, Subject
 @pytest.mark.parametrize("stream", [False, True])
 def test_request__plain__provider_reads_model_text_and_mode(subject: Subject, stream: bool) -> None:
     upstream = subject.build(stream=stream)
-    asked = subject.read(upstream)
-    assert (asked.model, asked.stream) == (subject.model, stream)
-    assert asked.turns == (("user", USER["content"]),)
-    assert asked.system == ""
+    request = subject.read(upstream)
+    assert (request.model, request.stream) == (subject.model, stream)
+    assert request.turns == (("user", USER["content"]),)
+    assert request.system == ""
     assert not upstream.warnings
     assert upstream.method == "POST"
     assert all(name == name.lower() for name in upstream.headers)
 
 
 def test_request__system_and_developer__instructions_in_order(subject: Subject) -> None:
-    asked = subject.ask(
+    request = subject.ask(
         messages=[
             {"role": "system", "content": "Be brief."},
             {"role": "developer", "content": [{"type": "text", "text": "Answer in verse."}]},
             USER,
         ]
     )
-    assert 0 <= asked.system.index("Be brief.") < asked.system.index("Answer in verse.")
-    assert asked.turns == (("user", USER["content"]),)
+    assert 0 <= request.system.index("Be brief.") < request.system.index("Answer in verse.")
+    assert request.turns == (("user", USER["content"]),)
 
 
 def test_request__multi_turn__turns_in_order(subject: Subject) -> None:
@@ -52,9 +52,9 @@ def test_request__multi_turn__turns_in_order(subject: Subject) -> None:
 
 
 def test_request__neighbours_of_one_role__every_text_arrives_in_order(subject: Subject) -> None:
-    asked = subject.ask(messages=[{"role": "user", "content": "first"}, {"role": "user", "content": "second"}])
-    text = "".join(text for _, text in asked.turns)
-    assert {role for role, _ in asked.turns} == {"user"}
+    request = subject.ask(messages=[{"role": "user", "content": "first"}, {"role": "user", "content": "second"}])
+    text = "".join(text for _, text in request.turns)
+    assert {role for role, _ in request.turns} == {"user"}
     assert 0 <= text.index("first") < text.index("second")
 
 
@@ -87,14 +87,14 @@ def test_request__stream_options__are_no_loss(subject: Subject, stream: bool) ->
 
 def test_request__cache_markers__never_change_what_is_read(subject: Subject) -> None:
     marker = {"cache_control": {"type": "ephemeral"}}
-    asked = subject.ask(
+    request = subject.ask(
         messages=[
             {"role": "system", "content": [{"type": "text", "text": "Be brief.", **marker}]},
             {"role": "user", "content": [{"type": "text", "text": "one", **marker}]},
         ]
     )
-    assert asked.system == "Be brief."
-    assert asked.turns == (("user", "one"),)
+    assert request.system == "Be brief."
+    assert request.turns == (("user", "one"),)
 
 
 def test_request__twice__the_same_bytes(subject: Subject) -> None:

@@ -63,8 +63,8 @@ def test_stream__with_everything_in_it__valid_for_the_official_types(subject: Su
 def test_stream__preamble__is_no_output_and_text_is(subject: Subject) -> None:
     """An error behind the preamble can still lead to another attempt, which the gate for the first chunk decides."""
     outcome = subject.streamed(Story(text=TEXT))
-    said = [bool(event.text) for event in outcome.events]
-    assert [event.has_output for event in outcome.events] == said
+    texts = [bool(event.text) for event in outcome.events]
+    assert [event.has_output for event in outcome.events] == texts
 
 
 def test_stream__usage__once_and_in_the_last_chunk(subject: Subject) -> None:
@@ -132,28 +132,28 @@ def test_stream__cut_anywhere__the_same_bytes(
     assert [(event.has_output, event.text) for event in cut.events] == [
         (event.has_output, event.text) for event in whole.events
     ]
-    told = assembled(whole.chunks)["message"]
-    assert (told["content"] or "") == text
-    for made in told.get("tool_calls", ()):
+    message = assembled(whole.chunks)["message"]
+    assert (message["content"] or "") == text
+    for made in message.get("tool_calls", ()):
         assert json.loads(made["function"]["arguments"]) == arguments
 
 
 def test_stream__ended_in_the_middle__unusable(subject: Subject) -> None:
     events = subject.fake.stream(Story(text=TEXT, pieces=4)).events
-    first = next(count for count in range(len(events)) if spoken(subject, events[:count]))
+    first = next(count for count in range(len(events)) if has_text(subject, events[:count]))
     outcome = subject.translate(events[:first])
     assert outcome.error is not None
     assert outcome.error.kind is FailureKind.UNUSABLE
     assert any(event.has_output for event in outcome.events)
 
 
-def spoken(subject: Subject, events: tuple[bytes, ...]) -> bool:
+def has_text(subject: Subject, events: tuple[bytes, ...]) -> bool:
     return any(event.has_output for event in subject.translate(events).events)
 
 
 def test_stream__cut_inside_an_event__unusable(subject: Subject) -> None:
     events = subject.fake.stream(Story(text=TEXT, pieces=4)).events
-    first = next(count for count in range(len(events)) if spoken(subject, events[:count]))
+    first = next(count for count in range(len(events)) if has_text(subject, events[:count]))
     half = events[first][: len(events[first]) // 2]
     outcome = subject.translate([*events[:first], half])
     assert outcome.error is not None
@@ -171,15 +171,15 @@ def test_stream__that_is_none__an_error_without_output(subject: Subject, data: b
 def test_stream__malformed_event__unusable_and_what_came_before_kept(subject: Subject) -> None:
     """A brace is replaced by a bracket, which is no JSON in a text protocol and a wrong checksum in a binary one."""
     streamed = subject.fake.stream(Story(text=TEXT, pieces=4))
-    first = next(count for count in range(len(streamed.events)) if spoken(subject, streamed.events[:count]))
+    first = next(count for count in range(len(streamed.events)) if has_text(subject, streamed.events[:count]))
     broken = streamed.events[first].replace(b"{", b"(", 1)
     assert broken != streamed.events[first]
     good = subject.translate(streamed.events[:first]).events
-    for told in (
+    for events in (
         [*streamed.events[:first], broken, *streamed.events[first + 1 :]],
         [b"".join([*streamed.events[:first], broken, *streamed.events[first + 1 :]])],
     ):
-        outcome = subject.translate(told)
+        outcome = subject.translate(events)
         assert outcome.error is not None
         assert outcome.error.kind is FailureKind.UNUSABLE
         assert without_created(outcome.events) == without_created(good)
@@ -196,8 +196,8 @@ def test_stream__error_before_output__raised_without_output(reporting: Subject) 
 @pytest.mark.parametrize("joined", [False, True])
 def test_stream__error_after_output__raised_behind_all_of_it(reporting: Subject, joined: bool) -> None:
     failure = reporting.fake.stream_failure(Story(text=TEXT), "the model is overloaded")
-    told = Streamed(failure.headers, (b"".join(failure.events),)) if joined else failure
-    outcome = reporting.streamed(told)
+    streamed = Streamed(failure.headers, (b"".join(failure.events),)) if joined else failure
+    outcome = reporting.streamed(streamed)
     assert outcome.error is not None
     assert "the model is overloaded" in outcome.error.message
     assert "".join(event.text for event in outcome.events) == TEXT
@@ -218,7 +218,7 @@ def test_stream__ended_anywhere__never_taken_for_a_short_answer(subject: Subject
         assert outcome.error.kind is FailureKind.UNUSABLE
 
 
-def test_stream__broken_after_usage_was_told__its_error_says_what_will_be_billed(subject: Subject) -> None:
+def test_stream__broken_after_its_usage__the_error_holds_the_usage_that_is_billed(subject: Subject) -> None:
     """The stream sends every event of the story but its last, and then the connection breaks."""
     events = subject.fake.stream(Story(text=TEXT, usage=COUNTS)).events
     for count in range(1, len(events)):

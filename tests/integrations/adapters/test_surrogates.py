@@ -50,5 +50,5 @@ def test_halves__among_other_escapes__replaced(text: bytes, expected: bytes) -> 
 
 @given(st.text(st.characters(codec=None)))
 def test_halves__in_any_text__what_python_reads_with_replacements(text: str) -> None:
-    told = json.loads(with_whole_characters(json.dumps(text).encode()))
-    assert told == "".join("\ufffd" if 0xD800 <= ord(one) <= 0xDFFF else one for one in json.loads(json.dumps(text)))
+    decoded = json.loads(with_whole_characters(json.dumps(text).encode()))
+    assert decoded == "".join("\ufffd" if 0xD800 <= ord(one) <= 0xDFFF else one for one in json.loads(json.dumps(text)))

@@ -1,4 +1,4 @@
-"""Tests of tools: offered, chosen, called, answered."""
+"""Tests that tools are offered, chosen and called, and that their results reach the provider."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def result(call: Call, content: Any, **more: Any) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": call.id, "content": content, **more}
 
 
-def result_of(asked: Asked, position: int) -> str:
+def result_of(request: Asked, position: int) -> str:
     """Returns the text of a result, which has to name the call, or its function where calls have no ids."""
-    call = asked.calls[position]
-    assert asked.results[position][0] in (call.id, call.name)
-    return asked.results[position][1]
+    call = request.calls[position]
+    assert request.results[position][0] in (call.id, call.name)
+    return request.results[position][1]
 
 
 def test_tools__where_the_dialect_has_none__refused(subject: Subject) -> None:
@@ -60,16 +60,16 @@ def test_tools__without_description_or_parameters__offered(tooled: Subject) -> N
 
 
 @pytest.mark.parametrize("choice", ["none", "auto", "required"])
-def test_tool_choice__word__as_said_or_named(tooled: Subject, choice: str) -> None:
+def test_tool_choice__word__as_sent_or_named(tooled: Subject, choice: str) -> None:
     made = refusal_or(tooled, tools=TOOLS, tool_choice=choice)
     if isinstance(made, UnsupportedParameterError):
         assert made.parameter == "tool_choice"
         return
-    asked = tooled.read(made)
+    request = tooled.read(made)
     understood = {
-        "none": asked.tool_choice == "none" or not asked.tools,
-        "auto": asked.tool_choice in ("", "auto") and asked.tools == NAMES,
-        "required": asked.tool_choice == "required" and asked.tools == NAMES,
+        "none": request.tool_choice == "none" or not request.tools,
+        "auto": request.tool_choice in ("", "auto") and request.tools == NAMES,
+        "required": request.tool_choice == "required" and request.tools == NAMES,
     }
     assert understood[choice] or is_named("tool_choice", made)
 
@@ -79,9 +79,9 @@ def test_tool_choice__one_function__that_one_or_named(tooled: Subject) -> None:
     if isinstance(made, UnsupportedParameterError):
         assert made.parameter == "tool_choice"
         return
-    asked = tooled.read(made)
-    only = asked.tool_choice == "required" and asked.tools == ("get_time",)
-    assert asked.tool_choice == "function:get_time" or only or is_named("tool_choice", made)
+    request = tooled.read(made)
+    only = request.tool_choice == "required" and request.tools == ("get_time",)
+    assert request.tool_choice == "function:get_time" or only or is_named("tool_choice", made)
 
 
 def test_tool_choice__some_of_the_tools__only_those_or_named(tooled: Subject) -> None:
@@ -95,35 +95,35 @@ def test_tool_choice__some_of_the_tools__only_those_or_named(tooled: Subject) ->
     assert fewer or is_named("tool_choice", made)
 
 
-def test_parallel_tool_calls__switched_off__said_or_named(tooled: Subject) -> None:
+def test_parallel_tool_calls__switched_off__sent_or_named(tooled: Subject) -> None:
     made = tooled.build(tools=TOOLS, parallel_tool_calls=False)
-    said = json.loads(made.body) != json.loads(tooled.build(tools=TOOLS).body)
-    assert said or is_named("parallel_tool_calls", made)
+    differs = json.loads(made.body) != json.loads(tooled.build(tools=TOOLS).body)
+    assert differs or is_named("parallel_tool_calls", made)
 
 
 @pytest.mark.parametrize(
     "content", ["18 degrees", [{"type": "text", "text": "18 degrees"}], json.dumps({"report": "18 degrees"})]
 )
 def test_tool_result__text_parts_or_json__arrives_at_its_call(tooled: Subject, content: Any) -> None:
-    asked = tooled.ask(tools=TOOLS, messages=after(OSLO, results=[result(OSLO, content)]))
-    assert [(call.name, dict(call.arguments)) for call in asked.calls] == [(OSLO.name, OSLO.arguments)]
-    assert "18 degrees" in result_of(asked, 0)
+    request = tooled.ask(tools=TOOLS, messages=after(OSLO, results=[result(OSLO, content)]))
+    assert [(call.name, dict(call.arguments)) for call in request.calls] == [(OSLO.name, OSLO.arguments)]
+    assert "18 degrees" in result_of(request, 0)
 
 
 def test_tool_result__of_parallel_calls__each_at_its_own(tooled: Subject) -> None:
-    asked = tooled.ask(
+    request = tooled.ask(
         tools=TOOLS, messages=after(OSLO, ZONE, results=[result(OSLO, "18 degrees"), result(ZONE, "noon")])
     )
-    assert [call.name for call in asked.calls] == [OSLO.name, ZONE.name]
-    assert "18 degrees" in result_of(asked, 0)
-    assert "noon" in result_of(asked, 1)
+    assert [call.name for call in request.calls] == [OSLO.name, ZONE.name]
+    assert "18 degrees" in result_of(request, 0)
+    assert "noon" in result_of(request, 1)
 
 
 def test_tool_result__then_a_question__both_arrive(tooled: Subject) -> None:
     messages = [*after(OSLO, results=[result(OSLO, "18 degrees")]), {"role": "user", "content": "And tomorrow?"}]
-    asked = tooled.ask(tools=TOOLS, messages=messages)
-    assert "18 degrees" in result_of(asked, 0)
-    assert asked.turns[-1] == ("user", "And tomorrow?")
+    request = tooled.ask(tools=TOOLS, messages=messages)
+    assert "18 degrees" in result_of(request, 0)
+    assert request.turns[-1] == ("user", "And tomorrow?")
 
 
 def test_tool_result__of_a_failed_call__its_text_arrives(tooled: Subject) -> None:
@@ -132,8 +132,8 @@ def test_tool_result__of_a_failed_call__its_text_arrives(tooled: Subject) -> Non
 
 
 def test_tool_result__empty__is_a_result(tooled: Subject) -> None:
-    asked = tooled.ask(tools=TOOLS, messages=after(OSLO, results=[result(OSLO, "")]))
-    assert result_of(asked, 0) in ("", "{}", '{"result":""}', '{"result": ""}')
+    request = tooled.ask(tools=TOOLS, messages=after(OSLO, results=[result(OSLO, "")]))
+    assert result_of(request, 0) in ("", "{}", '{"result":""}', '{"result": ""}')
 
 
 def test_tool_result__with_an_image__arrives_or_is_refused_or_named(tooled: Subject) -> None:
@@ -142,9 +142,9 @@ def test_tool_result__with_an_image__arrives_or_is_refused_or_named(tooled: Subj
     if isinstance(made, UnsupportedParameterError):
         assert made.parameter == "messages"
         return
-    asked = tooled.read(made)
-    assert "a photo" in result_of(asked, 0)
-    assert PNG in [image for _, image in asked.images] or is_named("image", made)
+    request = tooled.read(made)
+    assert "a photo" in result_of(request, 0)
+    assert PNG in [image for _, image in request.images] or is_named("image", made)
 
 
 def test_tools__history_with_calls_but_no_tools_now__still_a_request(tooled: Subject) -> None:
@@ -162,11 +162,11 @@ def test_call__whole_and_streamed__names_arguments_and_distinct_ids(
         calls = calls[:1]
     story = Story(text=text, calls=calls, finish="tool_calls")
     if stream:
-        told = assembled(tooled.streamed(story, tools=TOOLS).chunks)
+        choice = assembled(tooled.streamed(story, tools=TOOLS).chunks)
     else:
-        told = tooled.whole(story, tools=TOOLS)["choices"][0]
-    message = told["message"]
-    assert told["finish_reason"] == "tool_calls"
+        choice = tooled.whole(story, tools=TOOLS)["choices"][0]
+    message = choice["message"]
+    assert choice["finish_reason"] == "tool_calls"
     assert message["content"] == (text or None)
     found = [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in message["tool_calls"]]
     assert found == [(call.name, call.arguments) for call in calls]
@@ -186,7 +186,7 @@ def test_call__answered_and_sent_back__the_provider_knows_it_again(tooled: Subje
         {"role": "tool", "tool_call_id": call["id"], "content": f"result {position}"}
         for position, call in enumerate(message["tool_calls"])
     ]
-    asked = tooled.ask(tools=TOOLS, messages=[USER, message, *results])
-    assert [(call.name, dict(call.arguments)) for call in asked.calls] == [(c.name, c.arguments) for c in story.calls]
+    request = tooled.ask(tools=TOOLS, messages=[USER, message, *results])
+    assert [(call.name, dict(call.arguments)) for call in request.calls] == [(c.name, c.arguments) for c in story.calls]
     for position, _ in enumerate(story.calls):
-        assert f"result {position}" in result_of(asked, position)
+        assert f"result {position}" in result_of(request, position)

@@ -13,14 +13,14 @@ def main() -> int:
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--write", action="store_true")
     action.add_argument("--check", action="store_true")
-    wanted = parser.parse_args()
+    arguments = parser.parse_args()
     stale = [page for page, table in pages().items() if section_of(page) != table()]
     for page in stale:
-        if wanted.write:
+        if arguments.write:
             write(page, pages()[page]())
         else:
             sys.stderr.write(f"docs/providers/{page} is not current: {COMMAND}\n")
-    return 1 if stale and wanted.check else 0
+    return 1 if stale and arguments.check else 0
 
 
 if __name__ == "__main__":

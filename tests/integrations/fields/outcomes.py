@@ -48,7 +48,7 @@ class Finding:
     """The fate of a field. `becomes` holds the places in the upstream request that differ with the field."""
 
     outcome: Outcome
-    told: str = ""
+    message: str = ""
     becomes: tuple[str, ...] = ()
 
 
@@ -69,13 +69,13 @@ def observe(case: Case, place: Place) -> Finding:
     if after.barred:
         return Finding(Outcome.BARRED, after.barred)
     if after.refused:
-        told = Outcome.REFUSED if _names(after.refused, case.path, *case.after) else Outcome.BROKEN
-        return Finding(told, after.refused)
+        outcome = Outcome.REFUSED if _names(after.refused, case.path, *case.after) else Outcome.BROKEN
+        return Finding(outcome, after.refused)
     before = _send(json.dumps(case.before), place)
     new = [warning for warning in after.warnings if warning not in before.warnings]
     becomes = tuple(dict.fromkeys([*_differences(before.body, after.body), *_head(before, after)]))
     if before.refused or before.barred:
-        return Finding(Outcome.TRANSLATED)  # Without the field, or with another value of it, no request is made.
+        return Finding(Outcome.TRANSLATED)  # The request with the other value, or without one, is refused.
     if any(_names(warning, case.path) for warning in new):
         return Finding(Outcome.NAMED, "; ".join(new), becomes)
     if not becomes and any(_names(warning, leaf(case.path)) for warning in after.warnings):
@@ -125,11 +125,11 @@ def _is_inside(path: str, outer: str) -> bool:
     return path.startswith(outer) and path[len(outer) : len(outer) + 1] in (".", "[") and "=" not in outer
 
 
-def _names(told: str, path: str, *beside: str) -> bool:
+def _names(message: str, path: str, *beside: str) -> bool:
     """Returns True when a warning names the field, the object that contains it, or a field that was sent with it."""
     pieces = {piece for piece in re.split(r"[^A-Za-z0-9_]+", path.partition("=")[0]) if piece not in ("list", "words")}
     pieces.update(beside, [_TODAY[piece] for piece in pieces if piece in _TODAY])
-    return not pieces.isdisjoint(re.split(r"[^A-Za-z0-9_]+", told))
+    return not pieces.isdisjoint(re.split(r"[^A-Za-z0-9_]+", message))
 
 
 @lru_cache(maxsize=50_000)

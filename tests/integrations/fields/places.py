@@ -45,24 +45,24 @@ def sources_for(provider: str) -> tuple[str, ...]:
 def faults(place: Place) -> Iterator[tuple[Case, Finding]]:
     """Yields the fields that vanished without a warning, or in a way that a client cannot act on."""
     for source in sources_for(place.provider):
-        spoken_there = source == "openai" or source in OWN_DIALECTS.get(place.provider, ())
+        is_own_dialect = source == "openai" or source in OWN_DIALECTS.get(place.provider, ())
         for case, finding in findings(cases_of(source), place):
-            if is_fault(case, finding, place, spoken_there=spoken_there):
+            if is_fault(case, finding, place, is_own_dialect=is_own_dialect):
                 yield case, finding
 
 
-def is_fault(case: Case, finding: Finding, place: Place, *, spoken_there: bool) -> bool:
+def is_fault(case: Case, finding: Finding, place: Place, *, is_own_dialect: bool) -> bool:
     match finding.outcome:
         case Outcome.SILENT:
             return not reason_for(case, place)
         case Outcome.BARRED:
-            return spoken_there and not matches(case.path, BARRED)
+            return is_own_dialect and not matches(case.path, BARRED)
         case outcome:
             return outcome is Outcome.BROKEN
 
 
 def outermost(paths: list[str]) -> list[str]:
-    """Returns the paths without those inside another one, each once for all its values."""
+    """Returns each path once for all its values, without the paths inside another one."""
     names = sorted({path.partition("=")[0] for path in paths}, key=len)
     found: list[str] = []
     for name in names:

@@ -143,7 +143,7 @@ def _of_record(record: Record, outer: tuple[Record, ...]) -> Iterator[Probe]:
             before = there if field.required else ABSENT
             if record.one_of and not label:
                 continue  # The value is one of the record's own forms, which are probed separately.
-            if value != before and not (field.required and _says_what_it_is(name)):
+            if value != before and not (field.required and _is_type_field(name)):
                 without = whole if record.one_of else _with(rest, name, before)
                 yield Probe(f".{name}{label}", without, {**rest, name: value})
         if field.required and isinstance(field.shape, Scalar) and field.shape.kind != "boolean":
@@ -154,7 +154,7 @@ def _of_record(record: Record, outer: tuple[Record, ...]) -> Iterator[Probe]:
             yield Probe(f".{name}{probe.path}", {**rest, name: probe.before}, {**rest, name: probe.after})
 
 
-def _says_what_it_is(name: str) -> bool:
+def _is_type_field(name: str) -> bool:
     return name in ("type", "role")
 
 

@@ -183,8 +183,8 @@ def _model(kind: type[pydantic.BaseModel]) -> Record:
         raise TypeError(f"{kind!r} stands for what is not sent, or not known")
     record = Record(kind.__name__)
     _waiting[record] = [
-        (told.serialization_alias or told.alias or name, told.annotation, told.is_required())
-        for name, told in kind.model_fields.items()
+        (field.serialization_alias or field.alias or name, field.annotation, field.is_required())
+        for name, field in kind.model_fields.items()
     ]
     return record
 
@@ -194,14 +194,14 @@ def fields_of(record: Record) -> Mapping[str, Field]:
     for name, hint, required in _waiting.pop(record, ()):
         try:
             shape = shape_of(hint)
-            record.fields[name] = Field(shape, required or _tells_the_type(name, shape))
+            record.fields[name] = Field(shape, required or _is_type_field(name, shape))
         except TypeError:
             if required:
                 raise
     return record.fields
 
 
-def _tells_the_type(name: str, shape: Shape) -> bool:
+def _is_type_field(name: str, shape: Shape) -> bool:
     """Returns True for the field that names the kind of object, which some SDKs fill in themselves."""
     return name in ("type", "role") and isinstance(shape, Choice) and len(shape.values) == 1
 

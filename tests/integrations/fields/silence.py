@@ -33,11 +33,11 @@ def _is_claude(place: Place) -> bool:
 
 ALLOWED = (
     Silence(
-        "says how the answer travels, and usage is asked for in any case",
+        "the options describe the transport of the answer, and usage is always requested",
         ("stream_options", "stream_options.*"),
     ),
     Silence(
-        "asks for what happens anyway",
+        "the value requests the default behaviour",
         (
             "function_call[words]=auto",
             "function_call[words]=none",
@@ -52,21 +52,21 @@ ALLOWED = (
         ),
     ),
     Silence(
-        "thoughts are shown unless the client wants them omitted",
+        "thoughts are sent by default",
         ("thinking[enabled].display=summarized", "thinking[adaptive].display=summarized"),
         lambda place: place.provider in ("google", "google_vertex", "anthropic", "azure_anthropic"),
     ),
     Silence(
-        "a model that does not reason does as it is told",
+        "a model without reasoning does not reason anyway",
         ("reasoning_effort=none", "thinking[disabled]", "thinking[between_tools]"),
     ),
     Silence(
-        "every schema is followed strictly, and its name is nobody's word",
+        "every schema is followed strictly, and the model does not see its name",
         ("response_format[json_schema].json_schema.name", "response_format[json_schema].json_schema.strict=*"),
         lambda place: place.provider in OWN_DIALECTS,
     ),
     Silence(
-        "the same text, in another form",
+        "the form of a text, which does not change it",
         ("messages[*].content[list]", "messages[*].content[list][text]", "prediction.content[list]"),
     ),
     Silence(
@@ -75,35 +75,35 @@ ALLOWED = (
         _has_no_markers,
     ),
     Silence(
-        "the format of a sound, where its bytes alone are sent and tell it",
+        "the format of a sound, which the vendor detects from its bytes",
         ("messages[user].content[list][input_audio].input_audio.format=*",),
         lambda place: place.provider == "mistral",
     ),
     Silence(
-        "another vendor's signed reasoning, which is of use to nobody else",
+        "the signature of reasoning, which only the vendor that signed it can use",
         ("messages[assistant].content*[thinking].signature", "messages[assistant].content*[thinking].closed*"),
     ),
     Silence(
-        "what an answer carried in its vendor's own words, and no other vendor takes back",
+        "the vendor's own fields of an answer, which no other vendor accepts",
         ("messages[assistant].audio*", "messages[assistant].tool_plan", "messages[assistant].citations*"),
         lambda place: place.provider != "cohere" or place.crosses_vendor,
     ),
     Silence(
-        "the sound of an answer, which only its own vendor holds",
+        "the sound of an answer, which only its own vendor stores",
         ("messages[assistant].audio*",),
     ),
     Silence(
-        "the sources of a text, which are no part of it",
+        "the sources of a text, which are not a part of it",
         ("messages[*].content*[text].citations*",),
         lambda place: place.provider == "bedrock" or not _is_claude(place),
     ),
     Silence(
-        "asks that an answer that stands last goes on, as it does anyway",
+        "the request to continue the last answer, which the vendor always does",
         ("messages[assistant].prefix*",),
         lambda place: place.provider != "mistral",
     ),
     Silence(
-        "which call a result answers is told by its id, and at Vertex before Gemini 3, which refuses ids, by its order",
+        "results refer to calls by id, or by order at Vertex before Gemini 3, which refuses ids",
         (
             "messages[tool].name",
             "messages[assistant].tool_calls*.id",
@@ -125,7 +125,7 @@ BARRED = (
 
 def reason_for(case: Case, place: Place) -> str:
     """Returns the reason why the field may be left out without a warning there; empty when it may not."""
-    if case.says_nothing:
+    if case.has_no_effect:
         return "false, and an object with nothing in it, ask for nothing"
     for silence in ALLOWED:
         if matches(case.path, silence.paths) and silence.where(place):

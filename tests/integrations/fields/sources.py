@@ -77,7 +77,7 @@ class Case:
     path: str
     before: Json
     after: Json
-    says_nothing: bool = False
+    has_no_effect: bool = False
 
 
 @cache
@@ -219,9 +219,9 @@ def _conversation(message: Json) -> Json:
         case "user":
             return {"messages": [message]}
         case "assistant":
-            said = {**({} if "refusal" in message else {"content": "Yes."}), **message}
-            results = [{"role": "tool", "tool_call_id": call.get("id", ""), "content": "18"} for call in _calls(said)]
-            return {"messages": [USER, said, *results, USER], **({"tools": TOOLS} if results else {})}
+            answer = {**({} if "refusal" in message else {"content": "Yes."}), **message}
+            results = [{"role": "tool", "tool_call_id": call.get("id", ""), "content": "18"} for call in _calls(answer)]
+            return {"messages": [USER, answer, *results, USER], **({"tools": TOOLS} if results else {})}
         case "tool":
             called = {"role": "assistant", "content": None, "tool_calls": [CALL]}
             result = {"tool_call_id": "call_1", **message}

@@ -49,10 +49,10 @@ def section_of(page: str) -> str:
 
 def write(page: str, text: str) -> None:
     file = FOLDER / page
-    told = file.read_text()
-    before, found, rest = told.partition(_BEGIN)
+    content = file.read_text()
+    before, found, rest = content.partition(_BEGIN)
     if not found:
-        before, rest = f"{told.rstrip()}\n\n## Every field\n\n", _END
+        before, rest = f"{content.rstrip()}\n\n## Every field\n\n", _END
     file.write_text(f"{before}{_BEGIN}{text}{_END}{rest.partition(_END)[2]}")
 
 
@@ -67,8 +67,8 @@ def _page(places: list[Place], provider: str) -> str:
     for source in own:
         parts.append(f"What {_VENDORS[source]}'s own SDK has beside these:\n\n" + _summary(source, places[0]))
     if provider in OWN_DIALECTS:
-        told = ([_VENDORS[source], _in_short(source, places[0])] for source in others)
-        parts.append("What other vendors' SDKs have beside these:\n\n" + _table(["Vendor", "Becomes"], told))
+        rows = ([_VENDORS[source], _in_short(source, places[0])] for source in others)
+        parts.append("What other vendors' SDKs have beside these:\n\n" + _table(["Vendor", "Becomes"], rows))
     return "\n".join(parts)
 
 
@@ -86,11 +86,11 @@ def _table(head: list[str], rows: Iterable[list[str]]) -> str:
 @cache
 def _cells(source: str, place: Place) -> dict[str, str]:
     """Returns the fate of each field, by value where its values differ."""
-    told: dict[str, dict[str, str]] = {}
+    fates: dict[str, dict[str, str]] = {}
     for case, finding in findings(cases_of(source), place):
         field, _, value = case.path.partition("=")
-        told.setdefault(field, {})[value] = _words(case, finding, place)
-    return {field: _merged(values) for field, values in told.items()}
+        fates.setdefault(field, {})[value] = _words(case, finding, place)
+    return {field: _merged(values) for field, values in fates.items()}
 
 
 def _words(case: Case, finding: Finding, place: Place) -> str:
@@ -113,12 +113,12 @@ def _places(path: str, finding: Finding) -> str:
     """Returns the places at which the upstream request differs, besides the field's own name. The places that every
     message, and every call with its result, adds are left out."""
     in_message = path.startswith("messages") and ("." not in path or "tool_calls" in path)
-    told = [one for one in finding.becomes if not (in_message and one.startswith(("messages", "tools")))]
+    places = [one for one in finding.becomes if not (in_message and one.startswith(("messages", "tools")))]
     if finding.outcome is Outcome.FORWARDED:
         own = re.sub(r"\[[^\]]*\]", "", path.partition("=")[0]).rpartition(".")[2]
-        told = [one for one in told if own not in re.split(r"[\[\]. ()]+", one)]
-    more = " …" if len(told) > MAX_PLACES else ""
-    return ", ".join(f"`{one}`" for one in told[:MAX_PLACES]) + more
+        places = [one for one in places if own not in re.split(r"[\[\]. ()]+", one)]
+    more = " …" if len(places) > MAX_PLACES else ""
+    return ", ".join(f"`{one}`" for one in places[:MAX_PLACES]) + more
 
 
 def _merged(values: Mapping[str, str]) -> str:
@@ -128,8 +128,8 @@ def _merged(values: Mapping[str, str]) -> str:
     if len(by_words) == 1:
         return next(iter(by_words))
     return "; ".join(
-        f"{', '.join(f'`{value}`' for value in told if value)}: {words}" if any(told) else words
-        for words, told in by_words.items()
+        f"{', '.join(f'`{value}`' for value in same if value)}: {words}" if any(same) else words
+        for words, same in by_words.items()
     )
 
 
@@ -182,17 +182,19 @@ def _rows_page() -> str:
     rows = [provider for provider in providers() if provider not in OWN_DIALECTS and provider not in MODELS]
     cells = {provider: _cells("openai", _direct(provider)[0]) for provider in rows}
     lines: dict[str, str] = {}
-    for field in dict.fromkeys(field for told in cells.values() for field in told):
+    for field in dict.fromkeys(field for fates in cells.values() for field in fates):
         by_words: dict[str, list[str]] = {}
         for provider in rows:
             words = cells[provider].get(field, "dropped, named")
             if words != "itself":
                 by_words.setdefault(words, []).append(provider)
-        told = "; ".join(f"{words}: {_counted(names, rows)}" for words, names in by_words.items())
+        fates = "; ".join(f"{words}: {_counted(names, rows)}" for words, names in by_words.items())
         outer = max((one for one in lines if field.startswith((f"{one}.", f"{one}["))), key=len, default="")
-        if told and (not outer or lines[outer] != told):
-            lines[field] = told
-    return _table(["Field of OpenAI's", "Becomes"], ([f"`{_readable(field)}`", told] for field, told in lines.items()))
+        if fates and (not outer or lines[outer] != fates):
+            lines[field] = fates
+    return _table(
+        ["Field of OpenAI's", "Becomes"], ([f"`{_readable(field)}`", fates] for field, fates in lines.items())
+    )
 
 
 def _counted(names: list[str], rows: list[str]) -> str:

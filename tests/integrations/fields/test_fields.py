@@ -25,7 +25,7 @@ from tests.integrations.fields.sources import USER, Case, cases_of, sources
 def faults_at(provider: str) -> dict[str, str]:
     """Returns the paths of faulty fields, with the observed outcome of each."""
     return {
-        case.path: f"{finding.outcome} {finding.told}".strip()
+        case.path: f"{finding.outcome} {finding.message}".strip()
         for place in places_of(provider)
         for case, finding in faults(place)
     }
@@ -40,8 +40,8 @@ def test_field__of_any_sdk__is_forwarded_translated_named_or_refused(provider: s
     found = faults_at(provider)
     patterns = [path for known in KNOWN if holds_at(known, provider) for path in known.paths]
     unknown = [path for path in found if not matches(path, patterns)]
-    told = "\n".join(f"  {path}: {found.get(path, '')}" for path in outermost(unknown))
-    assert not unknown, f"{provider} loses:\n{told}"
+    lines = "\n".join(f"  {path}: {found.get(path, '')}" for path in outermost(unknown))
+    assert not unknown, f"{provider} loses:\n{lines}"
 
 
 def test_known_faults__still_there__else_their_entries_go() -> None:

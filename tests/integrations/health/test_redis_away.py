@@ -1,4 +1,4 @@
-"""Tests with a Redis server of their own that hangs, dies and comes back."""
+"""Tests the shared health of targets while Redis hangs, dies and comes back, on a server that only these tests use."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def server() -> Iterator[Redis]:
 
 
 @pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def _long_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Raises the time-outs, so that a slow machine does not make an answering Redis count as absent."""
     monkeypatch.setattr(store, "ANSWER_SECONDS", PATIENCE_SECONDS)
 
@@ -81,7 +81,7 @@ def break_circuit(monitor: HealthMonitor, target: Target) -> None:
         monitor.note_failure(target, FailureKind.UNAVAILABLE, 10.0)
 
 
-async def test_redis_hangs__requests__go_on_from_memory_and_are_told_later(
+async def test_redis_hangs__requests__go_on_from_memory_and_are_shared_later(
     server: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "integrations.health")
@@ -119,7 +119,7 @@ async def test_redis_hangs__claim_of_a_probe__does_not_wait_for_it(server: Redis
         await until(lambda: a.health_of(target).circuit is CircuitState.HALF_OPEN)
 
         with _hanging(server):
-            # The claims end although Redis does not answer and no other call has noticed that.
+            # The claims end although Redis does not answer and no earlier call has found that out.
             claims = await asyncio.gather(*(a.claim_probe(target) for _ in range(5)))
             assert sorted(claims) == [False] * 4 + [True]
             assert not a.connected

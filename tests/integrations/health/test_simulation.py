@@ -88,13 +88,13 @@ def test_simulation__unknown_one_beside_a_warm_one__is_probed_until_known() -> N
     assert late[B] > 0.9 * late.total()
 
 
-def test_simulation__unused_slower_ones__are_asked_again_each_window_and_no_more() -> None:
+def test_simulation__unused_slower_ones__are_tried_again_once_a_window() -> None:
     run = Simulation({A: steady(100.0), B: steady(500.0), C: steady(700.0)})
     run.run(600)
 
     hour = run.run(3600)
 
-    # A window has five samples that count, and some more that were drawn before these counted.
+    # A target is tried until its window holds five samples, and requests in flight meanwhile add a few more.
     windows = 3600 / WINDOW_SECONDS
     assert windows * 3 <= hour[B] <= windows * 10
     assert windows * 3 <= hour[C] <= windows * 10
@@ -137,18 +137,18 @@ def test_simulation__samples__age_out() -> None:
 
 
 def test_simulation__outage__circuit_spares_the_target_and_finds_it_again() -> None:
-    asked: list[float] = []
+    attempts: list[float] = []
 
     def broken(at: float) -> float | None:
-        asked.append(at)
+        attempts.append(at)
         return None if 300 <= at < 900 else 50.0
 
     run = Simulation({A: broken, B: steady(200.0)})
     run.run(300)
     run.run(30)
-    asked.clear()
+    attempts.clear()
     run.run(570)
-    during = len(asked)
+    during = len(attempts)
     run.run(2 * WINDOW_SECONDS)
     after = run.run(300)
 

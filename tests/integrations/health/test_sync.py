@@ -19,7 +19,7 @@ from integrations.providers.errors import FailureKind
 from tests.integrations.health.workers import connected, following, new_target, until, workers
 from tests.patience import PATIENCE_SECONDS
 
-# The promise is half a second, which a machine that runs other tests too may exceed.
+# Changes are to be shared within half a second, which a machine that runs other tests too may exceed.
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +86,7 @@ async def test_circuit__long_retry_after__rests_for_all() -> None:
         await until(lambda: circuit(b, target) is CircuitState.OPEN)
 
 
-async def test_worker__started_later__learns_what_it_is_asked_for() -> None:
+async def test_worker__started_later__loads_the_health_of_requested_targets() -> None:
     warm, broken = new_target(), new_target()
     async with workers(settings.REDIS_URL, 1) as (a,):
         for _ in range(20):

@@ -16,12 +16,12 @@ NOTED = st.lists(st.tuples(st.integers(0, 9), st.integers(-2, 40)), max_size=12)
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), NOTED), max_size=12), st.randoms(use_true_random=False))
-def test_window__sums_told_in_any_order_and_twice__are_the_same_for_all(
+def test_window__sums_received_in_any_order_and_twice__are_the_same_for_all(
     flushes: list[tuple[int, list[tuple[int, int]]]], chance: random.Random
 ) -> None:
     workers = [Window() for _ in range(3)]
     redis: dict[int, Counts] = {}
-    told: list[tuple[int, Counts]] = []
+    published: list[tuple[int, Counts]] = []
     oldest = slice_of(NOW) - 9
     for worker, noted in flushes:
         for number, field in noted:
@@ -30,12 +30,12 @@ def test_window__sums_told_in_any_order_and_twice__are_the_same_for_all(
             sums = redis.setdefault(number, {})
             for field, count in counts.items():
                 sums[field] = sums.get(field, 0) + count
-            told.append((number, {field: sums[field] for field in counts}))
+            published.append((number, {field: sums[field] for field in counts}))
 
     for window in workers:
-        heard = told * 2
-        chance.shuffle(heard)
-        for number, sums in heard:
+        received = published * 2
+        chance.shuffle(received)
+        for number, sums in received:
             window.merge(number, sums)
 
     expected = Counter(field for _, noted in flushes for _, field in noted)

@@ -86,7 +86,7 @@ async def test_fetch__nothing__opens_nothing(new_fetcher: NewFetcher) -> None:
     assert await new_fetcher().fetch([]) == {}
 
 
-async def test_fetch__same_address_twice__asks_once(new_fetcher: NewFetcher) -> None:
+async def test_fetch__same_address_twice__one_request(new_fetcher: NewFetcher) -> None:
     async with raw_server(answering(answer(PNG))) as server:
         urls = [f"{server.url}/a", f"{server.url}/b", f"{server.url}/a"]
         assert list(await new_fetcher().fetch(urls)) == [f"{server.url}/a", f"{server.url}/b"]
@@ -138,7 +138,7 @@ async def test_fetch__private_address__refused(url: str, new_fetcher: NewFetcher
     message = await problem_of(new_fetcher(STRICT, lookup=names), url)
     assert message.endswith("is on a private network.")
     assert "10.0.0.1:" not in message
-    assert set(names.asked) <= {"private.example.com", "both-private.example.com"}
+    assert set(names.resolved) <= {"private.example.com", "both-private.example.com"}
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ async def test_fetch__no_address_to_fetch_from__refused(url: str, problem: str, 
     message = await problem_of(new_fetcher(STRICT, lookup=names), url)
     assert problem in message
     assert "secret" not in message
-    assert names.asked == []
+    assert names.resolved == []
 
 
 async def test_fetch__failure__names_the_host_and_not_the_query(new_fetcher: NewFetcher) -> None:
@@ -179,7 +179,7 @@ async def test_fetch__too_many_addresses__refused(new_fetcher: NewFetcher) -> No
     names = Names()
     urls = [f"https://files.example.com/{number}" for number in range(MAX_FILES + 1)]
     assert "too many" in await problem_of(new_fetcher(STRICT, lookup=names), *urls)
-    assert names.asked == []
+    assert names.resolved == []
 
 
 @pytest.mark.usefixtures("_loopback_is_public")
@@ -190,7 +190,7 @@ async def test_fetch__name_that_turns_private__is_looked_up_and_refused_anew(new
         url = f"http://files.example.com:{server.port}/a.png"
         await fetcher.fetch([url])
         # The name was resolved once, so that the connection went to the checked address.
-        assert names.asked == ["files.example.com"]
+        assert names.resolved == ["files.example.com"]
         assert "private network" in await problem_of(fetcher, url)
         assert server.connections == 1
 
@@ -372,20 +372,20 @@ async def test_fetch__worker_is_full__says_so_and_recovers(new_fetcher: NewFetch
         await peer.send(answer(PNG))
 
     async with raw_server(script) as server:
-        patient = new_fetcher()
+        fetcher = new_fetcher()
         busy = [
-            asyncio.create_task(patient.fetch([f"{server.url}/{request}/{file}" for file in range(4)]))
+            asyncio.create_task(fetcher.fetch([f"{server.url}/{request}/{file}" for file in range(4)]))
             for request in range(4)
         ]
         await eventually(lambda: server.connections == 16)
-        patient._limits = replace(LIMITS, seconds=0.2)
+        fetcher._limits = replace(LIMITS, seconds=0.2)
         with pytest.raises(MediaBusyError) as caught:
-            await patient.fetch([f"{server.url}/late"])
+            await fetcher.fetch([f"{server.url}/late"])
         assert caught.value.status == 503
-        patient._limits = LIMITS
+        fetcher._limits = LIMITS
         release.set()
         assert [len(found) for found in await asyncio.gather(*busy)] == [4, 4, 4, 4]
-        assert len(await patient.fetch([f"{server.url}/late"])) == 1
+        assert len(await fetcher.fetch([f"{server.url}/late"])) == 1
 
 
 async def test_fetch__one_of_several_fails__the_others_are_given_up(new_fetcher: NewFetcher) -> None:

@@ -46,7 +46,7 @@ def counts_are_odd(events: list[Event], form: str, random: Random) -> list[Event
     return events
 
 
-def usage_is_gone(events: list[Event], form: str, random: Random) -> list[Event]:
+def usage_is_missing(events: list[Event], form: str, random: Random) -> list[Event]:
     how = random.choice(["null", "missing", "empty"])
     for holder in (one for event in events for one in _objects(event.data)):
         for name in _COUNTED:
@@ -62,9 +62,9 @@ def usage_has_moved(events: list[Event], form: str, random: Random) -> list[Even
         for name in _COUNTED:
             if name in holder and isinstance(holder[name], dict):
                 chosen = places if random.random() < 0.3 else [random.choice(places)]
-                told = holder.pop(name)
+                usage = holder.pop(name)
                 for place in chosen:
-                    place.setdefault(name, dict(told))
+                    place.setdefault(name, dict(usage))
                 return events
     return events
 
@@ -117,13 +117,13 @@ def events_are_new(events: list[Event], form: str, random: Random) -> list[Event
 def choices_are_empty(events: list[Event], form: str, random: Random) -> list[Event]:
     """Adds a chunk without choices, as Azure sends it for its filter, or removes the choices of a whole answer."""
     for name in ("choices", "candidates"):
-        telling = [event.data for event in events if isinstance(event.data, dict) and name in event.data]
-        if not telling:
+        counted = [event.data for event in events if isinstance(event.data, dict) and name in event.data]
+        if not counted:
             continue
         if form == "whole":
-            telling[0][name] = []
+            counted[0][name] = []
             return events
-        empty = {key: value for key, value in telling[0].items() if key not in _COUNTED} | {name: []}
+        empty = {key: value for key, value in counted[0].items() if key not in _COUNTED} | {name: []}
         events.insert(random.randrange(len(events)), Event(empty))
     return events
 
@@ -132,7 +132,7 @@ CHANGES: tuple[Change, ...] = (
     ids_are_odd,
     created_is_odd,
     counts_are_odd,
-    usage_is_gone,
+    usage_is_missing,
     usage_has_moved,
     keys_in_another_order,
     reason_is_unknown,

@@ -45,13 +45,13 @@ def assert_counted(usage: Any) -> None:
     assert all(type(count) is int and count >= 0 for count in counts), usage
 
 
-def says_something(message: dict[str, Any]) -> bool:
+def has_output(message: dict[str, Any]) -> bool:
     return any(value for name, value in message.items() if name != "role")
 
 
 def assert_no_empty_success(message: dict[str, Any], reason: str, events: list[Event]) -> None:
     if UNKNOWN_REASON in json.dumps([event.data for event in events]):
-        assert says_something(message) or reason == "content_filter", "an empty answer for an unknown reason"
+        assert has_output(message) or reason == "content_filter", "an empty answer for an unknown reason"
 
 
 @pytest.mark.parametrize("provider", providers())
@@ -97,20 +97,20 @@ def assert_whole(subject: Subject, form: str, events: list[Event]) -> None:
 
 def assert_stream(subject: Subject, form: str, events: list[Event], cuts: list[int]) -> None:
     translator = subject.adapter.stream(subject.request(stream=True))
-    told, failure = translated(subject, translator, written(form, events), cuts)
-    assert len({chunk["id"] for chunk in told}) <= 1
-    assert len({chunk["created"] for chunk in told}) <= 1
-    for chunk in told:
+    chunks, failure = translated(subject, translator, written(form, events), cuts)
+    assert len({chunk["id"] for chunk in chunks}) <= 1
+    assert len({chunk["created"] for chunk in chunks}) <= 1
+    for chunk in chunks:
         assert isinstance(chunk["id"], str) and chunk["id"]
         assert type(chunk["created"]) is int and chunk["created"] > 0
         assert chunk["object"] == "chat.completion.chunk"
     if failure is not None:
         return
-    assert_counted(told[-1]["usage"])
-    assert not any(chunk.get("usage") for chunk in told[:-1])
-    reasons = [choice["finish_reason"] for chunk in told for choice in chunk["choices"] if choice["finish_reason"]]
-    assert len(reasons) == len(told[-1]["choices"]) and set(reasons) <= REASONS
-    whole = assembled(told)
+    assert_counted(chunks[-1]["usage"])
+    assert not any(chunk.get("usage") for chunk in chunks[:-1])
+    reasons = [choice["finish_reason"] for chunk in chunks for choice in chunk["choices"] if choice["finish_reason"]]
+    assert len(reasons) == len(chunks[-1]["choices"]) and set(reasons) <= REASONS
+    whole = assembled(chunks)
     assert_no_empty_success(whole["message"], whole["finish_reason"], events)
 
 
@@ -119,13 +119,13 @@ def translated(
 ) -> tuple[list[dict[str, Any]], ProviderError | None]:
     """Returns the client's chunks and the error that ended them. Usage without counts is estimated, as in the
     pipeline."""
-    told: list[dict[str, Any]] = []
+    chunks: list[dict[str, Any]] = []
     try:
         for piece in pieces(body, cuts):
-            told += [json.loads(event.data) for event in translator.feed(piece)]
+            chunks += [json.loads(event.data) for event in translator.feed(piece)]
         if translator.usage is None:
             translator.usage = Usage(prompt_tokens=1)
-        told += [json.loads(event.data) for event in translator.closing()]
+        chunks += [json.loads(event.data) for event in translator.closing()]
     except ProviderError as failure:
-        return told, failure
-    return told, None
+        return chunks, failure
+    return chunks, None

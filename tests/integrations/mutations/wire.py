@@ -55,7 +55,7 @@ class Seed:
 @cache
 def seeds_of(provider: str, *, stream: bool) -> tuple[Seed, ...]:
     """Returns recorded answers, if there are any, and answers of the provider's fake, which always exist."""
-    own = [_told(provider, story, stream=stream) for story in STORIES if _can_tell(provider, story)]
+    own = [_fake_answer(provider, story, stream=stream) for story in STORIES if _has_abilities(provider, story)]
     recorded = [
         (recording.name, recording.body)
         for recording in recordings_of(*EXPECTED)
@@ -77,13 +77,13 @@ def written(form: str, events: Iterable[Event]) -> bytes:
             return b"".join(_sse(event) for event in events)
 
 
-def _told(provider: str, story: Story, *, stream: bool) -> tuple[str, bytes]:
+def _fake_answer(provider: str, story: Story, *, stream: bool) -> tuple[str, bytes]:
     fake = FAKES[provider]
     body = b"".join(fake.stream(story).events) if stream else fake.whole(story).body
-    return f"told-{STORIES.index(story)}", body
+    return f"fake-{STORIES.index(story)}", body
 
 
-def _can_tell(provider: str, story: Story) -> bool:
+def _has_abilities(provider: str, story: Story) -> bool:
     return FAKES[provider].can.tools or not story.calls
 
 

@@ -18,12 +18,12 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 @dataclass
 class CatalogServer:
-    """The server of catalogs. `pages` maps a path to its answer. `asked` lists path and If-None-Match of each
+    """The server of catalogs. `pages` maps a path to its answer. `requests` lists path and If-None-Match of each
     request."""
 
     url: str = ""
     pages: dict[str, Answer] = field(default_factory=dict)
-    asked: list[tuple[str, str | None]] = field(default_factory=list)
+    requests: list[tuple[str, str | None]] = field(default_factory=list)
 
     def serve(self, path: str, content: Any, *, etag: str = "") -> None:
         """Serves `content` unchanged, or as JSON. With an ETag, a client that sends it gets 304."""
@@ -47,7 +47,7 @@ def catalog_server(secured: ssl.SSLContext | None = None) -> Iterator[CatalogSer
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            server.asked.append((self.path, self.headers.get("If-None-Match")))
+            server.requests.append((self.path, self.headers.get("If-None-Match")))
             server.pages[self.path](self)
 
         @override

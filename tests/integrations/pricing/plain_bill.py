@@ -50,7 +50,7 @@ def stated(body: bytes) -> Fraction | None:
 
 
 class Counts:
-    """The tokens of an answer by class: `fresh`, `read`, `written`, `written_1h`, `audio_in`, `image_in`, `said`,
+    """The tokens of an answer by class: `fresh`, `read`, `written`, `written_1h`, `audio_in`, `image_in`, `text_out`,
     `audio_out`, `image_out`, `thought`; the number of `searches`; and `prompt`, which decides on the tier."""
 
     def __init__(self, **tokens: int) -> None:
@@ -86,7 +86,7 @@ def openai_counts(body: bytes) -> Counts | None:
         fresh=prompt - read - written - audio_in - image_in,
         audio_out=audio_out,
         thought=thought,
-        said=completion - thought - audio_out,
+        text_out=completion - thought - audio_out,
         searches=1 if usage.get("search_context_size") else 0,
     )
 
@@ -106,7 +106,7 @@ def anthropic_counts(body: bytes) -> Counts | None:
         read=read,
         written=written - written_1h,
         written_1h=written_1h,
-        said=usage["output_tokens"],
+        text_out=usage["output_tokens"],
         searches=(usage.get("server_tool_use") or {}).get("web_search_requests") or 0,
     )
 
@@ -133,7 +133,7 @@ def google_counts(body: bytes) -> Counts | None:
         fresh=prompt - read - audio_in - image_in,
         thought=thought,
         image_out=drawn,
-        said=usage.get("candidatesTokenCount", 0) - drawn,
+        text_out=usage.get("candidatesTokenCount", 0) - drawn,
         searches=queries,
     )
 
@@ -146,7 +146,7 @@ def cohere_counts(body: bytes) -> Counts | None:
     if not units:
         return None
     sent = int(units.get("input_tokens", 0))
-    return Counts(prompt=sent, fresh=sent, said=int(units.get("output_tokens", 0)))
+    return Counts(prompt=sent, fresh=sent, text_out=int(units.get("output_tokens", 0)))
 
 
 def bedrock_counts(body: bytes) -> Counts | None:
@@ -159,7 +159,7 @@ def bedrock_counts(body: bytes) -> Counts | None:
         fresh=usage["inputTokens"],
         read=read,
         written=written,
-        said=usage["outputTokens"],
+        text_out=usage["outputTokens"],
     )
 
 
@@ -179,7 +179,7 @@ _A = {
     ),
     "audio_in": ("input_cost_per_audio_token", "input_cost_per_token"),
     "image_in": ("input_cost_per_image_token", "input_cost_per_token"),
-    "said": ("output_cost_per_token",),
+    "text_out": ("output_cost_per_token",),
     "thought": ("output_cost_per_reasoning_token", "output_cost_per_token"),
     "audio_out": ("output_cost_per_audio_token", "output_cost_per_token"),
     "image_out": ("output_cost_per_image_token", "output_cost_per_token"),
@@ -191,7 +191,7 @@ _B = {
     "written_1h": ("cache_write", "input"),
     "audio_in": ("input_audio", "input"),
     "image_in": ("input",),
-    "said": ("output",),
+    "text_out": ("output",),
     "thought": ("reasoning", "output"),
     "audio_out": ("output_audio", "output"),
     "image_out": ("output",),

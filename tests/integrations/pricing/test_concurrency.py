@@ -60,15 +60,15 @@ def test_set_and_remove_price__at_once__row_and_open_period_agree() -> None:
     assert ModelPrice.objects.count() == PricePeriod.objects.filter(valid_until=None).count()
 
 
-def test_sync__at_once__one_runs_and_the_others_are_told(server: CatalogServer) -> None:
-    held = Barrier(CALLERS)
+def test_sync__at_once__one_runs_and_the_others_are_refused(server: CatalogServer) -> None:
+    barrier = Barrier(CALLERS)
     server.serve("/a", {"gpt-4o": model_a(1, 1)})
     server.serve("/b", catalog_b(groq={"llama-9": (1, 1)}))
     serve = server.pages["/a"]
 
     def slow(request: Any) -> None:
         # The answer waits until all other runs have been refused.
-        held.wait(PATIENCE_SECONDS)
+        barrier.wait(PATIENCE_SECONDS)
         serve(request)
 
     server.pages["/a"] = slow
@@ -77,7 +77,7 @@ def test_sync__at_once__one_runs_and_the_others_are_told(server: CatalogServer) 
         try:
             return sync_prices(trigger=PriceSyncLog.Trigger.API).status
         except ApplicationError as error:
-            held.wait(PATIENCE_SECONDS)
+            barrier.wait(PATIENCE_SECONDS)
             return error.code
 
     assert Counter(at_once(CALLERS, run)) == {"success": 1, "sync_running": CALLERS - 1}

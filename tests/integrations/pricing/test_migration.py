@@ -29,7 +29,7 @@ def before() -> Iterator[Any]:
     executor.migrate(executor.loader.graph.leaf_nodes())
 
 
-def test_migration__prices_there_are__get_a_period_and_stay_what_their_catalog_said(before: Any) -> None:
+def test_migration__existing_prices__get_a_period_and_keep_their_values(before: Any) -> None:
     old = before.get_model("integrations", "ModelPrice")
     costs = {"input_cost_per_1m": Decimal(1), "output_cost_per_1m": Decimal(2)}
     old.objects.create(provider="openai", model="gpt-4o", source="catalog_a", **costs)

@@ -95,7 +95,7 @@ ALL = [
         ("?offset=4611686018427387904", []),
     ],
 )
-def test_list__filters_and_pages__as_asked(
+def test_list__filters_and_pages__applied(
     synced: CatalogServer, client: APIClient, query: str, found: list[str]
 ) -> None:
     assert names(client, query) == found

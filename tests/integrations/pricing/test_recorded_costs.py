@@ -87,9 +87,9 @@ def test_record__answer_that_states_its_cost__equals_it_to_the_last_digit(record
     assert usage is not None
     cost, _ = priced(recording, usage)
     assert cost is not None
-    told = plain_bill.stated(recording.body)
-    assert told is not None
-    assert cost.total == Decimal(round(told * 10**10)).scaleb(-10)
+    stated = plain_bill.stated(recording.body)
+    assert stated is not None
+    assert cost.total == Decimal(round(stated * 10**10)).scaleb(-10)
     assert cost.source == "provider"
     assert cost.other == cost.total
 

@@ -53,7 +53,7 @@ def synced(server: CatalogServer) -> Iterator[CatalogServer]:
     server.serve("/a", A, etag='"a1"')
     server.serve("/b", B, etag='W/"b1"')
     run()
-    server.asked.clear()
+    server.requests.clear()
     yield server
 
 
@@ -75,9 +75,9 @@ def test_sync__first_run__both_catalogs_and_the_first_counts(server: CatalogServ
     assert SANDBOX in table
 
 
-def test_sync__etags__asked_with_and_nothing_changes(synced: CatalogServer) -> None:
+def test_sync__etags__sent_and_nothing_changes(synced: CatalogServer) -> None:
     log = run()
-    assert sorted(synced.asked) == [("/a", '"a1"'), ("/b", 'W/"b1"')]
+    assert sorted(synced.requests) == [("/a", '"a1"'), ("/b", 'W/"b1"')]
     assert statuses(log) == ["not_modified", "not_modified"]
     assert counts(log) == ("success", 0, 0, 0, 6)
 
@@ -88,11 +88,11 @@ def test_sync__address_or_reader_changed__etag_not_sent(
     settings.PRICING_CATALOGS = {**settings.PRICING_CATALOGS, "catalog_a": f"{synced.url}/a?v=2"}
     synced.serve("/a?v=2", A)
     run()
-    assert ("/a?v=2", None) in synced.asked
-    synced.asked.clear()
+    assert ("/a?v=2", None) in synced.requests
+    synced.requests.clear()
     monkeypatch.setattr(sync, "READER", READER + 1)
     run()
-    assert sorted(synced.asked) == [("/a?v=2", None), ("/b", None)]
+    assert sorted(synced.requests) == [("/a?v=2", None), ("/b", None)]
 
 
 def truncated(request: Any) -> None:
@@ -235,7 +235,7 @@ def test_sync__model_removed__its_price_ends_and_is_remembered(synced: CatalogSe
     assert period.valid_until is not None and period.input_cost_per_1m == 2
 
 
-def test_sync__removed_from_the_first_catalog__what_the_second_said_counts(synced: CatalogServer) -> None:
+def test_sync__removed_from_the_first_catalog__price_of_the_second_applies(synced: CatalogServer) -> None:
     synced.serve("/a", {name: fields for name, fields in A.items() if name != "gpt-4o"})
     log = run()
     assert statuses(log) == ["read", "not_modified"]
@@ -298,7 +298,7 @@ def test_sync__running__second_is_refused(server: CatalogServer) -> None:
     PriceSyncLog.objects.create(trigger="api", started_at=timezone.now())
     with pytest.raises(SyncRunningError):
         run()
-    assert server.asked == []
+    assert server.requests == []
 
 
 def test_sync__one_that_died__is_closed_by_the_next(server: CatalogServer) -> None:
@@ -345,20 +345,20 @@ def test_sync__unexpected_failure__closes_the_run(server: CatalogServer, monkeyp
 def test_sync__changes__announced_once_and_only_then(
     synced: CatalogServer, django_capture_on_commit_callbacks: Any
 ) -> None:
-    heard: list[object] = []
+    senders: list[object] = []
 
     def listen(**arguments: object) -> None:
-        heard.append(arguments["sender"])
+        senders.append(arguments["sender"])
 
     prices_changed.connect(listen)
     try:
         with django_capture_on_commit_callbacks(execute=True):
             run()
-        assert heard == []
+        assert senders == []
         synced.serve("/a", {"gpt-4o": model_a(1, 1)})
         with django_capture_on_commit_callbacks(execute=True):
             run()
-        assert heard == [ModelPrice]
+        assert senders == [ModelPrice]
     finally:
         prices_changed.disconnect(listen)
 

@@ -44,7 +44,7 @@ def test_sync_pricing__file_and_address__instead_of_the_settings(server: Catalog
     server.serve("/mirror", B, etag='"m"')
     out, err = run(catalog_a=str(file), catalog_b=f"{server.url}/mirror")
     assert (out, err) == ("success: added 3, updated 0, removed 0, skipped 0\n", "")
-    assert server.asked == [("/mirror", None)]
+    assert server.requests == [("/mirror", None)]
     assert {state.source: state.etag for state in CatalogState.objects.all()} == {"catalog_a": "", "catalog_b": '"m"'}
 
 

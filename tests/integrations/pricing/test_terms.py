@@ -185,7 +185,7 @@ CASES: list[tuple[str, Price, Usage, str]] = [
     ("flex above 272k", price_a(GPT_5_4), Usage(300 * K, K, service_tier="flex"), "0.76125"),
     ("flex, cached", price_a(GPT_5_4), Usage(100 * K, 0, cache_read_tokens=100 * K, service_tier="flex"), "0.013"),
     ("priority", price_a(GPT_5_4), Usage(100 * K, K, service_tier="priority"), "0.53"),
-    # No price is known for both together, so the price for the length applies, which is never the cheaper one.
+    # The catalog has no priority price for long prompts, so the standard price for long prompts applies.
     ("priority above 272k", price_a(GPT_5_4), Usage(300 * K, K, service_tier="priority"), "1.5225"),
     ("batch", price_a(GPT_5_4), Usage(100 * K, K, service_tier="batch"), "0.1325"),
     ("a service tier without a price", price_a(GPT_5_4), Usage(100 * K, K, service_tier="scale"), "0.265"),

@@ -144,8 +144,8 @@ def _output(body: Mapping[str, Any]) -> Json:
     config = body.get("output_config") or {}
     fields: Json = {"reasoning_effort": config["effort"]} if "effort" in config else {}
     # The beta had the answer's format in `output_format`, which is now in `output_config`.
-    wanted = config.get("format") or body.get("output_format")
-    if wanted:
-        schema = {"name": "answer", "schema": wanted["schema"], "strict": True}
+    answer_format = config.get("format") or body.get("output_format")
+    if answer_format:
+        schema = {"name": "answer", "schema": answer_format["schema"], "strict": True}
         fields["response_format"] = {"type": "json_schema", "json_schema": schema}
     return fields

@@ -112,14 +112,14 @@ class _Messages:
         failed = response.keys() == {"error"} and isinstance(response["error"], str)
         text = response["error"] if failed else json.dumps(response)
         files = [_content_part(part) for part in result.get("parts", ())]
-        told = [] if files and not response else [{"type": "text", "text": text}]
-        message = {"role": "tool", "tool_call_id": call_id, "content": [*told, *files] if files else text}
+        texts = [] if files and not response else [{"type": "text", "text": text}]
+        message = {"role": "tool", "tool_call_id": call_id, "content": [*texts, *files] if files else text}
         self.messages.append({**message, "is_error": True} if failed else message)
 
 
 def _add_detail(message: dict[str, Any], **detail: Any) -> None:
-    told = {name: value for name, value in detail.items() if value}
-    message.setdefault("reasoning_details", []).append({"format": "google-gemini-v1", **told})
+    present = {name: value for name, value in detail.items() if value}
+    message.setdefault("reasoning_details", []).append({"format": "google-gemini-v1", **present})
 
 
 def _content_part(part: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,21 +216,21 @@ def _comparable(value: Any, *, keep_ids: bool) -> Any:
     if not isinstance(value, Mapping):
         return value
     found = {}
-    for name, held in value.items():
+    for name, inner in value.items():
         if name in SCHEMAS:
             # Google takes both OpenAPI's subset, with types in capitals, and JSON Schema.
-            found["schema"] = lower_types(held)
+            found["schema"] = lower_types(inner)
         elif name == "thoughtSignature":
             # Base64 is decoded in both of its alphabets.
-            found[name] = base64.urlsafe_b64decode(held.replace("+", "-").replace("/", "_"))
+            found[name] = base64.urlsafe_b64decode(inner.replace("+", "-").replace("/", "_"))
         elif name == "id" and not keep_ids:
             continue  # The recording has no ids, so that the client had to make some up.
-        elif name == "description" and not held:
+        elif name == "description" and not inner:
             continue
         elif name == "mediaResolution":
             continue  # The API knows no such field in a part, which is the cause of the recorded 400.
         else:
-            found[name] = held if name in DATA else _comparable(held, keep_ids=keep_ids)
+            found[name] = inner if name in DATA else _comparable(inner, keep_ids=keep_ids)
     return found
 
 
@@ -247,8 +247,8 @@ def lower_types(schema: Any) -> Any:
     if not isinstance(schema, Mapping):
         return schema
     lowered = {
-        name: held.lower() if name == "type" and isinstance(held, str) else lower_types(held)
-        for name, held in schema.items()
+        name: inner.lower() if name == "type" and isinstance(inner, str) else lower_types(inner)
+        for name, inner in schema.items()
     }
     if lowered.get("required") == []:
         del lowered["required"]

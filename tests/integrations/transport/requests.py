@@ -8,7 +8,7 @@ from integrations.providers.base import UpstreamRequest
 from integrations.transport.base import Timeouts, Transport
 from tests.patience import PATIENCE_SECONDS
 
-PATIENT = Timeouts(connect=PATIENCE_SECONDS, first_byte=PATIENCE_SECONDS, idle=PATIENCE_SECONDS)
+LONG_TIMEOUTS = Timeouts(connect=PATIENCE_SECONDS, first_byte=PATIENCE_SECONDS, idle=PATIENCE_SECONDS)
 LIMIT = 64 * 1024 * 1024
 
 
@@ -17,7 +17,7 @@ def post(url: str, body: bytes = b"{}", headers: Mapping[str, str] | None = None
     return UpstreamRequest("POST", url, given, body)
 
 
-async def fetch(transport: Transport, url: str, body: bytes = b"{}", timeouts: Timeouts = PATIENT) -> bytes:
+async def fetch(transport: Transport, url: str, body: bytes = b"{}", timeouts: Timeouts = LONG_TIMEOUTS) -> bytes:
     """Returns the body of a whole exchange."""
     response = await transport.send(post(url, body), timeouts)
     try:

@@ -56,7 +56,7 @@ async def test_send__literal_private_address__connects_without_a_lookup(kind: st
         transport = create_transport(kind, lookup=names)
         assert await fetch(transport, server.url) == b"inside"
         await transport.close()
-    assert names.asked == []
+    assert names.resolved == []
 
 
 async def test_send__kept_alive_connection__is_not_looked_up_again(kind: str) -> None:
@@ -66,7 +66,7 @@ async def test_send__kept_alive_connection__is_not_looked_up_again(kind: str) ->
         for _ in range(3):
             await fetch(transport, f"http://ollama:{server.port}/")
         await transport.close()
-    assert names.asked == ["ollama"]
+    assert names.resolved == ["ollama"]
 
 
 async def test_send__unknown_name__is_unreachable(kind: str) -> None:
@@ -92,7 +92,7 @@ async def test_send__proxy_under_a_public_name_on_a_private_address__is_used(
         transport = create_transport(kind, lookup=names)
         assert await fetch(transport, "http://upstream.example.com/v1/chat") == b"by proxy"
         await transport.close()
-    assert names.asked == ["proxy.example.com"]
+    assert names.resolved == ["proxy.example.com"]
 
 
 @pytest.mark.parametrize("policy", [as_named, only_public])

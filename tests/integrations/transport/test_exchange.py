@@ -8,7 +8,7 @@ import pytest
 
 from integrations.transport.base import Transport
 from tests.fakes.raw_server import Peer, Received, answer, answering, answering_once, raw_server
-from tests.integrations.transport.requests import PATIENT, fetch, post
+from tests.integrations.transport.requests import LONG_TIMEOUTS, fetch, post
 
 
 async def test_request__sent__arrives_as_it_was_given(transport: Transport) -> None:
@@ -21,7 +21,7 @@ async def test_request__sent__arrives_as_it_was_given(transport: Transport) -> N
     async with raw_server(script) as server:
         url = f"{server.url}/v1/models/a%2Fb:run?key=s%20t&alt=sse"
         request = post(url, '{"x":"é"}'.encode(), {"content-type": "application/json", "authorization": "Bearer k"})
-        (await transport.send(request, PATIENT)).close()
+        (await transport.send(request, LONG_TIMEOUTS)).close()
         assert seen[0].line == "POST /v1/models/a%2Fb:run?key=s%20t&alt=sse HTTP/1.1"
         assert seen[0].body == '{"x":"é"}'.encode()
         assert seen[0].headers == {
@@ -49,7 +49,7 @@ async def test_request__framing_headers_given__are_the_transports_own(transport:
             "connection": "close",
             "accept-encoding": "gzip",
         }
-        (await transport.send(post(server.url, b"12345", given), PATIENT)).close()
+        (await transport.send(post(server.url, b"12345", given), LONG_TIMEOUTS)).close()
     assert seen[0].headers["content-length"] == "5"
     assert seen[0].headers["accept-encoding"] == "identity"
     assert "transfer-encoding" not in seen[0].headers
@@ -130,7 +130,7 @@ async def test_chunks__of_a_stream__come_as_they_arrive_and_none_is_empty(transp
         await peer.send(b"0\r\n\r\n")
 
     async with raw_server(script) as server:
-        response = await transport.send(post(server.url), PATIENT)
+        response = await transport.send(post(server.url), LONG_TIMEOUTS)
         received = []
         async for piece in response.chunks():
             received.append(piece)
@@ -142,7 +142,7 @@ async def test_chunks__of_a_stream__come_as_they_arrive_and_none_is_empty(transp
 async def test_headers__repeated_and_mixed_case__are_lower_case_and_the_last_counts(transport: Transport) -> None:
     head = b"X-Request-ID: a\r\nx-request-id:  b \r\nX-Empty:\r\nRetry-After: 3\r\n"
     async with raw_server(answering(answer(head=head))) as server:
-        response = await transport.send(post(server.url), PATIENT)
+        response = await transport.send(post(server.url), LONG_TIMEOUTS)
         response.close()
     assert response.status == 200
     assert response.headers["x-request-id"] == "b"
@@ -152,7 +152,7 @@ async def test_headers__repeated_and_mixed_case__are_lower_case_and_the_last_cou
 
 async def test_status__of_an_error__is_an_answer_like_any_other(transport: Transport) -> None:
     async with raw_server(answering(b"HTTP/1.1 529 \r\ncontent-length: 2\r\n\r\nno")) as server:
-        response = await transport.send(post(server.url), PATIENT)
+        response = await transport.send(post(server.url), LONG_TIMEOUTS)
         assert (response.status, await response.read(limit=10)) == (529, b"no")
         response.close()
 
@@ -160,7 +160,7 @@ async def test_status__of_an_error__is_an_answer_like_any_other(transport: Trans
 async def test_redirect__is_not_followed(transport: Transport) -> None:
     moved = b"HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n"
     async with raw_server(answering(moved)) as server:
-        response = await transport.send(post(server.url), PATIENT)
+        response = await transport.send(post(server.url), LONG_TIMEOUTS)
         response.close()
     assert (response.status, response.headers["location"]) == (302, "/elsewhere")
 
@@ -179,7 +179,7 @@ async def test_cookie__set_by_the_server__is_not_sent_back(transport: Transport)
     assert ["cookie" in request.headers for request in seen] == [False, False]
 
 
-async def test_body__compressed_although_identity_was_asked_for__is_left_as_it_is(transport: Transport) -> None:
+async def test_body__compressed_against_accept_encoding__is_left_as_it_is(transport: Transport) -> None:
     packed = gzip.compress(b"hello")
     async with raw_server(answering(answer(packed, head=b"content-encoding: gzip\r\n"))) as server:
         assert await fetch(transport, server.url) == packed

@@ -14,7 +14,7 @@ from integrations.providers.base import UpstreamRequest
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.transport.base import Timeouts, Transport
 from tests.fakes.raw_server import Peer, answer, answering, answering_once, eventually, raw_server
-from tests.integrations.transport.requests import LIMIT, PATIENT, fetch, post
+from tests.integrations.transport.requests import LIMIT, LONG_TIMEOUTS, fetch, post
 
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 
@@ -48,7 +48,7 @@ async def test_connect__name_unknown__is_unavailable(transport: Transport) -> No
 )
 async def test_body__cut_short__is_unavailable_after_what_arrived(transport: Transport, pieces: list[bytes]) -> None:
     async with raw_server(answering_once(*pieces)) as server:
-        response = await transport.send(post(server.url), PATIENT)
+        response = await transport.send(post(server.url), LONG_TIMEOUTS)
         received = []
         with pytest.raises(ProviderError) as caught:
             async for piece in response.chunks():
@@ -61,9 +61,9 @@ async def test_body__cut_short__is_unavailable_after_what_arrived(transport: Tra
 @pytest.mark.parametrize(
     ("end", "timeouts", "kinds"),
     [
-        ("reset", PATIENT, {FailureKind.UNAVAILABLE}),
+        ("reset", LONG_TIMEOUTS, {FailureKind.UNAVAILABLE}),
         # aiohttp does not report a broken framing to the reader, so the idle timeout has to end the read.
-        ("bad chunk", replace(PATIENT, idle=0.2), {FailureKind.UNAVAILABLE, FailureKind.TIMEOUT}),
+        ("bad chunk", replace(LONG_TIMEOUTS, idle=0.2), {FailureKind.UNAVAILABLE, FailureKind.TIMEOUT}),
     ],
 )
 async def test_body__broken__fails(transport: Transport, end: str, timeouts: Timeouts, kinds: set[FailureKind]) -> None:
@@ -151,7 +151,7 @@ async def test_read__above_its_limit__is_unusable_and_hangs_up(transport: Transp
         await peer.hung_up()
 
     async with raw_server(script) as server:
-        response = await transport.send(post(server.url), PATIENT)
+        response = await transport.send(post(server.url), LONG_TIMEOUTS)
         with pytest.raises(ProviderError) as caught:
             await response.read(limit=1000)
         assert caught.value.kind is FailureKind.UNUSABLE
@@ -160,7 +160,7 @@ async def test_read__above_its_limit__is_unusable_and_hangs_up(transport: Transp
 
 async def test_read__at_its_limit__is_whole(transport: Transport) -> None:
     async with raw_server(answering(answer(bytes(1000)))) as server:
-        response = await transport.send(post(server.url), PATIENT)
+        response = await transport.send(post(server.url), LONG_TIMEOUTS)
         assert await response.read(limit=1000) == bytes(1000)
         response.close()
 
@@ -183,7 +183,7 @@ async def test_read__at_its_limit__is_whole(transport: Transport) -> None:
 )
 async def test_url__not_allowed__is_refused_unsent(transport: Transport, url: str) -> None:
     with pytest.raises(ProviderError) as caught:
-        await transport.send(post(url), PATIENT)
+        await transport.send(post(url), LONG_TIMEOUTS)
     assert caught.value.kind is FailureKind.CREDENTIALS
 
 
@@ -204,7 +204,7 @@ async def test_url__not_allowed__is_refused_unsent(transport: Transport, url: st
 )
 async def test_header__not_allowed__is_refused_unsent(transport: Transport, name: str, value: str) -> None:
     with pytest.raises(ProviderError) as caught:
-        await transport.send(post("http://127.0.0.1:1/", headers={name: value}), PATIENT)
+        await transport.send(post("http://127.0.0.1:1/", headers={name: value}), LONG_TIMEOUTS)
     assert caught.value.kind is FailureKind.CREDENTIALS
     assert value not in caught.value.message
 
@@ -212,7 +212,7 @@ async def test_header__not_allowed__is_refused_unsent(transport: Transport, name
 @pytest.mark.parametrize("method", ["GET\r\nx: y", "get", "HEAD", ""])
 async def test_method__not_supported__is_refused_unsent(transport: Transport, method: str) -> None:
     with pytest.raises(ProviderError) as caught:
-        await transport.send(UpstreamRequest(method, "http://127.0.0.1:1/", {}, b""), PATIENT)
+        await transport.send(UpstreamRequest(method, "http://127.0.0.1:1/", {}, b""), LONG_TIMEOUTS)
     assert caught.value.kind is FailureKind.CREDENTIALS
 
 

@@ -15,10 +15,10 @@ HOUR = 3600.0
 
 
 class Peer:
-    """A peer that ends a connection after `patience` idle seconds; each message takes `way` seconds."""
+    """A peer that ends a connection after `idle_timeout` idle seconds; each message takes `way` seconds."""
 
-    def __init__(self, patience: float, way: float, ages: IdleAges) -> None:
-        self.patience = patience
+    def __init__(self, idle_timeout: float, way: float, ages: IdleAges) -> None:
+        self.idle_timeout = idle_timeout
         self.way = way
         self.ages = ages
         self.races = 0
@@ -29,9 +29,9 @@ class Peer:
             return
         # The peer measures from the moment when it sends the answer, and its closing takes as long to arrive, so both
         # times are shifted by one way.
-        if seconds >= self.patience:
-            self.ages.ended(self.patience, now)
-        elif seconds + 2 * self.way >= self.patience:
+        if seconds >= self.idle_timeout:
+            self.ages.ended(self.idle_timeout, now)
+        elif seconds + 2 * self.way >= self.idle_timeout:
             self.races += 1
             self.ages.failed(seconds, now)
         else:
@@ -39,16 +39,16 @@ class Peer:
 
 
 @given(
-    patience=st.floats(2.0, 60.0),
+    idle_timeout=st.floats(2.0, 60.0),
     way=st.floats(0.0001, 0.2),
     seed=st.integers(),
     busy=st.floats(0.01, 30.0),
 )
-def test_races__with_a_peer_of_any_patience__one_at_most_before_it_is_known(
-    patience: float, way: float, seed: int, busy: float
+def test_races__with_a_peer_of_any_idle_timeout__one_at_most_before_it_is_known(
+    idle_timeout: float, way: float, seed: int, busy: float
 ) -> None:
     ages = IdleAges(MAX_AGE)
-    peer, now, draw = Peer(patience, way, ages), 0.0, random.Random(seed)
+    peer, now, draw = Peer(idle_timeout, way, ages), 0.0, random.Random(seed)
     ages.look(now)
 
     for _ in range(300):
@@ -110,16 +110,16 @@ def test_limit__learned_long_ago__is_forgotten() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "seconds"),
+    ("header", "seconds"),
     [(b"timeout=5", 4.0), (b"timeout=1, max=100", 0.5), (b"max=3, Timeout=60", 59.0), (b"timeout=0", 0.0)],
 )
-def test_promise__of_the_peer__is_kept_below(told: bytes, seconds: float) -> None:
-    assert promised(told) == seconds
+def test_promise__of_the_peer__is_kept_below(header: bytes, seconds: float) -> None:
+    assert promised(header) == seconds
 
 
-@pytest.mark.parametrize("told", [b"", b"max=5", b"timeout=", b"timeout=-1", b"timeout=soon"])
-def test_promise__unreadable__is_none(told: bytes) -> None:
-    assert promised(told) is None
+@pytest.mark.parametrize("header", [b"", b"max=5", b"timeout=", b"timeout=-1", b"timeout=soon"])
+def test_promise__unreadable__is_none(header: bytes) -> None:
+    assert promised(header) is None
 
 
 @given(st.floats(0, 1e6))

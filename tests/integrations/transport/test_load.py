@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from integrations.transport.base import Transport
 from tests.fakes.raw_server import Peer, raw_server
-from tests.integrations.transport.requests import PATIENT, fetch, post
+from tests.integrations.transport.requests import LONG_TIMEOUTS, fetch, post
 from tests.patience import PATIENCE_SECONDS
 
 STREAMS = 512
@@ -48,7 +48,7 @@ async def test_reader__that_does_not_read__stalls_the_peer(transport: Transport)
             written += MEBIBYTE
 
     async with raw_server(script) as server:
-        response = await transport.send(post(server.url), PATIENT)
+        response = await transport.send(post(server.url), LONG_TIMEOUTS)
         await _until_still(lambda: written)
         assert written < size // 2
         received = 0

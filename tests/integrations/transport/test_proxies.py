@@ -21,7 +21,7 @@ def _no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-async def test_create_transport__without_proxies__is_the_kind_asked_for() -> None:
+async def test_create_transport__without_proxies__is_the_configured_kind() -> None:
     assert isinstance(create_transport(), PooledTransport)
     assert isinstance(create_transport("aiohttp"), AiohttpTransport)
 
@@ -53,9 +53,7 @@ async def test_send__origin_behind_a_proxy__goes_through_it(kind: str, monkeypat
 
 
 @pytest.mark.parametrize("kind", ["pool", "aiohttp"])
-async def test_send__secure_origin_behind_a_proxy__asks_for_a_tunnel(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_send__secure_origin_behind_a_proxy__opens_a_tunnel(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []
 
     async def proxy(peer: Peer) -> None:

@@ -14,7 +14,7 @@ from integrations.transport.base import Transport
 from integrations.transport.pool import PooledTransport
 from tests.fakes.raw_server import Peer, answer, answering, eventually, raw_server
 from tests.integrations.transport.conftest import NewTransport
-from tests.integrations.transport.requests import LIMIT, PATIENT, fetch, post
+from tests.integrations.transport.requests import LIMIT, LONG_TIMEOUTS, fetch, post
 from tests.patience import PATIENCE_SECONDS
 
 
@@ -48,12 +48,12 @@ async def accepted(listener: socket.socket) -> socket.socket:
     return connected
 
 
-def end(peer: socket.socket, farewell: str) -> None:
+def end(peer: socket.socket, ending: str) -> None:
     """Closes the peer's end like the system does: the other end's unread data has arrived when this returns."""
-    if farewell == "half_close":
+    if ending == "half_close":
         peer.shutdown(socket.SHUT_WR)
     else:
-        if farewell == "reset":
+        if ending == "reset":
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         peer.close()
 
@@ -80,9 +80,9 @@ async def test_connection__closed_by_the_peer_while_idle__is_replaced(transport:
         assert server.connections == 3
 
 
-@pytest.mark.parametrize("farewell", ["close", "reset"])
+@pytest.mark.parametrize("ending", ["close", "reset"])
 async def test_connection__ended_after_the_request_was_sent__is_unavailable_and_nothing_is_sent_again(
-    transport: Transport, farewell: str
+    transport: Transport, ending: str
 ) -> None:
     received = []
 
@@ -90,7 +90,7 @@ async def test_connection__ended_after_the_request_was_sent__is_unavailable_and_
         await peer.read_request()
         await peer.send(answer())
         received.append(await peer.read_request())
-        peer.reset() if farewell == "reset" else peer.close()
+        peer.reset() if ending == "reset" else peer.close()
 
     async with raw_server(script) as server:
         assert await fetch(transport, server.url) == b"hello"
@@ -100,12 +100,12 @@ async def test_connection__ended_after_the_request_was_sent__is_unavailable_and_
         assert (server.connections, len(received)) == (1, 1)
 
 
-@pytest.mark.parametrize("farewell", ["close", "half_close", "reset"])
-async def test_connection__ended_before_the_loop_could_tell__is_found_so_and_replaced(
-    transport: Transport, farewell: str
+@pytest.mark.parametrize("ending", ["close", "half_close", "reset"])
+async def test_connection__ended_before_the_loop_notices__is_detected_and_replaced(
+    transport: Transport, ending: str
 ) -> None:
-    """The end of the connection is in the system's buffers when it is to be used, and the event loop has had no turn
-    since."""
+    """The end of the connection has reached the system's buffers before the next request, without a turn of the event
+    loop in between."""
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         listener.settimeout(PATIENCE_SECONDS)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -113,7 +113,7 @@ async def test_connection__ended_before_the_loop_could_tell__is_found_so_and_rep
         peer = await accepted(listener)
         await first
 
-        end(peer, farewell)
+        end(peer, ending)
         second = asyncio.create_task(fetch(transport, url))
         other = await accepted(listener)
 
@@ -179,7 +179,7 @@ async def test_response__closed_before_its_end__drops_the_connection(transport: 
         await peer.hung_up()
 
     async with raw_server(script) as server:
-        response = await transport.send(post(server.url), PATIENT)
+        response = await transport.send(post(server.url), LONG_TIMEOUTS)
         response.close()
         response.close()
         await eventually(server.peers[0].gone.is_set)
@@ -199,7 +199,7 @@ async def test_response__before_the_request_is_fully_sent__is_delivered_and_the_
         await peer.send(answer())
 
     async with raw_server(script) as server:
-        response = await transport.send(post(server.url, bytes(24 * 1024 * 1024)), PATIENT)
+        response = await transport.send(post(server.url, bytes(24 * 1024 * 1024)), LONG_TIMEOUTS)
         assert (response.status, await response.read(limit=10)) == (413, b"big")
         response.close()
         assert await fetch(transport, server.url) == b"hello"

@@ -12,7 +12,7 @@ import pytest
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.transport.base import Transport
 from tests.fakes.raw_server import Peer, RawServer, Script, answer, answering, eventually, raw_server
-from tests.integrations.transport.requests import LIMIT, PATIENT, fetch, post
+from tests.integrations.transport.requests import LIMIT, LONG_TIMEOUTS, fetch, post
 from tests.patience import PATIENCE_SECONDS
 
 SHORT = 0.05
@@ -38,7 +38,9 @@ async def test_connect__handshake_never_answered__times_out(transport: Transport
 
     async with raw_server(script) as server:
         with pytest.raises(ProviderError) as caught:
-            await fetch(transport, f"https://127.0.0.1:{server.port}/?key=s", timeouts=replace(PATIENT, connect=0.3))
+            await fetch(
+                transport, f"https://127.0.0.1:{server.port}/?key=s", timeouts=replace(LONG_TIMEOUTS, connect=0.3)
+            )
         assert caught.value.kind is FailureKind.TIMEOUT
         assert caught.value.message == "No connection to 127.0.0.1 within 0.3 s"
         await _hang_up(server)
@@ -48,7 +50,7 @@ async def test_connect__handshake_never_answered__times_out(transport: Transport
 async def test_first_byte__too_late__times_out_and_hangs_up(transport: Transport, sent: bytes) -> None:
     async with raw_server(_silent_after(sent)) as server:
         with pytest.raises(ProviderError) as caught:
-            await fetch(transport, server.url, timeouts=replace(PATIENT, first_byte=SHORT))
+            await fetch(transport, server.url, timeouts=replace(LONG_TIMEOUTS, first_byte=SHORT))
         assert caught.value.kind is FailureKind.TIMEOUT
         assert caught.value.message == "127.0.0.1 did not answer within 0.05 s"
         await _hang_up(server)
@@ -63,7 +65,7 @@ async def test_first_byte__too_late_on_a_kept_connection__is_not_tried_again(tra
     async with raw_server(script) as server:
         await fetch(transport, server.url)
         with pytest.raises(ProviderError) as caught:
-            await fetch(transport, server.url, timeouts=replace(PATIENT, first_byte=SHORT))
+            await fetch(transport, server.url, timeouts=replace(LONG_TIMEOUTS, first_byte=SHORT))
         assert caught.value.kind is FailureKind.TIMEOUT
         assert server.connections == 1
 
@@ -71,7 +73,7 @@ async def test_first_byte__too_late_on_a_kept_connection__is_not_tried_again(tra
 @pytest.mark.parametrize("pieces", [[HEAD], [HEAD, b"hello"]], ids=["after the head", "inside the body"])
 async def test_body__silent__times_out(transport: Transport, pieces: list[bytes]) -> None:
     async with raw_server(_silent_after(*pieces)) as server:
-        response = await transport.send(post(server.url), replace(PATIENT, idle=SHORT))
+        response = await transport.send(post(server.url), replace(LONG_TIMEOUTS, idle=SHORT))
         with pytest.raises(ProviderError) as caught:
             await response.read(limit=LIMIT)
         assert caught.value.kind is FailureKind.TIMEOUT
@@ -82,7 +84,7 @@ async def test_body__silent__times_out(transport: Transport, pieces: list[bytes]
 
 async def test_body__still_coming_when_its_time_is_over__times_out(transport: Transport) -> None:
     async with raw_server(_silent_after(HEAD, b"hello")) as server:
-        response = await transport.send(post(server.url), PATIENT)
+        response = await transport.send(post(server.url), LONG_TIMEOUTS)
         with pytest.raises(ProviderError) as caught:
             await response.read(limit=LIMIT, until=time.monotonic() - 1)
         assert caught.value.kind is FailureKind.TIMEOUT
@@ -98,7 +100,7 @@ async def test_body__longer_than_the_idle_timeout_but_never_silent__is_whole(tra
             await asyncio.sleep(0.3)
 
     async with raw_server(script) as server:
-        assert await fetch(transport, server.url, timeouts=replace(PATIENT, idle=3)) == b"x" * 12
+        assert await fetch(transport, server.url, timeouts=replace(LONG_TIMEOUTS, idle=3)) == b"x" * 12
 
 
 async def test_read__cancelled_and_repeated__loses_nothing(transport: Transport) -> None:
@@ -111,7 +113,7 @@ async def test_read__cancelled_and_repeated__loses_nothing(transport: Transport)
         await peer.send(b"hello", b"world")
 
     async with raw_server(script) as server:
-        response = await transport.send(post(server.url), PATIENT)
+        response = await transport.send(post(server.url), LONG_TIMEOUTS)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(anext(response.chunks()), SHORT)
         proceed.set()
@@ -121,7 +123,7 @@ async def test_read__cancelled_and_repeated__loses_nothing(transport: Transport)
 
 async def test_read__cancelled_again_and_again__still_times_out(transport: Transport) -> None:
     async with raw_server(_silent_after(HEAD)) as server:
-        response = await transport.send(post(server.url), replace(PATIENT, idle=0.2))
+        response = await transport.send(post(server.url), replace(LONG_TIMEOUTS, idle=0.2))
         with pytest.raises(ProviderError) as caught:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 while True:
@@ -133,7 +135,7 @@ async def test_read__cancelled_again_and_again__still_times_out(transport: Trans
 
 async def test_send__cancelled__hangs_up_at_once(transport: Transport) -> None:
     async with raw_server(_silent_after()) as server:
-        sending = asyncio.ensure_future(transport.send(post(server.url), PATIENT))
+        sending = asyncio.ensure_future(transport.send(post(server.url), LONG_TIMEOUTS))
         await eventually(lambda: server.connections == 1)
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -143,7 +145,7 @@ async def test_send__cancelled__hangs_up_at_once(transport: Transport) -> None:
 
 async def test_stream__closed_while_it_runs__hangs_up_at_once(transport: Transport) -> None:
     async with raw_server(_silent_after(HEAD, b"hello")) as server:
-        response = await transport.send(post(server.url), PATIENT)
+        response = await transport.send(post(server.url), LONG_TIMEOUTS)
         assert await anext(response.chunks()) == b"hello"
         response.close()
         await asyncio.wait_for(server.peers[0].gone.wait(), PATIENCE_SECONDS)
@@ -152,5 +154,7 @@ async def test_stream__closed_while_it_runs__hangs_up_at_once(transport: Transpo
 async def test_connection__after_many_phases__keeps_serving(transport: Transport) -> None:
     async with raw_server(answering(answer())) as server:
         for first_byte in (50, 30, 45, 40, 50):
-            assert await fetch(transport, server.url, timeouts=replace(PATIENT, first_byte=first_byte)) == b"hello"
+            assert (
+                await fetch(transport, server.url, timeouts=replace(LONG_TIMEOUTS, first_byte=first_byte)) == b"hello"
+            )
         assert server.connections == 1
