@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,21 +15,24 @@ from anthropic.types.beta.message_create_params import MessageCreateParamsNonStr
 from pydantic import TypeAdapter
 
 from integrations.providers.anthropic import ADAPTER
-from integrations.providers.base import ChatRequest, StreamEvent
-from integrations.providers.common.failures import kind_of
+from integrations.providers.base import ChatRequest
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.usage import Usage
 from tests.integrations.exchanges import credentials
+from tests.integrations.recorded_exchanges import (
+    assert_retry_after,
+    assert_same_however_cut,
+    classified_failure,
+    client_request,
+    exchanges_of,
+    replay,
+)
 from tests.integrations.reverse.anthropic import openai_fields
 from tests.recordings import Recording, recordings_of
 
 pytestmark = pytest.mark.recordings
 
-ALL = recordings_of("anthropic.messages")
-STREAMS = [recording for recording in ALL if recording.stream and recording.status == 200]
-WHOLE = [recording for recording in ALL if not recording.stream and recording.status == 200]
-ERRORS = [recording for recording in ALL if recording.status != 200]
-SPLITS = 12
+EXCHANGES = exchanges_of(recordings_of("anthropic.messages"))
 FINISH_REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -50,9 +52,7 @@ Json = dict[str, Any]
 
 
 def request_of(recording: Recording) -> ChatRequest:
-    fields = openai_fields(recording.request)
-    body = json.dumps(fields, ensure_ascii=False).encode()
-    return ChatRequest(recording.model, recording.stream, body, fields)
+    return client_request(recording, openai_fields(recording.request))
 
 
 def sdk(recording: Recording, status: int = 200) -> Anthropic:
@@ -78,7 +78,7 @@ def read_by_the_sdk(recording: Recording) -> Message:
 # The following tests concern requests.
 
 
-@pytest.mark.parametrize("recording", ALL, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.all, ids=str)
 def test_request__recorded__the_same_body(recording: Recording) -> None:
     made = ADAPTER.build_request(request_of(recording), credentials("anthropic"))
     assert made.url == "https://api.anthropic.com/v1/messages"
@@ -86,7 +86,7 @@ def test_request__recorded__the_same_body(recording: Recording) -> None:
     assert plain(json.loads(made.body)) == plain(recording.request)
 
 
-@pytest.mark.parametrize("recording", ALL, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.all, ids=str)
 def test_request__recorded__the_sdks_types_take_it(recording: Recording) -> None:
     made = json.loads(ADAPTER.build_request(request_of(recording), credentials("anthropic")).body)
     assert_the_sdk_takes(made)
@@ -143,7 +143,7 @@ def assert_the_sdk_takes(body: Mapping[str, Any]) -> None:
 # The following tests concern answers.
 
 
-@pytest.mark.parametrize("recording", WHOLE, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.whole, ids=str)
 def test_answer__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
     answer = ADAPTER.parse_response(request_of(recording), recording.body)
     message = read_by_the_sdk(recording)
@@ -155,21 +155,10 @@ def test_answer__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
     assert_usage(made["usage"], answer.usage, message)
 
 
-def replay(recording: Recording, pieces: Iterable[bytes]) -> tuple[list[StreamEvent], ProviderError | None, Any]:
-    stream = ADAPTER.stream(request_of(recording))
-    events: list[StreamEvent] = []
-    try:
-        for piece in pieces:
-            events += stream.feed(piece)
-        events += stream.closing()
-    except ProviderError as error:
-        return events, error, stream
-    return events, None, stream
-
-
-@pytest.mark.parametrize("recording", STREAMS, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.streams, ids=str)
 def test_stream__recorded__as_the_sdk_reads_it_and_usage_once(recording: Recording) -> None:
-    events, error, stream = replay(recording, [recording.body])
+    replayed = replay(ADAPTER.stream(request_of(recording)), [recording.body])
+    events, error, stream = replayed.events, replayed.error, replayed.stream
     if "resp:stream_error" in recording.features:
         assert_the_sdks_error(recording, error)
         return
@@ -194,37 +183,18 @@ def assert_the_sdks_error(recording: Recording, error: ProviderError | None) -> 
     assert error.kind in (FailureKind.UNAVAILABLE, FailureKind.RATE_LIMITED, FailureKind.REJECTED)
 
 
-@pytest.mark.parametrize("recording", STREAMS, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.streams, ids=str)
 def test_stream__recorded_and_cut_anywhere__byte_equal(recording: Recording) -> None:
-    whole, error, stream = replay(recording, [recording.body])
-    source = random.Random(recording.name)
-    body = recording.body
-    for number in range(SPLITS):
-        count = len(body) - 1 if number == 0 else source.randint(1, min(len(body) - 1, 400))
-        cuts = sorted(source.sample(range(1, len(body)), count))
-        pieces = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
-        events, cut_error, cut_stream = replay(recording, pieces)
-        assert [without_created(event) for event in events] == [without_created(event) for event in whole]
-        assert (cut_error and cut_error.message) == (error and error.message)
-        assert cut_stream.usage == stream.usage
+    assert_same_however_cut(recording, lambda: ADAPTER.stream(request_of(recording)))
 
 
-def without_created(event: StreamEvent) -> tuple[bytes, bytes, bool, str]:
-    """Returns the event's parts without the time, since two runs may fall into different seconds."""
-    head, _, rest = event.data.partition(b'"created":')
-    return head, rest.partition(b",")[2], event.has_output, event.text
-
-
-@pytest.mark.parametrize("recording", ERRORS, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.errors, ids=str)
 def test_failure__recorded__kind_of_its_status_and_the_sdks_message(recording: Recording) -> None:
-    error = ADAPTER.classify_failure(recording.status, recording.headers, recording.body)
-    assert error.kind is kind_of(recording.status)
-    assert (error.provider, error.status) == ("anthropic", recording.status)
+    error = classified_failure(ADAPTER, recording)
     with sdk(recording, recording.status) as client, pytest.raises(APIStatusError) as caught:
         client.messages.create(model="m", max_tokens=1, messages=[{"role": "user", "content": "x"}])
     assert error.message == caught.value.body["error"]["message"]  # type: ignore[index]  # the body is the error's JSON
-    if "retry-after" in recording.headers:
-        assert error.retry_after == float(recording.headers["retry-after"])
+    assert_retry_after(error, recording)
 
 
 # The following functions read the same content on both sides.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -12,22 +11,23 @@ from botocore.eventstream import EventStreamBuffer
 from botocore.session import Session
 from botocore.validate import ParamValidator
 
-from integrations.providers.base import ChatRequest, StreamEvent
+from integrations.providers.base import ChatRequest
 from integrations.providers.bedrock import ADAPTER
 from integrations.providers.bedrock.request import build_body
-from integrations.providers.common.failures import kind_of
-from integrations.providers.errors import ProviderError
 from tests.integrations.bedrock_exchanges import KEYS, parsed_by_botocore
+from tests.integrations.recorded_exchanges import (
+    assert_retry_after,
+    assert_same_however_cut,
+    classified_failure,
+    exchanges_of,
+    replay,
+)
 from tests.integrations.reverse.bedrock import model_id, openai_fields
 from tests.recordings import Recording, recordings_of
 
 pytestmark = pytest.mark.recordings
 
-ALL = recordings_of("bedrock.converse", "bedrock.converse_stream")
-STREAMS = [recording for recording in ALL if recording.stream and recording.status == 200]
-WHOLE = [recording for recording in ALL if not recording.stream and recording.status == 200]
-ERRORS = [recording for recording in ALL if recording.status != 200]
-SPLITS = 12
+EXCHANGES = exchanges_of(recordings_of("bedrock.converse", "bedrock.converse_stream"))
 FINISH = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -46,7 +46,7 @@ def request_of(recording: Recording) -> ChatRequest:
     return ChatRequest(model_id(recording), stream, body, fields)
 
 
-@pytest.mark.parametrize("recording", ALL, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.all, ids=str)
 def test_request__recorded__same_body_from_the_openai_form(recording: Recording) -> None:
     request = request_of(recording)
     upstream = ADAPTER.build_request(request, KEYS)
@@ -55,7 +55,7 @@ def test_request__recorded__same_body_from_the_openai_form(recording: Recording)
     assert not upstream.warnings
 
 
-@pytest.mark.parametrize("recording", ALL, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.all, ids=str)
 def test_request__recorded__valid_by_botocores_service_model(recording: Recording) -> None:
     model = Session().get_service_model("bedrock-runtime")
     shape = model.operation_model("Converse").input_shape
@@ -91,7 +91,7 @@ def without_defaults(body: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-@pytest.mark.parametrize("recording", WHOLE, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.whole, ids=str)
 def test_answer__recorded__as_botocore_reads_it(recording: Recording) -> None:
     answer = ADAPTER.parse_response(request_of(recording), recording.body)
     expected = parsed_by_botocore(recording.status, recording.headers, recording.body)
@@ -109,9 +109,10 @@ def test_answer__recorded__as_botocore_reads_it(recording: Recording) -> None:
     assert_usage(answer.usage, expected["usage"])
 
 
-@pytest.mark.parametrize("recording", STREAMS, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.streams, ids=str)
 def test_stream__recorded__as_botocore_reads_it(recording: Recording) -> None:
-    events, error, stream = replay(recording, [recording.body])
+    replayed = replay(ADAPTER.stream(request_of(recording)), [recording.body])
+    events, error, stream = replayed.events, replayed.error, replayed.stream
     frames = frames_of(recording.body)
     chunks = [json.loads(event.data) for event in events]
     deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
@@ -160,51 +161,26 @@ def assert_calls(deltas: list[dict[str, Any]], frames: list[tuple[str, dict[str,
     assert list(made.values()) == [[call_id, name, text or "{}"] for call_id, name, text in expected.values()]
 
 
-@pytest.mark.parametrize("recording", STREAMS, ids=str)
-def test_stream__recorded_and_cut_anywhere__byte_equal(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.time", lambda: 1_700_000_000.0)
-    whole, _, stream = replay(recording, [recording.body])
-    source, body = random.Random(recording.name), recording.body
-    for number in range(SPLITS):
-        count = len(body) - 1 if number == 0 else source.randint(1, min(len(body) - 1, 400))
-        cuts = sorted(source.sample(range(1, len(body)), count))
-        pieces = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
-        events, error, cut_stream = replay(recording, pieces)
-        assert error is None
-        assert [event.data for event in events] == [event.data for event in whole]
-        assert cut_stream.usage == stream.usage
+@pytest.mark.parametrize("recording", EXCHANGES.streams, ids=str)
+def test_stream__recorded_and_cut_anywhere__byte_equal(recording: Recording) -> None:
+    assert_same_however_cut(recording, lambda: ADAPTER.stream(request_of(recording)))
 
 
-@pytest.mark.parametrize("recording", STREAMS, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.streams, ids=str)
 def test_stream__recorded_and_cut_short__unusable(recording: Recording) -> None:
     end = recording.body.index(b"messageStop")
     for share in (0.0, 0.3, 0.9):
-        _, error, _ = replay(recording, [recording.body[: int(end * share)]])
+        error = replay(ADAPTER.stream(request_of(recording)), [recording.body[: int(end * share)]]).error
         assert error is not None
         assert error.kind == "unusable"
 
 
-@pytest.mark.parametrize("recording", ERRORS, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.errors, ids=str)
 def test_failure__recorded__kind_of_its_status_and_message_kept(recording: Recording) -> None:
-    error = ADAPTER.classify_failure(recording.status, recording.headers, recording.body)
+    error = classified_failure(ADAPTER, recording)
     expected = parsed_by_botocore(recording.status, recording.headers, recording.body)
-    assert error.kind is kind_of(recording.status)
-    assert (error.provider, error.status) == ("bedrock", recording.status)
     assert error.message == expected["Error"]["Message"]
-    if "retry-after" in recording.headers:
-        assert error.retry_after == float(recording.headers["retry-after"])
-
-
-def replay(recording: Recording, pieces: Iterable[bytes]) -> tuple[list[StreamEvent], ProviderError | None, Any]:
-    stream = ADAPTER.stream(request_of(recording))
-    events: list[StreamEvent] = []
-    try:
-        for piece in pieces:
-            events += stream.feed(piece)
-        events += stream.closing()
-    except ProviderError as error:
-        return events, error, stream
-    return events, None, stream
+    assert_retry_after(error, recording)
 
 
 def frames_of(body: bytes) -> list[tuple[str, dict[str, Any]]]:

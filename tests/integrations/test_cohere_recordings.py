@@ -4,30 +4,30 @@ SDK."""
 from __future__ import annotations
 
 import json
-import random
 from collections import defaultdict
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-from integrations.providers.base import ChatRequest, StreamEvent
+from integrations.providers.base import ChatRequest
 from integrations.providers.cohere import ADAPTER
-from integrations.providers.common.failures import kind_of
 from integrations.providers.usage import Usage
 from tests.integrations.adapters.assembled import assembled
 from tests.integrations.cohere_sdk import assert_accepted, read_answer, read_stream
 from tests.integrations.exchanges import credentials, decoded
+from tests.integrations.recorded_exchanges import (
+    assert_same_however_cut,
+    classified_failure,
+    client_request,
+    exchanges_of,
+    replay,
+)
 from tests.integrations.reverse.cohere import as_openai
 from tests.recordings import Recording, recordings_of
 
 pytestmark = pytest.mark.recordings
 
-ALL = recordings_of("cohere.v2_chat")
-STREAMS = [recording for recording in ALL if recording.stream and recording.status == 200]
-WHOLE = [recording for recording in ALL if not recording.stream and recording.status == 200]
-ERRORS = [recording for recording in ALL if recording.status != 200]
-SPLITS = 12
+EXCHANGES = exchanges_of(recordings_of("cohere.v2_chat"))
 REASONS = {
     "COMPLETE": "stop",
     "STOP_SEQUENCE": "stop",
@@ -37,19 +37,10 @@ REASONS = {
 
 
 def request_of(recording: Recording) -> ChatRequest:
-    fields = as_openai(recording.request)
-    body = json.dumps(fields, ensure_ascii=False).encode()
-    return ChatRequest(recording.model, recording.stream, body, fields)
+    return client_request(recording, as_openai(recording.request))
 
 
-def replay(recording: Recording, pieces: Iterable[bytes]) -> tuple[list[StreamEvent], Usage | None]:
-    stream = ADAPTER.stream(request_of(recording))
-    events = [event for piece in pieces for event in stream.feed(piece)]
-    events += stream.closing()
-    return events, stream.usage
-
-
-@pytest.mark.parametrize("recording", ALL, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.all, ids=str)
 def test_request__recorded__sent_again_as_it_was(recording: Recording) -> None:
     made = ADAPTER.build_request(request_of(recording), credentials("cohere"))
     body = json.loads(made.body)
@@ -74,7 +65,7 @@ def assert_usage(usage: Usage | None, expected: Any) -> None:
     assert usage.cache_read_tokens == (expected.cached_tokens or 0)
 
 
-@pytest.mark.parametrize("recording", WHOLE, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.whole, ids=str)
 def test_answer__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
     answer = ADAPTER.parse_response(request_of(recording), recording.body)
     expected = read_answer(recording.body)
@@ -99,9 +90,11 @@ def test_answer__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
     assert len(message.get("citations", [])) == len(expected.message.citations or [])
 
 
-@pytest.mark.parametrize("recording", STREAMS, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.streams, ids=str)
 def test_stream__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
-    events, usage = replay(recording, [recording.body])
+    replayed = replay(ADAPTER.stream(request_of(recording)), [recording.body])
+    assert replayed.error is None
+    events, usage = replayed.events, replayed.stream.usage
     choice = assembled(decoded(events))
     text, reasoning = "", ""
     calls: dict[int, list[str]] = defaultdict(lambda: ["", "", ""])
@@ -129,27 +122,12 @@ def test_stream__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
     ] == [[call_id, name, arguments or "{}"] for call_id, name, arguments in calls.values()]
 
 
-@pytest.mark.parametrize("recording", STREAMS, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.streams, ids=str)
 def test_stream__recorded_and_cut_anywhere__byte_equal(recording: Recording) -> None:
-    whole, usage = replay(recording, [recording.body])
-    source = random.Random(recording.name)
-    body = recording.body
-    for number in range(SPLITS):
-        count = len(body) - 1 if number == 0 else source.randint(1, min(len(body) - 1, 400))
-        cuts = sorted(source.sample(range(1, len(body)), count))
-        pieces = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
-        events, cut_usage = replay(recording, pieces)
-        assert [without_created(event) for event in events] == [without_created(event) for event in whole]
-        assert cut_usage == usage
+    assert_same_however_cut(recording, lambda: ADAPTER.stream(request_of(recording)))
 
 
-def without_created(event: StreamEvent) -> dict[str, Any]:
-    return {**json.loads(event.data), "created": 0}
-
-
-@pytest.mark.parametrize("recording", ERRORS, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.errors, ids=str)
 def test_failure__recorded__kind_of_its_status_and_message_kept(recording: Recording) -> None:
-    error = ADAPTER.classify_failure(recording.status, recording.headers, recording.body)
-    assert error.kind is kind_of(recording.status)
-    assert (error.provider, error.status) == ("cohere", recording.status)
+    error = classified_failure(ADAPTER, recording)
     assert json.loads(recording.body)["message"].split(":")[0] in error.message

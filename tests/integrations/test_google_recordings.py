@@ -4,7 +4,6 @@ types, answers against that SDK's reading of the same bytes."""
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -15,37 +14,35 @@ from pydantic import TypeAdapter
 from integrations.providers.base import (
     ChatRequest,
     Credentials,
-    StreamEvent,
+    StreamTranslator,
     UpstreamRequest,
 )
-from integrations.providers.common.failures import kind_of
-from integrations.providers.errors import ProviderError
+from integrations.providers.errors import FailureKind
 from integrations.providers.usage import Usage
 from integrations.registry import adapter_for
 from tests.fakes.upstream import Connection, Received, UpstreamServer
+from tests.integrations.recorded_exchanges import (
+    assert_same_however_cut,
+    classified_failure,
+    client_request,
+    exchanges_of,
+    replay,
+)
 from tests.integrations.reverse.google import comparable, has_ids, openai_request
 from tests.recordings import Recording, recordings_of
 
 pytestmark = pytest.mark.recordings
 
-ALL = recordings_of("google.generateContent", "google.streamGenerateContent")
-STREAMS = [recording for recording in ALL if recording.stream and recording.status == 200]
-WHOLE = [recording for recording in ALL if not recording.stream and recording.status == 200]
-ERRORS = [recording for recording in ALL if recording.status != 200]
-SPLITS = 12
-NOW = 1_800_000_000
+EXCHANGES = exchanges_of(recordings_of("google.generateContent", "google.streamGenerateContent"))
 FILTERS = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR", "IMAGE_SAFETY", "LANGUAGE")
 
 
-@pytest.fixture(autouse=True)
-def _still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stops the clock, since the Gemini API sends no time and two runs are compared byte by byte."""
-    monkeypatch.setattr("time.time", lambda: float(NOW))
-
-
 def request_of(recording: Recording) -> ChatRequest:
-    fields = openai_request(recording.request, model=recording.model, stream=recording.stream)
-    return ChatRequest(recording.model, recording.stream, json.dumps(fields).encode(), fields)
+    return client_request(recording, openai_request(recording.request, model=recording.model, stream=recording.stream))
+
+
+def stream_of(recording: Recording) -> StreamTranslator:
+    return adapter_for(recording.provider).stream(request_of(recording))
 
 
 def credentials_of(recording: Recording) -> Credentials:
@@ -62,7 +59,7 @@ def built(recording: Recording) -> UpstreamRequest:
     return adapter.build_request(request, credentials)
 
 
-@pytest.mark.parametrize("recording", ALL, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.all, ids=str)
 def test_request__recorded__as_it_was_sent(recording: Recording) -> None:
     upstream = built(recording)
     sent = json.loads(upstream.body)
@@ -74,7 +71,7 @@ def test_request__recorded__as_it_was_sent(recording: Recording) -> None:
     assert [warning for warning in upstream.warnings if "detail" not in warning] == []
 
 
-@pytest.mark.parametrize("recording", ALL, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.all, ids=str)
 def test_request__recorded__of_the_sdks_types(recording: Recording) -> None:
     """The request is validated by the SDK's models, which refuse unknown fields."""
     body = json.loads(built(recording).body)
@@ -95,7 +92,7 @@ def replaying() -> Iterator[Client]:
     """Yields the official SDK on a server that answers every request for `model` with the recording of that name."""
 
     async def answer(received: Received, connection: Connection) -> None:
-        recording = next(item for item in ALL if received.path.partition(":")[0].endswith(f"/{item.name}"))
+        recording = next(item for item in EXCHANGES.all if received.path.partition(":")[0].endswith(f"/{item.name}"))
         if recording.stream:
             await connection.start_stream()
             await connection.send_chunk(as_sse(recording))
@@ -169,7 +166,7 @@ def calls_of(calls: Iterable[Any]) -> list[tuple[str, Any]]:
     return [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in calls]
 
 
-@pytest.mark.parametrize("recording", WHOLE, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.whole, ids=str)
 def test_answer__recorded__as_the_sdk_reads_it(recording: Recording, replaying: Client) -> None:
     answer = adapter_for(recording.provider).parse_response(request_of(recording), recording.body)
     response = replaying.models.generate_content(model=recording.name, contents="x")
@@ -197,18 +194,12 @@ def assert_sources(message: dict[str, Any], response: types.GenerateContentRespo
     assert {entry["url"] for entry in cited} == {chunk.web.uri for chunk in chunks if chunk.web}
 
 
-def replay(recording: Recording, pieces: Iterable[bytes]) -> tuple[list[StreamEvent], Any]:
-    stream = adapter_for(recording.provider).stream(request_of(recording))
-    events: list[StreamEvent] = []
-    for piece in pieces:
-        events += stream.feed(piece)
-    return events + stream.closing(), stream
-
-
-@pytest.mark.parametrize("recording", STREAMS, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.streams, ids=str)
 def test_stream__recorded__as_the_sdk_reads_it(recording: Recording, replaying: Client) -> None:
     expected = read_by_sdk(replaying.models.generate_content_stream(model=recording.name, contents="x"))
-    events, stream = replay(recording, [recording.body])
+    replayed = replay(stream_of(recording), [recording.body])
+    assert replayed.error is None
+    events, stream = replayed.events, replayed.stream
     chunks = [json.loads(event.data) for event in events]
     deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
     assert "".join(delta.get("content") or "" for delta in deltas) == expected["text"]
@@ -226,34 +217,23 @@ def test_stream__recorded__as_the_sdk_reads_it(recording: Recording, replaying: 
     assert not events[0].has_output
 
 
-@pytest.mark.parametrize("recording", STREAMS, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.streams, ids=str)
 def test_stream__recorded_and_cut_anywhere__byte_equal(recording: Recording) -> None:
-    whole, stream = replay(recording, [recording.body])
-    source = random.Random(recording.name)
-    body = recording.body
-    for number in range(SPLITS):
-        count = len(body) - 1 if number == 0 else source.randint(1, min(len(body) - 1, 400))
-        cuts = sorted(source.sample(range(1, len(body)), count))
-        pieces = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
-        events, cut_stream = replay(recording, pieces)
-        assert [event.data for event in events] == [event.data for event in whole]
-        assert cut_stream.usage == stream.usage
+    assert_same_however_cut(recording, lambda: stream_of(recording))
 
 
-@pytest.mark.parametrize("recording", STREAMS, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.streams, ids=str)
 def test_stream__recorded_and_broken_off__failure_with_what_was_used(recording: Recording) -> None:
     body = recording.body[: recording.body.rindex(b'"finishReason"')]
-    with pytest.raises(ProviderError) as caught:
-        replay(recording, [body])
-    assert caught.value.kind.value == "unusable"
+    error = replay(stream_of(recording), [body]).error
+    assert error is not None
+    assert error.kind is FailureKind.UNUSABLE
 
 
-@pytest.mark.parametrize("recording", ERRORS, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.errors, ids=str)
 def test_failure__recorded__kind_of_its_status_and_message_kept(recording: Recording) -> None:
-    error = adapter_for(recording.provider).classify_failure(recording.status, recording.headers, recording.body)
+    error = classified_failure(adapter_for(recording.provider), recording)
     reported = json.loads(recording.body)["error"]
-    assert error.kind is kind_of(recording.status)
-    assert (error.provider, error.status) == (recording.provider, recording.status)
     assert error.message == reported["message"]
     delays = [detail["retryDelay"] for detail in reported.get("details", ()) if "retryDelay" in detail]
     assert error.retry_after == (float(delays[0].removesuffix("s")) if delays else None)
@@ -261,7 +241,7 @@ def test_failure__recorded__kind_of_its_status_and_message_kept(recording: Recor
 
 def test_request__recorded_conversation_continued__signature_on_its_part() -> None:
     """The entries of an answer go back unchanged, through the message that a client keeps."""
-    for recording in WHOLE:
+    for recording in EXCHANGES.whole:
         response = json.loads(recording.body)
         parts = response["candidates"][0].get("content", {}).get("parts", [])
         adapter, request = adapter_for(recording.provider), request_of(recording)

@@ -14,23 +14,20 @@ from integrations.providers.mistral import ADAPTER
 from tests.integrations.adapters.assembled import assembled
 from tests.integrations.exchanges import credentials, decoded
 from tests.integrations.mistral_sdk import assert_accepted, read_answer, read_stream, text_of, thinking_of
+from tests.integrations.recorded_exchanges import client_request, exchanges_of
 from tests.integrations.reverse.mistral import as_openai
 from tests.recordings import OPENAI_DIALECT, Recording, recordings_of
 
 pytestmark = pytest.mark.recordings
 
-ALL = [recording for recording in recordings_of(OPENAI_DIALECT) if recording.provider == "mistral"]
-STREAMS = [recording for recording in ALL if recording.stream and recording.status == 200]
-WHOLE = [recording for recording in ALL if not recording.stream and recording.status == 200]
+EXCHANGES = exchanges_of(recording for recording in recordings_of(OPENAI_DIALECT) if recording.provider == "mistral")
 
 
 def request_of(recording: Recording) -> ChatRequest:
-    fields = as_openai(recording.request)
-    body = json.dumps(fields, ensure_ascii=False).encode()
-    return ChatRequest(recording.model, recording.stream, body, fields)
+    return client_request(recording, as_openai(recording.request))
 
 
-@pytest.mark.parametrize("recording", ALL, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.all, ids=str)
 def test_request__recorded__sent_again_as_it_was(recording: Recording) -> None:
     made = ADAPTER.build_request(request_of(recording), credentials("mistral"))
     body = json.loads(made.body)
@@ -44,7 +41,7 @@ def test_request__recorded__sent_again_as_it_was(recording: Recording) -> None:
         assert_accepted(body)
 
 
-@pytest.mark.parametrize("recording", ALL, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.all, ids=str)
 def test_request__recorded_as_it_is__the_same_bytes(recording: Recording) -> None:
     """Mistral gets the request of a Mistral client unchanged."""
     body = json.dumps(recording.request).encode()
@@ -54,7 +51,7 @@ def test_request__recorded_as_it_is__the_same_bytes(recording: Recording) -> Non
     assert json.loads(made.body) == recording.request
 
 
-@pytest.mark.parametrize("recording", WHOLE, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.whole, ids=str)
 def test_answer__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
     answer = ADAPTER.parse_response(request_of(recording), recording.body)
     expected = read_answer(recording.body)
@@ -72,7 +69,7 @@ def test_answer__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
     assert answer.usage.completion_tokens == expected.usage.completion_tokens
 
 
-@pytest.mark.parametrize("recording", STREAMS, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.streams, ids=str)
 def test_stream__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
     stream = ADAPTER.stream(request_of(recording))
     joined = assembled(decoded(stream.feed(recording.body) + stream.closing()))

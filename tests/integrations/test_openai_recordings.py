@@ -4,7 +4,6 @@ reading."""
 from __future__ import annotations
 
 import json
-import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -18,40 +17,34 @@ from openai.types.chat.completion_create_params import (
 )
 from pydantic import TypeAdapter, ValidationError
 
-from integrations.providers.base import ChatRequest, StreamEvent
-from integrations.providers.common.failures import kind_of
+from integrations.providers.base import ChatRequest, StreamTranslator
 from integrations.providers.common.usage import read_usage
-from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
+from integrations.providers.errors import FailureKind, UnsupportedParameterError
 from integrations.providers.openai.parameters import OWN_FIELDS
 from integrations.providers.usage import Usage
 from integrations.registry import adapter_for
 from tests.integrations.exchanges import credentials
+from tests.integrations.recorded_exchanges import (
+    assert_retry_after,
+    assert_same_however_cut,
+    classified_failure,
+    client_request,
+    exchanges_of,
+    replay,
+)
 from tests.recordings import Recording, openai_dialect_recordings
 
 pytestmark = pytest.mark.recordings
 
-ALL = openai_dialect_recordings()
-STREAMS = [recording for recording in ALL if recording.stream and recording.status == 200]
-WHOLE = [recording for recording in ALL if not recording.stream and recording.status == 200]
-ERRORS = [recording for recording in ALL if recording.status != 200]
-SPLITS = 12
+EXCHANGES = exchanges_of(openai_dialect_recordings())
 
 
 def request_of(recording: Recording) -> ChatRequest:
-    body = json.dumps(recording.request, ensure_ascii=False).encode()
-    return ChatRequest(recording.model, recording.stream, body, recording.request)
+    return client_request(recording, recording.request)
 
 
-def replay(recording: Recording, pieces: Iterable[bytes]) -> tuple[list[StreamEvent], ProviderError | None, Any]:
-    stream = adapter_for(recording.provider).stream(request_of(recording))
-    events: list[StreamEvent] = []
-    try:
-        for piece in pieces:
-            events += stream.feed(piece)
-        events += stream.closing()
-    except ProviderError as error:
-        return events, error, stream
-    return events, None, stream
+def stream_of(recording: Recording) -> StreamTranslator:
+    return adapter_for(recording.provider).stream(request_of(recording))
 
 
 def data_lines(recording: Recording) -> list[dict[str, Any]]:
@@ -96,9 +89,10 @@ def sdk_chunks(payloads: Iterable[dict[str, Any]]) -> list[ChatCompletionChunk]:
     return [ChatCompletionChunk.construct(**payload) for payload in payloads]
 
 
-@pytest.mark.parametrize("recording", STREAMS, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.streams, ids=str)
 def test_stream__recorded__content_as_the_sdk_reads_it_and_usage_once(recording: Recording) -> None:
-    events, error, stream = replay(recording, [recording.body])
+    replayed = replay(stream_of(recording), [recording.body])
+    events, error, stream = replayed.events, replayed.error, replayed.stream
     payloads = data_lines(recording)
     chunks = [json.loads(event.data) for event in events]
     reported = [payload for payload in payloads if payload.get("error")]
@@ -147,22 +141,12 @@ def assert_usage(payloads: list[dict[str, Any]], chunks: list[dict[str, Any]], u
     assert usage == read_usage(reported[-1])
 
 
-@pytest.mark.parametrize("recording", STREAMS, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.streams, ids=str)
 def test_stream__recorded_and_cut_anywhere__byte_equal(recording: Recording) -> None:
-    whole, error, stream = replay(recording, [recording.body])
-    source = random.Random(recording.name)
-    body = recording.body
-    for number in range(SPLITS):
-        count = len(body) - 1 if number == 0 else source.randint(1, min(len(body) - 1, 400))
-        cuts = sorted(source.sample(range(1, len(body)), count))
-        pieces = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
-        events, cut_error, cut_stream = replay(recording, pieces)
-        assert [event.data for event in events] == [event.data for event in whole]
-        assert (cut_error and cut_error.message) == (error and error.message)
-        assert cut_stream.usage == stream.usage
+    assert_same_however_cut(recording, lambda: stream_of(recording))
 
 
-@pytest.mark.parametrize("recording", WHOLE, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.whole, ids=str)
 def test_answer__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
     answer = adapter_for(recording.provider).parse_response(request_of(recording), recording.body)
     expected = ChatCompletion.construct(**json.loads(recording.body))
@@ -180,19 +164,16 @@ def test_answer__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
     assert answer.usage == read_usage(expected.usage.model_dump())
 
 
-@pytest.mark.parametrize("recording", ERRORS, ids=str)
+@pytest.mark.parametrize("recording", EXCHANGES.errors, ids=str)
 def test_failure__recorded__kind_of_its_status_and_message_kept(recording: Recording) -> None:
-    error = adapter_for(recording.provider).classify_failure(recording.status, recording.headers, recording.body)
-    assert error.kind is kind_of(recording.status)
-    assert (error.provider, error.status) == (recording.provider, recording.status)
+    error = classified_failure(adapter_for(recording.provider), recording)
     assert error.message
     assert not error.message.startswith(("{", "["))
-    if "retry-after" in recording.headers:
-        assert error.retry_after == float(recording.headers["retry-after"])
+    assert_retry_after(error, recording)
 
 
 # Mistral's adapter writes its own bodies: tests/integrations/test_mistral_recordings.py.
-REQUESTS = [recording for recording in ALL if recording.provider != "mistral"]
+REQUESTS = [recording for recording in EXCHANGES.all if recording.provider != "mistral"]
 ACCEPTED: dict[bool, TypeAdapter[Any]] = {
     False: TypeAdapter(CompletionCreateParamsNonStreaming),
     True: TypeAdapter(CompletionCreateParamsStreaming),
