@@ -12,52 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from integrations.providers.anthropic import ADAPTER
-from integrations.providers.base import StreamEvent, StreamTranslator
-from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.base import StreamEvent
 from integrations.providers.usage import Usage
 from tests.fakes.dialects.anthropic import FAKE
 from tests.fakes.dialects.story import Call, Story
 from tests.integrations.adapters.assembled import assembled
-from tests.integrations.exchanges import chat_request, credentials, decoded, run
-
-USAGE = {"input_tokens": 9, "output_tokens": 1}
-END = {"stop_reason": "end_turn", "stop_sequence": None}
-
-Json = dict[str, Any]
-
-
-def event(kind: str, **fields: Any) -> bytes:
-    return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields}, ensure_ascii=False)}\n\n".encode()
-
-
-def head(**changes: Any) -> bytes:
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-x", "content": []}
-    return event("message_start", message={**message, "usage": USAGE, **changes})
-
-
-def block(index: int, start: Json, *deltas: Json) -> bytes:
-    middle = b"".join(event("content_block_delta", index=index, delta=delta) for delta in deltas)
-    return event("content_block_start", index=index, content_block=start) + middle + stop(index)
-
-
-def stop(index: int) -> bytes:
-    return event("content_block_stop", index=index)
-
-
-def text(index: int, *pieces: str) -> bytes:
-    return block(index, {"type": "text", "text": ""}, *({"type": "text_delta", "text": piece} for piece in pieces))
+from tests.integrations.anthropic_events import END, Json, block, event, head, text, translator
+from tests.integrations.exchanges import chat_request, decoded, run
 
 
 def tail(**delta: Any) -> bytes:
     return event("message_delta", delta={**END, **delta}, usage={"output_tokens": 4}) + event("message_stop")
-
-
-def error(kind: str, message: str = "no luck") -> bytes:
-    return event("error", error={"type": kind, "message": message})
-
-
-def translator() -> StreamTranslator:
-    return ADAPTER.stream(chat_request("claude-x", stream=True))
 
 
 def chunks_of(*pieces: bytes) -> list[Json]:
@@ -308,99 +273,6 @@ def test_stream__compaction__whole_when_its_block_ends() -> None:
 
 def test_stream__last_event_without_a_blank_line__taken() -> None:
     assert deltas_of(head(), text(0, "Hi"), tail().rstrip(b"\n"))[-1] == {}
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [
-        ("overloaded_error", FailureKind.UNAVAILABLE),
-        ("rate_limit_error", FailureKind.RATE_LIMITED),
-        ("invalid_request_error", FailureKind.REJECTED),
-        ("api_error", FailureKind.UNAVAILABLE),
-        ("error_of_tomorrow", FailureKind.UNAVAILABLE),
-    ],
-)
-def test_error__in_the_stream__of_its_type_and_what_was_used(kind: str, expected: FailureKind) -> None:
-    stream = translator()
-    with pytest.raises(ProviderError, match="no luck") as caught:
-        run(stream, [head(), text(0, "x"), error(kind)])
-    assert (caught.value.kind, caught.value.provider) == (expected, "anthropic")
-    assert caught.value.usage == Usage(9, 1)
-
-
-def test_error__without_a_type_around_it__is_one() -> None:
-    """Proxies send errors in this form."""
-    with pytest.raises(ProviderError, match="Overloaded") as caught:
-        run(translator(), [head() + b'data: {"error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n'])
-    assert caught.value.status == 529
-
-
-def test_error__first_of_all__nothing_used() -> None:
-    with pytest.raises(ProviderError) as caught:
-        run(translator(), [error("overloaded_error", "Overloaded")])
-    assert (caught.value.message, caught.value.status, caught.value.usage) == ("Overloaded", 529, None)
-
-
-def test_error__behind_good_events_in_one_piece__raised_by_the_next_call() -> None:
-    stream = translator()
-    assert len(stream.feed(head() + text(0, "x") + error("api_error"))) == 2
-    with pytest.raises(ProviderError, match="no luck"):
-        stream.feed(b"")
-    with pytest.raises(ProviderError, match="no luck"):
-        stream.closing()
-
-
-def test_error__that_is_no_json__still_an_error() -> None:
-    with pytest.raises(ProviderError, match="upstream went away") as caught:
-        run(translator(), [head(), b"event: error\ndata: upstream went away\n\n"])
-    assert caught.value.kind is FailureKind.UNAVAILABLE
-
-
-def test_error__with_the_key_in_it__redacted() -> None:
-    ADAPTER.build_request(chat_request("claude-x"), credentials("anthropic", key="a-key-of-an-odd-form"))
-    with pytest.raises(ProviderError) as caught:
-        run(translator(), [error("api_error", "bad a-key-of-an-odd-form")])
-    assert "a-key-of-an-odd-form" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "end", [b"", event("message_delta", delta=END, usage={"output_tokens": 4}), b'event: message_stop\ndata: {"type"']
-)
-def test_stream__cut_off__unusable_and_what_was_used(end: bytes) -> None:
-    stream = translator()
-    for piece in (head(), text(0, "x"), end):
-        stream.feed(piece)
-    with pytest.raises(ProviderError) as caught:
-        stream.closing()
-    assert caught.value.kind is FailureKind.UNUSABLE
-    assert caught.value.usage is not None
-
-
-@pytest.mark.parametrize(
-    "data",
-    [b"data: not json\n\n", b"data: [1]\n\n", b'data: {"type": 5}\n\n', b'data: {"usage": {"input_tokens": "x"}}\n\n'],
-)
-def test_stream__malformed_event__unusable(data: bytes) -> None:
-    stream = translator()
-    stream.feed(head())
-    with pytest.raises(ProviderError) as caught:
-        stream.feed(data)
-    assert (caught.value.kind, caught.value.usage) == (FailureKind.UNUSABLE, Usage(9, 1))
-
-
-@pytest.mark.parametrize(
-    ("body", "kind"),
-    [
-        (b'{"type": "error", "error": {"type": "rate_limit_error", "message": "slow"}}', FailureKind.RATE_LIMITED),
-        (b'{"type": "message", "content": []}', FailureKind.UNUSABLE),
-        (b"<html>", FailureKind.UNUSABLE),
-        (b"", FailureKind.UNUSABLE),
-    ],
-)
-def test_stream__that_is_none__what_it_says(body: bytes, kind: FailureKind) -> None:
-    with pytest.raises(ProviderError) as caught:
-        run(translator(), [body[:10], body[10:]])
-    assert caught.value.kind is kind
 
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=30)

@@ -1,3 +1,5 @@
+"""Tests the values and texts that the sandbox makes to satisfy a schema or a pattern."""
+
 from __future__ import annotations
 
 import re
