@@ -20,7 +20,7 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 # Addresses in the next two networks look public, and are answered by the cloud's own host: Oracle's metadata service is
 # 192.0.0.192, Azure's agent 168.63.129.16
 # (https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16).
-_OF_THE_HOST = (ipaddress.IPv4Network("192.0.0.0/24"), ipaddress.IPv4Network("168.63.129.16/32"))
+_HOST_NETWORKS = (ipaddress.IPv4Network("192.0.0.0/24"), ipaddress.IPv4Network("168.63.129.16/32"))
 
 
 class PrivateAddressError(Exception):
@@ -115,7 +115,7 @@ def is_public(address: IPAddress) -> bool:
         if inner is not None:
             return is_public(inner)
         return address in _GLOBAL_UNICAST and address.is_global
-    return address.is_global and not address.is_multicast and not any(address in network for network in _OF_THE_HOST)
+    return address.is_global and not address.is_multicast and not any(address in network for network in _HOST_NETWORKS)
 
 
 def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

@@ -110,7 +110,7 @@ def _object(cleaned: Mapping[str, Any], name: str) -> Any:
     return {} if value is None else value
 
 
-_OF_WHAT_IS_STORED = ("key", "usable", "last_test")
+_STORED_ROW_FIELDS = ("key", "usable", "last_test")
 
 
 @admin.register(ProviderIntegration)
@@ -146,11 +146,11 @@ class ProviderIntegrationAdmin(RightsAdmin):
 
     @override
     def get_fields(self, request: HttpRequest, obj: ProviderIntegration | None = None) -> Any:
-        return [name for name in self.fields if obj or name not in _OF_WHAT_IS_STORED]
+        return [name for name in self.fields if obj or name not in _STORED_ROW_FIELDS]
 
     @override
     def get_readonly_fields(self, request: HttpRequest, obj: ProviderIntegration | None = None) -> list[str]:
-        return [*_OF_WHAT_IS_STORED, "project", "provider"] if obj else []
+        return [*_STORED_ROW_FIELDS, "project", "provider"] if obj else []
 
     @override
     def get_urls(self) -> list[URLPattern]:

@@ -20,7 +20,7 @@ MAX_HEADERS = 20
 _PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}\Z")
 # The gateway itself reads certain fields of a request to route, to limit and to guard it, so no integration may set
 # them.
-_OF_THE_REQUEST = frozenset(
+_REQUEST_PARAMETERS = frozenset(
     {
         "model", "models", "messages", "stream", "stream_options", "provider", "prompt_config", "prompt_variables", "n",
         "tools", "functions", "response_format",
@@ -30,7 +30,7 @@ _HEADER = re.compile(r"[!#$%&'*+\-.^_`|~0-9a-z]{1,100}\Z")
 _VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?\Z")
 # Credentials have fields of their own; the other headers frame the message or belong to one connection (RFC 9110,
 # 7.6.1).
-_NEVER = frozenset(
+_RESERVED_HEADERS = frozenset(
     {
         "authorization", "proxy-authorization", "proxy-authenticate", "www-authenticate", "x-api-key", "api-key",
         "x-goog-api-key", "cookie", "set-cookie", "host", "content-length", "content-type", "content-encoding",
@@ -39,8 +39,8 @@ _NEVER = frozenset(
     }
 )  # fmt: skip
 # AWS's headers are signed and must not be set here; the gateway's own mean nothing to a provider.
-_NEVER_BEGINS = ("x-amz-", "x-svc-")
-_NEVER_FORWARDED = frozenset({"x-project-id", "forwarded", "x-forwarded-for", "x-real-ip"})
+_RESERVED_PREFIXES = ("x-amz-", "x-svc-")
+_NOT_FORWARDED = frozenset({"x-project-id", "forwarded", "x-forwarded-for", "x-real-ip"})
 
 
 class _Known(msgspec.Struct):
@@ -109,7 +109,7 @@ def checked_forwarded(given: Any) -> list[str]:
         raise _invalid("forward_headers", "", f"must have at most {MAX_HEADERS} entries")
     names = [_checked_name("forward_headers", name) for name in given]
     for name in names:
-        if name in _NEVER_FORWARDED:
+        if name in _NOT_FORWARDED:
             raise _invalid("forward_headers", name, "says something about the client that no provider needs")
     return list(dict.fromkeys(names))
 
@@ -117,7 +117,7 @@ def checked_forwarded(given: Any) -> list[str]:
 def _check_parameter(field: str, name: Any, value: Any, *, may_remove: bool) -> None:
     if not isinstance(name, str) or not _PARAMETER.match(name):
         raise _invalid(field, "", "has a name that is none of a parameter: letters, digits, _, . and - , at most 64")
-    if name in _OF_THE_REQUEST:
+    if name in _REQUEST_PARAMETERS:
         raise _invalid(field, name, "belongs to the request: the gateway itself reads it")
     if value is None:
         if may_remove:
@@ -133,7 +133,7 @@ def _checked_name(field: str, name: Any) -> str:
     key = name.strip().lower() if isinstance(name, str) else ""
     if not _HEADER.match(key):
         raise _invalid(field, "", "has a name that is none of a header")
-    if key in _NEVER or key.startswith(_NEVER_BEGINS):
+    if key in _RESERVED_HEADERS or key.startswith(_RESERVED_PREFIXES):
         raise _invalid(field, key, "is set by the gateway and nobody else")
     return key
 

@@ -75,9 +75,9 @@ def price_mark() -> tuple[object, ...]:
     a price opens a period or removes a row; the time of the change alone would not do, since a clock may be set back.
     """
     shared = ModelPrice.objects.filter(project=None)
-    told = shared.order_by().aggregate(count=Count("pk"), newest=Max("pk"), updated=Max("updated_at"))
+    totals = shared.order_by().aggregate(count=Count("pk"), newest=Max("pk"), updated=Max("updated_at"))
     period = PricePeriod.objects.filter(project=None).order_by("-pk").values_list("pk", flat=True).first()
-    return told["count"], told["newest"], told["updated"], period
+    return totals["count"], totals["newest"], totals["updated"], period
 
 
 def price_overrides(project_id: UUID) -> Mapping[tuple[str, str], Price]:

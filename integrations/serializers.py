@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from core.serializers import BodySerializer
 from integrations.completeness import SECRET_LENGTH, SERVICE_ACCOUNT_LENGTH
-from integrations.connectivity.outcomes import Outcome
+from integrations.connectivity.outcomes import ConnectionOutcome
 from integrations.credentials import MASK, extra_names, forwarded_names, is_usable, masked, masked_headers
 from integrations.models import ProviderIntegration
 from integrations.services import Default, IntegrationChange
@@ -102,7 +102,7 @@ class NewIntegrationSerializer(IntegrationChangeSerializer):
     provider = serializers.CharField(max_length=50)
 
 
-class OutcomeSerializer(serializers.Serializer[Outcome]):
+class OutcomeSerializer(serializers.Serializer[ConnectionOutcome]):
     """The outcome of an integration's test. `status` is the provider's HTTP status; `latency_ms` is null when nothing
     was sent."""
 

@@ -54,10 +54,10 @@ class IntegrationsView(ProjectAPIView):
         errors=[409],
     )
     def post(self, request: Request) -> Response:
-        wanted = NewIntegrationSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        serializer = NewIntegrationSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
         row = add_integration(
-            project_id=self.project_id, provider=wanted.validated_data["provider"], change=wanted.change()
+            project_id=self.project_id, provider=serializer.validated_data["provider"], change=serializer.change()
         )
         return Response(IntegrationSerializer(row).data, status=status.HTTP_201_CREATED)
 
@@ -71,8 +71,8 @@ class IntegrationView(ProjectAPIView):
         errors=[404, 409],
     )
     def put(self, request: Request, provider: str) -> Response:
-        wanted = _change_of(provider, request)
-        row = update_integration(project_id=self.project_id, provider=provider, change=wanted.change())
+        serializer = _change_of(provider, request)
+        row = update_integration(project_id=self.project_id, provider=provider, change=serializer.change())
         return Response(IntegrationSerializer(row).data)
 
     @operation("removeIntegration", "Remove a provider and its key", status=204, errors=[404])
@@ -95,15 +95,15 @@ class IntegrationTestView(ProjectAPIView):
         errors=[404, 429],
     )
     def post(self, request: Request, provider: str) -> Response:
-        wanted = _change_of(provider, request)
-        outcome = try_integration(project_id=self.project_id, provider=provider, change=wanted.change())
+        serializer = _change_of(provider, request)
+        outcome = try_integration(project_id=self.project_id, provider=provider, change=serializer.change())
         return Response(OutcomeSerializer(outcome).data)
 
 
 def _change_of(provider: str, request: Request) -> IntegrationChangeSerializer:
-    wanted = IntegrationChangeSerializer(data=request.data)
-    wanted.is_valid(raise_exception=True)
-    if wanted.validated_data.get("provider", provider) != provider:
+    serializer = IntegrationChangeSerializer(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    if serializer.validated_data.get("provider", provider) != provider:
         problem = "Differs from that of the path."
         raise ValidationError(f"provider: {problem}", details={"provider": [problem]})
-    return wanted
+    return serializer

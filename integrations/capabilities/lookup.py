@@ -98,7 +98,7 @@ def can(provider: str, model: str, needs: RequestNeeds) -> bool:
         return True
     if known.context_window is not None and needs.tokens > known.context_window:
         return False
-    wanted = (
+    abilities = (
         (needs.images, known.images),
         (needs.documents, known.documents),
         (needs.audio, known.audio),
@@ -106,7 +106,7 @@ def can(provider: str, model: str, needs: RequestNeeds) -> bool:
         (needs.tools, known.tools),
         (needs.schema, known.schema),
     )
-    return not any(needed and able is False for needed, able in wanted)
+    return not any(needed and able is False for needed, able in abilities)
 
 
 @cache

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from core.rights.admin import RightsAdmin
 from core.rights.asking import sees_every_project
-from integrations.connectivity.outcomes import Outcome
+from integrations.connectivity.outcomes import ConnectionOutcome
 from integrations.connectivity.services import try_integration
 from integrations.models import ProviderIntegration
 
@@ -41,7 +41,7 @@ def tell(request: HttpRequest, rows: Iterable[ProviderIntegration]) -> None:
         messages.add_message(request, level, f"{row.provider} of {row.project.name}: {_sentence(outcome)}")
 
 
-def _sentence(outcome: Outcome) -> str:
+def _sentence(outcome: ConnectionOutcome) -> str:
     figures = [] if outcome.status is None else [f"status {outcome.status}"]
     if outcome.latency_ms is not None:
         figures.append(f"{outcome.latency_ms:.0f} ms")

@@ -39,7 +39,7 @@ class BedrockModel:
     streams: bool = True
 
 
-class Answered(Protocol):
+class HttpAnswerProtocol(Protocol):
     """An HTTP answer as the sender returns it; header names are in lower case."""
 
     @property
@@ -50,7 +50,7 @@ class Answered(Protocol):
     def body(self) -> bytes: ...
 
 
-def check(credentials: Credentials, send: Callable[[UpstreamRequest], Answered] | None = None) -> None:
+def check(credentials: Credentials, send: Callable[[UpstreamRequest], HttpAnswerProtocol] | None = None) -> None:
     """Makes the cheapest call that needs working credentials; nothing is billed. Raises ProviderError. `send` sends the
     signed request in place of botocore, which connects to whatever address it gets; exceptions of `send` pass through
     unchanged."""
@@ -150,7 +150,7 @@ class _Bearer:
 class _Sending:
     """The handler of botocore's `before-send` event, which sends the request in place of botocore."""
 
-    def __init__(self, send: Callable[[UpstreamRequest], Answered]) -> None:
+    def __init__(self, send: Callable[[UpstreamRequest], HttpAnswerProtocol]) -> None:
         self._send = send
 
     def __call__(self, request: Any, **_: Any) -> Any:
@@ -192,9 +192,9 @@ def _translated(credentials: Credentials) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        raise _cleaned(_answered(error), credentials) from None
+        raise _cleaned(_provider_error(error), credentials) from None
     except BotoCoreError as error:
-        raise _cleaned(_unanswered(error), credentials) from None
+        raise _cleaned(_connection_error(error), credentials) from None
 
 
 def _cleaned(error: ProviderError, credentials: Credentials) -> ProviderError:
@@ -204,13 +204,13 @@ def _cleaned(error: ProviderError, credentials: Credentials) -> ProviderError:
     return error
 
 
-def _answered(error: Any) -> ProviderError:
-    told, status = error.response.get("Error", {}), error.response["ResponseMetadata"]["HTTPStatusCode"]
-    body = json.dumps({"message": told.get("Message", "")}).encode()
-    return classify(status, {"x-amzn-errortype": told.get("Code", "")}, body)
+def _provider_error(error: Any) -> ProviderError:
+    details, status = error.response.get("Error", {}), error.response["ResponseMetadata"]["HTTPStatusCode"]
+    body = json.dumps({"message": details.get("Message", "")}).encode()
+    return classify(status, {"x-amzn-errortype": details.get("Code", "")}, body)
 
 
-def _unanswered(error: Any) -> ProviderError:
+def _connection_error(error: Any) -> ProviderError:
     """Returns the failure for a call without an answer. Its text names the kind of failure only, since the library's
     own messages may quote addresses and keys."""
     from botocore.exceptions import ConnectionError as NotReached

@@ -50,7 +50,7 @@ class NoAnswerError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """The provider's HTTP answer; header names are in lower case."""
 
     status: int
@@ -77,11 +77,11 @@ class Sender:
     seconds: float = TOTAL_SECONDS
     max_bytes: int = MAX_BYTES
 
-    def send(self, request: UpstreamRequest) -> Answer:
+    def send(self, request: UpstreamRequest) -> HttpAnswer:
         """Returns the answer to the request. Raises NoAnswerError."""
         host = urlsplit(request.url).hostname or ""
         watch = _Watch(self.seconds)
-        with requests.Session() as session, watch.running(), _told(host, watch):
+        with requests.Session() as session, watch.running(), _translated_errors(host, watch):
             # The session must not read a .netrc or use another bundle of certificate authorities.
             session.trust_env = False
             proxies = _proxies(request.url)
@@ -100,7 +100,7 @@ class Sender:
                 proxies=proxies,
             ) as response:
                 body = _read(response, self.max_bytes)
-            return Answer(response.status_code, {k.lower(): v for k, v in response.headers.items()}, body)
+            return HttpAnswer(response.status_code, {k.lower(): v for k, v in response.headers.items()}, body)
 
 
 class _Watch:
@@ -249,7 +249,7 @@ def _read(response: requests.Response, limit: int) -> bytes:
 
 
 @contextmanager
-def _told(host: str, watch: _Watch) -> Iterator[None]:
+def _translated_errors(host: str, watch: _Watch) -> Iterator[None]:
     """Raises the errors of requests and urllib3 as NoAnswerError, whose text never quotes the request, unlike
     theirs."""
     started = time.monotonic()
@@ -264,10 +264,10 @@ def _told(host: str, watch: _Watch) -> Iterator[None]:
         if watch.over or _is(error, TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError):
             seconds = time.monotonic() - started
             raise NoAnswerError(Reason.TIMEOUT, f"{host} did not answer within {seconds:.0f} seconds.") from None
-        raise _unanswered(error, host) from None
+        raise _connection_error(error, host) from None
 
 
-def _unanswered(error: BaseException, host: str) -> NoAnswerError:
+def _connection_error(error: BaseException, host: str) -> NoAnswerError:
     if _is(error, ssl.SSLCertVerificationError):
         return NoAnswerError(Reason.TLS, f"The certificate of {host} is not trusted.")
     if _is(error, ssl.SSLError, requests.exceptions.SSLError):

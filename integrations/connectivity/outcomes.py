@@ -48,7 +48,7 @@ _SENTENCES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ConnectionOutcome:
     """The outcome of a test. `status` is the provider's HTTP status, None without an answer; `latency_ms` is the
     duration of the call, None without one. `detail` is a sentence for people and holds no part of the credential."""
 
@@ -116,12 +116,12 @@ def reason_of(error: ProviderError, body: bytes = b"") -> Reason:
     return _BY_STATUS.get(status, _BY_KIND[error.kind])
 
 
-def explained(reason: Reason, said: str) -> str:
-    """Returns the sentence for the reason. `said` is the description of the successful call for OK, else the provider's
+def explanation(reason: Reason, text: str) -> str:
+    """Returns the sentence for the reason. `text` is the description of the successful call for OK, else the provider's
     or the network's own error text."""
     sentence = _SENTENCES.get(reason)
     if sentence is None:
-        return said
+        return text
     if reason is Reason.OK:
-        return f"{sentence} {said}."
-    return f"{sentence}: {said}" if said else f"{sentence}."
+        return f"{sentence} {text}."
+    return f"{sentence}: {text}" if text else f"{sentence}."

@@ -12,7 +12,7 @@ from django.utils import timezone
 from core.crypto import UndecryptableError
 from core.errors import ValidationError
 from integrations.connectivity.exchange import Sender
-from integrations.connectivity.outcomes import Outcome, Reason
+from integrations.connectivity.outcomes import ConnectionOutcome, Reason
 from integrations.connectivity.trial import try_credentials
 from integrations.credentials import credentials_of, is_masked
 from integrations.errors import IntegrationNotFoundError
@@ -29,18 +29,18 @@ _UNREADABLE = "What is stored can no longer be decrypted: enter the credential a
 
 def try_integration(
     *, project_id: UUID, provider: str, change: IntegrationChange | None = None, trusted: bool = False
-) -> Outcome:
+) -> ConnectionOutcome:
     """Returns the outcome of testing the stored integration. With `change` the integration that the change would
     produce is tested and nothing is stored. With `trusted` the caller is an operator, as in `services`. Raises
     IntegrationNotFoundError, ValidationError."""
     if not is_known(provider):
         raise IntegrationNotFoundError("There is no such provider.")
     row = ProviderIntegration.objects.for_project(project_id).filter(provider=provider).first()
-    if row is None and not _says_something(change):
+    if row is None and not _is_change(change):
         outcome = _try_sandbox(project_id, provider)
     else:
-        wanted = row or ProviderIntegration(project_id=project_id, provider=provider)
-        outcome = _try_changed(wanted, change, trusted=trusted)
+        tested = row or ProviderIntegration(project_id=project_id, provider=provider)
+        outcome = _try_changed(tested, change, trusted=trusted)
     logger.info(
         "integration.tested project_id=%s provider=%s reason=%s status=%s", project_id, provider, outcome.reason,
         outcome.status,
@@ -48,14 +48,14 @@ def try_integration(
     return outcome
 
 
-def _try_changed(row: ProviderIntegration, change: IntegrationChange | None, *, trusted: bool) -> Outcome:
+def _try_changed(row: ProviderIntegration, change: IntegrationChange | None, *, trusted: bool) -> ConnectionOutcome:
     as_stored = _access(row)
-    if change is not None and _says_something(change):
+    if change is not None and _is_change(change):
         _refuse_to_send_elsewhere(row, change, trusted=trusted)
         apply_change(row, change, trusted=trusted)
     credentials = _access(row)
     if credentials is None:
-        outcome = Outcome(False, Reason.UNREADABLE_SECRET, _UNREADABLE)
+        outcome = ConnectionOutcome(False, Reason.UNREADABLE_SECRET, _UNREADABLE)
     else:
         outcome = try_credentials(credentials, Sender(allow_private=settings.ALLOW_PRIVATE_UPSTREAMS))
     if not row._state.adding and credentials == as_stored:
@@ -87,14 +87,14 @@ def _not_elsewhere(name: str, what: str) -> ValidationError:
     return ValidationError(f"{name}: {problem}", details={name: [problem]})
 
 
-def _try_sandbox(project_id: UUID, provider: str) -> Outcome:
+def _try_sandbox(project_id: UUID, provider: str) -> ConnectionOutcome:
     found = running_sandbox(project_id) if provider == SANDBOX else []
     if not found:
         raise IntegrationNotFoundError(f"The project has no integration for {provider}.")
     return try_credentials(found[0], Sender(allow_private=True))
 
 
-def _remember(row: ProviderIntegration, outcome: Outcome) -> None:
+def _remember(row: ProviderIntegration, outcome: ConnectionOutcome) -> None:
     """Stores the outcome by an update that sends no signal, since no field that the gateway reads has changed. An
     integration that was changed meanwhile gets no outcome."""
     ProviderIntegration.objects.filter(pk=row.pk, updated_at=row.updated_at).update(
@@ -109,7 +109,7 @@ def _access(row: ProviderIntegration) -> Credentials | None:
         return None
 
 
-def _says_something(change: IntegrationChange | None) -> bool:
+def _is_change(change: IntegrationChange | None) -> bool:
     """Returns True when the change sets any field besides `enabled`, which needs no test."""
     if change is None:
         return False

@@ -12,8 +12,8 @@ import msgspec
 from integrations.access_tokens import fetch_token
 from integrations.connectivity.bedrock_models import check as check_bedrock
 from integrations.connectivity.calls import Call, build, call_of, needs_token
-from integrations.connectivity.exchange import Answer, NoAnswerError, Sender
-from integrations.connectivity.outcomes import Outcome, Reason, explained, reason_of
+from integrations.connectivity.exchange import HttpAnswer, NoAnswerError, Sender
+from integrations.connectivity.outcomes import ConnectionOutcome, Reason, explanation, reason_of
 from integrations.providers.additions import with_headers
 from integrations.providers.base import Credentials, UpstreamRequest
 from integrations.providers.common.failures import failure_in_body
@@ -27,7 +27,7 @@ _BEDROCK = "bedrock"
 
 def try_credentials(
     credentials: Credentials, sender: Sender, clock: Callable[[], float] = time.perf_counter
-) -> Outcome:
+) -> ConnectionOutcome:
     """Returns the outcome of one call. It is never repeated, since a provider that limits its callers would count the
     second one too."""
     trial = _Trial(credentials, sender, clock)
@@ -50,7 +50,7 @@ class _Trial:
         self._status: int | None = None
         self._latency_ms: float | None = None
 
-    def by_call(self, call: Call) -> Outcome:
+    def by_call(self, call: Call) -> ConnectionOutcome:
         """Returns the outcome of the call that `CALLS` describes. Raises NoAnswerError, ProviderError."""
         credentials, token = self._credentials, ""
         if needs_token(credentials):
@@ -58,25 +58,25 @@ class _Trial:
             self._secrets = secrets_of(credentials, token)
         answer = self._send(build(call, credentials, token))
         if 200 <= answer.status < 300:
-            return self._judged(call, answer)
+            return self._outcome_of(call, answer)
         error = adapter_for(credentials.provider).classify_failure(answer.status, answer.headers, answer.body)
         return self.refused(error, answer.body)
 
-    def bedrock(self) -> Outcome:
+    def bedrock(self) -> ConnectionOutcome:
         """Returns the outcome of Bedrock's call through boto3. Raises NoAnswerError, ProviderError."""
         check_bedrock(self._credentials, send=self._send)
         return self.outcome(Reason.OK, "list the models")
 
-    def refused(self, error: ProviderError, body: bytes = b"") -> Outcome:
+    def refused(self, error: ProviderError, body: bytes = b"") -> ConnectionOutcome:
         return self.outcome(reason_of(error, body), error.message)
 
-    def outcome(self, reason: Reason, said: str) -> Outcome:
-        """Returns the outcome with its sentence and the duration. `said` is the error text of the provider or the
+    def outcome(self, reason: Reason, text: str) -> ConnectionOutcome:
+        """Returns the outcome with its sentence and the duration. `text` is the error text of the provider or the
         network, or the description of the successful call."""
-        said = without_secrets(said, self._secrets)[:_DETAIL_LENGTH].strip()
-        return Outcome(reason is Reason.OK, reason, explained(reason, said), self._status, self._latency_ms)
+        text = without_secrets(text, self._secrets)[:_DETAIL_LENGTH].strip()
+        return ConnectionOutcome(reason is Reason.OK, reason, explanation(reason, text), self._status, self._latency_ms)
 
-    def _judged(self, call: Call, answer: Answer) -> Outcome:
+    def _outcome_of(self, call: Call, answer: HttpAnswer) -> ConnectionOutcome:
         """Returns the outcome behind an HTTP answer. A status of 200 is not enough: a login page, another service and a
         proxy send it as well."""
         try:
@@ -92,7 +92,7 @@ class _Trial:
                 return self.refused(failure_in_body(decoded, provider=self._credentials.provider))
         return self.outcome(Reason.UNUSABLE_ANSWER, "JSON without what was asked for")
 
-    def _send(self, request: UpstreamRequest) -> Answer:
+    def _send(self, request: UpstreamRequest) -> HttpAnswer:
         started = self._clock()
         try:
             answer = self._sender.send(with_headers(request, self._credentials))

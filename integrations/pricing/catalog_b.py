@@ -123,8 +123,8 @@ def _service_tier(mode: Any) -> str:
     """Returns the service tier that a request of this mode names and that its answers then report."""
     provider = mode.get("provider") if isinstance(mode, dict) else None
     body = provider.get("body") if isinstance(provider, dict) else None
-    wanted = (body.get("service_tier") or body.get("speed")) if isinstance(body, dict) else None
-    return wanted if isinstance(wanted, str) else ""
+    tier = (body.get("service_tier") or body.get("speed")) if isinstance(body, dict) else None
+    return tier if isinstance(tier, str) else ""
 
 
 def models(catalog: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

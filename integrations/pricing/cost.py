@@ -162,14 +162,14 @@ def _cost_by_class(usage: Usage, rates: Rates, fee: Decimal, source: str) -> Cos
     fresh = usage.prompt_tokens - usage.cache_read_tokens - usage.cache_write_tokens
     audio, fresh = _split(usage.audio_prompt_tokens - read_audio, fresh)
     image, fresh = _split(usage.image_prompt_tokens, fresh)
-    spoken, said = _split(usage.audio_completion_tokens, usage.completion_tokens)
-    drawn, said = _split(usage.image_completion_tokens, said)
-    thought, said = _split(usage.reasoning_tokens, said)
+    audio_tokens, text_tokens = _split(usage.audio_completion_tokens, usage.completion_tokens)
+    image_tokens, text_tokens = _split(usage.image_completion_tokens, text_tokens)
+    reasoning_tokens, text_tokens = _split(usage.reasoning_tokens, text_tokens)
     prompt = _cost(fresh, rates.input) + _cost(audio, rates.input_audio) + _cost(image, rates.input_image)
     read = _cost(read_text, rates.cache_read) + _cost(read_audio, rates.cache_read_audio)
     write = _cost(written, rates.cache_write) + _cost(written_1h, rates.cache_write_1h)
-    output = _cost(said, rates.output) + _cost(spoken, rates.output_audio)
-    output += _cost(drawn, rates.output_image) + _cost(thought, rates.reasoning)
+    output = _cost(text_tokens, rates.output) + _cost(audio_tokens, rates.output_audio)
+    output += _cost(image_tokens, rates.output_image) + _cost(reasoning_tokens, rates.reasoning)
     return Cost(prompt, read, write, output, prompt + read + write + output + fee, fee, source)
 
 

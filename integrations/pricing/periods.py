@@ -19,12 +19,12 @@ def close_periods(rows: Sequence[ModelPrice], now: datetime) -> None:
     """Closes the open periods of these rows, which belong all to one project or all to none."""
     if not rows:
         return
-    wanted = {(row.provider, row.model) for row in rows}
+    keys = {(row.provider, row.model) for row in rows}
     open_ones = PricePeriod.objects.filter(Q(project_id=rows[0].project_id), valid_until=None)
-    if len(wanted) == 1:
+    if len(keys) == 1:
         open_ones = open_ones.filter(provider=rows[0].provider, model=rows[0].model)
     found = [
-        pk for pk, provider, model in open_ones.values_list("pk", "provider", "model") if (provider, model) in wanted
+        pk for pk, provider, model in open_ones.values_list("pk", "provider", "model") if (provider, model) in keys
     ]
     for start in range(0, len(found), _BATCH):
         PricePeriod.objects.filter(pk__in=found[start : start + _BATCH]).update(valid_until=now)

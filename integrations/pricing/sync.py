@@ -23,14 +23,14 @@ from integrations.pricing.table import TableChange, lock_table, rebuild, replace
 LEASE = timedelta(minutes=10)
 _LISTED_ERRORS = 100
 # A catalog of at least 100 models that lost more than half of them was probably truncated.
-_SHRINKS_FROM = 100
+_MIN_MODELS_TO_COMPARE = 100
 
 _Status, _Trigger = PriceSyncLog.Status, PriceSyncLog.Trigger
 logger = logging.getLogger("integrations.pricing")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CatalogOutcome:
     """The outcome of one catalog in a run: a reading, a problem, or neither when the catalog is unchanged."""
 
     source: str
@@ -55,7 +55,7 @@ def sync_prices(
         with transaction.atomic():
             _store(log, outcomes)
     except Exception as error:
-        _end_broken(log, type(error).__name__)
+        _mark_failed(log, type(error).__name__)
         raise
     logger.info("sync.%s sync_id=%d added=%d updated=%d", log.status, log.pk, log.added, log.updated)
     return log
@@ -72,27 +72,27 @@ def _begin(trigger: PriceSyncLog.Trigger, actor: str) -> PriceSyncLog:
         raise SyncRunningError("Prices are being synced at the moment; its result will be in the history.") from error
 
 
-def _outcomes(catalogs: Mapping[str, str]) -> list[Outcome]:
+def _outcomes(catalogs: Mapping[str, str]) -> list[CatalogOutcome]:
     states = {row.source: row for row in CatalogState.objects.all()}
-    wanted = [(source, catalogs[source], states.get(source)) for source in READERS if catalogs.get(source)]
+    configured = [(source, catalogs[source], states.get(source)) for source in READERS if catalogs.get(source)]
     # The catalogs are fetched in parallel, so that a slow one does not delay the other. The threads make no database
     # calls.
     with ThreadPoolExecutor(max_workers=len(READERS)) as pool:
-        return list(pool.map(lambda one: _outcome(*one), wanted))
+        return list(pool.map(lambda one: _outcome(*one), configured))
 
 
-def _outcome(source: str, location: str, state: CatalogState | None) -> Outcome:
+def _outcome(source: str, location: str, state: CatalogState | None) -> CatalogOutcome:
     known = state is not None and state.url == location and state.reader == READER
     try:
         fetched = fetch(location, etag=state.etag if state is not None and known else "")
         if fetched is None:
-            return Outcome(source, location)
-        return Outcome(source, location, read_catalog(source, fetched.body), fetched.etag)
+            return CatalogOutcome(source, location)
+        return CatalogOutcome(source, location, read_catalog(source, fetched.body), fetched.etag)
     except CatalogError as error:
-        return Outcome(source, location, problem=str(error))
+        return CatalogOutcome(source, location, problem=str(error))
 
 
-def _store(log: PriceSyncLog, outcomes: list[Outcome]) -> None:
+def _store(log: PriceSyncLog, outcomes: list[CatalogOutcome]) -> None:
     states = lock_table()
     if not PriceSyncLog.objects.select_for_update().filter(pk=log.pk, status=_Status.RUNNING).exists():
         raise SyncBrokenOffError("The run took so long that it was taken for dead.")
@@ -105,27 +105,27 @@ def _store(log: PriceSyncLog, outcomes: list[Outcome]) -> None:
     _finish(log, outcomes, rebuild(f"sync:{log.pk}", refused))
 
 
-def _checked(outcome: Outcome, state: CatalogState) -> Outcome:
+def _checked(outcome: CatalogOutcome, state: CatalogState) -> CatalogOutcome:
     """Returns a problem instead of a reading that would end most prices. The check needs an earlier reading from the
     same address: the shipped list and another address prove nothing."""
-    if outcome.reading is None or state.models_count < _SHRINKS_FROM or state.url != outcome.location:
+    if outcome.reading is None or state.models_count < _MIN_MODELS_TO_COMPARE or state.url != outcome.location:
         return outcome
     known = CatalogPrice.objects.filter(source=outcome.source).values_list("provider", "model")
     left = sum(key in outcome.reading.entries or key in outcome.reading.refused for key in known)
     if left * 2 >= state.models_count:
         return outcome
     problem = f"it has only {left} of {state.models_count} models left"
-    return Outcome(outcome.source, outcome.location, problem=problem)
+    return CatalogOutcome(outcome.source, outcome.location, problem=problem)
 
 
-def _remember(state: CatalogState, outcome: Outcome, reading: Reading) -> None:
+def _remember(state: CatalogState, outcome: CatalogOutcome, reading: Reading) -> None:
     state.url = outcome.location if is_address(outcome.location) else ""
     state.etag, state.reader = outcome.etag, READER
     state.models_count, state.read_at = len(reading.entries), timezone.now()
     state.save()
 
 
-def _finish(log: PriceSyncLog, outcomes: list[Outcome], change: TableChange) -> None:
+def _finish(log: PriceSyncLog, outcomes: list[CatalogOutcome], change: TableChange) -> None:
     failed = sum(bool(outcome.problem) for outcome in outcomes)
     log.status = _Status.SUCCESS if not failed else _Status.FAILED if failed == len(outcomes) else _Status.PARTIAL
     log.added, log.updated, log.removed, log.skipped = change.added, change.updated, change.removed, change.skipped
@@ -138,13 +138,13 @@ def _finish(log: PriceSyncLog, outcomes: list[Outcome], change: TableChange) -> 
             logger.error("catalog.failed sync_id=%d source=%s problem=%s", log.pk, outcome.source, outcome.problem)
 
 
-def _summary(outcome: Outcome) -> dict[str, object]:
+def _summary(outcome: CatalogOutcome) -> dict[str, object]:
     reading = outcome.reading
     counts = {"models": len(reading.entries), "refused": len(reading.refused)} if reading is not None else {}
     return {"status": outcome.status, **counts}
 
 
-def _errors(outcomes: list[Outcome]) -> list[dict[str, str]]:
+def _errors(outcomes: list[CatalogOutcome]) -> list[dict[str, str]]:
     found = [_error(outcome.source, outcome.problem) for outcome in outcomes if outcome.problem]
     for outcome in outcomes:
         for refusal in outcome.reading.refused.values() if outcome.reading is not None else ():
@@ -159,7 +159,7 @@ def _error(source: str, message: str, model: str = "") -> dict[str, str]:
     return {"source": source, "model": model, "message": message}
 
 
-def _end_broken(log: PriceSyncLog, reason: str) -> None:
+def _mark_failed(log: PriceSyncLog, reason: str) -> None:
     """Marks the run as failed after its transaction was rolled back, if the database can still be reached."""
     logger.error("sync.broken_off sync_id=%d error=%s", log.pk, reason)
     PriceSyncLog.objects.filter(pk=log.pk, status=_Status.RUNNING).update(

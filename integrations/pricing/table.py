@@ -61,17 +61,17 @@ def replace_catalog(source: str, reading: Reading) -> None:
 def rebuild(changed_by: str, refused: Collection[Key] = ()) -> TableChange:
     """Updates ModelPrice and its periods to the catalogs' current prices; `manual` rows stay. The caller is in a
     transaction that holds `lock_table`."""
-    wanted = _wanted()
+    prices = _catalog_prices()
     known = {(row.provider, row.model): row for row in ModelPrice.objects.filter(project=None).select_for_update()}
     synced = {key: row for key, row in known.items() if row.source != PriceSource.MANUAL}
     now = timezone.now()
-    added = [_set(ModelPrice(), row, now) for key, row in wanted.items() if key not in known]
+    added = [_set(ModelPrice(), row, now) for key, row in prices.items() if key not in known]
     changed = [
-        _set(row, wanted[key], now) for key, row in synced.items() if key in wanted and _differs(row, wanted[key])
+        _set(row, prices[key], now) for key, row in synced.items() if key in prices and _differs(row, prices[key])
     ]
-    removed = [row for key, row in synced.items() if key not in wanted]
+    removed = [row for key, row in synced.items() if key not in prices]
     _store(added, changed, removed, changed_by, now)
-    return TableChange(len(added), len(changed), len(removed), len({*wanted, *refused}) - len(added) - len(changed))
+    return TableChange(len(added), len(changed), len(removed), len({*prices, *refused}) - len(added) - len(changed))
 
 
 def catalog_price(provider: str, model: str) -> CatalogPrice | None:
@@ -97,22 +97,22 @@ def _costs(found: PriceEntry) -> tuple[object, ...]:
     return (found.input, found.output, found.cache_read, found.cache_write, found.terms)
 
 
-def _wanted() -> Mapping[Key, CatalogPrice]:
-    wanted: dict[Key, CatalogPrice] = {}
+def _catalog_prices() -> Mapping[Key, CatalogPrice]:
+    prices: dict[Key, CatalogPrice] = {}
     for source in reversed(READERS):
-        wanted |= {(row.provider, row.model): row for row in CatalogPrice.objects.filter(source=source)}
+        prices |= {(row.provider, row.model): row for row in CatalogPrice.objects.filter(source=source)}
     sandbox = filled(CatalogPrice(source=CATALOG_A), SANDBOX_PRICE)
-    return wanted | {(sandbox.provider, sandbox.model): sandbox}
+    return prices | {(sandbox.provider, sandbox.model): sandbox}
 
 
-def _differs(row: ModelPrice, wanted: CatalogPrice) -> bool:
-    return row.source != wanted.source or costs_of(row) != costs_of(wanted)
+def _differs(row: ModelPrice, price: CatalogPrice) -> bool:
+    return row.source != price.source or costs_of(row) != costs_of(price)
 
 
-def _set(row: ModelPrice, wanted: CatalogPrice, now: datetime) -> ModelPrice:
-    row.provider, row.model, row.source, row.updated_at = wanted.provider, wanted.model, wanted.source, now
+def _set(row: ModelPrice, price: CatalogPrice, now: datetime) -> ModelPrice:
+    row.provider, row.model, row.source, row.updated_at = price.provider, price.model, price.source, now
     for name in FIGURES:
-        setattr(row, name, getattr(wanted, name))
+        setattr(row, name, getattr(price, name))
     return row
 
 

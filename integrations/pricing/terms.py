@@ -94,8 +94,8 @@ class Schedule(msgspec.Struct, frozen=True):
 def terms_of(rates: Mapping[str, Decimal], fees: Mapping[str, Decimal], tiers: Tiers, base: Mapping[str, Any]) -> Terms:
     """Returns the terms in canonical form, so that equal terms are equal objects: sorted, and without rates that RATES
     implies. `base` holds the rates outside of the terms by name, None where unknown."""
-    told = {name: cost for name, cost in {**base, **rates}.items() if cost is not None}
-    further = {name: cost for name, cost in rates.items() if cost != _fallback(name, told)}
+    given = {name: cost for name, cost in {**base, **rates}.items() if cost is not None}
+    further = {name: cost for name, cost in rates.items() if cost != _fallback(name, given)}
     named = {*further, *(name for name, cost in base.items() if cost is not None)}
     listed = []
     for (service_tier, above), own in sorted(tiers.items()):

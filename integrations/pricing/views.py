@@ -84,11 +84,10 @@ class PriceView(ProjectAPIView):
     def put(self, request: Request, provider: str, model: str) -> Response:
         """Sets a price that applies to this project alone and that no sync overwrites."""
         _check_name(provider, model)
-        wanted = CostsSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        row = set_price(
-            project_id=self.project_id, provider=provider, model=model, costs=wanted.validated_data, actor=self.actor
-        )
+        serializer = CostsSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        costs = serializer.validated_data
+        row = set_price(project_id=self.project_id, provider=provider, model=model, costs=costs, actor=self.actor)
         return Response(PriceSerializer(row).data)
 
     @operation("removePrice", "Take a price set by hand away", status=204, errors=[404])
@@ -117,10 +116,10 @@ class PriceHistoryView(ProjectAPIView, PeriodListView):
 
     @override
     def get_queryset(self) -> QuerySet[PricePeriod]:
-        wanted = PeriodParameters(data=self.request.query_params)
-        wanted.is_valid(raise_exception=True)
+        parameters = PeriodParameters(data=self.request.query_params)
+        parameters.is_valid(raise_exception=True)
         _check_name(self.kwargs["provider"], self.kwargs["model"])
-        return price_periods(self.project_id, **self.kwargs, **wanted.validated_data)
+        return price_periods(self.project_id, **self.kwargs, **parameters.validated_data)
 
 
 class PriceSyncView(ProjectAPIView):

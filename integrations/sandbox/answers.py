@@ -53,7 +53,7 @@ def choices_for(request: Mapping[str, Any], behaviour: Behaviour) -> list[Choice
             Choice("", [_tool_call(tool, messages, number, index) for index, tool in enumerate(called)], "tool_calls")
             for number in range(_count(request))
         ]
-    answer = _structured(request, messages) or _said(messages, behaviour)
+    answer = _structured(request, messages) or _answer_text(messages, behaviour)
     return [_cut(answer, request, number, reasoning) for number in range(_count(request))]
 
 
@@ -80,7 +80,7 @@ def text_of(message: Mapping[str, Any]) -> str:
     return " ".join(part.get("text") or f"[{part.get('type', 'part')}]" for part in parts if isinstance(part, dict))
 
 
-def _said(messages: Sequence[Mapping[str, Any]], behaviour: Behaviour) -> str:
+def _answer_text(messages: Sequence[Mapping[str, Any]], behaviour: Behaviour) -> str:
     if behaviour.mirror:
         return json.dumps(messages, ensure_ascii=False)
     if behaviour.answer_words:
@@ -92,8 +92,8 @@ def _echo(messages: Sequence[Mapping[str, Any]]) -> str:
     if messages[-1].get("role") == "tool":
         results = [text_of(message) for message in _trailing_results(messages)]
         return "The tools answered: " + "; ".join(results)
-    said = next((text_of(message) for message in reversed(messages) if message.get("role") == "user"), "")
-    return said or "You said nothing."
+    text = next((text_of(message) for message in reversed(messages) if message.get("role") == "user"), "")
+    return text or "You said nothing."
 
 
 def _trailing_results(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -106,13 +106,13 @@ def _trailing_results(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str
 
 
 def _structured(request: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> str:
-    wanted = request.get("response_format") or {}
-    if wanted.get("type") == "json_object":
+    response_format = request.get("response_format") or {}
+    if response_format.get("type") == "json_object":
         return json.dumps({"answer": _echo(messages)}, ensure_ascii=False)
-    if wanted.get("type") != "json_schema":
+    if response_format.get("type") != "json_schema":
         return ""
     try:
-        return json.dumps(sample((wanted.get("json_schema") or {}).get("schema") or {"type": "object"}))
+        return json.dumps(sample((response_format.get("json_schema") or {}).get("schema") or {"type": "object"}))
     except ValueError as error:
         raise RejectedError(f"Invalid schema for response_format: {error}.", "response_format") from None
 
@@ -149,8 +149,8 @@ def _tools_to_call(
     if messages[-1].get("role") == "tool" and choice != "required" and not _is_single(choice):
         return []
     touched = [] if _is_single(choice) else [pair for pair in tools if _touches(pair[1], messages)]
-    most = 1 if request.get("parallel_tool_calls") is False else _MAX_PARALLEL_CALLS
-    return (touched or tools[:1])[:most]
+    limit = 1 if request.get("parallel_tool_calls") is False else _MAX_PARALLEL_CALLS
+    return (touched or tools[:1])[:limit]
 
 
 def _is_single(choice: Any) -> bool:
@@ -169,9 +169,9 @@ def _names_chosen(choice: Any) -> set[str] | None:
 
 
 def _touches(tool: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> bool:
-    said = next((text_of(message).lower() for message in reversed(messages) if message.get("role") == "user"), "")
+    text = next((text_of(message).lower() for message in reversed(messages) if message.get("role") == "user"), "")
     words = [word for word in re.split(r"[^a-z0-9]+", str(tool.get("name", "")).lower()) if len(word) > 3]
-    return bool(words) and all(word in said for word in words)
+    return bool(words) and all(word in text for word in words)
 
 
 def _tool_call(

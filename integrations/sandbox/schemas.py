@@ -11,7 +11,7 @@ from integrations.sandbox.patterns import matching_text
 
 # Deeper than four levels only required properties are filled in, so that recursive schemas end.
 _GENEROUS_DEPTH = 4
-_DEEPEST = 40
+_MAX_DEPTH = 40
 
 _FORMATS = {
     "date-time": "2026-01-02T03:04:05Z",
@@ -38,7 +38,7 @@ class _Place:
     variant: int = 0
 
     def below(self, name: str, variant: int = 0) -> _Place:
-        if self.depth >= _DEEPEST:
+        if self.depth >= _MAX_DEPTH:
             raise ValueError("the schema requires itself without end")
         return replace(self, name=name, variant=variant, depth=self.depth + 1)
 
@@ -148,13 +148,13 @@ def _object(schema: Mapping[str, Any], place: _Place) -> dict[str, Any]:
 
 def _array(schema: Mapping[str, Any], place: _Place) -> list[Any]:
     leading = list(schema.get("prefixItems") or [])
-    least = int(schema.get("minItems", 0))
-    wanted = max(least, len(leading), 1 if place.depth < _GENEROUS_DEPTH else 0)
-    wanted = max(least, min(wanted, int(schema.get("maxItems", wanted))))
+    min_items = int(schema.get("minItems", 0))
+    count = max(min_items, len(leading), 1 if place.depth < _GENEROUS_DEPTH else 0)
+    count = max(min_items, min(count, int(schema.get("maxItems", count))))
     items = schema.get("items", True)
     return [
         _sample(leading[index] if index < len(leading) else items, place.below(place.name, index))
-        for index in range(wanted)
+        for index in range(count)
     ]
 
 
@@ -183,6 +183,6 @@ def _text(schema: Mapping[str, Any], place: _Place) -> str:
     if (known := _FORMATS.get(str(schema.get("format")))) is not None:
         return known
     text = f"example {place.name}" + (f" {place.variant + 1}" if place.variant else "")
-    shortest, longest = int(schema.get("minLength", 0)), schema.get("maxLength")
-    text = text.ljust(shortest, ".")
-    return text if longest is None else text[: int(longest)]
+    min_length, max_length = int(schema.get("minLength", 0)), schema.get("maxLength")
+    text = text.ljust(min_length, ".")
+    return text if max_length is None else text[: int(max_length)]

@@ -120,8 +120,8 @@ async def _streamed(
 def _misbehaves_at(behaviour: Behaviour, outputs: int) -> int | None:
     """Returns the number of pieces after which the answer misbehaves: all pieces of a short one, whose end is then
     missing. None when it never misbehaves."""
-    wanted = (behaviour.error_event_after, behaviour.hang_after, behaviour.cut_after)
-    return next((min(after, outputs) for after in wanted if after is not None), None)
+    counts = (behaviour.error_event_after, behaviour.hang_after, behaviour.cut_after)
+    return next((min(after, outputs) for after in counts if after is not None), None)
 
 
 async def _misbehave(http: web.Request, response: web.StreamResponse, behaviour: Behaviour) -> None:

@@ -15,7 +15,7 @@ _PIECE = re.compile(r"\s*\w{1,6}|\s*[^\w\s]|\s+")
 
 _TOKENS_PER_MESSAGE = 4
 _TOKENS_PER_ATTACHMENT = 85
-_CACHED_FROM = 128
+_MIN_CACHED_TOKENS = 128
 _CACHED_STEP = 64
 
 
@@ -65,7 +65,7 @@ class PrefixCache:
             total += message_tokens(message)
             if self._note(digest.digest()):
                 cached = total
-        return total, 0 if cached < _CACHED_FROM else cached - cached % _CACHED_STEP
+        return total, 0 if cached < _MIN_CACHED_TOKENS else cached - cached % _CACHED_STEP
 
     def _note(self, key: bytes) -> bool:
         known = key in self._seen

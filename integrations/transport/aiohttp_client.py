@@ -25,7 +25,7 @@ from integrations.providers.base import UpstreamRequest
 from integrations.providers.errors import ProviderError
 from integrations.transport import failures
 from integrations.transport.base import Timeouts
-from integrations.transport.idle import look_for_end, promised
+from integrations.transport.idle import keep_alive_timeout, look_for_end
 from integrations.transport.proxies import ProxyFor, no_proxy
 from integrations.transport.request_head import Origin, RequestHead, head_of
 from integrations.transport.resolver import AiohttpResolver, Resolver
@@ -142,7 +142,7 @@ class AiohttpTransport:
         self._resolver = AiohttpResolver(resolver or Resolver())
         self._keeping: aiohttp.ClientSession | None = None
         self._closing: aiohttp.ClientSession | None = None
-        self._hasty: set[Origin] = set()
+        self._short_lived: set[Origin] = set()
         self._closed = False
 
     async def send(self, request: UpstreamRequest, timeouts: Timeouts) -> AiohttpResponse:
@@ -178,20 +178,20 @@ class AiohttpTransport:
             proxy=proxy,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect, sock_read=timeouts.first_byte),
         )
-        self._mind_promise(origin, response.headers.get("keep-alive"))
+        self._note_keep_alive(origin, response.headers.get("keep-alive"))
         return AiohttpResponse(response, origin.host, timeouts.idle)
 
-    def _mind_promise(self, origin: Origin, told: str | None) -> None:
+    def _note_keep_alive(self, origin: Origin, keep_alive: str | None) -> None:
         """Remembers an origin that keeps connections for a shorter time than this client does, so that its connections
         are closed and not used again."""
-        if told is None:
+        if keep_alive is None:
             return
-        seconds = promised(told.encode("latin-1", "replace"))
-        if seconds is not None and seconds < self._keep_alive and len(self._hasty) < _REMEMBERED_ORIGINS:
-            self._hasty.add(origin)
+        seconds = keep_alive_timeout(keep_alive.encode("latin-1", "replace"))
+        if seconds is not None and seconds < self._keep_alive and len(self._short_lived) < _REMEMBERED_ORIGINS:
+            self._short_lived.add(origin)
 
     def _session_for(self, origin: Origin) -> aiohttp.ClientSession:
-        if origin in self._hasty:
+        if origin in self._short_lived:
             self._closing = self._closing or self._new_session(force_close=True)
             return self._closing
         self._keeping = self._keeping or self._new_session(force_close=False)

@@ -15,7 +15,7 @@ from typing_extensions import override
 from integrations.providers.errors import ProviderError
 from integrations.transport import failures
 from integrations.transport.base import Timeouts
-from integrations.transport.idle import IdleAges, look_for_end, promised
+from integrations.transport.idle import IdleAges, keep_alive_timeout, look_for_end
 from integrations.transport.request_head import Origin
 from integrations.transport.response import PooledResponse
 
@@ -63,7 +63,7 @@ class Connection(asyncio.Protocol):
         self._paused = False
         self._phase_seconds = 0.0
         self._deadline = _NEVER
-        self._rings_at = _NEVER
+        self._timer_at = _NEVER
         self._timer: asyncio.TimerHandle | None = None
 
     # The following methods are called by the pool.
@@ -265,7 +265,7 @@ class Connection(asyncio.Protocol):
         if not (response.complete and self.reusable):
             return 0.0
         for name, value in response.raw_headers:
-            if len(name) == 10 and name.lower() == b"keep-alive" and (seconds := promised(value)) is not None:
+            if len(name) == 10 and name.lower() == b"keep-alive" and (seconds := keep_alive_timeout(value)) is not None:
                 return min(self._ages.limit, seconds)
         return self._ages.limit
 
@@ -289,15 +289,15 @@ class Connection(asyncio.Protocol):
 
     def _set_deadline(self, when: float) -> None:
         self._deadline = when
-        if when < self._rings_at:
+        if when < self._timer_at:
             if self._timer is not None:
                 self._timer.cancel()
-            self._rings_at = when
+            self._timer_at = when
             self._timer = self._loop.call_at(when, self._on_timer)
 
     def _on_timer(self) -> None:
         self._timer = None
-        self._rings_at = _NEVER
+        self._timer_at = _NEVER
         # The difference is within the clock's resolution: uvloop's timers fire up to a millisecond early.
         if self._deadline > self._loop.time() + 0.002:
             if self._deadline is not _NEVER:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 _EPOCH_SECONDS = 600.0
 # No server keeps connections for less; one that ends a younger connection on its next use has crashed, which shows
 # nothing about its idle time.
-_IMPATIENT_SECONDS = 1.0
+_MIN_KEEP_ALIVE_SECONDS = 1.0
 _MARGIN_SECONDS = 1.0
 _ENDED = select.POLLIN | select.POLLRDHUP  # The events of errors and hang-ups are always reported.
 
@@ -23,7 +23,7 @@ def before(seconds: float) -> float:
     return max(seconds - min(_MARGIN_SECONDS, seconds / 2), 0.0)
 
 
-def promised(keep_alive: bytes) -> float | None:
+def keep_alive_timeout(keep_alive: bytes) -> float | None:
     """Returns the idle time up to which the header `Keep-Alive` (`timeout=5, max=100`) lets a connection be used. None
     without a timeout."""
     seconds = keep_alive.lower().partition(b"timeout=")[2].partition(b",")[0].strip()
@@ -40,18 +40,18 @@ def look_for_end(descriptor: int) -> Callable[[int], list[tuple[int, int]]]:
 
 
 class IdleAges:
-    """The observed idle times of the connections to one origin, all in seconds; `most` is the maximum time for which a
-    connection is kept.
+    """The observed idle times of the connections to one origin, all in seconds; `maximum` is the longest time for which
+    a connection is kept.
 
     `limit` is below the shortest idle time after which the peer ended a connection, unless others served after that
     time: a peer that restarts ends connections of any age. Observations are forgotten after ten to twenty minutes.
     """
 
-    __slots__ = ("_earlier", "_most", "_until", "limit", "served")
+    __slots__ = ("_earlier", "_maximum", "_until", "limit", "served")
 
-    def __init__(self, most: float) -> None:
-        self._most = most
-        self.limit = most
+    def __init__(self, maximum: float) -> None:
+        self._maximum = maximum
+        self.limit = maximum
         # `served` and `_earlier` hold the longest idle time after which a connection served, in this epoch and in the
         # one before; -1 when none did.
         self.served = -1.0
@@ -66,7 +66,7 @@ class IdleAges:
 
     def failed(self, age: float, now: float) -> None:
         """Records that the peer ended a connection without an answer when it was used again."""
-        if age < _IMPATIENT_SECONDS:
+        if age < _MIN_KEEP_ALIVE_SECONDS:
             return
         # Other connections may have served after that time, which then lead to another host behind the same name.
         self.served = min(self.served, before(age))
@@ -78,4 +78,4 @@ class IdleAges:
         if now >= self._until:
             self._until = now + _EPOCH_SECONDS
             self._earlier, self.served = self.served, -1.0
-            self.limit = self._most
+            self.limit = self._maximum

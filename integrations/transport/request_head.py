@@ -13,7 +13,7 @@ from integrations.providers.base import UpstreamRequest
 from integrations.transport import failures
 
 # The transport itself sets the headers of framing, and no compression is accepted, since the answer could not be read.
-_OURS = frozenset({"content-length", "transfer-encoding", "connection", "accept-encoding"})
+_OWN_HEADERS = frozenset({"content-length", "transfer-encoding", "connection", "accept-encoding"})
 # Some front ends refuse a request without a user agent.
 _DEFAULTS = {"accept": "*/*", "user-agent": "prompt-gateway"}
 
@@ -102,6 +102,6 @@ def _complete_headers(parts: SplitResult, items: tuple[tuple[str, str], ...]) ->
             raise failures.refused("a header's name holds characters that HTTP does not allow")
         if not _VALUE.match(value):
             raise failures.refused(f"the value of header {name} holds characters that HTTP does not allow")
-        if name not in _OURS:
+        if name not in _OWN_HEADERS:
             headers[name] = value
     return headers

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace as with_fields
 from typing_extensions import override
 
-from integrations.connectivity.exchange import Answer, Sender
+from integrations.connectivity.exchange import HttpAnswer, Sender
 from integrations.connectivity.trial import try_credentials
 from integrations.providers.additions import answers_apart, forwarded, with_headers, with_parameters
 from integrations.providers.base import ChatRequest, Credentials, UpstreamRequest
@@ -190,9 +190,9 @@ class _Recorder(Sender):
     sent: list[UpstreamRequest] = []
 
     @override
-    def send(self, request: UpstreamRequest) -> Answer:
+    def send(self, request: UpstreamRequest) -> HttpAnswer:
         self.sent.append(request)
-        return Answer(401, {}, b'{"error": {"message": "no canary-header-value here"}}')
+        return HttpAnswer(401, {}, b'{"error": {"message": "no canary-header-value here"}}')
 
 
 def test_connection_test__integration_with_headers__sends_them_and_never_tells(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ import trustme
 
 from integrations.connectivity.calls import CALLS, build, call_of
 from integrations.connectivity.exchange import Sender
-from integrations.connectivity.outcomes import Outcome, Reason
+from integrations.connectivity.outcomes import ConnectionOutcome, Reason
 from integrations.connectivity.trial import try_credentials
 from integrations.providers.base import Credentials
 from integrations.registry import providers
@@ -41,7 +41,7 @@ def server() -> Iterator[DialectServer]:
         yield running
 
 
-def tried(server: DialectServer, provider: str, *steps: Step, **changes: Any) -> Outcome:
+def tried(server: DialectServer, provider: str, *steps: Step, **changes: Any) -> ConnectionOutcome:
     name = f"try-{provider}"
     server.play(name, *steps)
     return try_credentials(replace(FAKES[provider].credentials(server.base_url(name)), **changes), Sender())
@@ -281,7 +281,7 @@ async def test_tls__certificate__checked_against_the_authorities_of_the_gateway(
     authority.configure_trust(trusting)
     async with raw_server(answering_once(answer(b'{"data": []}')), tls=context) as server:
 
-        async def outcome(host: str, sender: Sender) -> Outcome:
+        async def outcome(host: str, sender: Sender) -> ConnectionOutcome:
             credentials = _openai(f"https://{host}:{server.port}/v1")
             return await asyncio.to_thread(try_credentials, credentials, sender)
 

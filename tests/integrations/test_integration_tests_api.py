@@ -18,7 +18,7 @@ from core.models import Project
 from core.rights.roles import Role
 from integrations import views
 from integrations.connectivity import services
-from integrations.connectivity.outcomes import Outcome, Reason
+from integrations.connectivity.outcomes import ConnectionOutcome, Reason
 from integrations.connectivity.trial import try_credentials
 from integrations.models import ProviderIntegration
 from integrations.selectors import enabled_credentials
@@ -204,7 +204,7 @@ def test_body__invalid__400_and_nothing_sent(
     project: Project, upstream: DialectServer, settings: Settings, body: Any, field: str
 ) -> None:
     settings.ALLOW_PRIVATE_UPSTREAMS = False
-    with patch.object(services, "try_credentials", return_value=Outcome(False, Reason.REJECTED, "")) as sent:
+    with patch.object(services, "try_credentials", return_value=ConnectionOutcome(False, Reason.REJECTED, "")) as sent:
         answer = client_of(project).post(f"{PATH}/openai/test", json.dumps(body), content_type="application/json")
     assert answer.status_code in ({400} if field else {200, 400}), answer.content
     if field:
@@ -214,7 +214,7 @@ def test_body__invalid__400_and_nothing_sent(
 
 def test_tests__too_many__429_with_a_time_to_wait(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views.TestThrottle, "timer", lambda _: 1_700_000_000.0)
-    outcome = Outcome(True, Reason.OK, "")
+    outcome = ConnectionOutcome(True, Reason.OK, "")
     with patch.object(services, "try_credentials", return_value=outcome):
         answers = [client_of(project).post(f"{PATH}/openai/test") for _ in range(61)]
     assert [answer.status_code for answer in answers] == [200] * 60 + [429]

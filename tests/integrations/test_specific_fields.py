@@ -8,17 +8,17 @@ from typing import Any
 
 from openai.lib.streaming._deltas import accumulate_delta
 
-from integrations.providers.common.completion import Answer, Chunks, whole
+from integrations.providers.common.completion import Chunks, ParsedChoice, whole
 from integrations.providers.common.conversation import Block, Text, ToolResult, read_conversation
 
 CALL = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 
 
 def test_answer__with_fields_of_the_vendor__in_the_message() -> None:
-    answer = whole([Answer(content="Hi", specific={"trace": {"a": 1}})], completion_id="x", model="m", usage=None)
+    answer = whole([ParsedChoice(content="Hi", specific={"trace": {"a": 1}})], completion_id="x", model="m", usage=None)
     message = json.loads(answer.body)["choices"][0]["message"]
     assert message["provider_specific_fields"] == {"trace": {"a": 1}}
-    plain = whole([Answer(content="Hi")], completion_id="x", model="m", usage=None)
+    plain = whole([ParsedChoice(content="Hi")], completion_id="x", model="m", usage=None)
     assert json.loads(plain.body)["choices"][0]["message"] == {"role": "assistant", "content": "Hi"}
 
 

@@ -19,7 +19,7 @@ from integrations.providers.anthropic.finish import (
 )
 from integrations.providers.anthropic.shapes import Block, Message, usage_of
 from integrations.providers.base import ChatRequest, ParsedResponse
-from integrations.providers.common.completion import Answer, reasoning_encrypted, reasoning_text, tool_call, whole
+from integrations.providers.common.completion import ParsedChoice, reasoning_encrypted, reasoning_text, tool_call, whole
 from integrations.providers.common.surrogates import lenient
 
 FORMAT = "anthropic-claude-v1"
@@ -66,8 +66,8 @@ def _as_text(blocks: list[Block]) -> list[Block]:
     )
 
 
-def _answer(message: Message, blocks: list[Block], *, provider: str) -> Answer:
-    answer = Answer()
+def _answer(message: Message, blocks: list[Block], *, provider: str) -> ParsedChoice:
+    answer = ParsedChoice()
     texts: list[str] = []
     thoughts: list[str] = []
     length = 0

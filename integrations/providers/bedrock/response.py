@@ -25,7 +25,7 @@ from integrations.providers.bedrock.shapes import (
     specific_fields,
 )
 from integrations.providers.bedrock.tools import forbids_calls
-from integrations.providers.common.completion import Answer, tool_call, whole
+from integrations.providers.common.completion import ParsedChoice, tool_call, whole
 from integrations.providers.common.failures import failure_in_body
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.errors import ProviderError
@@ -66,12 +66,12 @@ class ContentBlock(Struct):
     image: Image | None = None
 
 
-class Message(Struct):
+class ConverseMessage(Struct):
     content: list[ContentBlock] | None = None
 
 
 class Output(Struct):
-    message: Message | None = None
+    message: ConverseMessage | None = None
 
 
 class Converse(Struct):
@@ -95,7 +95,7 @@ class _Reader:
         self.model = model
         self.no_calls = forbids_calls(fields)
         self.schema_tool = schema_tool(fields, model)
-        self.answer = Answer()
+        self.answer = ParsedChoice()
         self.text = ""
         self.answered = ""  # `answered` is the answer that came through the tool for a JSON schema.
         self.reasoning = ""
@@ -121,7 +121,7 @@ class _Reader:
         elif block.image is not None and block.image.source and block.image.source.bytes:
             self.images.append(image_part(block.image.format or "png", block.image.source.bytes))
 
-    def finished(self, reason: str) -> Answer:
+    def finished(self, reason: str) -> ParsedChoice:
         answer = self.answer
         # Beside an answer that follows a schema any other text is only a comment on it.
         text = self.answered or self.text

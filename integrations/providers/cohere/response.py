@@ -13,7 +13,7 @@ from integrations.providers.cohere.citations import url_citations
 from integrations.providers.cohere.finish import failed, finish_reason, unknown_reason
 from integrations.providers.cohere.usage import logprobs_of, usage_of
 from integrations.providers.common import completion
-from integrations.providers.common.completion import Answer
+from integrations.providers.common.completion import ParsedChoice
 from integrations.providers.common.failures import failure_in_body
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.errors import FailureKind, ProviderError
@@ -48,7 +48,7 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
     )
 
 
-def _answer(message: Mapping[str, Any], reason: str, logprobs: Any) -> Answer:
+def _answer(message: Mapping[str, Any], reason: str, logprobs: Any) -> ParsedChoice:
     texts, thinking, starts = _contents(message.get("content"))
     specific: dict[str, Any] = {**unknown_reason(reason)}
     plan = message.get("tool_plan")
@@ -64,7 +64,7 @@ def _answer(message: Mapping[str, Any], reason: str, logprobs: Any) -> Answer:
     if citations:
         specific["citations"] = citations
     text = "".join(texts)
-    return Answer(
+    return ParsedChoice(
         content=text if text or not calls else None,
         reasoning="\n".join(thinking),
         tool_calls=calls,

@@ -38,7 +38,7 @@ def reasoning_encrypted(data: str, *, format: str, index: int = 0, id: str = "")
 
 
 @dataclass(slots=True)
-class Answer:
+class ParsedChoice:
     """One choice of a whole answer. `content` is None when there is no text (a tool call, an empty answer). `specific`
     holds further fields of the vendor's answer under the vendor's names (`provider_specific_fields`)."""
 
@@ -71,7 +71,7 @@ class Answer:
 
 
 def whole(
-    answers: Iterable[Answer], *, completion_id: str, model: str, usage: Usage | None, created: int | None = None
+    answers: Iterable[ParsedChoice], *, completion_id: str, model: str, usage: Usage | None, created: int | None = None
 ) -> ParsedResponse:
     """Returns a whole completion. `completion_id` is the provider's own id, or one derived from its answer. `usage` is
     None when nothing was counted; the body then has zeros, while the record may have an estimate."""

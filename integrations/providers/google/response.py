@@ -7,7 +7,7 @@ from hashlib import blake2b
 import msgspec
 
 from integrations.providers.base import ChatRequest, ParsedResponse
-from integrations.providers.common.completion import Answer, tool_call, whole
+from integrations.providers.common.completion import ParsedChoice, tool_call, whole
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.google.citations import annotations_of
 from integrations.providers.google.failures import google_failure_in_body
@@ -63,10 +63,10 @@ def completion_id(response: Response, body: bytes) -> str:
     return response.response_id or "chatcmpl-" + seed_of(response, body)
 
 
-def blocked_answer(feedback: PromptFeedback | None) -> Answer:
+def blocked_answer(feedback: PromptFeedback | None) -> ParsedChoice:
     """Returns the answer to a refused prompt, which has no text."""
     message = (feedback.block_reason_message if feedback else None) or ""
-    return Answer(content="", finish_reason=FILTERED, refusal=message)
+    return ParsedChoice(content="", finish_reason=FILTERED, refusal=message)
 
 
 def indexes_of(candidates: list[Candidate]) -> list[int]:
@@ -82,8 +82,8 @@ def _choices(response: Response, seed: str) -> list[tuple[Candidate, Choice]]:
     return [(candidate, Choice(position, seed)) for position, (_, candidate) in enumerate(ordered)]
 
 
-def _answer(candidate: Candidate, choice: Choice) -> Answer:
-    answer = Answer()
+def _answer(candidate: Candidate, choice: Choice) -> ParsedChoice:
+    answer = ParsedChoice()
     images, own = [], []
     for piece in choice.read(candidate):
         match piece:

@@ -12,7 +12,7 @@ _NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "definit
 # The values of `enum` and similar keywords are data and no schemas.
 _DATA = frozenset({"enum", "default", "example", "examples", "required", "const"})
 # Google takes no schema that is this deep, so deeper levels are passed on unchanged.
-_DEEPEST = 64
+_MAX_DEPTH = 64
 _UNKNOWN = frozenset({"$schema", "$comment"})
 
 
@@ -25,7 +25,7 @@ def is_own(schema: Mapping[str, Any]) -> bool:
 
 def google_schema(schema: Any, depth: int = 0) -> Any:
     """Returns the schema in Google's form; the very same object where nothing has to change."""
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return schema
     if isinstance(schema, list):
         items = [google_schema(item, depth + 1) for item in schema]

@@ -103,7 +103,7 @@ class ToolCall(msgspec.Struct):
     function: Function | None = None
 
 
-class Message(msgspec.Struct):
+class ChatCompletionMessage(msgspec.Struct):
     role: str
     content: str | None
     tool_calls: list[ToolCall] | None = None
@@ -114,7 +114,7 @@ class Message(msgspec.Struct):
 
 class Choice(msgspec.Struct):
     index: int
-    message: Message
+    message: ChatCompletionMessage
     finish_reason: str
     error: Any = None
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from integrations.transport.idle import IdleAges, before, promised
+from integrations.transport.idle import IdleAges, before, keep_alive_timeout
 
 MAX_AGE = 30.0
 HOUR = 3600.0
@@ -114,12 +114,12 @@ def test_limit__learned_long_ago__is_forgotten() -> None:
     [(b"timeout=5", 4.0), (b"timeout=1, max=100", 0.5), (b"max=3, Timeout=60", 59.0), (b"timeout=0", 0.0)],
 )
 def test_promise__of_the_peer__is_kept_below(header: bytes, seconds: float) -> None:
-    assert promised(header) == seconds
+    assert keep_alive_timeout(header) == seconds
 
 
 @pytest.mark.parametrize("header", [b"", b"max=5", b"timeout=", b"timeout=-1", b"timeout=soon"])
 def test_promise__unreadable__is_none(header: bytes) -> None:
-    assert promised(header) is None
+    assert keep_alive_timeout(header) is None
 
 
 @given(st.floats(0, 1e6))
