@@ -56,18 +56,18 @@ def with_headers(upstream: UpstreamRequest, credentials: Credentials, client: Ra
         return upstream
     headers = {**upstream.headers, **passed, **own}
     for name in _LISTS & headers.keys():
-        said = ",".join(part[name] for part in (upstream.headers, own, passed) if name in part)
-        words = dict.fromkeys(word.strip() for word in said.split(","))
+        values = ",".join(part[name] for part in (upstream.headers, own, passed) if name in part)
+        words = dict.fromkeys(word.strip() for word in values.split(","))
         headers[name] = ",".join(word for word in words if word)
     return msgspec.structs.replace(upstream, headers=headers)
 
 
 def forwarded(credentials: Credentials, client: RawHeaders) -> Mapping[str, str]:
     """Returns the client's headers that the integration passes on, without values that no header can carry."""
-    wanted = credentials.forwarded_names
+    names = credentials.forwarded_names
     found: dict[str, str] = {}
     for name, value in client:
-        if name in wanted:
+        if name in names:
             key, text = name.decode("ascii"), value.decode("latin-1").strip()
             text = f"{found[key]},{text}" if key in found else text
             if len(text) <= MAX_HEADER_VALUE and _VALUE.match(text):

@@ -22,29 +22,29 @@ Json = dict[str, Any]
 
 
 def with_answer_tool(
-    mapped: Mapped, rules: Rules, wish: ResponseFormat | None, tools: list[Json], choice: Json | None
+    mapped: Mapped, rules: Rules, answer_format: ResponseFormat | None, tools: list[Json], choice: Json | None
 ) -> tuple[list[Json], Json | None]:
     """Returns `tools` and the tool choice, with the tool for the answer added where the schema needs one. When the
     client has tools of its own, the model calls one of them or answers; when it must call one of them, no answer
     follows the schema. Raises UnsupportedParameterError for a schema of something other than an object, since the input
     of a tool always is an object."""
-    if wish is None or wish.kind != "json_schema" or rules.schema:
+    if answer_format is None or answer_format.kind != "json_schema" or rules.schema:
         return tools, choice
     if choice is not None and choice["type"] in _FORCING:
         return tools, choice
-    if wish.schema.get("type", "object") != "object" or not _NOT_AT_ROOT.isdisjoint(wish.schema):
+    if answer_format.schema.get("type", "object") != "object" or not _NOT_AT_ROOT.isdisjoint(answer_format.schema):
         raise mapped.refuse("response_format", "this model follows a schema of an object only")
     mapped.notes.append("response_format: asked for as the input of a tool, this model follows no schema strictly")
     forced: Json = {"type": "tool", "name": NAME}
     if tools and (choice is None or choice["type"] == "auto"):
         forced = {"type": "any"}
-    return [*tools, _tool(wish)], {**forced, "disable_parallel_tool_use": True}
+    return [*tools, _tool(answer_format)], {**forced, "disable_parallel_tool_use": True}
 
 
 def answers_by_tool(request: ChatRequest) -> bool:
     """Returns True when the request was sent with the tool for the answer."""
-    wish = request.fields.get("response_format")
-    is_schema = isinstance(wish, Mapping) and wish.get("type") == "json_schema"
+    answer_format = request.fields.get("response_format")
+    is_schema = isinstance(answer_format, Mapping) and answer_format.get("type") == "json_schema"
     return is_schema and not rules_of(request.model).schema
 
 
@@ -52,8 +52,8 @@ def is_answer(block: Block) -> bool:
     return block.type == "tool_use" and block.name == NAME
 
 
-def _tool(wish: ResponseFormat) -> Json:
-    description = f"Gives the answer ({wish.name}). Call this tool to answer; nothing else is read."
-    if wish.description:
-        description = f"{description}\n\n{wish.description}"
-    return {"name": NAME, "description": description, "input_schema": {"type": "object", **wish.schema}}
+def _tool(answer_format: ResponseFormat) -> Json:
+    description = f"Gives the answer ({answer_format.name}). Call this tool to answer; nothing else is read."
+    if answer_format.description:
+        description = f"{description}\n\n{answer_format.description}"
+    return {"name": NAME, "description": description, "input_schema": {"type": "object", **answer_format.schema}}

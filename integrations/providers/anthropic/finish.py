@@ -18,7 +18,7 @@ _FINISH_REASONS = {
     "refusal": "content_filter",
 }
 # The finish reason expresses the listed stop reasons fully; for any other the client also gets the vendor's own reason.
-_SAID = frozenset({"end_turn", "stop_sequence", "tool_use", "max_tokens", "refusal"})
+_STANDARD_REASONS = frozenset({"end_turn", "stop_sequence", "tool_use", "max_tokens", "refusal"})
 # The table of types of errors and their statuses is at https://docs.anthropic.com/en/api/errors
 _STATUSES = {
     "invalid_request_error": 400,
@@ -50,8 +50,8 @@ def finish_reason(stop_reason: str | None, *, called_tools: bool, has_content: b
 
 def own_fields(stop_reason: str | None, **given: Any) -> dict[str, Any]:
     """Returns the fields of `provider_specific_fields` that describe the answer's end."""
-    told = {name: value for name, value in given.items() if value}
-    return told if stop_reason is None or stop_reason in _SAID else {"stop_reason": stop_reason, **told}
+    fields = {name: value for name, value in given.items() if value}
+    return fields if stop_reason is None or stop_reason in _STANDARD_REASONS else {"stop_reason": stop_reason, **fields}
 
 
 def refusal_text(stop_details: Any) -> str:

@@ -73,9 +73,9 @@ def read_messages(request: ChatRequest, rules: Rules, mapped: Mapped) -> Message
     placed = behind_user(read) if rules.instructions_in_place else as_user(read)
     conversation = with_distinct_ids(placed, _id)  # The API refuses repeated ids: "`tool_use` ids must be unique".
     _name_what_is_left_out(mapped, conversation)
-    said = _said(conversation, request.media)
-    files = any(uses_files(block) for _, blocks in said for block in blocks)
-    messages: list[Json] = [{"role": role, "content": _short(blocks)} for role, blocks in said]
+    turns = _role_blocks(conversation, request.media)
+    files = any(uses_files(block) for _, blocks in turns for block in blocks)
+    messages: list[Json] = [{"role": role, "content": _short(blocks)} for role, blocks in turns]
     _strip_prefill(messages)
     system = [_text(text) for text in conversation.system if text.text.strip()]
     if not messages and system:
@@ -84,10 +84,10 @@ def read_messages(request: ChatRequest, rules: Rules, mapped: Mapped) -> Message
     return Messages(_short(system), messages, files)
 
 
-def _said(conversation: Conversation, media: Mapping[str, Media]) -> list[tuple[str, list[Json]]]:
+def _role_blocks(conversation: Conversation, media: Mapping[str, Media]) -> list[tuple[str, list[Json]]]:
     """Returns roles with blocks. A turn without any remaining block does not separate its neighbours. An instruction
     between two turns of the user goes behind the second one, and an instruction behind an answer becomes the user's."""
-    said: list[tuple[str, list[Json]]] = []
+    turns: list[tuple[str, list[Json]]] = []
     waiting: list[Json] = []
     for turn in conversation.turns:
         blocks = _blocks(turn, media)
@@ -95,25 +95,25 @@ def _said(conversation: Conversation, media: Mapping[str, Media]) -> list[tuple[
             waiting += blocks
             continue
         if blocks and turn.role == "assistant":
-            _instruct(said, waiting)
+            _instruct(turns, waiting)
             waiting = []
-        _say(said, turn.role, blocks)
-    _instruct(said, waiting)
-    return said
+        _append(turns, turn.role, blocks)
+    _instruct(turns, waiting)
+    return turns
 
 
-def _say(said: list[tuple[str, list[Json]]], role: str, blocks: list[Json]) -> None:
-    if said and said[-1][0] == role:
-        said[-1][1].extend(blocks)
+def _append(turns: list[tuple[str, list[Json]]], role: str, blocks: list[Json]) -> None:
+    if turns and turns[-1][0] == role:
+        turns[-1][1].extend(blocks)
     elif blocks:
-        said.append((role, blocks))
+        turns.append((role, blocks))
 
 
-def _instruct(said: list[tuple[str, list[Json]]], instructions: list[Json]) -> None:
-    if said and said[-1][0] == "user":
-        _say(said, "system", instructions)
+def _instruct(turns: list[tuple[str, list[Json]]], instructions: list[Json]) -> None:
+    if turns and turns[-1][0] == "user":
+        _append(turns, "system", instructions)
     else:
-        _say(said, "user", [{**block, "text": marked(block["text"])} for block in instructions])
+        _append(turns, "user", [{**block, "text": marked(block["text"])} for block in instructions])
 
 
 def _name_what_is_left_out(mapped: Mapped, conversation: Conversation) -> None:

@@ -15,7 +15,7 @@ from integrations.providers.anthropic.messages import Messages, read_messages
 from integrations.providers.anthropic.models import Rules, rules_of
 from integrations.providers.anthropic.native import FIELDS, betas_of
 from integrations.providers.anthropic.schema import accepted_schema
-from integrations.providers.anthropic.thinking import Plan, output_limit, plan_thinking, sampling
+from integrations.providers.anthropic.thinking import ThinkingSettings, output_limit, sampling, thinking_settings
 from integrations.providers.anthropic.tools import tools_and_choice
 from integrations.providers.base import ChatRequest
 from integrations.providers.common.parameters import Mapped, ResponseFormat, max_tokens, response_format, stop_sequences
@@ -54,44 +54,44 @@ def build(request: ChatRequest, *, provider: str, host: Host = OWN, deployment: 
     fields = dict(request.fields)
     mapped = Mapped(provider, fields)
     rules = rules_of(request.model, request.max_output)
-    said = read_messages(request, rules, mapped)
+    translated = read_messages(request, rules, mapped)
     if fields.keys() <= _PLAIN:
         more = sampling(mapped, rules, thinks=False)
         limit, betas = output_limit(mapped, rules, max_tokens(mapped)), []
     else:
-        limit, more = _translated(mapped, rules, said)
+        limit, more = _translated(mapped, rules, translated)
         betas = _betas(mapped)
-    body: Json = {"model": deployment or request.model, "max_tokens": limit, "messages": said.messages}
-    if said.system:
-        body["system"] = said.system
+    body: Json = {"model": deployment or request.model, "max_tokens": limit, "messages": translated.messages}
+    if translated.system:
+        body["system"] = translated.system
     if request.stream:
         body["stream"] = True
     body |= more
-    betas += [*betas_of(body, files=said.files), *host.betas_of(body)]
-    if said.system_as_user:
+    betas += [*betas_of(body, files=translated.files), *host.betas_of(body)]
+    if translated.system_as_user:
         mapped.notes.append("messages: the system message was sent as the user's, anthropic wants one of the user")
     return Built(_encode(host.body(body)), tuple(dict.fromkeys(betas)), mapped.warnings())
 
 
-def _translated(mapped: Mapped, rules: Rules, said: Messages) -> tuple[int, Json]:
+def _translated(mapped: Mapped, rules: Rules, translated: Messages) -> tuple[int, Json]:
     """Returns `max_tokens`, and every other field of the body except the messages."""
     _refuse_other_kinds(mapped)
-    wish = response_format(mapped)
-    tools, choice = with_answer_tool(mapped, rules, wish, *tools_and_choice(mapped, rules))
-    unthought = said.ends_with_results_unthought()
-    plan = plan_thinking(mapped, rules, max_tokens(mapped), choice=choice, unthought=unthought)
+    answer_format = response_format(mapped)
+    tools, choice = with_answer_tool(mapped, rules, answer_format, *tools_and_choice(mapped, rules))
+    unthought = translated.ends_with_results_unthought()
+    thinking = thinking_settings(mapped, rules, max_tokens(mapped), choice=choice, unthought=unthought)
     optional: Json = {
-        **sampling(mapped, rules, thinks=plan.thinks),
+        **sampling(mapped, rules, thinks=thinking.thinks),
         "stop_sequences": _stop(mapped) or None,
         "tools": tools or None,
         "tool_choice": choice,
-        "thinking": plan.thinking,
-        "output_config": _output_config(mapped, rules, plan, wish, said) or None,
+        "thinking": thinking.thinking,
+        "output_config": _output_config(mapped, rules, thinking, answer_format, translated) or None,
         "metadata": _metadata(mapped) or None,
         "service_tier": _service_tier(mapped) or None,
         **{name: mapped.take(name) for name in FIELDS if name in mapped.fields},
     }
-    return plan.max_tokens, {name: value for name, value in optional.items() if value is not None}
+    return thinking.max_tokens, {name: value for name, value in optional.items() if value is not None}
 
 
 def _refuse_other_kinds(mapped: Mapped) -> None:
@@ -103,17 +103,19 @@ def _refuse_other_kinds(mapped: Mapped) -> None:
         raise mapped.refuse("modalities", "anthropic answers in text only")
 
 
-def _output_config(mapped: Mapped, rules: Rules, plan: Plan, wish: ResponseFormat | None, said: Messages) -> Json:
+def _output_config(
+    mapped: Mapped, rules: Rules, thinking: ThinkingSettings, answer_format: ResponseFormat | None, translated: Messages
+) -> Json:
     """Returns `output_config` with effort and schema; fields in the vendor's own names take precedence."""
-    config: Json = {"effort": plan.effort} if plan.effort else {}
+    config: Json = {"effort": thinking.effort} if thinking.effort else {}
     native = mapped.take("output_config")
     older = mapped.take("output_format")  # The beta version named the field `output_format`.
-    if wish is not None and wish.kind == "json_schema" and rules.schema:
-        config["format"] = {"type": "json_schema", "schema": accepted_schema(wish.described_schema)}
-    elif wish is not None and wish.kind == "json_object":
+    if answer_format is not None and answer_format.kind == "json_schema" and rules.schema:
+        config["format"] = {"type": "json_schema", "schema": accepted_schema(answer_format.described_schema)}
+    elif answer_format is not None and answer_format.kind == "json_object":
         if mapped.fields["response_format"].get("json_schema"):
             mapped.drop("response_format.json_schema", "it goes with the type json_schema")
-        said.system = _with_instruction(said.system)
+        translated.system = _with_instruction(translated.system)
         mapped.notes.append("response_format: asked for in words, anthropic has no mode for JSON without a schema")
     if isinstance(older, Mapping):
         config["format"] = older
@@ -128,9 +130,9 @@ def _with_instruction(system: str | list[Json]) -> str | list[Json]:
 
 def _stop(mapped: Mapped) -> list[str]:
     native = mapped.take("stop_sequences")
-    wanted = stop_sequences(mapped) + (list(native) if isinstance(native, list) else [])
-    kept = [text for text in wanted if isinstance(text, str) and text.strip()]
-    if len(kept) < len(wanted):
+    sequences = stop_sequences(mapped) + (list(native) if isinstance(native, list) else [])
+    kept = [text for text in sequences if isinstance(text, str) and text.strip()]
+    if len(kept) < len(sequences):
         # The API refuses such a sequence: "stop_sequences: each stop sequence must contain non-whitespace".
         mapped.drop("stop", "anthropic takes no sequence of white space alone")
     return kept

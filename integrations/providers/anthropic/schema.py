@@ -81,5 +81,5 @@ def _all(values: Any) -> Any:
 
 
 def _described(description: Any, unknown: Json) -> str:
-    said = ", ".join(f"{name}: {msgspec.json.encode(value).decode()}" for name, value in unknown.items())
-    return f"{description}\n\n{{{said}}}" if isinstance(description, str) and description else f"{{{said}}}"
+    keywords = ", ".join(f"{name}: {msgspec.json.encode(value).decode()}" for name, value in unknown.items())
+    return f"{description}\n\n{{{keywords}}}" if isinstance(description, str) and description else f"{{{keywords}}}"

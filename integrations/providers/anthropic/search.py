@@ -21,14 +21,14 @@ Json = dict[str, Any]
 
 def search_tool(mapped: Mapped, tools: list[Json]) -> Json | None:
     """Returns the tool to add to `tools`; None when the request asks for no search, or names such a tool itself."""
-    wish = mapped.take("web_search_options")
-    if not isinstance(wish, Mapping):
+    options = mapped.take("web_search_options")
+    if not isinstance(options, Mapping):
         return None
     if any(str(tool.get("type")).startswith(_TYPES) for tool in tools):
         mapped.drop("web_search_options", "the tools hold a search already")
         return None
     tool: Json = {"type": _TYPE, "name": "web_search"}
-    for name, value in wish.items():
+    for name, value in options.items():
         if name == "search_context_size" and value in _MAX_USES:
             tool["max_uses"] = _MAX_USES[value]
         elif name == "user_location" and (place := _place(value)):

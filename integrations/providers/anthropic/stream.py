@@ -44,9 +44,9 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
         "_details",
         "_end",
         "_gathered",
+        "_has_text",
         "_length",
         "_open",
-        "_said",
         "_started",
         "_stop_reason",
     )
@@ -59,7 +59,7 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
         self._calls = 0
         self._details = 0
         self._length = 0  # `_length` counts the characters of the answer's text so far.
-        self._said = False  # `_said` is True when the answer's text so far has a character that is not blank.
+        self._has_text = False  # `_has_text` is True when the answer's text so far has a character that is not blank.
         self._stop_reason: str | None = None
         self._end: dict[str, Any] = {}  # `_end` collects the vendor's own fields that the end of the stream sends.
         self._gathered = Gathered()
@@ -121,13 +121,13 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
                 "input_transformations": event.input_transformations or self._end.get("input_transformations"),
             }
             if event.delta is not None:
-                self._said_at_the_end(event.delta, out)
+                self._message_delta(event.delta, out)
         elif event.type == "message_stop":
             self._done = True
         elif event.type == "error" or name == "error" or (not event.type and event.error is not None):
             raise reported_failure(event.error, provider=self.provider)
 
-    def _said_at_the_end(self, delta: Delta, out: list[StreamEvent]) -> None:
+    def _message_delta(self, delta: Delta, out: list[StreamEvent]) -> None:
         self._stop_reason = delta.stop_reason or self._stop_reason
         self._end |= {"stop_sequence": delta.stop_sequence, "stop_details": delta.stop_details}
         refusal = refusal_text(delta.stop_details)
@@ -174,7 +174,7 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
 
     def _text(self, text: str, block: OpenBlock | None, out: list[StreamEvent]) -> None:
         self._length += len(text)
-        self._said = self._said or not text.isspace()
+        self._has_text = self._has_text or not text.isspace()
         if block is not None:
             block.texts.append(text)
         out.append(self._chunks.text(text))
@@ -201,7 +201,7 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
             block.id = call_id(block, opened.position)
             out.append(self._chunks.tool_call(opened.position, block.id, block.name or ""))
         elif block.type in ("thinking", "redacted_thinking"):
-            opened.position = self._details + self._calls + self._said
+            opened.position = self._details + self._calls + self._has_text
             self._details += 1
         if block.type == "text" and block.text:
             self._text(block.text, opened, out)

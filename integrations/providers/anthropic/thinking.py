@@ -39,7 +39,7 @@ Json = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Plan:
+class ThinkingSettings:
     """The settings of thinking that are sent; None leaves thinking to the model's default. `max_tokens` includes the
     thinking."""
 
@@ -52,32 +52,32 @@ class Plan:
         return self.thinking is not None and self.thinking["type"] in ("enabled", "adaptive")
 
 
-def plan_thinking(
+def thinking_settings(
     mapped: Mapped, rules: Rules, max_tokens: int | None, *, choice: Json | None, unthought: bool
-) -> Plan:
+) -> ThinkingSettings:
     """Returns the plan for thinking. `max_tokens` is None when the client set no limit. `choice` is the tool choice;
     `unthought` means that the model has to continue a tool loop that began without thinking."""
-    wish = reasoning_request(mapped, own_thinking=True)
+    reasoning = reasoning_request(mapped, own_thinking=True)
     limit = output_limit(mapped, rules, max_tokens)
-    if wish.enabled is None:
-        return Plan(None, "", limit)
+    if reasoning.enabled is None:
+        return ThinkingSettings(None, "", limit)
     native = mapped.fields.get("thinking")
     if isinstance(native, Mapping) and native.get("type") in THINKING_TYPES:
         native = _known(mapped, native)
     elif isinstance(native, Mapping):
-        return Plan(dict(native), _effort(wish, rules), limit)  # The vendor judges an unknown type.
-    if not wish.enabled:
-        return Plan(_off(mapped, rules, native), "", limit)
+        return ThinkingSettings(dict(native), _effort(reasoning, rules), limit)  # The vendor judges an unknown type.
+    if not reasoning.enabled:
+        return ThinkingSettings(_off(mapped, rules, native), "", limit)
     if rules.thinking == "none":
         mapped.drop(_named(native), "this model cannot think aloud")
-        return Plan(None, "", limit)
-    if rules.thinking == "adaptive" or (rules.thinking == "both" and not _wants_budget(wish)):
-        return Plan(_adaptive(mapped, rules, native), _effort(wish, rules), limit)
+        return ThinkingSettings(None, "", limit)
+    if rules.thinking == "adaptive" or (rules.thinking == "both" and not _has_budget(reasoning)):
+        return ThinkingSettings(_adaptive(mapped, rules, native), _effort(reasoning, rules), limit)
     problem = _conflict(choice, unthought)
     if problem:
         mapped.drop(_named(native), problem)
-        return Plan(None, "", limit)
-    return _manual(mapped, rules, wish, native, limit, is_given=max_tokens is not None)
+        return ThinkingSettings(None, "", limit)
+    return _manual(mapped, rules, reasoning, native, limit, is_given=max_tokens is not None)
 
 
 def sampling(mapped: Mapped, rules: Rules, *, thinks: bool) -> Json:
@@ -113,8 +113,8 @@ def output_limit(mapped: Mapped, rules: Rules, max_tokens: int | None) -> int:
     return max_tokens
 
 
-def _wants_budget(wish: ReasoningRequest) -> bool:
-    return wish.budget_tokens is not None and not wish.adaptive
+def _has_budget(reasoning: ReasoningRequest) -> bool:
+    return reasoning.budget_tokens is not None and not reasoning.adaptive
 
 
 def _off(mapped: Mapped, rules: Rules, native: Any) -> Json | None:
@@ -142,12 +142,12 @@ def _adaptive(mapped: Mapped, rules: Rules, native: Any) -> Json:
     return {"type": "adaptive", **shown, **_settings(native)}
 
 
-def _effort(wish: ReasoningRequest, rules: Rules) -> str:
+def _effort(reasoning: ReasoningRequest, rules: Rules) -> str:
     """Returns the level of effort; empty when the request implies none, or the model has none."""
-    if not wish.effort and wish.budget_tokens is None:
+    if not reasoning.effort and reasoning.budget_tokens is None:
         return ""
-    wanted = effort_of(wish)
-    return next((level for level in _NEXT_EFFORTS.get(wanted, (wanted,)) if level in rules.efforts), "")
+    effort = effort_of(reasoning)
+    return next((level for level in _NEXT_EFFORTS.get(effort, (effort,)) if level in rules.efforts), "")
 
 
 def _conflict(choice: Json | None, unthought: bool) -> str:
@@ -156,24 +156,26 @@ def _conflict(choice: Json | None, unthought: bool) -> str:
     return "the tool call that is being answered came without it" if unthought else ""
 
 
-def _manual(mapped: Mapped, rules: Rules, wish: ReasoningRequest, native: Any, limit: int, *, is_given: bool) -> Plan:
-    wanted = max(_MIN_BUDGET, budget_of(wish) or _USUAL_BUDGET)
+def _manual(
+    mapped: Mapped, rules: Rules, reasoning: ReasoningRequest, native: Any, limit: int, *, is_given: bool
+) -> ThinkingSettings:
+    requested = max(_MIN_BUDGET, budget_of(reasoning) or _USUAL_BUDGET)
     if rules.max_output is None and not is_given:
-        limit = wanted + _ROOM_FOR_ANSWER
-    budget = min(wanted, int(limit * _MAX_SHARE_OF_LIMIT) if is_given else limit - _ROOM_FOR_ANSWER)
-    if is_given and wish.budget_tokens is not None and wanted < limit:
-        budget = wanted  # The client chose both the budget and the limit, so the budget is kept.
+        limit = requested + _ROOM_FOR_ANSWER
+    budget = min(requested, int(limit * _MAX_SHARE_OF_LIMIT) if is_given else limit - _ROOM_FOR_ANSWER)
+    if is_given and reasoning.budget_tokens is not None and requested < limit:
+        budget = requested  # The client chose both the budget and the limit, so the budget is kept.
     if budget < _MIN_BUDGET:
         mapped.drop(_named(native), f"max_tokens leaves no room for the least budget, {_MIN_BUDGET}")
-        return Plan(None, "", limit)
-    if budget != (wish.budget_tokens or budget):
+        return ThinkingSettings(None, "", limit)
+    if budget != (reasoning.budget_tokens or budget):
         mapped.notes.append(
             f"thinking.budget_tokens: set to {budget}, it has to be {_MIN_BUDGET} and leave room below max_tokens"
         )
-    elif budget < wanted:
+    elif budget < requested:
         mapped.notes.append(f"reasoning_effort: {budget} tokens to think with, the limit on tokens leaves no more")
     thinking = {"type": "enabled", "budget_tokens": budget, **_settings(native)}
-    return Plan(thinking, wish.effort if wish.effort in rules.efforts else "", limit)
+    return ThinkingSettings(thinking, reasoning.effort if reasoning.effort in rules.efforts else "", limit)
 
 
 def _no_sampling(rules: Rules, *, thinks: bool) -> str:

@@ -62,8 +62,8 @@ class Pieces:
             return {"toolResult": {**self.result, "content": self.results}}
         text = "".join(self.texts)
         if self.citations:
-            said = {"content": [{"text": text}]} if text else {}
-            return {"citationsContent": {**said, "citations": self.citations}}
+            text_block = {"content": [{"text": text}]} if text else {}
+            return {"citationsContent": {**text_block, "citations": self.citations}}
         if redacted:
             return {"reasoningContent": {"redactedContent": base64.b64encode(redacted).decode()}}
         if reasoning or signature:

@@ -50,27 +50,27 @@ def classify(status: int, headers: Mapping[str, str], body: bytes) -> ProviderEr
     if "message" not in decoded and isinstance(decoded.get("Message"), str):
         body = msgspec.json.encode({"message": decoded["Message"]})
     error = failure(provider=PROVIDER, status=status, headers=headers, body=body)
-    told = headers.get("x-amzn-errortype", "") or str(decoded.get("__type") or "")
-    return _named(error, told)
+    error_type = headers.get("x-amzn-errortype", "") or str(decoded.get("__type") or "")
+    return _named(error, error_type)
 
 
-def exception_in_stream(name: str, payload: bytes, told: str = "") -> ProviderError:
-    """Returns the failure behind an exception or error frame of an event stream. `told` is the message in the headers
-    of an error frame, which applies when the payload has none."""
+def exception_in_stream(name: str, payload: bytes, header_message: str = "") -> ProviderError:
+    """Returns the failure behind an exception or error frame of an event stream. `header_message` is the message in the
+    headers of an error frame, which applies when the payload has none."""
     decoded = _decoded(payload)
-    message = decoded.get("message") or decoded.get("Message") or decoded.get("originalMessage") or told
+    message = decoded.get("message") or decoded.get("Message") or decoded.get("originalMessage") or header_message
     known = exception_name(name)
     status = _STREAM_STATUSES.get(known)
     text = message if isinstance(message, str) and message else f"bedrock ended the stream: {known}"
     return _named(failure_in_body({"message": text}, provider=PROVIDER, status=status), name)
 
 
-def _named(error: ProviderError, told: str) -> ProviderError:
+def _named(error: ProviderError, error_type: str) -> ProviderError:
     """Returns the failure with the exception's name as the vendor's error code, since the name is not in the body."""
-    kind = _KINDS.get(exception_name(told))
+    kind = _KINDS.get(exception_name(error_type))
     if kind is not None and error.kind not in OF_THE_MODEL:
         error.kind = kind
-    name = _last_part(told)
+    name = _last_part(error_type)
     if name and error.details is not None:
         error.details = {**error.details, "type": name}
     return error

@@ -30,13 +30,13 @@ def finish_reason(stop_reason: str, *, called: bool) -> str:
     return reason
 
 
-def check_usable(stop_reason: str, *, said_anything: bool, usage: Usage | None) -> None:
+def check_usable(stop_reason: str, *, has_output: bool, usage: Usage | None) -> None:
     """Raises ProviderError(UNUSABLE), which is billed, when the model's output was broken, even if it begins with text:
     an agent would take that text for the end of its work. An unknown reason is an error only when there is no answer
-    (`said_anything` is False)."""
+    (`has_output` is False)."""
     if stop_reason in _MALFORMED:
         problem = f"the model's answer was broken ({stop_reason})"
-    elif stop_reason not in FINISH_REASONS and not said_anything:
+    elif stop_reason not in FINISH_REASONS and not has_output:
         problem = f"the answer is empty and ended for an unknown reason ({stop_reason or 'none told'})"
     else:
         return

@@ -25,7 +25,7 @@ class ToolUseStart(Struct):
     name: str = ""
     type: str | None = None
 
-    def told(self) -> dict[str, Any]:
+    def as_block(self) -> dict[str, Any]:
         """Returns the block's start in Converse's own form."""
         use = {"toolUseId": self.tool_use_id, "name": self.name}
         return {**use, "type": self.type} if self.type else use

@@ -33,8 +33,8 @@ class Rebuilder:
             return blocks
         calls = [block for block in blocks if isinstance(block, ToolCall)]
         thoughts = [block for block in blocks if isinstance(block, Reasoning) and (block.signature or block.data)]
-        said = "".join(block.text for block in blocks if isinstance(block, Text))
-        if said != "".join(text for part in content for text in texts_of(part)):
+        answer_text = "".join(block.text for block in blocks if isinstance(block, Text))
+        if answer_text != "".join(text for part in content for text in texts_of(part)):
             return blocks
         if [call.id for call in calls] != [part["toolUse"].get("toolUseId") for part in content if _is_call(part)]:
             return blocks

@@ -119,9 +119,9 @@ class MediaBlocks:
             raise _unsupported("the name of a file in S3 has to end in the extension of its format")
         return known
 
-    def _name(self, wish: str) -> str:
+    def _name(self, filename: str) -> str:
         """Returns a document's name with allowed characters only, which is unique in the request."""
-        stem = wish.rpartition(".")[0] or wish
+        stem = filename.rpartition(".")[0] or filename
         name = _BLANKS.sub(" ", _FORBIDDEN.sub(" ", stem)).strip()[: _NAME_LENGTH - 8] or "Document"
         unique, number = name, 1
         while unique in self.names or unique == "Document":

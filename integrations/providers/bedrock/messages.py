@@ -84,22 +84,22 @@ class MessageWriter:
         thoughts: list[tuple[int, list[NativeBlock]]] = []
         others: list[list[NativeBlock]] = []
         placed: list[list[NativeBlock]] = []
-        was_said = False
+        was_text = False
         for block in turn.blocks:
             if isinstance(block, Reasoning):
                 if others:  # Reasoning comes first in a message, so a new message begins here.
                     placed += _in_place(thoughts, others)
                     thoughts, others = [], []
                 thoughts += [(block.index or 0, [thought]) for thought in self._reasoning(block)]
-                was_said = False
+                was_text = False
             elif written := self._written(block):
                 group = written + self.cache_point(_marker_of(block))
-                is_said = turn.role == "assistant" and isinstance(block, (Text, Native))
-                if is_said and was_said:  # Consecutive texts of an answer count as one block in the places of thoughts.
+                is_text = turn.role == "assistant" and isinstance(block, (Text, Native))
+                if is_text and was_text:  # Consecutive texts of an answer count as one block in the places of thoughts.
                     others[-1] += group
                 else:
                     others.append(group)
-                was_said = is_said
+                was_text = is_text
         placed += _in_place(thoughts, others)
         if turn.role == "user":
             # Claude requires results first:

@@ -62,16 +62,16 @@ def build_body(request: ChatRequest) -> tuple[Body, tuple[str, ...]]:
     _refuse_other_kinds(mapped)
     model = model_of(request.model)
     conversation = with_distinct_ids(_conversation(mapped, model), tool_use_id)
-    wish = response_format(mapped)
-    config = _tool_config(mapped, model, conversation, wish)
+    answer_format = response_format(mapped)
+    config = _tool_config(mapped, model, conversation, answer_format)
     writer = MessageWriter(model, MediaBlocks(request.media))
     body: Body = {"messages": writer.messages(conversation)}
-    if system := writer.system(conversation) + _instructions(mapped, wish, config):
+    if system := writer.system(conversation) + _instructions(mapped, answer_format, config):
         body["system"] = system
     thinking = _thinking(mapped, model, conversation, body, config.choice)
     if inference := inference_config(mapped, model, thinking):
         body["inferenceConfig"] = inference
-    if output := _output_config(mapped, model, wish, thinking):
+    if output := _output_config(mapped, model, answer_format, thinking):
         body["outputConfig"] = output
     additional = {**thinking.fields, **_own_fields(mapped), **top_k(mapped, model, thinking)}
     _add_tools(mapped, model, config, body, additional)
@@ -110,12 +110,14 @@ def _refuse_other_kinds(mapped: Mapped) -> None:
         raise mapped.refuse("modalities", "Converse answers with text only")
 
 
-def _tool_config(mapped: Mapped, model: Model, conversation: Conversation, wish: ResponseFormat | None) -> ToolConfig:
+def _tool_config(
+    mapped: Mapped, model: Model, conversation: Conversation, answer_format: ResponseFormat | None
+) -> ToolConfig:
     config = tool_config(mapped, model, conversation)
     name = schema_tool(mapped.fields, model)
-    if wish is None or not name:
+    if answer_format is None or not name:
         return config
-    return with_forced(config, function_of(mapped, wish, name))
+    return with_forced(config, function_of(mapped, answer_format, name))
 
 
 def _thinking(
@@ -139,15 +141,15 @@ def _unsigned_step(conversation: Conversation, body: Body) -> bool:
     return not any("reasoningContent" in block for block in body["messages"][-2]["content"])
 
 
-def _instructions(mapped: Mapped, wish: ResponseFormat | None, config: ToolConfig) -> list[dict[str, Any]]:
+def _instructions(mapped: Mapped, answer_format: ResponseFormat | None, config: ToolConfig) -> list[dict[str, Any]]:
     """Returns instructions to the model that stand for parameters which Converse lacks."""
     instructions = []
-    if wish is not None and wish.kind == "json_object":
+    if answer_format is not None and answer_format.kind == "json_object":
         mapped.drop("response_format", "Bedrock knows no JSON without a schema: an instruction asks for it")
         if mapped.fields["response_format"].get("json_schema") is not None:
             mapped.drop("response_format.json_schema", "it goes with the type json_schema")
         instructions.append({"text": _JSON_ONLY})
-    if config.only_told and forbids_calls(mapped.fields):
+    if config.for_history_only and forbids_calls(mapped.fields):
         mapped.drop("tool_choice", "Bedrock cannot forbid calls beside a history of them: an instruction does")
         instructions.append({"text": _NO_CALLS})
     return instructions
@@ -164,10 +166,11 @@ def _add_tools(mapped: Mapped, model: Model, config: ToolConfig, body: Body, add
         body["toolConfig"]["toolChoice"] = config.choice
 
 
-def _output_config(mapped: Mapped, model: Model, wish: ResponseFormat | None, thinking: Thinking) -> Body:
+def _output_config(mapped: Mapped, model: Model, answer_format: ResponseFormat | None, thinking: Thinking) -> Body:
     config: Body = {}
-    if wish is not None and wish.kind == "json_schema" and (model.takes_schemas or not model.takes_tools):
-        config["textFormat"] = text_format(mapped, model, wish)
+    is_schema = answer_format is not None and answer_format.kind == "json_schema"
+    if answer_format is not None and is_schema and (model.takes_schemas or not model.takes_tools):
+        config["textFormat"] = text_format(mapped, model, answer_format)
     if thinking.effort:
         config["effort"] = thinking.effort
     config.update(mapped.take("outputConfig") or {})

@@ -104,7 +104,7 @@ class _Reader:
         self._text_start = 0
 
     @property
-    def said_anything(self) -> bool:
+    def has_output(self) -> bool:
         return bool(self.text or self.answered or self.answer.tool_calls or self.images)
 
     def read(self, block: ContentBlock) -> None:
@@ -191,7 +191,7 @@ def parse(request: ChatRequest, body: bytes) -> ParsedResponse:
     usage = converse.usage.usage(converse.service_tier) if converse.usage else None
     stop_reason = converse.stop_reason or ""
     called = bool(reader.answer.tool_calls)
-    check_usable(stop_reason, said_anything=reader.said_anything, usage=usage)
+    check_usable(stop_reason, has_output=reader.has_output, usage=usage)
     reader.answer.specific = specific_fields(converse)
     if reader.has_own and not reader.schema_tool:
         content = _decode_any(body)["output"]["message"]["content"]

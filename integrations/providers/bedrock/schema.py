@@ -25,14 +25,14 @@ _NAME_LENGTH = 64
 def schema_tool(fields: Mapping[str, Any], model: Model) -> str:
     """Returns the name of the tool that stands for the requested schema; empty without one. The name follows from the
     request alone, since both the request and the answer are translated by it."""
-    wish = fields.get("response_format")
-    if not isinstance(wish, Mapping) or wish.get("type") != "json_schema" or model.takes_schemas:
+    answer_format = fields.get("response_format")
+    if not isinstance(answer_format, Mapping) or answer_format.get("type") != "json_schema" or model.takes_schemas:
         return ""
     if not model.takes_tools or _has_to_call(fields.get("tool_choice")):
         return ""
-    described = wish.get("json_schema")
-    wanted = described.get("name") if isinstance(described, Mapping) else ""
-    name = _NOT_IN_NAMES.sub("_", str(wanted or "response"))[:_NAME_LENGTH]
+    described = answer_format.get("json_schema")
+    requested_name = described.get("name") if isinstance(described, Mapping) else ""
+    name = _NOT_IN_NAMES.sub("_", str(requested_name or "response"))[:_NAME_LENGTH]
     taken = set(_names(fields))
     number = 2
     while name in taken:
@@ -40,22 +40,22 @@ def schema_tool(fields: Mapping[str, Any], model: Model) -> str:
     return name
 
 
-def function_of(mapped: Mapped, wish: ResponseFormat, name: str) -> FunctionTool:
+def function_of(mapped: Mapped, answer_format: ResponseFormat, name: str) -> FunctionTool:
     """Returns the tool for the schema. Raises UnsupportedParameterError for a schema of something other than an object,
     which no tool takes."""
-    if wish.schema.get("type", "object") != "object":
+    if answer_format.schema.get("type", "object") != "object":
         raise mapped.refuse("response_format", "the schema has to be one of an object")
-    return FunctionTool(name, wish.description or _DESCRIPTION, wish.schema)
+    return FunctionTool(name, answer_format.description or _DESCRIPTION, answer_format.schema)
 
 
-def text_format(mapped: Mapped, model: Model, wish: ResponseFormat) -> dict[str, Any]:
+def text_format(mapped: Mapped, model: Model, answer_format: ResponseFormat) -> dict[str, Any]:
     """Returns `outputConfig.textFormat`. Raises UnsupportedParameterError for a model that knows neither schemas nor
     tools."""
     if model.is_claude and not model.takes_tools:
         raise mapped.refuse("response_format", f"{model.name} cannot answer after a schema")
-    schema = {"schema": msgspec.json.encode(_closed(wish.schema)).decode(), "name": wish.name}
-    if wish.description:
-        schema["description"] = wish.description
+    schema = {"schema": msgspec.json.encode(_closed(answer_format.schema)).decode(), "name": answer_format.name}
+    if answer_format.description:
+        schema["description"] = answer_format.description
     return {"type": "json_schema", "structure": {"jsonSchema": schema}}
 
 

@@ -104,14 +104,14 @@ def citation_of(citation: Any) -> Citation:
 def specific_fields(answer: Any) -> dict[str, Any]:
     """Returns the vendor's fields of an answer, or of an event of a stream, that describe the answer and not its
     content, with the stop reason where it is an unknown one."""
-    told = {
+    fields = {
         "stopReason": "" if answer.stop_reason in FINISH_REASONS else answer.stop_reason,
         "additionalModelResponseFields": answer.additional_model_response_fields,
         "trace": answer.trace,
         "performanceConfig": answer.performance_config,
         "serviceTier": answer.service_tier,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
 def image_part(format_name: str, content: str) -> dict[str, Any]:

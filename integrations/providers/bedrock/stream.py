@@ -113,13 +113,13 @@ class BedrockStream(DialectStream[EventStreamMessage]):
     def _last_events(self, out: list[StreamEvent]) -> None:
         if not self._stopped:
             raise self._unusable("the stream ended before its end was announced")
-        check_usable(self._stop_reason, said_anything=self._said_anything, usage=self.usage)
+        check_usable(self._stop_reason, has_output=self._has_output, usage=self.usage)
         if self._specific:
             out.append(self._chunks.specific(self._specific))
         out += self._chunks.last({0: self.finish_reason}, self.usage)
 
     @property
-    def _said_anything(self) -> bool:
+    def _has_output(self) -> bool:
         return bool(self._text_length or self._ids or self._images)
 
     @override
@@ -180,7 +180,7 @@ class BedrockStream(DialectStream[EventStreamMessage]):
         block.pieces.result = start.tool_result
         if start.tool_use is None:
             return []
-        block.pieces.use = start.tool_use.told()
+        block.pieces.use = start.tool_use.as_block()
         if self._schema_tool and start.tool_use.name == self._schema_tool:
             block.is_answer = not self._text_length
             block.hidden = not block.is_answer

@@ -66,18 +66,18 @@ class _Levels:
 def thinking_of(mapped: Mapped, model: Model) -> Thinking:
     """Returns the fields of thinking. Raises UnsupportedParameterError for an unknown word that would have to be
     translated; in `thinking` only for models other than Claude, whose own field it is."""
-    wish = reasoning_request(mapped, own_thinking=model.may_be_claude)
+    reasoning = reasoning_request(mapped, own_thinking=model.may_be_claude)
     sent = mapped.fields.get("thinking")
-    if wish.enabled is None:
+    if reasoning.enabled is None:
         return Thinking()
     if model.may_be_claude and isinstance(sent, Mapping) and not (model.is_claude and sent.get("type") in _KNOWN_TYPES):
-        return Thinking({"thinking": dict(sent)}, wish.effort)
+        return Thinking({"thinking": dict(sent)}, reasoning.effort)
     if model.is_claude:
-        return _claude(mapped, model, wish, sent if isinstance(sent, Mapping) else {})
+        return _claude(mapped, model, reasoning, sent if isinstance(sent, Mapping) else {})
     if model.is_nova and "nova-2" in model.name:
-        return Thinking({"reasoningConfig": _nova(mapped, model, wish)})
+        return Thinking({"reasoningConfig": _nova(mapped, model, reasoning)})
     if (known := _levels(model)) is not None:
-        return _level(mapped, model, wish, known)
+        return _level(mapped, model, reasoning, known)
     return _dropped(mapped, f"{model.name} has no counterpart")
 
 
@@ -93,9 +93,9 @@ def _levels(model: Model) -> _Levels | None:
     return None
 
 
-def _level(mapped: Mapped, model: Model, wish: ReasoningRequest, known: _Levels) -> Thinking:
-    if wish.enabled:
-        effort = _effort(mapped, model, wish)
+def _level(mapped: Mapped, model: Model, reasoning: ReasoningRequest, known: _Levels) -> Thinking:
+    if reasoning.enabled:
+        effort = _effort(mapped, model, reasoning)
         return Thinking({known.name: known.levels.get(effort, effort)})
     if known.off:
         return Thinking()
@@ -105,15 +105,15 @@ def _level(mapped: Mapped, model: Model, wish: ReasoningRequest, known: _Levels)
     return Thinking({known.name: "low"})
 
 
-def _claude(mapped: Mapped, model: Model, wish: ReasoningRequest, sent: Mapping[str, Any]) -> Thinking:
+def _claude(mapped: Mapped, model: Model, reasoning: ReasoningRequest, sent: Mapping[str, Any]) -> Thinking:
     if model.version < _FIRST_THINKING:
-        return _dropped(mapped, f"{model.name} does not think") if wish.enabled else Thinking()
-    if not wish.enabled:
+        return _dropped(mapped, f"{model.name} does not think") if reasoning.enabled else Thinking()
+    if not reasoning.enabled:
         off = model.thinking_off
         return Thinking({"thinking": {"type": off}}) if off else _dropped(mapped, f"{model.name} always thinks")
     # The other settings, such as `display`, are the vendor's own.
     more = {name: value for name, value in sent.items() if name not in ("type", "budget_tokens")}
-    adaptive = wish.adaptive or wish.budget_tokens is None
+    adaptive = reasoning.adaptive or reasoning.budget_tokens is None
     if model.version >= _ONLY_ADAPTIVE or (adaptive and model.version >= _FIRST_ADAPTIVE):
         if not adaptive:
             mapped.drop("thinking.budget_tokens", f"{model.name} decides itself; its effort is set instead")
@@ -121,35 +121,35 @@ def _claude(mapped: Mapped, model: Model, wish: ReasoningRequest, sent: Mapping[
             # Newer Claude models omit the text of thoughts by default, and a client that asks for reasoning expects to
             # get it.
             more.setdefault("display", "summarized")
-        return Thinking({"thinking": {"type": "adaptive", **more}}, _claude_effort(model, wish))
-    budget = max(budget_of(wish) or _DEFAULT_BUDGET, _MIN_BUDGET)
+        return Thinking({"thinking": {"type": "adaptive", **more}}, _claude_effort(model, reasoning))
+    budget = max(budget_of(reasoning) or _DEFAULT_BUDGET, _MIN_BUDGET)
     return Thinking({"thinking": {"type": "enabled", "budget_tokens": budget, **more}})
 
 
-def _claude_effort(model: Model, wish: ReasoningRequest) -> str:
-    if not wish.effort and wish.budget_tokens is None:
+def _claude_effort(model: Model, reasoning: ReasoningRequest) -> str:
+    if not reasoning.effort and reasoning.budget_tokens is None:
         return ""
-    effort = effort_of(wish)
+    effort = effort_of(reasoning)
     if effort == "xhigh" and model.version < _ONLY_ADAPTIVE:
         return "max"
     return "low" if effort == "minimal" else effort
 
 
-def _nova(mapped: Mapped, model: Model, wish: ReasoningRequest) -> dict[str, Any]:
-    if not wish.enabled:
+def _nova(mapped: Mapped, model: Model, reasoning: ReasoningRequest) -> dict[str, Any]:
+    if not reasoning.enabled:
         return {"type": "disabled"}
-    effort = _effort(mapped, model, wish)
+    effort = _effort(mapped, model, reasoning)
     return {"type": "enabled", "maxReasoningEffort": _THREE.get(effort, "high")}
 
 
-def _effort(mapped: Mapped, model: Model, wish: ReasoningRequest) -> str:
+def _effort(mapped: Mapped, model: Model, reasoning: ReasoningRequest) -> str:
     """Returns the level of effort; other settings of `thinking` cannot be expressed as a level and are named in
     warnings."""
     sent = mapped.fields.get("thinking")
     for name, value in sent.items() if isinstance(sent, Mapping) else ():
         if name != "type" and value is not None:
             mapped.drop(f"thinking.{name}", f"{model.name} takes a level")
-    return effort_of(wish)
+    return effort_of(reasoning)
 
 
 def _named(mapped: Mapped) -> str:

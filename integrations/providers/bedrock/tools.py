@@ -25,12 +25,12 @@ Choice = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolConfig:
-    """The `toolConfig` of a request, empty without `tools`. `only_told` means that the tools are listed only because
-    the history names them."""
+    """The `toolConfig` of a request, empty without `tools`. `for_history_only` means that the tools are listed only
+    because the history names them."""
 
     tools: list[dict[str, Any]]
     choice: Choice | None = None
-    only_told: bool = False
+    for_history_only: bool = False
 
 
 def tool_config(mapped: Mapped, model: Model, conversation: Conversation) -> ToolConfig:
@@ -38,40 +38,40 @@ def tool_config(mapped: Mapped, model: Model, conversation: Conversation) -> Too
     history of calls without a `toolConfig`. For such a history the tools stay, an instruction forbids calls, and a call
     in the answer is left out."""
     functions, others = function_tools(mapped)
-    wish = tool_choice(mapped)
+    choice = tool_choice(mapped)
     native, search = [_native(mapped, tool) for tool in others], _search(mapped, model)
     called = _called(conversation)
-    if (wish is not None and wish.kind == "none") or not (functions or native or search):
+    if (choice is not None and choice.kind == "none") or not (functions or native or search):
         known = {function.name for function in functions}
         functions += [FunctionTool(name, "", _ANY_INPUT) for name in called if name not in known]
         offered = [tool for function in functions for tool in _tool(mapped, model, function)] if called else []
-        return ToolConfig(offered + search, only_told=bool(offered))
-    if wish is not None and wish.allowed:
-        functions = [function for function in functions if function.name in wish.allowed]
+        return ToolConfig(offered + search, for_history_only=bool(offered))
+    if choice is not None and choice.allowed:
+        functions = [function for function in functions if function.name in choice.allowed]
     tools: list[dict[str, Any]] = []
     for function in functions:
         tools += _tool(mapped, model, function)
-    if wish is not None and wish.kind in ("required", "function") and not model.takes_forced_tools:
+    if choice is not None and choice.kind in ("required", "function") and not model.takes_forced_tools:
         raise mapped.refuse("tool_choice", f"{model.name} cannot be made to call a tool")
-    return ToolConfig(tools + native + [tool for tool in search if tool not in native], _choice(wish))
+    return ToolConfig(tools + native + [tool for tool in search if tool not in native], _choice(choice))
 
 
 def with_forced(config: ToolConfig, function: FunctionTool) -> ToolConfig:
     """Returns the configuration with a tool by which the model has to answer, unless it calls another allowed tool."""
     spec = {"name": function.name, "description": function.description, "inputSchema": {"json": _schema(function)}}
-    choice: Choice = {"any": {}} if config.tools and not config.only_told else {"tool": {"name": function.name}}
+    choice: Choice = {"any": {}} if config.tools and not config.for_history_only else {"tool": {"name": function.name}}
     return ToolConfig([*config.tools, {"toolSpec": spec}], choice)
 
 
 def _search(mapped: Mapped, model: Model) -> list[dict[str, Any]]:
     """Returns `web_search_options` as Amazon's own tool. Raises UnsupportedParameterError for a model without it, which
     would answer from memory."""
-    wish = mapped.take("web_search_options")
-    if wish is None:
+    options = mapped.take("web_search_options")
+    if options is None:
         return []
     if not model.searches_the_web:
         raise mapped.refuse("web_search_options", f"{model.name} does not search the web")
-    for name, value in wish.items() if isinstance(wish, Mapping) else ():
+    for name, value in options.items() if isinstance(options, Mapping) else ():
         if value is not None and value != _USUAL_SEARCH.get(name):
             mapped.drop(f"web_search_options.{name}")
     return [_GROUNDING]
@@ -137,9 +137,9 @@ def _native(mapped: Mapped, tool: Mapping[str, Any]) -> dict[str, Any]:
     raise mapped.refuse("tools", f"a tool of type {tool.get('type')!r} has no counterpart at Bedrock")
 
 
-def _choice(wish: ToolChoice | None) -> Choice | None:
-    if wish is None:
+def _choice(choice: ToolChoice | None) -> Choice | None:
+    if choice is None:
         return None
-    if wish.kind == "required":
+    if choice.kind == "required":
         return {"any": {}}
-    return {"tool": {"name": wish.function}} if wish.kind == "function" else {"auto": {}}
+    return {"tool": {"name": choice.function}} if choice.kind == "function" else {"auto": {}}

@@ -116,12 +116,12 @@ def _strict(functions: list[FunctionTool], mapped: Mapped) -> bool | None:
 def _response_format(body: dict[str, Any], mapped: Mapped) -> None:
     """Sets the format of the answer. Cohere follows every schema strictly:
     https://docs.cohere.com/docs/structured-outputs"""
-    wish = parameters.response_format(mapped)
-    if wish is None:
+    answer_format = parameters.response_format(mapped)
+    if answer_format is None:
         return
     body["response_format"] = {"type": "json_object"}
-    if wish.kind == "json_schema":
-        body["response_format"]["json_schema"] = wish.described_schema
+    if answer_format.kind == "json_schema":
+        body["response_format"]["json_schema"] = answer_format.described_schema
     elif isinstance(native := mapped.fields["response_format"].get("json_schema"), Mapping):
         body["response_format"]["json_schema"] = native  # The schema is in Cohere's own form.
 
@@ -148,34 +148,34 @@ def _penalty(name: str, mapped: Mapped) -> float | None:
 
 
 def _thinking(body: dict[str, Any], mapped: Mapped, model: str, reasons: bool) -> None:
-    wish = parameters.reasoning_request(mapped)
-    if wish.enabled is None:
+    reasoning = parameters.reasoning_request(mapped)
+    if reasoning.enabled is None:
         return
     if not reasons:
-        if wish.enabled:
+        if reasoning.enabled:
             mapped.drop("thinking" if mapped.fields.get("thinking") else "reasoning_effort", f"{model} does not reason")
         return
-    for name in mapped.fields.get("thinking") or () if wish.enabled else ():
+    for name in mapped.fields.get("thinking") or () if reasoning.enabled else ():
         if name not in _THINKING:
             mapped.drop(f"thinking.{name}")
-    body["thinking"] = {"type": "enabled" if wish.enabled else "disabled"}
-    budget = _native_budget(mapped) or _budget(mapped, wish, body.get("max_tokens"))
-    if wish.enabled and budget:
+    body["thinking"] = {"type": "enabled" if reasoning.enabled else "disabled"}
+    budget = _native_budget(mapped) or _budget(mapped, reasoning, body.get("max_tokens"))
+    if reasoning.enabled and budget:
         body["thinking"]["token_budget"] = budget
 
 
-def _budget(mapped: Mapped, wish: ReasoningRequest, limit: int | None) -> int | None:
+def _budget(mapped: Mapped, reasoning: ReasoningRequest, limit: int | None) -> int | None:
     """Returns the token budget of thinking; None lets the model decide, as `max` asks for. The limit includes thoughts,
     so the budget is at most four fifths of it, unless the client itself sets a budget below the limit."""
-    named = wish.budget_tokens
+    named = reasoning.budget_tokens
     if named is not None and (limit is None or named < limit):
         return named
-    wanted = None if named is None and wish.effort == "max" else parameters.budget_of(wish)
-    if limit is None or not wish.enabled or (wanted is None and wish.effort != "max"):
-        return wanted
+    requested = None if named is None and reasoning.effort == "max" else parameters.budget_of(reasoning)
+    if limit is None or not reasoning.enabled or (requested is None and reasoning.effort != "max"):
+        return requested
     most = int(limit * _MAX_SHARE_OF_LIMIT)
-    if wanted is not None and wanted <= most:
-        return wanted
+    if requested is not None and requested <= most:
+        return requested
     mapped.notes.append(f"thinking: {most} tokens to think with, the limit on tokens leaves no more")
     return most
 

@@ -239,9 +239,9 @@ class CohereStream(DialectStream[ServerSentEvent]):
         for position in sorted(self._silent):
             yield self._chunks.arguments(position, "{}")
         self._silent.clear()
-        told = {**unknown_reason(reason), **({"tool_plan": self._plan} if self._plan else {})}
-        if told:
-            yield self._chunks.specific(told)
+        fields = {**unknown_reason(reason), **({"tool_plan": self._plan} if self._plan else {})}
+        if fields:
+            yield self._chunks.specific(fields)
 
     def _error_event(self, data: bytes) -> ProviderError | None:
         """Returns the failure that an event of another shape reports; None for a type that may be added one day."""

@@ -113,9 +113,9 @@ class Chunks:
         return self._event(index, {"role": "assistant", "content": ""}, has_output=False)
 
     def text(self, text: str, index: int = 0, logprobs: Mapping[str, Any] | None = None) -> StreamEvent:
-        told = b"" if logprobs is None else b',"logprobs":' + _encode(logprobs)
+        logprobs_json = b"" if logprobs is None else b',"logprobs":' + _encode(logprobs)
         visible = text if index == 0 else ""
-        return self._event(index, {"content": text}, has_output=bool(text), text=visible, told=told)
+        return self._event(index, {"content": text}, has_output=bool(text), text=visible, fields=logprobs_json)
 
     def reasoning(self, text: str, details: list[Mapping[str, Any]] | None = None, index: int = 0) -> StreamEvent:
         """Returns a chunk of reasoning. `text` may be empty, since a signature or encrypted block comes alone."""
@@ -147,11 +147,11 @@ class Chunks:
     def specific(self, fields: Mapping[str, Any], index: int = 0) -> StreamEvent:
         """Returns a chunk with complete fields of `provider_specific_fields`: a field comes once, while a list of
         objects may continue in a later chunk and has its entries numbered (see `listed`)."""
-        told = {
+        numbered = {
             name: self._numbered(f"{index}.{name}", value) if _is_objects(value) else value
             for name, value in fields.items()
         }
-        return self._event(index, {"provider_specific_fields": told}, has_output=bool(told))
+        return self._event(index, {"provider_specific_fields": numbered}, has_output=bool(numbered))
 
     def _numbered(self, name: str, entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Returns the entries with their numbers. `name` identifies the list among all lists of the answer."""
@@ -170,14 +170,14 @@ class Chunks:
         choices = [
             {"index": index, "delta": {}, "finish_reason": reason} for index, reason in sorted(finish_reasons.items())
         ]
-        told = _encode(usage_object(usage or Usage()))
-        return [StreamEvent(b'%b%b,"usage":%b}' % (self._top(), _encode(choices), told), has_output=False)]
+        usage_json = _encode(usage_object(usage or Usage()))
+        return [StreamEvent(b'%b%b,"usage":%b}' % (self._top(), _encode(choices), usage_json), has_output=False)]
 
     def _event(
-        self, index: int, delta: Mapping[str, Any], *, has_output: bool, text: str = "", told: bytes = b""
+        self, index: int, delta: Mapping[str, Any], *, has_output: bool, text: str = "", fields: bytes = b""
     ) -> StreamEvent:
-        """Returns a chunk of the choice. `told` is the encoded rest of the choice, beginning with a comma."""
-        data = b'%b[{"index":%d,"delta":%b%b,"finish_reason":null}]}' % (self._top(), index, _encode(delta), told)
+        """Returns a chunk of the choice. `fields` is the encoded rest of the choice, beginning with a comma."""
+        data = b'%b[{"index":%d,"delta":%b%b,"finish_reason":null}]}' % (self._top(), index, _encode(delta), fields)
         return StreamEvent(data, has_output, text)
 
     def _top(self) -> bytes:

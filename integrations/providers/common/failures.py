@@ -9,7 +9,7 @@ import msgspec
 
 from integrations.providers.common.failure_reasons import reason_in
 from integrations.providers.common.redaction import details_of, rewritten, scrub
-from integrations.providers.common.retry_after import retry_after_seconds, wait_said
+from integrations.providers.common.retry_after import retry_after_seconds, wait_in_message
 from integrations.providers.errors import FailureKind, ProviderError
 
 __all__ = [
@@ -184,7 +184,7 @@ def _error(decoded: Any, message: str, status: int | None, kind: FailureKind, *,
         kind=kind,
         provider=provider,
         status=status,
-        retry_after=wait_said(decoded, message) if kind in _WAITING else None,
+        retry_after=wait_in_message(decoded, message) if kind in _WAITING else None,
         details=details_of(_error_object(decoded)),
     )
 

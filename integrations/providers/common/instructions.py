@@ -20,13 +20,13 @@ def as_user(conversation: Conversation) -> Conversation:
     instruction. Blank ones are left out, and an instruction between two answers is a turn of its own."""
     if not _has_instructions(conversation):
         return conversation
-    said: list[tuple[Role, list[Block]]] = []
+    turns: list[tuple[Role, list[Block]]] = []
     for turn in conversation.turns:
         if turn.role == "system":
-            _append(said, "user", _marked(turn.blocks))
+            _append(turns, "user", _marked(turn.blocks))
         else:
-            _append(said, turn.role, turn.blocks)
-    return _with_turns(conversation, said)
+            _append(turns, turn.role, turn.blocks)
+    return _with_turns(conversation, turns)
 
 
 def behind_user(conversation: Conversation) -> Conversation:
@@ -35,36 +35,36 @@ def behind_user(conversation: Conversation) -> Conversation:
     there, between two answers or behind the last, the instruction becomes a marked turn of the user."""
     if not _has_instructions(conversation):
         return conversation
-    said: list[tuple[Role, list[Block]]] = []
+    turns: list[tuple[Role, list[Block]]] = []
     waiting: list[Block] = []
     for turn in conversation.turns:
         if turn.role == "system":
             waiting += [part for part in turn.blocks if isinstance(part, Text) and part.text.strip()]
             continue
         if turn.role == "assistant":
-            _place(said, waiting)
+            _place(turns, waiting)
             waiting = []
-        _append(said, turn.role, turn.blocks)
-    _place(said, waiting)
-    return _with_turns(conversation, said)
+        _append(turns, turn.role, turn.blocks)
+    _place(turns, waiting)
+    return _with_turns(conversation, turns)
 
 
 def _has_instructions(conversation: Conversation) -> bool:
     return any(turn.role == "system" for turn in conversation.turns)
 
 
-def _place(said: list[tuple[Role, list[Block]]], waiting: list[Block]) -> None:
-    if said and said[-1][0] == "user":
-        _append(said, "system", waiting)
+def _place(turns: list[tuple[Role, list[Block]]], waiting: list[Block]) -> None:
+    if turns and turns[-1][0] == "user":
+        _append(turns, "system", waiting)
     else:
-        _append(said, "user", _marked(waiting))
+        _append(turns, "user", _marked(waiting))
 
 
-def _append(said: list[tuple[Role, list[Block]]], role: Role, blocks: Sequence[Block]) -> None:
-    if said and said[-1][0] == role:
-        said[-1][1].extend(blocks)
+def _append(turns: list[tuple[Role, list[Block]]], role: Role, blocks: Sequence[Block]) -> None:
+    if turns and turns[-1][0] == role:
+        turns[-1][1].extend(blocks)
     elif blocks:
-        said.append((role, list(blocks)))
+        turns.append((role, list(blocks)))
 
 
 def marked(text: str) -> str:
@@ -76,5 +76,5 @@ def _marked(blocks: Sequence[Block]) -> list[Block]:
     return [replace(part, text=marked(part.text)) for part in blocks if isinstance(part, Text) and part.text.strip()]
 
 
-def _with_turns(conversation: Conversation, said: list[tuple[Role, list[Block]]]) -> Conversation:
-    return replace(conversation, turns=tuple(Turn(role, tuple(blocks)) for role, blocks in said))
+def _with_turns(conversation: Conversation, turns: list[tuple[Role, list[Block]]]) -> Conversation:
+    return replace(conversation, turns=tuple(Turn(role, tuple(blocks)) for role, blocks in turns))

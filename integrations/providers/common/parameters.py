@@ -15,7 +15,7 @@ _NOT_FOR_PROVIDERS = frozenset(
     {"model", "messages", "stream", "stream_options", "models", "provider", "prompt_config", "prompt_variables"}
 )
 # A parameter with its value in this mapping has no effect, so that it may be left out without a warning.
-_ASKS_NOTHING: Mapping[str, Any] = {
+_WITHOUT_EFFECT: Mapping[str, Any] = {
     "frequency_penalty": 0,
     "logit_bias": {},
     "logprobs": False,
@@ -115,7 +115,7 @@ class Mapped:
         for name, value in self.fields.items():
             if name in self.taken or name in _NOT_FOR_PROVIDERS or value is None:
                 continue
-            if name not in _ASKS_NOTHING or value != _ASKS_NOTHING[name]:
+            if name not in _WITHOUT_EFFECT or value != _WITHOUT_EFFECT[name]:
                 self.drop(name)
         return tuple(self.notes)
 
@@ -184,9 +184,9 @@ def tool_choice(mapped: Mapped) -> ToolChoice | None:
     raise mapped.refuse("tool_choice", "expected none, auto, required or a specific function")
 
 
-def _allowed(wish: Mapping[str, Any]) -> ToolChoice:
-    names = tuple(_tool_names(wish.get("tools") or ()))
-    return ToolChoice("required" if wish.get("mode") == "required" else "auto", allowed=names)
+def _allowed(allowed: Mapping[str, Any]) -> ToolChoice:
+    names = tuple(_tool_names(allowed.get("tools") or ()))
+    return ToolChoice("required" if allowed.get("mode") == "required" else "auto", allowed=names)
 
 
 def _tool_names(tools: Iterable[Any]) -> Iterable[str]:
@@ -199,12 +199,12 @@ def _tool_names(tools: Iterable[Any]) -> Iterable[str]:
 
 def response_format(mapped: Mapped) -> ResponseFormat | None:
     """Returns the format that the answer has to have; None for plain text."""
-    wish = mapped.take("response_format")
-    if not isinstance(wish, Mapping) or wish.get("type") in (None, "text"):
+    answer_format = mapped.take("response_format")
+    if not isinstance(answer_format, Mapping) or answer_format.get("type") in (None, "text"):
         return None
-    if wish["type"] == "json_object":
+    if answer_format["type"] == "json_object":
         return ResponseFormat("json_object")
-    schema = wish.get("json_schema")
+    schema = answer_format.get("json_schema")
     if not isinstance(schema, Mapping) or not isinstance(schema.get("schema"), Mapping):
         raise mapped.refuse("response_format", "json_schema needs an object with a schema")
     return ResponseFormat(
@@ -252,20 +252,20 @@ def check_reasoning_words(thinking: Any, effort: Any, *, provider: str) -> None:
 EFFORT_BUDGETS = {"minimal": 1024, "low": 4096, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 65536}
 
 
-def budget_of(wish: ReasoningRequest) -> int | None:
+def budget_of(reasoning: ReasoningRequest) -> int | None:
     """Returns the tokens for thinking, None when the request names neither a number nor a level."""
-    if wish.budget_tokens is not None:
-        return wish.budget_tokens
-    return EFFORT_BUDGETS.get(wish.effort)
+    if reasoning.budget_tokens is not None:
+        return reasoning.budget_tokens
+    return EFFORT_BUDGETS.get(reasoning.effort)
 
 
-def effort_of(wish: ReasoningRequest) -> str:
+def effort_of(reasoning: ReasoningRequest) -> str:
     """Returns a level for providers that take no number of tokens; empty when reasoning was not asked for. The borders
     lie between the usual budgets of 1k, 8k and 24k tokens."""
-    if wish.effort or not wish.enabled:
-        return "" if wish.effort == "none" else wish.effort
-    if wish.budget_tokens is None:
+    if reasoning.effort or not reasoning.enabled:
+        return "" if reasoning.effort == "none" else reasoning.effort
+    if reasoning.budget_tokens is None:
         return "medium"
-    if wish.budget_tokens <= 4096:
+    if reasoning.budget_tokens <= 4096:
         return "low"
-    return "medium" if wish.budget_tokens <= 16384 else "high"
+    return "medium" if reasoning.budget_tokens <= 16384 else "high"

@@ -15,7 +15,7 @@ _PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 # The pattern matches "Please try again in 5.89s" (OpenAI, Groq), "retry after 10 seconds" (Azure), "Please retry in
 # 17.5s" (Google).
-_SAID = re.compile(
+_WAIT = re.compile(
     r"(?i)\b(?:try again|retry)\s+(?:in|after)\s+"
     r"(?:(?P<seconds>\d+(?:\.\d+)?)\s*sec(?:ond)?s?\b|(?P<minutes>\d+(?:\.\d+)?)\s*min(?:ute)?s?\b"
     r"|(?P<duration>(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+)(?![A-Za-z]))"
@@ -39,7 +39,7 @@ def retry_after_seconds(headers: Mapping[str, str], *, now: datetime | None = No
     return max(_resets(headers, now), default=None)
 
 
-def wait_said(decoded: Any, message: str, *, now: datetime | None = None) -> float | None:
+def wait_in_message(decoded: Any, message: str, *, now: datetime | None = None) -> float | None:
     """Returns the seconds to wait from a failure's body: from headers that OpenRouter passes on in `metadata`, else
     from its text."""
     error = decoded.get("error") if isinstance(decoded, Mapping) else None
@@ -49,12 +49,12 @@ def wait_said(decoded: Any, message: str, *, now: datetime | None = None) -> flo
         headers = {name.lower(): str(value) for name, value in passed_on.items() if isinstance(name, str)}
         if (seconds := retry_after_seconds(headers, now=now)) is not None:
             return seconds
-    said = _SAID.search(message[:_MAX_CHARACTERS])
-    if said is None:
+    match = _WAIT.search(message[:_MAX_CHARACTERS])
+    if match is None:
         return None
-    if said["duration"] is not None:
-        return _duration(said["duration"])
-    return float(said["seconds"]) if said["seconds"] is not None else float(said["minutes"]) * 60
+    if match["duration"] is not None:
+        return _duration(match["duration"])
+    return float(match["seconds"]) if match["seconds"] is not None else float(match["minutes"]) * 60
 
 
 def _resets(headers: Mapping[str, str], now: datetime) -> Iterator[float]:

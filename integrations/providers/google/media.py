@@ -80,14 +80,14 @@ def is_native(part: Mapping[str, Any]) -> bool:
 
 def to_fetch(attachments: Iterable[Attachment], *, vertex: bool) -> tuple[str, ...]:
     """Returns the addresses that Google does not read itself."""
-    wanted = [
+    addresses = [
         attachment.url
         for attachment in attachments
         if not attachment.is_inline
         and not isinstance(attachment, Native)
         and _by_address(attachment, vertex=vertex) is None
     ]
-    return tuple(dict.fromkeys(wanted))
+    return tuple(dict.fromkeys(addresses))
 
 
 def media_part(attachment: Attachment, fetched: Mapping[str, Media], *, vertex: bool) -> dict[str, Any]:

@@ -91,42 +91,43 @@ def _seed(mapped: Mapped, config: dict[str, Any]) -> None:
 
 
 def _logprobs(mapped: Mapped, config: dict[str, Any]) -> None:
-    wanted, alternatives = mapped.take("logprobs"), mapped.take("top_logprobs")
+    logprobs, alternatives = mapped.take("logprobs"), mapped.take("top_logprobs")
     # Google's own field has the same name as OpenAI's and is a count.
-    if isinstance(wanted, int) and wanted is not True:
-        wanted, alternatives = wanted > 0, wanted
-    if wanted:
+    if isinstance(logprobs, int) and logprobs is not True:
+        logprobs, alternatives = logprobs > 0, logprobs
+    if logprobs:
         config["responseLogprobs"] = True
         if alternatives:
             config["logprobs"] = alternatives
 
 
 def _modalities(mapped: Mapped, config: dict[str, Any]) -> None:
-    wanted = mapped.take("modalities")
-    if isinstance(wanted, list) and wanted:
-        config["responseModalities"] = [str(modality).upper() for modality in wanted]
+    modalities = mapped.take("modalities")
+    if isinstance(modalities, list) and modalities:
+        config["responseModalities"] = [str(modality).upper() for modality in modalities]
 
 
 def _format(mapped: Mapped, config: dict[str, Any]) -> None:
-    wish = _with_cohere_schema(mapped, response_format(mapped))
-    if wish is None:
+    answer_format = _with_cohere_schema(mapped, response_format(mapped))
+    if answer_format is None:
         return
     config["responseMimeType"] = "application/json"
-    if wish.kind == "json_schema" and is_own(wish.schema):
-        config["responseSchema"] = wish.schema
-    elif wish.kind == "json_schema":
-        schema = google_schema(wish.schema)
-        if wish.description and "description" not in schema:
-            schema = {"description": wish.description, **schema}
+    if answer_format.kind == "json_schema" and is_own(answer_format.schema):
+        config["responseSchema"] = answer_format.schema
+    elif answer_format.kind == "json_schema":
+        schema = google_schema(answer_format.schema)
+        if answer_format.description and "description" not in schema:
+            schema = {"description": answer_format.description, **schema}
         config["responseJsonSchema"] = schema
 
 
-def _with_cohere_schema(mapped: Mapped, wish: ResponseFormat | None) -> ResponseFormat | None:
+def _with_cohere_schema(mapped: Mapped, answer_format: ResponseFormat | None) -> ResponseFormat | None:
     """Returns the format of an answer in Cohere's form, which has the schema beside `json_object`:
     https://docs.cohere.com/docs/structured-outputs."""
-    schema = mapped.fields["response_format"].get("json_schema") if wish and wish.kind == "json_object" else None
+    is_object = answer_format is not None and answer_format.kind == "json_object"
+    schema = mapped.fields["response_format"].get("json_schema") if is_object else None
     if not isinstance(schema, Mapping) or not schema:
-        return wish
+        return answer_format
     inner = schema.get("schema")
     return ResponseFormat("json_schema", schema=inner if isinstance(inner, Mapping) else schema)
 

@@ -101,7 +101,7 @@ class Choice:
         """Returns the answer's further fields under Google's names; the parts of its own tools are returned
         separately."""
         reason = "" if self.is_cut else reason_named(self.finished)
-        citations = [citation for told in self.citations for citation in _entries(told, "citations", "citationSources")]
+        citations = [entry for source in self.citations for entry in _entries(source, "citations", "citationSources")]
         found = {
             "finishReason": "" if reason in _PLAIN_ENDS else reason,
             "finishMessage": "" if reason in _PLAIN_ENDS else self.message,
@@ -116,14 +116,14 @@ class Choice:
     def _remarks(self, candidate: Candidate) -> None:
         """Takes over the fields about the answer. A stream may send its sources bit by bit, so the latest value of each
         field counts."""
-        if has(candidate.grounding_metadata) and isinstance(told := plain(candidate.grounding_metadata), dict):
-            self.grounding |= told
-        if has(candidate.citation_metadata) and isinstance(told := plain(candidate.citation_metadata), dict):
-            self.citations.append(told)
-        if has(candidate.url_context_metadata) and isinstance(told := plain(candidate.url_context_metadata), dict):
-            self.pages += _entries(told, "urlMetadata")
-        if has(candidate.safety_ratings) and isinstance(told := plain(candidate.safety_ratings), list):
-            self.ratings = told
+        if has(candidate.grounding_metadata) and isinstance(metadata := plain(candidate.grounding_metadata), dict):
+            self.grounding |= metadata
+        if has(candidate.citation_metadata) and isinstance(metadata := plain(candidate.citation_metadata), dict):
+            self.citations.append(metadata)
+        if has(candidate.url_context_metadata) and isinstance(metadata := plain(candidate.url_context_metadata), dict):
+            self.pages += _entries(metadata, "urlMetadata")
+        if has(candidate.safety_ratings) and isinstance(ratings := plain(candidate.safety_ratings), list):
+            self.ratings = ratings
         self.continuation = candidate.continuation_token or self.continuation
 
     def _part(self, part: Part) -> Iterator[Piece]:
@@ -190,4 +190,4 @@ class Choice:
 
 
 def _entries(holder: Mapping[str, Any], *names: str) -> list[Any]:
-    return [entry for name in names if isinstance(told := holder.get(name), list) for entry in told]
+    return [entry for name in names if isinstance(entries := holder.get(name), list) for entry in entries]

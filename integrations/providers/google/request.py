@@ -120,5 +120,5 @@ def _with_images_in_content(message: Mapping[str, Any]) -> Mapping[str, Any]:
     if message["role"] != "assistant" or not isinstance(images, list):
         return message
     content = message.get("content")
-    told = [{"type": "text", "text": content}] if isinstance(content, str) and content else content or []
-    return {**message, "content": [*told, *images]}
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) and content else content or []
+    return {**message, "content": [*parts, *images]}

@@ -38,7 +38,7 @@ class Place(NamedTuple):
         return all(mine <= theirs for mine, theirs in zip(self, so_far, strict=True))
 
 
-NOTHING_SAID = Place()
+START = Place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,12 @@ class OwnParts(Native):
 def own_part(part: Part, place: Place) -> dict[str, Any]:
     """Returns the part in the form for clients. `part` is one of Google's own tools (`Part.is_of_a_tool`)."""
     held = (part.executable_code, part.code_execution_result, part.tool_call, part.tool_response)
-    told: dict[str, Any] = {name: plain(raw) for name, raw in zip(_OWN, held, strict=True) if has(raw)}
+    fields: dict[str, Any] = {name: plain(raw) for name, raw in zip(_OWN, held, strict=True) if has(raw)}
     if part.thought:
-        told["thought"] = True
+        fields["thought"] = True
     if part.thought_signature:
-        told["thoughtSignature"] = part.thought_signature
-    return {**told, _PLACE: place._asdict()}
+        fields["thoughtSignature"] = part.thought_signature
+    return {**fields, _PLACE: place._asdict()}
 
 
 def rebuild(message: Mapping[str, Any], blocks: list[Block]) -> list[Block]:
@@ -105,7 +105,7 @@ def put_between(parts: Sequence[dict[str, Any]], own: Sequence[tuple[Place, dict
     """Returns the parts of a model's turn with the tools' parts in their places; a text around one is split there."""
     waiting = list(own)
     put: list[dict[str, Any]] = []
-    so_far = NOTHING_SAID
+    so_far = START
     for part in parts:
         rest: dict[str, Any] | None = part
         while rest is not None:

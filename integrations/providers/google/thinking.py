@@ -31,22 +31,22 @@ _TRANSLATED = frozenset({"type", "budget_tokens", "token_budget", "display"})
 def thinking_config(mapped: Mapped, thinking: Thinking, limit: int | None) -> dict[str, Any]:
     """Returns the settings. `limit` is the client's maximum of output tokens, None where it sets none. Raises
     UnsupportedParameterError for an unknown level or type."""
-    wish = reasoning_request(mapped)
-    if wish.enabled is None:
+    reasoning = reasoning_request(mapped)
+    if reasoning.enabled is None:
         return {}
     native = mapped.fields.get("thinking")
     native = native if isinstance(native, Mapping) else {}
-    if wish.budget_tokens is None and isinstance(budget := native.get("token_budget"), int):
-        wish = replace(wish, budget_tokens=budget)
-    if thinking.by == "nothing" and wish.enabled:
+    if reasoning.budget_tokens is None and isinstance(budget := native.get("token_budget"), int):
+        reasoning = replace(reasoning, budget_tokens=budget)
+    if thinking.by == "nothing" and reasoning.enabled:
         mapped.drop("thinking" if native else "reasoning_effort", "the model does not reason")
         return {}
-    is_on = bool(wish.enabled) and wish.budget_tokens != 0
+    is_on = bool(reasoning.enabled) and reasoning.budget_tokens != 0
     _name_the_rest(mapped, native, is_on=is_on)
     if not is_on:
         return _least(mapped, thinking)
     hidden = native.get("display") == "omitted"
-    return {**({} if hidden else {"includeThoughts": True}), **_extent(mapped, wish, thinking, limit)}
+    return {**({} if hidden else {"includeThoughts": True}), **_extent(mapped, reasoning, thinking, limit)}
 
 
 def _name_the_rest(mapped: Mapped, native: Mapping[str, Any], *, is_on: bool) -> None:
@@ -66,20 +66,20 @@ def _least(mapped: Mapped, thinking: Thinking) -> dict[str, Any]:
     return {"thinkingLevel": thinking.levels[0]} if thinking.by == "level" else {"thinkingBudget": thinking.budgets[0]}
 
 
-def _extent(mapped: Mapped, wish: ReasoningRequest, thinking: Thinking, limit: int | None) -> dict[str, Any]:
+def _extent(mapped: Mapped, reasoning: ReasoningRequest, thinking: Thinking, limit: int | None) -> dict[str, Any]:
     """Returns the budget or level. A budget that the client set is kept if the limit is above it; models with levels
     accept one too, but not together with a level."""
-    if wish.budget_tokens is not None:
-        budget = _within(wish.budget_tokens, thinking)
+    if reasoning.budget_tokens is not None:
+        budget = _within(reasoning.budget_tokens, thinking)
         if limit is None or budget < limit:
             return {"thinkingBudget": budget}
         mapped.notes.append(f"thinking.budget_tokens: lowered, max_tokens is {limit} and counts the thoughts too")
         return _with_room(mapped, budget, thinking, limit)
     if thinking.by == "level":
-        level = _level(wish.effort, thinking)
+        level = _level(reasoning.effort, thinking)
         return {"thinkingLevel": level} if level else {}
     # A budget of -1 lets the model decide (https://ai.google.dev/gemini-api/docs/thinking#set-budget).
-    named = _BUDGETS.get(wish.effort)
+    named = _BUDGETS.get(reasoning.effort)
     return {"thinkingBudget": -1} if named is None else _with_room(mapped, _within(named, thinking), thinking, limit)
 
 
@@ -106,8 +106,8 @@ def _within(budget: int, thinking: Thinking) -> int:
 
 def _level(effort: str, thinking: Thinking) -> Level | None:
     """Returns the model's level for the effort, or the next higher one that it has."""
-    wanted = _LEVELS.get(effort)
-    if wanted is None:
+    target = _LEVELS.get(effort)
+    if target is None:
         return None
-    above = _ORDER[_ORDER.index(wanted) :]
+    above = _ORDER[_ORDER.index(target) :]
     return next((level for level in above if level in thinking.levels), thinking.levels[-1])

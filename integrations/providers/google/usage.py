@@ -49,10 +49,10 @@ def read_usage(counts: UsageMetadata | None) -> Usage | None:
 
 def with_searches(usage: Usage | None, groundings: Iterable[Mapping[str, Any]], model: str) -> Usage | None:
     """Returns the usage with the searches in the `groundingMetadata` of the candidates."""
-    asked = [query for grounding in groundings for query in _queries(grounding)]
-    if usage is None or not asked:
+    queries = [query for grounding in groundings for query in _queries(grounding)]
+    if usage is None or not queries:
         return usage
-    return msgspec.structs.replace(usage, searches=len(asked) if model_named(model).charges_by_query else 1)
+    return msgspec.structs.replace(usage, searches=len(queries) if model_named(model).charges_by_query else 1)
 
 
 def _queries(grounding: Mapping[str, Any]) -> list[str]:

@@ -34,36 +34,36 @@ def parts_of(content: Any) -> list[dict[str, Any]]:
 
 def given_back(specific: Any, content: Any) -> list[dict[str, Any]] | None:
     """Returns the parts of an earlier answer, if they are Mistral's and match the message's text; else None."""
-    told = specific.get("content") if isinstance(specific, Mapping) else None
+    own = specific.get("content") if isinstance(specific, Mapping) else None
     try:
-        parts = msgspec.convert(told, list[_Text | _Reference])
+        parts = msgspec.convert(own, list[_Text | _Reference])
     except msgspec.ValidationError:
         return None
-    said = "".join(part.text for part in parts if isinstance(part, _Text))
-    return told if told and isinstance(content, str) and said == content else None
+    text = "".join(part.text for part in parts if isinstance(part, _Text))
+    return own if own and isinstance(content, str) and text == content else None
 
 
 class Parts:
     """Joins the parts of a streamed answer, whose texts come in pieces. Most streams have texts only."""
 
-    __slots__ = ("_parts", "_said")
+    __slots__ = ("_parts", "_text")
 
     def __init__(self) -> None:
         self._parts: list[dict[str, Any]] = []
-        self._said: list[str] = []
+        self._text: list[str] = []
 
-    def say(self, text: str) -> None:
-        self._said.append(text)
+    def add_text(self, text: str) -> None:
+        self._text.append(text)
 
     def add(self, content: Any) -> None:
         """Adds the content of one delta: a text, or parts."""
         if isinstance(content, str):
-            self.say(content)
+            self.add_text(content)
         for part in content if isinstance(content, list) else ():
             if isinstance(part, str):
-                self.say(part)
+                self.add_text(part)
             elif isinstance(part, Mapping) and part.get("type") == "text":
-                self.say(str(part.get("text") or ""))
+                self.add_text(str(part.get("text") or ""))
             elif isinstance(part, Mapping) and part.get("type") != "thinking":
                 self._end_text()
                 self._parts.append(dict(part))
@@ -77,6 +77,6 @@ class Parts:
         return parts
 
     def _end_text(self) -> None:
-        if text := "".join(self._said):
+        if text := "".join(self._text):
             self._parts.append({"type": "text", "text": text})
-        self._said = []
+        self._text = []

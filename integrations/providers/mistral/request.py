@@ -59,7 +59,7 @@ _ANY = msgspec.Raw(b'"any"')
 def build_body(request: ChatRequest, *, provider: str) -> tuple[bytes, tuple[str, ...]]:
     """Returns the body and the warnings. Raises UnsupportedParameterError."""
     sent = _decode(request.body)
-    raw = {name: value for name, value in sent.items() if _is_said(name, value)}
+    raw = {name: value for name, value in sent.items() if _is_sent(name, value)}
     # The object only collects warnings: values are read as bytes, since `request.fields` may be lazy.
     mapped = Mapped(provider, request.fields)
     _model(raw, request)
@@ -86,7 +86,7 @@ def _reasons(raw: Raw, model: str) -> bool:
     return is_adjustable(model) and bytes(raw.get("reasoning_effort", b'"none"')) != b'"none"'
 
 
-def _is_said(name: str, value: msgspec.Raw) -> bool:
+def _is_sent(name: str, value: msgspec.Raw) -> bool:
     """Returns False for a null, which means an absent field in OpenAI's dialect and which Mistral refuses in places. A
     null in `prompt_mode` has a meaning and counts as a value."""
     return name not in _NOT_SENT and (bytes(value) != b"null" or name == "prompt_mode")
@@ -135,34 +135,34 @@ def _thinking(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
     """Translates `thinking`, whose only counterpart is the level of models whose reasoning can be switched."""
     adjustable = is_adjustable(request.model)
     if "thinking" in raw:
-        wish = msgspec.json.decode(raw.pop("thinking"))
-        check_reasoning_words(wish, None, provider=mapped.provider)
-        wanted = isinstance(wish, Mapping) and wish.get("type") not in THINKING_OFF
+        thinking = msgspec.json.decode(raw.pop("thinking"))
+        check_reasoning_words(thinking, None, provider=mapped.provider)
+        enabled = isinstance(thinking, Mapping) and thinking.get("type") not in THINKING_OFF
         reasons = adjustable or request.model.startswith(_ALWAYS_REASONING)
         if adjustable:
-            raw.setdefault("reasoning_effort", msgspec.Raw(b'"high"' if wanted else b'"none"'))
+            raw.setdefault("reasoning_effort", msgspec.Raw(b'"high"' if enabled else b'"none"'))
         elif reasons:
-            _thinking_of_magistral(raw, wanted, mapped)
-        elif wanted:
+            _thinking_of_magistral(raw, enabled, mapped)
+        elif enabled:
             mapped.drop("thinking", f"{request.model} does not reason on request")
-        if reasons or not wanted:
-            _name_the_rest(wish, mapped)
+        if reasons or not enabled:
+            _name_the_rest(thinking, mapped)
     if request.crosses_vendor and "reasoning_effort" in raw and not adjustable:
         # The level is meant for another vendor's model; Mistral would refuse it with 400.
         del raw["reasoning_effort"]
         mapped.drop("reasoning_effort", f"{request.model} has no levels")
 
 
-def _name_the_rest(wish: Any, mapped: Mapped) -> None:
+def _name_the_rest(thinking: Any, mapped: Mapped) -> None:
     """Adds warnings for budgets and other settings of a vendor's `thinking`, since Mistral's reasoning is only on or
     off."""
-    for name, value in wish.items() if isinstance(wish, Mapping) else ():
+    for name, value in thinking.items() if isinstance(thinking, Mapping) else ():
         if name != "type" and value is not None:
             mapped.drop(f"thinking.{name}")
 
 
-def _thinking_of_magistral(raw: Raw, wanted: bool, mapped: Mapped) -> None:
-    if wanted:
+def _thinking_of_magistral(raw: Raw, enabled: bool, mapped: Mapped) -> None:
+    if enabled:
         raw.setdefault("prompt_mode", msgspec.Raw(b'"reasoning"'))
     else:
         mapped.drop("thinking", "Magistral models always reason")
@@ -187,11 +187,11 @@ def _tool_choice(raw: Raw, choice: Any, mapped: Mapped) -> set[str] | None:
         raw["tool_choice"] = _ANY
     if not isinstance(choice, Mapping) or choice.get("type") == "function":
         return None
-    wish = choice.get("allowed_tools")
-    if choice.get("type") != "allowed_tools" or not isinstance(wish, Mapping):
+    allowed = choice.get("allowed_tools")
+    if choice.get("type") != "allowed_tools" or not isinstance(allowed, Mapping):
         raise mapped.refuse("tool_choice", "expected none, auto, required or a specific function")
-    raw["tool_choice"] = _ANY if wish.get("mode") == "required" else msgspec.Raw(b'"auto"')
-    return {_name_of(tool) for tool in wish.get("tools") or ()}
+    raw["tool_choice"] = _ANY if allowed.get("mode") == "required" else msgspec.Raw(b'"auto"')
+    return {_name_of(tool) for tool in allowed.get("tools") or ()}
 
 
 def _name_of(tool: Any) -> str:

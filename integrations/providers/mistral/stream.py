@@ -19,7 +19,7 @@ class MistralStream(OpenAIStream):
     """Translates the streams of Mistral. Thoughts are streamed as text; the entry that has to come back is sent once,
     when the thought is complete, and so are the parts of an answer with references."""
 
-    __slots__ = ("_parts", "_reworked", "_thoughts", "_told")
+    __slots__ = ("_detail_counts", "_parts", "_reworked", "_thoughts")
 
     def __init__(
         self, *, model: str, provider: str, redact: Callable[[ProviderError], None], seed: bytes = b""
@@ -27,7 +27,8 @@ class MistralStream(OpenAIStream):
         super().__init__(model=model, provider=provider, redact=redact, seed=seed)
         # `_thoughts` maps a choice to the pieces of its unfinished thought.
         self._thoughts: dict[int, list[str]] = {}
-        self._told: dict[int, int] = {}  # `_told` counts the entries of `reasoning_details` of each choice.
+        # `_detail_counts` counts the entries of `reasoning_details` of each choice.
+        self._detail_counts: dict[int, int] = {}
         self._parts = Parts()  # `_parts` belongs to choice 0.
         self._reworked = False
 
@@ -38,7 +39,7 @@ class MistralStream(OpenAIStream):
         self._reworked = False
         event = super()._chunk(data, name)
         if event is not None and event.text and not self._reworked:
-            self._parts.say(event.text)
+            self._parts.add_text(event.text)
         return event
 
     @override
@@ -75,6 +76,6 @@ class MistralStream(OpenAIStream):
         followed = bool(delta.get("content") or delta.get("tool_calls")) and not thinking
         if index not in self._thoughts or not (signature or followed or choice.get("finish_reason")):
             return None
-        number = self._told.get(index, 0)
-        self._told[index] = number + 1
+        number = self._detail_counts.get(index, 0)
+        self._detail_counts[index] = number + 1
         return reasoning_text("".join(self._thoughts.pop(index)), format=FORMAT, signature=signature, index=number)

@@ -77,18 +77,18 @@ def finish_reason(reason: object, *, called_tools: bool) -> str:
     return "tool_calls" if called_tools and name == "stop" else name
 
 
-def failure_of(reason: object, provider: str, *, said: bool) -> ProviderError | None:
-    """Returns the failure that this reason means, None for a proper end. `said` means that the answer has content. An
-    unknown or absent reason is the end of an answer with content; without content there is no answer."""
+def failure_of(reason: object, provider: str, *, has_output: bool) -> ProviderError | None:
+    """Returns the failure that this reason means, None for a proper end. `has_output` means that the answer has
+    content. An unknown or absent reason is the end of an answer with content; without content there is no answer."""
     name = reason.lower() if isinstance(reason, str) else ""
     if name in _BROKEN_OFF:
         return _failure(f"{provider} broke the answer off: {reason}", FailureKind.UNAVAILABLE, provider)
     if name in _MALFORMED:
         return _failure(f"{provider} ended the answer as {reason}", FailureKind.UNUSABLE, provider)
-    if said or name in _KNOWN or name in _NAMES:
+    if has_output or name in _KNOWN or name in _NAMES:
         return None
-    told = f"for a reason that is not known: {reason}" if name else "without a reason"
-    return _failure(f"{provider} ended an empty answer {told}", FailureKind.UNUSABLE, provider)
+    problem = f"for a reason that is not known: {reason}" if name else "without a reason"
+    return _failure(f"{provider} ended an empty answer {problem}", FailureKind.UNUSABLE, provider)
 
 
 def _failure(message: str, kind: FailureKind, provider: str) -> ProviderError:

@@ -60,8 +60,8 @@ class LegacyFunctions:
         if translated is request or _PARALLEL in request.fields:
             return upstream
         # The gateway has set `parallel_tool_calls` and not the client, so the client needs no warning about it.
-        told = tuple(warning for warning in upstream.warnings if not warning.startswith(_PARALLEL))
-        return msgspec.structs.replace(upstream, warnings=told)
+        warnings = tuple(warning for warning in upstream.warnings if not warning.startswith(_PARALLEL))
+        return msgspec.structs.replace(upstream, warnings=warnings)
 
     def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         if not self._may_concern(request):
@@ -115,10 +115,10 @@ def _wants_functions(request: ChatRequest, translated: ChatRequest) -> bool:
     return translated is not request and bool(request.fields.get("functions")) and not request.fields.get("tools")
 
 
-def _tool_choice(wish: Any, provider: str) -> Any:
-    if wish is None or wish in ("none", "auto"):
-        return wish
-    name = wish.get("name") if isinstance(wish, Mapping) else None
+def _tool_choice(function_call: Any, provider: str) -> Any:
+    if function_call is None or function_call in ("none", "auto"):
+        return function_call
+    name = function_call.get("name") if isinstance(function_call, Mapping) else None
     if not isinstance(name, str) or not name:
         raise UnsupportedParameterError("function_call", "expected none, auto or the name of one", provider=provider)
     return {"type": "function", "function": {"name": name}}

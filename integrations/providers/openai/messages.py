@@ -73,10 +73,10 @@ class MessageRules:
         found = []
         for part in _all_parts(messages):
             kind = str(part.get("type"))
-            wanted = (kind == "document_url" and dialect.documents is Documents.FILE_DATA) or (
+            fetched = (kind == "document_url" and dialect.documents is Documents.FILE_DATA) or (
                 kind == "image_url" and dialect.images is Images.DATA_ONLY
             )
-            if wanted and _is_address(url := _address(part.get(kind))):
+            if fetched and _is_address(url := _address(part.get(kind))):
                 found.append(url)
         return tuple(dict.fromkeys(found))
 

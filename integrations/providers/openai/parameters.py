@@ -92,7 +92,7 @@ class _Account:
 
     def drop(self, name: str, why: str = "") -> None:
         """Leaves the field out with a warning, or without one when its value means the same as its absence."""
-        if self._asks_for_something(name):
+        if self._has_effect(name):
             self.warnings.append(f"{name}: dropped, {why or f'{self.dialect.provider} has no counterpart'}")
         self.raw.pop(name, None)
 
@@ -100,10 +100,10 @@ class _Account:
         """Adds a warning that the provider ignores the field, which stays where the client chose the provider."""
         if crosses_vendor:
             self.drop(name)
-        elif self._asks_for_something(name):
+        elif self._has_effect(name):
             self.warnings.append(f"{name}: ignored by {self.dialect.provider}")
 
-    def _asks_for_something(self, name: str) -> bool:
+    def _has_effect(self, name: str) -> bool:
         value = self.raw.get(name)
         return value is not None and bytes(value) not in _AS_IF_ABSENT
 
@@ -123,7 +123,7 @@ def _keep_known(account: _Account, own: frozenset[str]) -> None:
     fields are another vendor's."""
     known = account.dialect.parameters | own
     for name in [name for name in account.raw if name not in COMMON_PARAMETERS and name not in known]:
-        if name in _OF_ANOTHER_KIND and _asks_for_more(name, account.value(name)):
+        if name in _OF_ANOTHER_KIND and _has_settings(name, account.value(name)):
             raise account.refuse(name, f"{account.dialect.provider} does not know it")
         account.drop(name)
     if "metadata" in account.raw and account.value("store") is not True:
@@ -148,7 +148,7 @@ def _fit_tools(account: _Account) -> None:
         account.set("tools", fitted)
 
 
-def _asks_for_more(name: str, value: Any) -> bool:
+def _has_settings(name: str, value: Any) -> bool:
     if name == "web_search_options":
         return value is not None  # An empty object asks for a search with default settings.
     return bool(value) and not (name == "modalities" and value == ["text"])
@@ -168,69 +168,69 @@ def _translate_search(account: _Account) -> None:
 
 
 def _translate_thinking(account: _Account, model: str, *, crosses_vendor: bool) -> None:
-    dialect, wish = account.dialect, account.value("thinking")
+    dialect, thinking = account.dialect, account.value("thinking")
     if dialect.thinking is Thinking.PASS:
-        if crosses_vendor and not dialect.is_open and isinstance(wish, Mapping):
-            _thinking_in_common_words(account, wish)
+        if crosses_vendor and not dialect.is_open and isinstance(thinking, Mapping):
+            _thinking_in_common_words(account, thinking)
         return
-    if not isinstance(wish, Mapping) or "reasoning" in account.raw:
+    if not isinstance(thinking, Mapping) or "reasoning" in account.raw:
         account.drop("thinking")
         return
-    check_reasoning_words(wish, None, provider=dialect.provider)
+    check_reasoning_words(thinking, None, provider=dialect.provider)
     takes_effort = dialect.thinking in (Thinking.EFFORT, Thinking.TOGGLE) and is_one_of(model, dialect.effort_models)
     if dialect.thinking is Thinking.ENABLE:
-        _thinking_as_switch(account, wish)
-    elif (reasoning := _reasoning_object(dialect, wish, model)) is not None:
+        _thinking_as_switch(account, thinking)
+    elif (reasoning := _reasoning_object(dialect, thinking, model)) is not None:
         _replace(account, "reasoning", reasoning)
-    elif not _is_enabled(wish) and is_one_of(model, dialect.optional_models):
+    elif not _is_enabled(thinking) and is_one_of(model, dialect.optional_models):
         _replace(account, "reasoning_effort", "none")
     elif takes_effort:
-        _thinking_as_effort(account, wish)
-    elif not _is_enabled(wish):
+        _thinking_as_effort(account, thinking)
+    elif not _is_enabled(thinking):
         del account.raw["thinking"]  # A model that does not reason needs no switch to turn reasoning off.
     else:
         account.drop("thinking", f"{model} has no counterpart")
 
 
-def _reasoning_object(dialect: Dialect, wish: Mapping[str, Any], model: str) -> dict[str, Any] | None:
+def _reasoning_object(dialect: Dialect, thinking: Mapping[str, Any], model: str) -> dict[str, Any] | None:
     """Returns the field `reasoning`; None where there is none."""
     if dialect.thinking is Thinking.REASONING:
-        return _openrouter_reasoning(wish)
-    if dialect.thinking is Thinking.REASONING_EFFORT and _is_enabled(wish):
-        return {"effort": _effort(wish)}
+        return _openrouter_reasoning(thinking)
+    if dialect.thinking is Thinking.REASONING_EFFORT and _is_enabled(thinking):
+        return {"effort": _effort(thinking)}
     if dialect.thinking is Thinking.TOGGLE and is_one_of(model, dialect.toggle_models):
-        return {"enabled": _is_enabled(wish)}
+        return {"enabled": _is_enabled(thinking)}
     return None
 
 
-def _thinking_in_common_words(account: _Account, wish: Mapping[str, Any]) -> None:
+def _thinking_in_common_words(account: _Account, thinking: Mapping[str, Any]) -> None:
     """Writes `thinking` in the form that look-alikes know: the types `enabled` and `disabled`, without settings of how
     thoughts are shown."""
-    check_reasoning_words(wish, None, provider=account.dialect.provider)
-    budget = wish.get("budget_tokens") if _is_enabled(wish) else None
-    said = {"type": "enabled" if _is_enabled(wish) else "disabled"}
-    account.set("thinking", said if budget is None else {**said, "budget_tokens": budget})
-    for name in wish:
+    check_reasoning_words(thinking, None, provider=account.dialect.provider)
+    budget = thinking.get("budget_tokens") if _is_enabled(thinking) else None
+    common = {"type": "enabled" if _is_enabled(thinking) else "disabled"}
+    account.set("thinking", common if budget is None else {**common, "budget_tokens": budget})
+    for name in thinking:
         if name not in ("type", "budget_tokens"):
             account.warnings.append(f"thinking.{name}: dropped, {account.dialect.provider} has no counterpart")
 
 
-def _thinking_as_switch(account: _Account, wish: Mapping[str, Any]) -> None:
+def _thinking_as_switch(account: _Account, thinking: Mapping[str, Any]) -> None:
     """Translates `thinking` to Alibaba's switch: https://www.alibabacloud.com/help/en/model-studio/deep-thinking"""
     if "enable_thinking" in account.raw:
         del account.raw["thinking"]  # The provider's own field already has the value.
         return
-    _replace(account, "enable_thinking", _is_enabled(wish))
-    budget = wish.get("budget_tokens")
-    if _is_enabled(wish) and isinstance(budget, int):
+    _replace(account, "enable_thinking", _is_enabled(thinking))
+    budget = thinking.get("budget_tokens")
+    if _is_enabled(thinking) and isinstance(budget, int):
         account.set("thinking_budget", budget)
 
 
-def _thinking_as_effort(account: _Account, wish: Mapping[str, Any]) -> None:
+def _thinking_as_effort(account: _Account, thinking: Mapping[str, Any]) -> None:
     if "reasoning_effort" in account.raw:
         del account.raw["thinking"]  # The provider's own field already has the value.
-    elif _is_enabled(wish):
-        _replace(account, "reasoning_effort", _effort(wish))
+    elif _is_enabled(thinking):
+        _replace(account, "reasoning_effort", _effort(thinking))
     else:
         account.drop("thinking", "the model always reasons")
 
@@ -240,21 +240,21 @@ def _replace(account: _Account, name: str, value: Any) -> None:
     account.set(name, value)
 
 
-def _is_enabled(wish: Mapping[str, Any]) -> bool:
-    return wish.get("type") not in THINKING_OFF
+def _is_enabled(thinking: Mapping[str, Any]) -> bool:
+    return thinking.get("type") not in THINKING_OFF
 
 
-def _openrouter_reasoning(wish: Mapping[str, Any]) -> dict[str, Any]:
+def _openrouter_reasoning(thinking: Mapping[str, Any]) -> dict[str, Any]:
     """Returns OpenRouter's `reasoning`: https://openrouter.ai/docs/use-cases/reasoning-tokens"""
-    budget = wish.get("budget_tokens")
-    if _is_enabled(wish) and isinstance(budget, int):
+    budget = thinking.get("budget_tokens")
+    if _is_enabled(thinking) and isinstance(budget, int):
         return {"max_tokens": budget}
-    return {"enabled": _is_enabled(wish)}
+    return {"enabled": _is_enabled(thinking)}
 
 
-def _effort(wish: Mapping[str, Any]) -> str:
-    budget = wish.get("budget_tokens")
-    return effort_of(ReasoningRequest(_is_enabled(wish), budget if isinstance(budget, int) else None))
+def _effort(thinking: Mapping[str, Any]) -> str:
+    budget = thinking.get("budget_tokens")
+    return effort_of(ReasoningRequest(_is_enabled(thinking), budget if isinstance(budget, int) else None))
 
 
 def _fit_reasoning_model(account: _Account, model: str) -> None:
@@ -281,8 +281,8 @@ def _fit_effort(account: _Account, model: str) -> None:
     known = ("none", *levels) if is_one_of(model, dialect.optional_models) else levels
     if effort in known or effort not in EFFORTS:
         return
-    wanted = EFFORTS.index(effort)
-    closest = min(known, key=lambda level: (abs(EFFORTS.index(level) - wanted), -EFFORTS.index(level)))
+    requested = EFFORTS.index(effort)
+    closest = min(known, key=lambda level: (abs(EFFORTS.index(level) - requested), -EFFORTS.index(level)))
     account.set("reasoning_effort", closest)
     account.warnings.append(f"reasoning_effort: {effort} became {closest}, {model} takes {', '.join(known)}")
 
@@ -297,8 +297,8 @@ def _check_kind(account: _Account) -> None:
     if not dialect.choices and isinstance(count := account.value("n"), int) and count > 1:
         raise account.refuse("n", f"{dialect.provider} gives one answer a request")
     if not dialect.json_schema:
-        wish = account.value("response_format")
-        if isinstance(wish, Mapping) and wish.get("type") == "json_schema":
+        answer_format = account.value("response_format")
+        if isinstance(answer_format, Mapping) and answer_format.get("type") == "json_schema":
             raise account.refuse("response_format", f"{dialect.provider} takes no JSON schema")
 
 

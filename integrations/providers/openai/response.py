@@ -28,7 +28,7 @@ from integrations.providers.openai.shapes import (
 )
 from integrations.providers.usage import Usage
 
-_told = msgspec.to_builtins  # msgspec leaves absent fields out when it converts a struct to a dictionary.
+_to_builtins = msgspec.to_builtins  # msgspec leaves absent fields out when it converts a struct to a dictionary.
 _decode_conforming = msgspec.json.Decoder(Completion).decode
 _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
@@ -74,7 +74,7 @@ def _usage(counts: UsageCounts, service_tier: object) -> Usage:
         and prompt >= 0 <= completion
     ):
         return Usage(prompt, completion)
-    return read_usage(_told(counts), service_tier)
+    return read_usage(_to_builtins(counts), service_tier)
 
 
 def _complete(request: ChatRequest, body: bytes, provider: str) -> ParsedResponse:
@@ -84,8 +84,8 @@ def _complete(request: ChatRequest, body: bytes, provider: str) -> ParsedRespons
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _unusable("the answer is not a JSON object", provider) from error
     choices = answer.get("choices")
-    told_alone = not isinstance(choices, list) and (answer.get("message") or answer.get("detail"))
-    if answer.get("error") or told_alone or is_status_alone(answer):
+    is_error = not isinstance(choices, list) and (answer.get("message") or answer.get("detail"))
+    if answer.get("error") or is_error or is_status_alone(answer):
         raise failure_in_body(answer, provider=provider)
     if not isinstance(choices, list) or not choices or not all(isinstance(choice, dict) for choice in choices):
         raise _unusable("the answer holds no choice", provider)
@@ -140,7 +140,7 @@ def _completed_choice(choice: dict[str, Any], position: int, provider: str, answ
     for number, call in enumerate(tool_calls if isinstance(tool_calls, list) else []):
         if isinstance(call, dict):
             _complete_tool_call(call, ids, made_up_id(answer_id, position, number))
-    if failure := failure_of(choice.get("finish_reason"), provider, said=has_output(message)):
+    if failure := failure_of(choice.get("finish_reason"), provider, has_output=has_output(message)):
         raise failure
     if not isinstance(choice.get("index"), int):
         choice["index"] = position

@@ -44,9 +44,9 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         "_base",
         "_created",
         "_finished",
+        "_has_output",
         "_id",
         "_seed",
-        "_spoken",
         "_tools",
         "_usage_fields",
     )
@@ -67,7 +67,7 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         self._created = 0
         self._tools = ToolIndexes()
         self._annotations: dict[int, int] = {}  # `_annotations` counts the annotations of each choice that were sent.
-        self._spoken = False  # `_spoken` is True when some of the answer has come.
+        self._has_output = False  # `_has_output` is True when some of the answer has come.
 
     @override
     def _event(self, event: ServerSentEvent, out: list[StreamEvent]) -> None:
@@ -87,7 +87,7 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
             raise self._unusable("the stream ended before its end was announced")
         if not self._finished:
             # Snowflake ends a stream with [DONE] and never sends a reason.
-            if failure := failure_of(None, self.provider, said=self._spoken):
+            if failure := failure_of(None, self.provider, has_output=self._has_output):
                 raise failure
             self._finished[0] = {"index": 0}
         out += self._last_chunks()
@@ -131,7 +131,7 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         self._seen = True
         self.model = chunk.model or self.model
         output = delta.has_output()
-        self._spoken = output or self._spoken
+        self._has_output = output or self._has_output
         return StreamEvent(data, output, (delta.content or "") if choice.index == 0 else "")
 
     def _rework(self, data: bytes) -> StreamEvent | None:
@@ -194,8 +194,8 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         reason = choice.get("finish_reason")
         choice["finish_reason"] = None
         output = has_output(delta)
-        self._spoken = self._spoken or output
-        if reason and (failure := failure_of(reason, self.provider, said=self._spoken)):
+        self._has_output = self._has_output or output
+        if reason and (failure := failure_of(reason, self.provider, has_output=self._has_output)):
             raise failure
         if reason:
             held = {"index": index} if output else choice
@@ -239,9 +239,9 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         """Sets the id and time of this stream's chunks from the first chunk."""
         if self._id:
             return
-        told, self._created = fields.get("id"), time_of(fields.get("created"))
-        if isinstance(told, str) and told:
-            self._id = told
+        given_id, self._created = fields.get("id"), time_of(fields.get("created"))
+        if isinstance(given_id, str) and given_id:
+            self._id = given_id
         else:
             digest = blake2b(self._seed + b"\n" + data + b"\n%d" % self._created, digest_size=12)
             self._id = f"chatcmpl-{digest.hexdigest()}"
