@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.fakes.dialects.registry import FAKES
-from tests.fakes.dialects.server import asked, script_path
+from tests.fakes.dialects.server import read_request, script_path
 from tests.fakes.dialects.story import Reply, Story
 from tests.fakes.scripted import Step
 from tests.fakes.upstream import Connection, Received
@@ -135,8 +135,8 @@ def refuses(provider: str, status: int, message: str, *, retry_after: int | None
     that was sent."""
 
     async def step(received: Received, connection: Connection) -> None:
-        told = message.replace("{key}", sent_key(received))
-        reply = FAKES[provider].failure(status, told, retry_after=retry_after)
+        text = message.replace("{key}", sent_key(received))
+        reply = FAKES[provider].failure(status, text, retry_after=retry_after)
         await connection.send_whole(reply.status, reply.body, {k.lower(): v for k, v in reply.headers.items()})
 
     return step
@@ -170,10 +170,10 @@ def _listed(provider: str, key: str, received: Received) -> Reply:
 
 def _completed(provider: str, key: str, received: Received) -> Reply:
     fake = FAKES[provider]
-    wanted = asked(fake, received)
-    if wanted.secret != key:
+    request = read_request(fake, received)
+    if request.secret != key:
         return fake.failure(401, f"Incorrect API key provided: {sent_key(received)}")
-    if wanted.max_tokens != 1:
+    if request.max_tokens != 1:
         return fake.failure(400, "that would cost more than it has to")
     return fake.whole(Story(text="H", finish="length"))
 

@@ -11,8 +11,8 @@ from typing import Any
 from integrations.providers.base import Credentials
 from integrations.registry import default_model, traits_of
 from tests.fakes.dialects.registry import FAKES, distinct_providers
-from tests.fakes.dialects.server import DialectServer, asked, tells
-from tests.fakes.dialects.story import Asked, FakeDialect, Story
+from tests.fakes.dialects.server import DialectServer, answer_with, read_request
+from tests.fakes.dialects.story import FakeDialect, ReadRequest, Story
 from tests.fakes.scripted import Script, Step
 from tests.gateway.service import Gateway, GatewayService
 
@@ -23,14 +23,16 @@ class Stage:
     server: DialectServer
 
     def play(self, provider: str, *steps: Step | Story) -> Script:
-        """Sets the stories that the provider tells next, whole or streamed as the request asks."""
+        """Sets the stories that the provider answers with next, whole or streamed as the request asks."""
         fake = FAKES[provider]
-        return self.server.play(provider, *(tells(fake, step) if isinstance(step, Story) else step for step in steps))
+        return self.server.play(
+            provider, *(answer_with(fake, step) if isinstance(step, Story) else step for step in steps)
+        )
 
-    def asked_of(self, provider: str) -> list[Asked]:
+    def requests_of(self, provider: str) -> list[ReadRequest]:
         """Returns the requests that the provider received since its steps were set. Raises AssertionError for one that
         its vendor would refuse."""
-        return [asked(FAKES[provider], received) for received in self.server.scripts[provider].received]
+        return [read_request(FAKES[provider], received) for received in self.server.scripts[provider].received]
 
 
 def model_of(provider: str) -> str:

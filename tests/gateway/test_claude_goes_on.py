@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from tests.fakes.dialects.registry import FAKES
-from tests.fakes.dialects.server import DialectServer, tells
+from tests.fakes.dialects.server import DialectServer, answer_with
 from tests.fakes.dialects.story import Story
 from tests.fakes.scripted import Step
 from tests.fakes.upstream import Connection, Received
@@ -77,7 +77,7 @@ def answer_of(client: openai.OpenAI, stream: bool, model: str, messages: list[An
 def test_pause__sent_back_as_it_came__goes_on_with_the_vendors_blocks(
     gateway: Gateway, server: DialectServer, stream: bool
 ) -> None:
-    goes_on: Step = tells(FAKES["anthropic"], Story(text="Nothing."))
+    goes_on: Step = answer_with(FAKES["anthropic"], Story(text="Nothing."))
     script = server.play("anthropic", pauses, goes_on)
     with gateway.openai() as client:
         choice = answer_of(client, stream, MODEL, [ASK])
@@ -88,7 +88,7 @@ def test_pause__sent_back_as_it_came__goes_on_with_the_vendors_blocks(
         assert answer_of(client, stream, MODEL, [ASK, paused]).message.content == "Nothing."
         assert json.loads(script.received[1].body)["messages"] == [ASK, {"role": "assistant", "content": SAID}]
         # Another vendor gets the turn's text without the fields that are Claude's own.
-        elsewhere = server.play("openai", tells(FAKES["openai"], Story(text="Fine.")))
+        elsewhere = server.play("openai", answer_with(FAKES["openai"], Story(text="Fine.")))
         history: list[Any] = [ASK, paused, ASK]
         client.chat.completions.create(model="gpt-4o-mini", messages=history)
         assert b"provider_specific_fields" not in elsewhere.received[0].body

@@ -223,7 +223,7 @@ def test_tool_loop__call_result_answer__runs_on_every_provider(
 
     assert choice.finish_reason == "stop"
     assert choice.message.content == "18 and 24 degrees."
-    first, second = stage.asked_of(provider)
+    first, second = stage.requests_of(provider)
     assert first.stream is second.stream is stream
     assert first.tools == second.tools == ("get_weather",)
     assert [(call.name, dict(call.arguments)) for call in second.calls] == [(c.name, c.arguments) for c in calls]
@@ -264,7 +264,7 @@ def test_signed_reasoning__appended_as_the_sdk_gave_it__comes_back_to_its_vendor
     client.chat.completions.create(model=model_of(provider), messages=history, tools=[WEATHER])
 
     assert choice.message.reasoning_content == "It is summer."
-    assert stage.asked_of(provider)[1].signatures == (SIGNATURE,)
+    assert stage.requests_of(provider)[1].signatures == (SIGNATURE,)
 
 
 class Report(BaseModel):
@@ -281,7 +281,7 @@ def test_sdk__parse__schema_goes_out_and_the_object_comes_back(
     answer = client.chat.completions.parse(model=model_of(provider), messages=ASK, response_format=Report)
 
     assert answer.choices[0].message.parsed == Report(city="Oslo", degrees=18)
-    (asked,) = stage.asked_of(provider)
+    (asked,) = stage.requests_of(provider)
     assert asked.schema is not None
     assert set(asked.schema["properties"]) == {"city", "degrees"}
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.fakes import scripted as play
 from tests.fakes.dialects.registry import FAKES
-from tests.fakes.dialects.server import DialectServer, script_path, tells
+from tests.fakes.dialects.server import DialectServer, answer_with, script_path
 from tests.fakes.dialects.story import Story
 from tests.fakes.scripted import Step
 from tests.fakes.upstream import Connection, Received
@@ -55,7 +55,7 @@ def gateway(service: GatewayService, server: DialectServer) -> Gateway:
 @pytest.mark.parametrize("stream", [False, True])
 def test_botched_call__another_place_serves__its_answer(gateway: Gateway, server: DialectServer, stream: bool) -> None:
     server.play("google", BOTCHED)
-    server.play("google_vertex", tells(FAKES["google_vertex"], Story(text="Fine.", pieces=1)))
+    server.play("google_vertex", answer_with(FAKES["google_vertex"], Story(text="Fine.", pieces=1)))
     response = gateway.post({**ASK, "stream": stream})
     assert response.status_code == 200, response.text
     assert (response.headers["x-svc-provider"], response.headers["x-svc-fallback-used"]) == ("google_vertex", "true")
@@ -67,7 +67,7 @@ def test_botched_call__another_place_serves__its_answer(gateway: Gateway, server
 @pytest.mark.parametrize("stream", [False, True])
 def test_botched_call__of_the_only_place__is_asked_again(gateway: Gateway, server: DialectServer, stream: bool) -> None:
     """A model that wrote a broken tool call usually gives another answer at the next try."""
-    script = server.play("google", BOTCHED, tells(FAKES["google"], Story(text="Fine.", pieces=1)))
+    script = server.play("google", BOTCHED, answer_with(FAKES["google"], Story(text="Fine.", pieces=1)))
     response = gateway.post({**ASK, "model": "google/gemini-2.5-flash", "stream": stream})
     assert response.status_code == 200, response.text
     assert (response.headers["x-svc-provider"], response.headers["x-svc-retry-count"]) == ("google", "1")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.fakes.dialects.server import fails
-from tests.fakes.dialects.story import Asked, Story
+from tests.fakes.dialects.story import ReadRequest, Story
 from tests.fakes.upstream import Connection, Received, UpstreamServer
 from tests.gateway.conftest import PATIENT
 from tests.gateway.service import GatewayService
@@ -59,14 +59,16 @@ def asking(*parts: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"role": "user", "content": [{"type": "text", "text": "What is this?"}, *parts]}]
 
 
-def ask(stage: Stage, provider: str, files: UpstreamServer, part: dict[str, Any], *, stream: bool) -> tuple[Asked, int]:
+def ask(
+    stage: Stage, provider: str, files: UpstreamServer, part: dict[str, Any], *, stream: bool
+) -> tuple[ReadRequest, int]:
     """Returns the request that the provider received, and how often a file was fetched for it."""
     before = len(files.received)
     stage.play(provider, Story(text="A picture."))
     content = {"model": model_of(provider), "messages": asking(part), "stream": stream}
     response = stage.gateway.post(content)
     assert response.status_code == 200, response.text
-    (asked,) = stage.asked_of(provider)
+    (asked,) = stage.requests_of(provider)
     return asked, len(files.received) - before
 
 
@@ -106,7 +108,7 @@ def test_image__provider_replaced_by_another__fetched_once_for_both(stage: Stage
     response = stage.gateway.post(content)
     assert response.status_code == 200, response.text
     assert response.headers["x-svc-provider"] == second
-    assert stage.asked_of(second)[-1].images == (("image/png", PNG),)
+    assert stage.requests_of(second)[-1].images == (("image/png", PNG),)
     assert len(files.received) - before == 1
 
 

@@ -46,7 +46,7 @@ def test_prompt__of_every_provider__is_the_system_prompt_it_reads(stage: Stage, 
     response = stage.gateway.post(body(model=model_of(provider), messages=CONVERSATION, **sent))
 
     assert response.status_code == 200, response.text
-    (asked,) = stage.asked_of(provider)
+    (asked,) = stage.requests_of(provider)
     assert asked.system == f"You help {HOSTILE}."
     assert asked.turns == (("user", "One?"), ("assistant", "Two."), ("user", "Three?"))
     answered = read_stream(response.content).text if stream else response.json()["choices"][0]["message"]["content"]

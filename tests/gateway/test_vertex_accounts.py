@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.dialects.registry import FAKES
-from tests.fakes.dialects.server import DialectServer, tells
+from tests.fakes.dialects.server import DialectServer, answer_with
 from tests.fakes.dialects.story import Story
 from tests.fakes.upstream import UpstreamServer
 from tests.gateway.service import Gateway, GatewayService
@@ -33,7 +33,7 @@ def tokens() -> Iterator[TokenServer]:
 @pytest.fixture(scope="module")
 def vertex() -> Iterator[DialectServer]:
     with DialectServer() as server:
-        server.play(VERTEX, tells(FAKES[VERTEX], Story(text="Fine.")))
+        server.play(VERTEX, answer_with(FAKES[VERTEX], Story(text="Fine.")))
         yield server
 
 

@@ -23,7 +23,7 @@ from integrations.providers.errors import FailureKind, ProviderError, Unsupporte
 from integrations.transport.base import Timeouts
 from integrations.transport.pool import PooledTransport
 from tests.fakes.dialects.bedrock import FAKE
-from tests.fakes.dialects.server import DialectServer, script_path, tells
+from tests.fakes.dialects.server import DialectServer, answer_with, script_path
 from tests.fakes.dialects.story import Story
 from tests.fakes.upstream import Received
 from tests.integrations.bedrock_exchanges import CLAUDE, KEYS, bedrock_request
@@ -75,7 +75,7 @@ def assert_signed(received: Received, extra: Mapping[str, str]) -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_signature__of_what_arrived__the_one_that_was_sent(model: str, stream: bool) -> None:
     with DialectServer() as server:
-        server.play("s", tells(FAKE, Story(text="x")))
+        server.play("s", answer_with(FAKE, Story(text="x")))
         given = credentials(server.base_url("s"), session_token=TOKEN)
         request = ADAPTER.build_request(bedrock_request(model, stream=stream), given)
         assert asyncio.run(send(request)) == 200
@@ -94,7 +94,7 @@ def test_path_and_body__boto3_with_the_same_parameters__the_same(model: str) -> 
     request = bedrock_request(model, max_tokens=7)
     body, _ = build_body(request)
     with DialectServer() as server:
-        server.play("s", tells(FAKE, Story(text="x")))
+        server.play("s", answer_with(FAKE, Story(text="x")))
         base_url = server.base_url("s")
         session = boto3.Session(KEYS.extra["access_key_id"], KEYS.extra["secret_access_key"], region_name="us-east-1")
         client = session.client("bedrock-runtime", endpoint_url=base_url, config=Config(retries={"max_attempts": 0}))

@@ -14,8 +14,8 @@ from anthropic.types import Message
 
 from integrations.providers.usage import Usage
 from tests.fakes.dialects.anthropic import FAKE
-from tests.fakes.dialects.server import DialectServer, asked, breaks, fails, tells
-from tests.fakes.dialects.story import Asked, Call, Finish, Story
+from tests.fakes.dialects.server import DialectServer, answer_with, breaks, fails, read_request
+from tests.fakes.dialects.story import Call, Finish, ReadRequest, Story
 
 STORY = Story(
     text="Grüße 👋, it is 18 degrees.",
@@ -56,7 +56,7 @@ def read_by_sdk(client: Anthropic, *, stream: bool, **more: Any) -> Message:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_fake__story__read_by_the_sdk(server: DialectServer, client: Anthropic, stream: bool) -> None:
-    server.play("s", tells(FAKE, STORY))
+    server.play("s", answer_with(FAKE, STORY))
     message = read_by_sdk(client, stream=stream)
     thinking, text, weather, ping = message.content
     assert thinking.type == "thinking"
@@ -80,7 +80,7 @@ def test_fake__story__read_by_the_sdk(server: DialectServer, client: Anthropic, 
 def test_fake__finish__in_the_vendors_words(
     server: DialectServer, client: Anthropic, stream: bool, finish: Finish
 ) -> None:
-    server.play("s", tells(FAKE, Story(finish=finish)))
+    server.play("s", answer_with(FAKE, Story(finish=finish)))
     message = read_by_sdk(client, stream=stream)
     assert (message.stop_reason, message.content) == (STOP_REASONS[finish], [])
 
@@ -120,7 +120,7 @@ def test_fake__error_inside_a_stream__raised_by_the_sdk(server: DialectServer, c
 
 
 def test_fake__request_of_the_sdk__understood(server: DialectServer, client: Anthropic) -> None:
-    server.play("s", tells(FAKE, Story(text="ok")))
+    server.play("s", answer_with(FAKE, Story(text="ok")))
     png = b"\x89PNG\r\n\x1a\n"
     image = {"type": "base64", "media_type": "image/png", "data": base64.b64encode(png).decode()}
     schema = {"type": "object", "properties": {}, "additionalProperties": False}
@@ -153,7 +153,7 @@ def test_fake__request_of_the_sdk__understood(server: DialectServer, client: Ant
         output_config={"format": {"type": "json_schema", "schema": schema}},
     )
     (received,) = server.script("s").received
-    assert asked(FAKE, received) == Asked(
+    assert read_request(FAKE, received) == ReadRequest(
         model="claude-sonnet-5",
         stream=True,
         system="Be brief.",

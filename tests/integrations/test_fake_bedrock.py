@@ -13,8 +13,8 @@ from botocore.exceptions import ClientError, EventStreamError
 
 from integrations.providers.usage import Usage
 from tests.fakes.dialects.bedrock import FAKE, KEY_ID, REGION, SECRET_KEY
-from tests.fakes.dialects.server import DialectServer, breaks, fails, tells
-from tests.fakes.dialects.story import Asked, Call, Finish, Story
+from tests.fakes.dialects.server import DialectServer, answer_with, breaks, fails
+from tests.fakes.dialects.story import Call, Finish, ReadRequest, Story
 
 MODEL = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0"
 STORY = Story(
@@ -82,7 +82,7 @@ def _add(blocks: dict[int, dict[str, Any]], index: int, delta: dict[str, Any]) -
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_fake__story__read_by_boto3(server: DialectServer, client: Any, stream: bool) -> None:
-    server.play("s", tells(FAKE, STORY))
+    server.play("s", answer_with(FAKE, STORY))
     answer = read_by_sdk(client, stream=stream)
     thought, text, weather, ping = answer["output"]["message"]["content"]
     assert thought["reasoningContent"]["reasoningText"] == {"text": STORY.reasoning, "signature": STORY.signature}
@@ -103,7 +103,7 @@ def test_fake__story__read_by_boto3(server: DialectServer, client: Any, stream: 
 @pytest.mark.parametrize("finish", STOP_REASONS)
 @pytest.mark.parametrize("stream", [False, True])
 def test_fake__finish__in_the_vendors_words(server: DialectServer, client: Any, finish: Finish, stream: bool) -> None:
-    server.play("s", tells(FAKE, Story(text="x", finish=finish)))
+    server.play("s", answer_with(FAKE, Story(text="x", finish=finish)))
     assert read_by_sdk(client, stream=stream)["stopReason"] == STOP_REASONS[finish]
 
 
@@ -141,7 +141,7 @@ def test_fake__error_in_the_stream__raised_by_boto3(server: DialectServer, clien
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_fake__what_boto3_sends__understood(server: DialectServer, client: Any, stream: bool) -> None:
-    server.play("s", tells(FAKE, Story(text="x")))
+    server.play("s", answer_with(FAKE, Story(text="x")))
     png, pdf = b"\x89PNG\xff", b"%PDF-1.4\xff"
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
     use = {"toolUseId": "tooluse_1", "name": "get_weather", "input": {"city": "Oslo"}}
@@ -176,8 +176,8 @@ def test_fake__what_boto3_sends__understood(server: DialectServer, client: Any, 
             }
         },
     )
-    assert server.asked_of("s", FAKE) == [
-        Asked(
+    assert server.requests_of("s", FAKE) == [
+        ReadRequest(
             model=MODEL,
             stream=stream,
             system="Be brief.",
@@ -210,6 +210,6 @@ def test_fake__what_boto3_sends__understood(server: DialectServer, client: Any, 
 def test_fake__what_the_vendor_refuses__a_400(
     server: DialectServer, client: Any, change: dict[str, Any], problem: str
 ) -> None:
-    server.play("s", tells(FAKE, Story(text="x")))
+    server.play("s", answer_with(FAKE, Story(text="x")))
     with pytest.raises(ClientError, match=problem):
         read_by_sdk(client, stream=False, **change)

@@ -13,7 +13,7 @@ from cohere.core.api_error import ApiError
 
 from integrations.providers.usage import Usage
 from tests.fakes.dialects.cohere import FAKE, PREAMBLE_TOKENS, SECRET
-from tests.fakes.dialects.server import DialectServer, breaks, fails, tells
+from tests.fakes.dialects.server import DialectServer, answer_with, breaks, fails
 from tests.fakes.dialects.story import Call, Story
 
 STORY = Story(
@@ -44,7 +44,7 @@ def assert_usage(usage: Any) -> None:
 
 
 def test_whole__story__read_by_the_sdk(server: DialectServer, client: ClientV2) -> None:
-    server.play("it", tells(FAKE, STORY))
+    server.play("it", answer_with(FAKE, STORY))
     answer = client.chat(model="command-a-03-2025", messages=MESSAGES)
     content: list[Any] = list(answer.message.content or [])
     thinking, text = content
@@ -60,7 +60,7 @@ def test_whole__story__read_by_the_sdk(server: DialectServer, client: ClientV2) 
 
 
 def test_stream__story__read_by_the_sdk(server: DialectServer, client: ClientV2) -> None:
-    server.play("it", tells(FAKE, STORY))
+    server.play("it", answer_with(FAKE, STORY))
     events: list[Any] = list(client.chat_stream(model="command-a-03-2025", messages=MESSAGES))
     contents = [event.delta.message.content for event in events if event.type == "content-delta"]
     assert "".join(content.text or "" for content in contents) == STORY.text
@@ -91,7 +91,7 @@ def test_stream_failure__error_event__read_by_the_sdk(server: DialectServer, cli
 
 
 def test_read__what_the_sdk_sends__understood(server: DialectServer, client: ClientV2) -> None:
-    server.play("it", tells(FAKE, Story(text="ok")))
+    server.play("it", answer_with(FAKE, Story(text="ok")))
     parameters: dict[str, Any] = {
         "model": "command-a-03-2025",
         "messages": [
@@ -126,7 +126,7 @@ def test_read__what_the_sdk_sends__understood(server: DialectServer, client: Cli
         "p": 0.5,
     }
     client.chat(**parameters)
-    (request,) = server.asked_of("it", FAKE)
+    (request,) = server.requests_of("it", FAKE)
     assert (request.model, request.stream, request.system, request.secret) == (
         "command-a-03-2025",
         False,

@@ -11,8 +11,8 @@ from google.oauth2.credentials import Credentials as Token
 
 from integrations.providers.usage import Usage
 from tests.fakes.dialects.google import FAKE, VERTEX_FAKE, GoogleFake
-from tests.fakes.dialects.server import DialectServer, breaks, fails, tells
-from tests.fakes.dialects.story import Asked, Call, Story
+from tests.fakes.dialects.server import DialectServer, answer_with, breaks, fails
+from tests.fakes.dialects.story import Call, ReadRequest, Story
 
 SIGNATURE = base64.b64encode(b"signed by Google").decode()
 CALLS = (Call("call_1", "weather", {"city": "Oslo"}), Call("call_2", "time", {}))
@@ -121,7 +121,7 @@ def parts_of(response: types.GenerateContentResponse) -> list[types.Part]:
 
 
 def test_fake__whole_answer__as_the_sdk_reads_it(server: DialectServer, client: Client, fake: GoogleFake) -> None:
-    server.play(fake.provider, tells(fake, STORY))
+    server.play(fake.provider, answer_with(fake, STORY))
     response = client.models.generate_content(model="gemini-2.5-flash", contents="Hi")
     thought, text, *calls = parts_of(response)
     assert (thought.text, thought.thought) == (STORY.reasoning, True)
@@ -137,7 +137,7 @@ def test_fake__whole_answer__as_the_sdk_reads_it(server: DialectServer, client: 
 
 
 def test_fake__stream__as_the_sdk_reads_it(server: DialectServer, client: Client, fake: GoogleFake) -> None:
-    server.play(fake.provider, tells(fake, STORY))
+    server.play(fake.provider, answer_with(fake, STORY))
     responses = list(client.models.generate_content_stream(model="gemini-2.5-flash", contents="Hi"))
     parts = [part for response in responses for part in parts_of(response)]
     assert "".join(part.text or "" for part in parts if part.thought) == STORY.reasoning
@@ -157,7 +157,7 @@ def test_fake__other_ends__as_the_sdk_names_them(
     server: DialectServer, client: Client, fake: GoogleFake, finish: str, reason: types.FinishReason
 ) -> None:
     story = Story(text="Hi", finish="length" if finish == "length" else "content_filter")
-    server.play(fake.provider, tells(fake, story))
+    server.play(fake.provider, answer_with(fake, story))
     response = client.models.generate_content(model="gemini-2.5-flash", contents="Hi")
     assert response.candidates is not None
     assert response.candidates[0].finish_reason is reason
@@ -186,10 +186,10 @@ def test_fake__failure_in_a_stream__as_the_sdk_raises_it(
 
 
 def test_fake__request_of_the_sdk__understood(server: DialectServer, client: Client, fake: GoogleFake) -> None:
-    server.play(fake.provider, tells(fake, STORY))
+    server.play(fake.provider, answer_with(fake, STORY))
     client.models.generate_content(model="gemini-3-flash-preview", contents=CONTENTS, config=CONFIG)
-    request = server.asked_of(fake.provider, fake)[-1]
-    assert request == Asked(
+    request = server.requests_of(fake.provider, fake)[-1]
+    assert request == ReadRequest(
         model="gemini-3-flash-preview",
         system="Be brief.",
         turns=(("user", "Weather?"),),
@@ -213,7 +213,7 @@ def test_fake__request_of_the_sdk__understood(server: DialectServer, client: Cli
 def test_fake__unsigned_call_of_the_third_generation__refused(
     server: DialectServer, client: Client, fake: GoogleFake
 ) -> None:
-    server.play(fake.provider, tells(fake, STORY))
+    server.play(fake.provider, answer_with(fake, STORY))
     question, _, answered = CONTENTS
     unsigned = types.Content(
         role="model", parts=[types.Part(function_call=types.FunctionCall(id="c", name="weather", args={}))]

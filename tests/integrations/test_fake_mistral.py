@@ -13,7 +13,7 @@ from mistralai.client.models import ChatCompletionResponse
 
 from integrations.providers.usage import Usage
 from tests.fakes.dialects.mistral import FAKE, SECRET
-from tests.fakes.dialects.server import DialectServer, breaks, fails, tells
+from tests.fakes.dialects.server import DialectServer, answer_with, breaks, fails
 from tests.fakes.dialects.story import Call, Story
 from tests.integrations.mistral_sdk import text_of, thinking_of
 
@@ -41,7 +41,7 @@ def client(server: DialectServer) -> Iterator[Mistral]:
 
 
 def test_whole__story__read_by_the_sdk(server: DialectServer, client: Mistral) -> None:
-    server.play("it", tells(FAKE, STORY))
+    server.play("it", answer_with(FAKE, STORY))
     answer = client.chat.complete(model="mistral-small-latest", messages=MESSAGES)
     assert isinstance(answer, ChatCompletionResponse)
     message = answer.choices[0].message
@@ -55,7 +55,7 @@ def test_whole__story__read_by_the_sdk(server: DialectServer, client: Mistral) -
 
 
 def test_stream__story__read_by_the_sdk(server: DialectServer, client: Mistral) -> None:
-    server.play("it", tells(FAKE, STORY))
+    server.play("it", answer_with(FAKE, STORY))
     with client.chat.stream(model="mistral-small-latest", messages=MESSAGES) as events:
         chunks = [event.data for event in events]
     deltas = [choice.delta for chunk in chunks for choice in chunk.choices]
@@ -88,7 +88,7 @@ def test_stream_failure__error_event__no_chunk_for_the_sdk(server: DialectServer
 
 
 def test_read__what_the_sdk_sends__understood(server: DialectServer, client: Mistral) -> None:
-    server.play("it", tells(FAKE, Story(text="ok")))
+    server.play("it", answer_with(FAKE, Story(text="ok")))
     parameters: dict[str, Any] = {
         "model": "mistral-small-latest",
         "messages": [
@@ -113,7 +113,7 @@ def test_read__what_the_sdk_sends__understood(server: DialectServer, client: Mis
         "top_p": 0.5,
     }
     client.chat.complete(**parameters)
-    (request,) = server.asked_of("it", FAKE)
+    (request,) = server.requests_of("it", FAKE)
     assert (request.model, request.stream, request.system, request.secret) == (
         "mistral-small-latest",
         False,

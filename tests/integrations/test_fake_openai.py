@@ -13,7 +13,7 @@ from openai.types.chat import ChatCompletion
 
 from integrations.providers.usage import Usage
 from tests.fakes.dialects.openai import FAKES, VENDORS, OpenAIFake
-from tests.fakes.dialects.server import DialectServer, breaks, fails, tells
+from tests.fakes.dialects.server import DialectServer, answer_with, breaks, fails
 from tests.fakes.dialects.story import Call, Story
 
 CALLS = (Call("call_1", "weather", {"city": "Oslo"}), Call("call_2", "time", {}))
@@ -64,7 +64,7 @@ def sdk(server: DialectServer, fake: OpenAIFake) -> OpenAI:
 
 
 def test_fake__whole_answer__as_the_sdk_reads_it(server: DialectServer, client: OpenAI, fake: OpenAIFake) -> None:
-    server.play(fake.provider, tells(fake, STORY))
+    server.play(fake.provider, answer_with(fake, STORY))
     answer: ChatCompletion = client.chat.completions.create(
         model="m-1",
         messages=MESSAGES,
@@ -82,7 +82,7 @@ def test_fake__whole_answer__as_the_sdk_reads_it(server: DialectServer, client: 
     ]
     assert answer.usage is not None
     assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (30, 12)
-    (request,) = server.asked_of(fake.provider, fake)
+    (request,) = server.requests_of(fake.provider, fake)
     assert (request.model, request.stream, request.system, request.turns) == (
         "m-1",
         False,
@@ -96,7 +96,7 @@ def test_fake__whole_answer__as_the_sdk_reads_it(server: DialectServer, client: 
 
 
 def test_fake__stream__as_the_sdk_adds_it_up(server: DialectServer, client: OpenAI, fake: OpenAIFake) -> None:
-    server.play(fake.provider, tells(fake, STORY))
+    server.play(fake.provider, answer_with(fake, STORY))
     with client.chat.completions.stream(
         model="m-1", messages=MESSAGES, tools=[TOOL], stream_options={"include_usage": True}
     ) as stream:
@@ -107,7 +107,7 @@ def test_fake__stream__as_the_sdk_adds_it_up(server: DialectServer, client: Open
     assert (choice.message.content, choice.finish_reason) == (STORY.text, "tool_calls")
     called = [(call.id, call.function.name, call.function.arguments) for call in choice.message.tool_calls or []]
     assert called == [("call_1", "weather", '{"city": "Oslo"}'), ("call_2", "time", "{}")]
-    assert server.asked_of(fake.provider, fake)[-1].stream
+    assert server.requests_of(fake.provider, fake)[-1].stream
 
 
 def test_fake__failures__raised_by_the_sdk(server: DialectServer, client: OpenAI, fake: OpenAIFake) -> None:
@@ -123,7 +123,7 @@ def test_fake__failures__raised_by_the_sdk(server: DialectServer, client: OpenAI
 
 def test_fake__request_of_another_kind__not_taken(server: DialectServer) -> None:
     fake = FAKES["ollama"]
-    server.play(fake.provider, tells(fake, STORY))
+    server.play(fake.provider, answer_with(fake, STORY))
     image: Any = [{"type": "image_url", "image_url": {"url": "https://files.test/a.png"}}]
     with sdk(server, fake) as client, pytest.raises(openai.BadRequestError, match="data only"):
         client.chat.completions.create(model="m", messages=[{"role": "user", "content": image}])

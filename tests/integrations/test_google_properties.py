@@ -15,7 +15,7 @@ from integrations.providers.base import ChatRequest
 from integrations.providers.google import GEMINI, VERTEX
 from integrations.providers.google.schema import google_schema
 from tests.fakes.dialects.google import FAKE, VERTEX_FAKE, GoogleFake
-from tests.fakes.dialects.story import Asked
+from tests.fakes.dialects.story import ReadRequest
 
 TEXTS = st.text(alphabet=st.sampled_from(list('ab"\\{}[]\nö👋 ')), min_size=1, max_size=8)
 SIGNATURES = st.sampled_from(["c2lnbmVk", "YWxzbyBzaWduZWQ=", ""])
@@ -84,7 +84,7 @@ def test_request__any_conversation__taken_and_whole(
     assert_whole(received, messages)
 
 
-def assert_whole(request: Asked, messages: list[dict[str, Any]]) -> None:
+def assert_whole(request: ReadRequest, messages: list[dict[str, Any]]) -> None:
     for role in ("user", "assistant"):
         expected = "".join(text_of(message) for message in messages if message["role"] == role)
         assert "".join(text for who, text in request.turns if who == role) == expected

@@ -17,7 +17,7 @@ from clickhouse_driver import Client as ClickHouse
 
 from integrations.registry import default_model
 from tests.fakes.dialects.registry import FAKES
-from tests.fakes.dialects.server import DialectServer, breaks, fails, tells
+from tests.fakes.dialects.server import DialectServer, answer_with, breaks, fails
 from tests.fakes.dialects.story import Story
 from tests.fakes.scripted import raw
 from tests.live.conftest import StartService
@@ -221,7 +221,7 @@ def _try(run: Run, provider: str) -> None:
 def _send_traffic(run: Run, provider: str) -> None:
     fake, say = FAKES[provider], run.chatter(provider)
     for step in (
-        tells(fake, Story(text="Hello.")),
+        answer_with(fake, Story(text="Hello.")),
         fails(fake, 401, say),
         fails(fake, 400, say),
         fails(fake, 503, say),

@@ -43,7 +43,7 @@ def test_agent__calls_a_tool_and_is_asked_again__every_turn_is_taken(stage: Stag
 
     assert (told.text, again.text) == ("It is yours.", "As I said."), (told.events, again.events)
     assert "error" not in told.results[0]
-    first, second, third = stage.asked_of(provider)
+    first, second, third = stage.requests_of(provider)
     assert "get_project" in first.tools and first.tools == second.tools == third.tools
     for request in (second, third):
         assert [call.name for call in request.calls] == ["get_project"]
@@ -62,7 +62,7 @@ def test_agent__model_signs_its_reasoning__it_comes_back_unchanged(stage: Stage,
     told = chat(gateway, "Whose project is it?")
 
     assert told.text == "Yours.", told.events
-    assert stage.asked_of(provider)[1].signatures == (SIGNATURE,)
+    assert stage.requests_of(provider)[1].signatures == (SIGNATURE,)
 
 
 @pytest.mark.parametrize("provider", TOOLED)
@@ -78,5 +78,5 @@ def test_agent__all_scopes_withdrawn__goes_on_without_what_was_called(stage: Sta
         gateway.service.set_routing(gateway.project_id, agent_scopes=list(AGENT_SCOPES))
 
     assert again.text == "I see nothing.", again.events
-    last = stage.asked_of(provider)[2]
+    last = stage.requests_of(provider)[2]
     assert (last.tools, last.calls, last.results) == ((), (), ())

@@ -10,7 +10,7 @@ from typing import Any
 
 from integrations.providers.base import Credentials
 from integrations.providers.usage import Usage
-from tests.fakes.dialects.story import Asked, Call, Can, Reply, Story, Streamed
+from tests.fakes.dialects.story import Call, Can, ReadRequest, Reply, Story, Streamed
 
 _JSON = {"content-type": "application/json", "request-id": "req_fake"}
 _SSE = {"content-type": "text/event-stream; charset=utf-8", "request-id": "req_fake"}
@@ -92,21 +92,21 @@ class AnthropicFake:
         begun = tuple(_begin(story)) if story != Story() else ()
         return Streamed(_SSE, (*begun, _sse("error", _error(529, message))))
 
-    def read(self, path: str, headers: Mapping[str, str], body: bytes) -> Asked:
+    def read(self, path: str, headers: Mapping[str, str], body: bytes) -> ReadRequest:
         assert path.partition("?")[0] == f"{_PATHS.get(self.provider, '')}/v1/messages", path
         assert headers.get("anthropic-version") in _VERSIONS, headers.get("anthropic-version")
         assert headers.get("content-type", "").startswith("application/json")
         # Today's official SDK sends the key as a bearer token; the vendor accepts both headers.
         secret = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
         assert secret, "x-api-key header is required"
-        asked: Json = json.loads(body)
-        assert not set(asked) - _FIELDS, f"extra inputs are not permitted: {set(asked) - _FIELDS}"
-        assert isinstance(asked["model"], str)
-        _check_limits(asked)
-        _check_messages(asked["messages"])
-        if any(message["role"] == "system" for message in asked["messages"]):
-            assert not _OLD.search(asked["model"]), "role 'system' is not supported on this model"
-        return _understood(asked, secret)
+        fields: Json = json.loads(body)
+        assert not set(fields) - _FIELDS, f"extra inputs are not permitted: {set(fields) - _FIELDS}"
+        assert isinstance(fields["model"], str)
+        _check_limits(fields)
+        _check_messages(fields["messages"])
+        if any(message["role"] == "system" for message in fields["messages"]):
+            assert not _OLD.search(fields["model"]), "role 'system' is not supported on this model"
+        return _understood(fields, secret)
 
 
 def _head(story: Story) -> Json:
@@ -203,18 +203,18 @@ def _error(status: int, message: str) -> Json:
     }
 
 
-def _check_limits(asked: Json) -> None:
-    assert isinstance(asked["max_tokens"], int)
-    assert asked["max_tokens"] >= 1
-    assert 0 <= asked.get("temperature", 1) <= 1
-    thinking = asked.get("thinking") or {}
+def _check_limits(fields: Json) -> None:
+    assert isinstance(fields["max_tokens"], int)
+    assert fields["max_tokens"] >= 1
+    assert 0 <= fields.get("temperature", 1) <= 1
+    thinking = fields.get("thinking") or {}
     if thinking.get("type") == "enabled":
-        assert 1024 <= thinking["budget_tokens"] < asked["max_tokens"]
-        assert asked.get("temperature", 1) == 1, "temperature may only be set to 1 when thinking is enabled"
-        assert (asked.get("tool_choice") or {}).get("type") not in ("any", "tool"), "thinking and a forced tool"
-    assert all(text.strip() for text in asked.get("stop_sequences", ())), "stop sequences must contain non-whitespace"
-    assert "tool_choice" not in asked or asked.get("tools"), "tool_choice may only be specified while providing tools"
-    for tool in asked.get("tools", ()):
+        assert 1024 <= thinking["budget_tokens"] < fields["max_tokens"]
+        assert fields.get("temperature", 1) == 1, "temperature may only be set to 1 when thinking is enabled"
+        assert (fields.get("tool_choice") or {}).get("type") not in ("any", "tool"), "thinking and a forced tool"
+    assert all(text.strip() for text in fields.get("stop_sequences", ())), "stop sequences must contain non-whitespace"
+    assert "tool_choice" not in fields or fields.get("tools"), "tool_choice may only be specified while providing tools"
+    for tool in fields.get("tools", ()):
         assert "type" in tool or tool["input_schema"]["type"] == "object"
         assert _NAME.fullmatch(tool.get("name", "toolset"))
 
@@ -262,28 +262,28 @@ def _blocks(message: Json) -> list[Json]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-def _understood(asked: Json, secret: str) -> Asked:
-    messages = asked["messages"]
+def _understood(fields: Json, secret: str) -> ReadRequest:
+    messages = fields["messages"]
     everything = [block for message in messages for block in _with_results(_blocks(message))]
-    config = asked.get("output_config") or {}
-    return Asked(
-        model=asked["model"],
-        stream=asked.get("stream", False),
-        system=_text(asked.get("system", "")),
+    config = fields.get("output_config") or {}
+    return ReadRequest(
+        model=fields["model"],
+        stream=fields.get("stream", False),
+        system=_text(fields.get("system", "")),
         turns=tuple((message["role"], text) for message in messages if (text := _text(message["content"]))),
         images=tuple(_source(block) for block in everything if block["type"] == "image"),
         documents=tuple(_source(block) for block in everything if block["type"] == "document"),
-        tools=tuple(tool.get("name", tool.get("type", "")) for tool in asked.get("tools", ())),
+        tools=tuple(tool.get("name", tool.get("type", "")) for tool in fields.get("tools", ())),
         calls=tuple(Call(b["id"], b["name"], b["input"]) for b in everything if b["type"] == "tool_use"),
         results=tuple(
             (b["tool_use_id"], _text(b.get("content", ""))) for b in everything if b["type"] == "tool_result"
         ),
-        tool_choice=_choice(asked.get("tool_choice")),
+        tool_choice=_choice(fields.get("tool_choice")),
         schema=(config.get("format") or {}).get("schema"),
-        stop=tuple(asked.get("stop_sequences", ())),
-        max_tokens=asked["max_tokens"],
-        temperature=asked.get("temperature"),
-        top_p=asked.get("top_p"),
+        stop=tuple(fields.get("stop_sequences", ())),
+        max_tokens=fields["max_tokens"],
+        temperature=fields.get("temperature"),
+        top_p=fields.get("top_p"),
         signatures=tuple(b["signature"] for b in everything if b["type"] == "thinking"),
         secret=secret,
     )

@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from integrations.providers.base import Credentials
-from tests.fakes.dialects.story import Asked, Call, Can, Finish, Reply, Story, Streamed
+from tests.fakes.dialects.story import Call, Can, Finish, ReadRequest, Reply, Story, Streamed
 
 KEY_ID = "AKIAFAKEFAKEFAKE0001"
-SECRET_KEY = "fake-secret-access-key-0123456789abcdef"  # the secret of a fake
+SECRET_KEY = "fake-secret-access-key-0123456789abcdef"  # The secret belongs to a fake.
 REGION = "eu-central-1"
 
 _STOP_REASONS: Mapping[Finish, str] = {
@@ -96,7 +96,7 @@ class FakeBedrock:
             _event("messageStop", stopReason=_STOP_REASONS[story.finish]),
             _event("metadata", metrics={"latencyMs": 123}, usage=_usage(story)),
         ]
-        return Streamed(_EVENT_STREAM, (*_told(story), *end))
+        return Streamed(_EVENT_STREAM, (*_content_events(story), *end))
 
     def failure(self, status: int, message: str, *, retry_after: int | None = None) -> Reply:
         kind = _ERROR_TYPES.get(status, "ServiceException")
@@ -109,32 +109,32 @@ class FakeBedrock:
     def stream_failure(self, story: Story, message: str) -> Streamed:
         head = {":message-type": "exception", ":exception-type": "throttlingException"}
         error = frame({**head, ":content-type": "application/json"}, {"message": message})
-        return Streamed(_EVENT_STREAM, (*_told(story), error))
+        return Streamed(_EVENT_STREAM, (*_content_events(story), error))
 
-    def read(self, path: str, headers: Mapping[str, str], body: bytes) -> Asked:
+    def read(self, path: str, headers: Mapping[str, str], body: bytes) -> ReadRequest:
         found = _PATH.fullmatch(path)
         assert found, path
         assert headers["content-type"] == "application/json"
-        asked: dict[str, Any] = json.loads(body)
-        assert set(asked) <= _FIELDS, set(asked) - _FIELDS
-        messages = asked["messages"]
-        _check_messages(messages, asked.get("toolConfig"))
+        fields: dict[str, Any] = json.loads(body)
+        assert set(fields) <= _FIELDS, set(fields) - _FIELDS
+        messages = fields["messages"]
+        _check_messages(messages, fields.get("toolConfig"))
         blocks = [block for message in messages for block in message["content"]]
-        inference = asked.get("inferenceConfig", {})
+        inference = fields.get("inferenceConfig", {})
         assert 0 <= inference.get("temperature", 0) <= 1
-        tools = asked.get("toolConfig", {}).get("tools", [])
-        return Asked(
+        tools = fields.get("toolConfig", {}).get("tools", [])
+        return ReadRequest(
             model=unquote(found.group(1)),
             stream=found.group(2) == "converse-stream",
-            system="\n".join(block["text"] for block in asked.get("system", ()) if "text" in block),
+            system="\n".join(block["text"] for block in fields.get("system", ()) if "text" in block),
             turns=tuple(_turns(messages)),
             images=tuple(_media(blocks, "image", _IMAGE_TYPES)),
             documents=tuple(_media(blocks, "document", _DOCUMENT_TYPES)),
             tools=tuple(tool["toolSpec"]["name"] for tool in tools if "toolSpec" in tool),
             calls=tuple(_call(block["toolUse"]) for block in blocks if "toolUse" in block),
             results=tuple(_result(block["toolResult"]) for block in blocks if "toolResult" in block),
-            tool_choice=_choice(asked.get("toolConfig", {}).get("toolChoice", {})),
-            schema=_schema(asked),
+            tool_choice=_choice(fields.get("toolConfig", {}).get("toolChoice", {})),
+            schema=_schema(fields),
             stop=tuple(inference.get("stopSequences", ())),
             max_tokens=inference.get("maxTokens"),
             temperature=inference.get("temperature"),
@@ -182,7 +182,7 @@ def _event(kind: str, **payload: Any) -> bytes:
     return frame(headers, {**payload, "p": "abcdefghijkl"})
 
 
-def _told(story: Story) -> Iterator[bytes]:
+def _content_events(story: Story) -> Iterator[bytes]:
     """Yields the events up to the end of the last block; an empty story yields none."""
     blocks = list(_blocks(story))
     if blocks or story.usage.completion_tokens:
@@ -281,10 +281,10 @@ def _choice(choice: Mapping[str, Any]) -> str:
     return f"function:{choice['tool']['name']}" if kind == "tool" else {"auto": "auto", "any": "required"}[kind]
 
 
-def _schema(asked: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _schema(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Returns the schema of the answer's text, or of the tool that the model has to call, which is Nova's only way to
     follow a schema."""
-    form, config = asked.get("outputConfig", {}).get("textFormat"), asked.get("toolConfig", {})
+    form, config = fields.get("outputConfig", {}).get("textFormat"), fields.get("toolConfig", {})
     if form is None:
         forced = config.get("toolChoice", {}).get("tool", {}).get("name")
         specs = [tool["toolSpec"] for tool in config.get("tools", ()) if "toolSpec" in tool]

@@ -9,10 +9,10 @@ from typing import Any
 
 from integrations.providers.base import Credentials
 from integrations.providers.usage import Usage
-from tests.fakes.dialects.story import Asked, Call, Can, Reply, Story, Streamed
+from tests.fakes.dialects.story import Call, Can, ReadRequest, Reply, Story, Streamed
 
 SECRET = "cOhErEfAkEkEy0123456789abcdefghijKLMNOPq"
-PREAMBLE_TOKENS = 7  # tokens of Cohere's own preamble, which the model reads and the customer does not pay
+PREAMBLE_TOKENS = 7  # The tokens of Cohere's own preamble, which the model reads and the customer does not pay.
 _JSON = {"content-type": "application/json"}
 _SSE = {"content-type": "text/event-stream"}
 _FIELDS = {
@@ -67,7 +67,7 @@ class CohereFake:
     def stream(self, story: Story) -> Streamed:
         end = {"finish_reason": _REASONS[story.finish], "usage": _usage(story.usage)}
         last = _event("message-end", delta=end)
-        return Streamed(_SSE, (*_said(story), *_called(story), last, b"data: [DONE]\n\n"))
+        return Streamed(_SSE, (*_content_events(story), *_called(story), last, b"data: [DONE]\n\n"))
 
     def failure(self, status: int, message: str, *, retry_after: int | None = None) -> Reply:
         headers = _JSON if retry_after is None else {**_JSON, "Retry-After": str(retry_after)}
@@ -77,30 +77,30 @@ class CohereFake:
         """Streams the story and then the error, which is the end of the message:
         https://docs.cohere.com/reference/chat-stream"""
         last = _event("message-end", delta={"finish_reason": "ERROR", "error": message})
-        return Streamed(_SSE, (*_said(story), last, b"data: [DONE]\n\n"))
+        return Streamed(_SSE, (*_content_events(story), last, b"data: [DONE]\n\n"))
 
-    def read(self, path: str, headers: Mapping[str, str], body: bytes) -> Asked:
+    def read(self, path: str, headers: Mapping[str, str], body: bytes) -> ReadRequest:
         assert path == "/v2/chat", path
         scheme, _, secret = headers["authorization"].partition(" ")
         assert scheme == "Bearer"
-        asked = json.loads(body)
-        assert not set(asked) - _FIELDS, f"unknown field: {set(asked) - _FIELDS}"
-        tools = asked.get("tools") or ()
-        assert asked.get("tool_choice") in (None, "REQUIRED", "NONE")
-        assert tools or "tool_choice" not in asked
-        _check(asked["messages"])
-        return Asked(
-            **_conversation(asked["messages"]),
-            model=asked["model"],
-            stream=asked.get("stream") is True,
+        fields = json.loads(body)
+        assert not set(fields) - _FIELDS, f"unknown field: {set(fields) - _FIELDS}"
+        tools = fields.get("tools") or ()
+        assert fields.get("tool_choice") in (None, "REQUIRED", "NONE")
+        assert tools or "tool_choice" not in fields
+        _check(fields["messages"])
+        return ReadRequest(
+            **_conversation(fields["messages"]),
+            model=fields["model"],
+            stream=fields.get("stream") is True,
             tools=tuple(tool["function"]["name"] for tool in tools if tool["function"]["parameters"]),
-            documents=tuple(_document(document) for document in asked.get("documents") or ()),
-            tool_choice=(asked.get("tool_choice") or "").lower(),
-            schema=_schema(asked.get("response_format")),
-            stop=tuple(asked.get("stop_sequences") or ()),
-            max_tokens=asked.get("max_tokens"),
-            temperature=asked.get("temperature"),
-            top_p=asked.get("p"),
+            documents=tuple(_document(document) for document in fields.get("documents") or ()),
+            tool_choice=(fields.get("tool_choice") or "").lower(),
+            schema=_schema(fields.get("response_format")),
+            stop=tuple(fields.get("stop_sequences") or ()),
+            max_tokens=fields.get("max_tokens"),
+            temperature=fields.get("temperature"),
+            top_p=fields.get("p"),
             secret=secret,
         )
 
@@ -117,7 +117,7 @@ def _delta(kind: str, message: dict[str, Any], **fields: Any) -> bytes:
     return _event(kind, delta={"message": message}, **fields)
 
 
-def _said(story: Story) -> list[bytes]:
+def _content_events(story: Story) -> list[bytes]:
     start = {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}
     events = [_delta("message-start", start, id=_ID)]
     index = 0
@@ -225,10 +225,10 @@ def _document(document: Any) -> tuple[str, bytes | str]:
     return "text/plain", text.encode()
 
 
-def _schema(wish: Any) -> Mapping[str, Any] | None:
-    if not isinstance(wish, Mapping) or wish["type"] != "json_object":
+def _schema(response_format: Any) -> Mapping[str, Any] | None:
+    if not isinstance(response_format, Mapping) or response_format["type"] != "json_object":
         return None
-    schema: Mapping[str, Any] | None = wish.get("json_schema")
+    schema: Mapping[str, Any] | None = response_format.get("json_schema")
     return schema
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from integrations.providers.base import Credentials
 from integrations.providers.google.field_names import camel
-from tests.fakes.dialects.story import Asked, Call, Can, Reply, Story, Streamed
+from tests.fakes.dialects.story import Call, Can, ReadRequest, Reply, Story, Streamed
 
 _JSON = "application/json; charset=UTF-8"
 # This value stands for the signature of a call that Gemini did not make.
@@ -113,23 +113,24 @@ class GoogleFake:
         return Reply(status, {"content-type": _JSON}, body)
 
     def stream_failure(self, story: Story, message: str) -> Streamed:
-        told = story.text or story.reasoning or story.calls
-        events = [_event(_delta(story, parts, usage=usage)) for parts, usage in _deltas(story)] if told else []
+        has_output = story.text or story.reasoning or story.calls
+        events = [_event(_delta(story, parts, usage=usage)) for parts, usage in _deltas(story)] if has_output else []
         return Streamed({"content-type": "text/event-stream"}, (*events, _event(_error(503, message, None))))
 
-    def read(self, path: str, headers: Mapping[str, str], body: bytes) -> Asked:
+    def read(self, path: str, headers: Mapping[str, str], body: bytes) -> ReadRequest:
         found = self.path.match(path)
         assert found is not None, f"no such path: {path}"
         assert headers.get("content-type", "").startswith("application/json")
         is_stream = found["method"] == "streamGenerateContent"
         assert not is_stream or found["query"] == "alt=sse", "the fake streams server-sent events only"
         try:
-            asked = _asked(camelled(json.loads(body)), found["model"], is_stream, self._secret(headers))
+            request = _read_request(camelled(json.loads(body)), found["model"], is_stream, self._secret(headers))
         except (KeyError, TypeError, ValueError) as problem:
             raise AssertionError(f"not the shape of a request: {problem!r}") from problem
-        if not self.takes_ids(asked.model):
-            assert not any(call.id for call in asked.calls), "Unknown name 'id' at 'contents[1].parts[0].function_call'"
-        return asked
+        if not self.takes_ids(request.model):
+            message = "Unknown name 'id' at 'contents[1].parts[0].function_call'"
+            assert not any(call.id for call in request.calls), message
+        return request
 
     def _secret(self, headers: Mapping[str, str]) -> str:
         value = headers.get(self.key_header, "")
@@ -154,8 +155,8 @@ def _usage(story: Story) -> dict[str, int]:
         "cachedContentTokenCount": usage.cache_read_tokens,
     }
     # Protocol buffers leave out fields that are zero.
-    told = {name: count for name, count in counts.items() if count}
-    return {**told, "totalTokenCount": usage.prompt_tokens + usage.completion_tokens}
+    given = {name: count for name, count in counts.items() if count}
+    return {**given, "totalTokenCount": usage.prompt_tokens + usage.completion_tokens}
 
 
 def _parts(story: Story) -> list[dict[str, Any]]:
@@ -219,7 +220,7 @@ def _error(status: int, message: str, retry_after: int | None) -> dict[str, Any]
     return {"error": error}
 
 
-def _asked(body: dict[str, Any], model: str, is_stream: bool, secret: str) -> Asked:
+def _read_request(body: dict[str, Any], model: str, is_stream: bool, secret: str) -> ReadRequest:
     assert not body.keys() - _BODY, f"unknown names: {body.keys() - _BODY}"
     config = body.get("generationConfig", {})
     assert not config.keys() - _GENERATION, f"unknown names: {config.keys() - _GENERATION}"
@@ -228,7 +229,7 @@ def _asked(body: dict[str, Any], model: str, is_stream: bool, secret: str) -> As
     _check_contents(contents, model)
     parts = [part for content in contents for part in content["parts"]]
     files = list(_files(parts))
-    return Asked(
+    return ReadRequest(
         model=model,
         stream=is_stream,
         system="\n".join(part["text"] for part in body.get("systemInstruction", {}).get("parts", [])),
@@ -273,7 +274,7 @@ def _turns(contents: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
 
 
 def _files(parts: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, bytes | str]]:
-    """Yields the kind of each file, its media type, and its bytes or address, in the form of `Asked`."""
+    """Yields the kind of each file, its media type, and its bytes or address, in the form of `ReadRequest`."""
     for part in parts:
         if (blob := part.get("inlineData")) is not None:
             yield blob["mimeType"], blob["mimeType"], base64.b64decode(blob["data"], validate=True)

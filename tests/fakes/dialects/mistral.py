@@ -11,7 +11,7 @@ from typing import Any
 
 from integrations.providers.base import Credentials
 from integrations.providers.usage import Usage
-from tests.fakes.dialects.story import Asked, Call, Can, Reply, Story, Streamed
+from tests.fakes.dialects.story import Call, Can, ReadRequest, Reply, Story, Streamed
 
 SECRET = "mIsTrAlFaKeKeY0123456789abcdefGH"
 CREATED = 1_760_000_000
@@ -70,7 +70,7 @@ class MistralFake:
             # Mistral sends tool calls whole, in the chunk with the finish reason.
             ended = _choice({"tool_calls": [_call(call, i) for i, call in enumerate(story.calls)]}, story.finish)
         last = _event({**_head(story, "chat.completion.chunk"), "choices": [ended], "usage": _usage(story.usage)})
-        return Streamed(_SSE, (*self._said(story), last, b"data: [DONE]\n\n"))
+        return Streamed(_SSE, (*self._content_events(story), last, b"data: [DONE]\n\n"))
 
     def failure(self, status: int, message: str, *, retry_after: int | None = None) -> Reply:
         headers = _JSON if retry_after is None else {**_JSON, "Retry-After": str(retry_after)}
@@ -82,30 +82,30 @@ class MistralFake:
         return Reply(status, headers, _json(_error(status, message)))
 
     def stream_failure(self, story: Story, message: str) -> Streamed:
-        return Streamed(_SSE, (*self._said(story), _event(_error(500, message))))
+        return Streamed(_SSE, (*self._content_events(story), _event(_error(500, message))))
 
-    def read(self, path: str, headers: Mapping[str, str], body: bytes) -> Asked:
+    def read(self, path: str, headers: Mapping[str, str], body: bytes) -> ReadRequest:
         assert path == "/v1/chat/completions", path
         scheme, _, secret = headers["authorization"].partition(" ")
         assert scheme == "Bearer"
-        asked = json.loads(body)
-        assert not set(asked) & _FORBIDDEN, f"extra_forbidden: {set(asked) & _FORBIDDEN}"
-        _check(asked["messages"])
-        return Asked(
-            **_conversation(asked["messages"]),
-            model=asked["model"],
-            stream=asked.get("stream") is True,
-            tools=tuple(tool["function"]["name"] for tool in asked.get("tools") or ()),
-            tool_choice=_choice_asked(asked.get("tool_choice")),
-            schema=_schema(asked.get("response_format")),
-            stop=_stop(asked.get("stop")),
-            max_tokens=asked.get("max_tokens"),
-            temperature=asked.get("temperature"),
-            top_p=asked.get("top_p"),
+        fields = json.loads(body)
+        assert not set(fields) & _FORBIDDEN, f"extra_forbidden: {set(fields) & _FORBIDDEN}"
+        _check(fields["messages"])
+        return ReadRequest(
+            **_conversation(fields["messages"]),
+            model=fields["model"],
+            stream=fields.get("stream") is True,
+            tools=tuple(tool["function"]["name"] for tool in fields.get("tools") or ()),
+            tool_choice=_tool_choice(fields.get("tool_choice")),
+            schema=_schema(fields.get("response_format")),
+            stop=_stop(fields.get("stop")),
+            max_tokens=fields.get("max_tokens"),
+            temperature=fields.get("temperature"),
+            top_p=fields.get("top_p"),
             secret=secret,
         )
 
-    def _said(self, story: Story) -> list[bytes]:
+    def _content_events(self, story: Story) -> list[bytes]:
         head = _head(story, "chat.completion.chunk")
         deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
         deltas += [{"content": [_think(piece)]} for piece in _pieces(story.reasoning, story.pieces)]
@@ -242,17 +242,17 @@ def _media(holder: Any) -> tuple[str, bytes | str]:
     return media_type, base64.b64decode(data)
 
 
-def _choice_asked(choice: Any) -> str:
+def _tool_choice(choice: Any) -> str:
     if isinstance(choice, Mapping):
         return f"function:{choice['function']['name']}"
     return {"any": "required"}.get(choice, choice or "")
 
 
-def _schema(wish: Any) -> Mapping[str, Any] | None:
-    if not isinstance(wish, Mapping) or wish["type"] != "json_schema":
+def _schema(response_format: Any) -> Mapping[str, Any] | None:
+    if not isinstance(response_format, Mapping) or response_format["type"] != "json_schema":
         return None
-    assert set(wish["json_schema"]) <= {"name", "description", "schema", "strict"}
-    schema: Mapping[str, Any] = wish["json_schema"]["schema"]
+    assert set(response_format["json_schema"]) <= {"name", "description", "schema", "strict"}
+    schema: Mapping[str, Any] = response_format["json_schema"]["schema"]
     return schema
 
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from integrations.providers.base import Credentials
 from integrations.providers.usage import Usage
-from tests.fakes.dialects.story import Asked, Call, Can, Reply, Story, Streamed
+from tests.fakes.dialects.story import Call, Can, ReadRequest, Reply, Story, Streamed
 
 CREATED = 1_760_000_000
 _JSON = {"content-type": "application/json"}
@@ -201,7 +201,7 @@ class OpenAIFake:
         name = b"event: error\n" if self.vendor.usage_in == "x_groq" else b""
         return Streamed(_EVENTS, (*(_chunk(story, delta) for delta in deltas), name + _event(error)))
 
-    def read(self, path: str, headers: Mapping[str, str], body: bytes) -> Asked:
+    def read(self, path: str, headers: Mapping[str, str], body: bytes) -> ReadRequest:
         fields = json.loads(body)
         assert not _PARAMETERS_OF_THE_GATEWAY & fields.keys(), "a field of the gateway"
         assert self.vendor.many or fields.get("n") in (None, 1), "n has to be 1"
@@ -209,7 +209,7 @@ class OpenAIFake:
         reader = _Reader(self.vendor)
         for message in fields["messages"]:
             reader.read(message)
-        return Asked(
+        return ReadRequest(
             model=self._model(path, fields),
             stream=fields.get("stream") is True,
             system="\n".join(reader.system),
@@ -258,11 +258,11 @@ class OpenAIFake:
         return fields
 
     def _error(self, status: int, message: str) -> Any:
-        told = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
+        error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
         shapes: dict[str, Any] = {
-            "openai": {"error": told},
+            "openai": {"error": error},
             "text": {"error": message},
-            "bare": told,
+            "bare": error,
             "xai": {"code": "The request failed", "error": message},
             "openrouter": {"error": {"message": message, "code": status}},
         }
@@ -285,11 +285,11 @@ class OpenAIFake:
         assert scheme == "Bearer"
         return secret
 
-    def _schema(self, wish: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        if wish is None or wish["type"] != "json_schema":
+    def _schema(self, response_format: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        if response_format is None or response_format["type"] != "json_schema":
             return None
         assert self.can.schema, "no JSON schema here"
-        schema: Mapping[str, Any] = wish["json_schema"]["schema"]
+        schema: Mapping[str, Any] = response_format["json_schema"]["schema"]
         return schema
 
 

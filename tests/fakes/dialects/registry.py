@@ -53,5 +53,5 @@ def _kind(provider: str) -> object:
     if not isinstance(row, Dialect) or not row.page or not isinstance(fake, OpenAIFake):
         return provider
     # Lists of names, of models or parameters, do not make another kind of row.
-    told = [value for value in dataclasses.astuple(row) if isinstance(value, bool | StrEnum)]
-    return tuple(told), row.functions, repr(dataclasses.replace(fake.vendor, path="", key=""))
+    features = [value for value in dataclasses.astuple(row) if isinstance(value, bool | StrEnum)]
+    return tuple(features), row.functions, repr(dataclasses.replace(fake.vendor, path="", key=""))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from typing_extensions import override
 
-from tests.fakes.dialects.story import Asked, FakeDialect, Reply, Story, Streamed
+from tests.fakes.dialects.story import FakeDialect, ReadRequest, Reply, Story, Streamed
 from tests.fakes.scripted import Script, ScriptedServer, Step
 from tests.fakes.upstream import Connection, Received
 
@@ -20,18 +20,18 @@ def script_path(path: str) -> str:
     return "/" + path.split("/", 3)[3]
 
 
-def asked(fake: FakeDialect, received: Received) -> Asked:
+def read_request(fake: FakeDialect, received: Received) -> ReadRequest:
     """Returns the request as the provider reads it. Raises AssertionError when the provider would refuse it."""
     return fake.read(script_path(received.path), received.headers, received.body)
 
 
-def tells(fake: FakeDialect, story: Story) -> Step:
-    """Returns a step that tells the story, whole or streamed as the request asks. A request that the provider would
-    refuse gets its 400."""
+def answer_with(fake: FakeDialect, story: Story) -> Step:
+    """Returns a step that answers with the story, whole or streamed as the request asks. A request that the
+    provider would refuse gets its 400."""
 
     async def step(received: Received, connection: Connection) -> None:
         try:
-            wants_stream = asked(fake, received).stream
+            wants_stream = read_request(fake, received).stream
         except AssertionError as problem:
             await _send_reply(connection, fake.failure(400, f"not a request of this dialect: {problem}"))
             return
@@ -81,9 +81,9 @@ class DialectServer(ScriptedServer):
     def base_url(self, name: str) -> str:
         return f"{self.url}/d/{name}"
 
-    def asked_of(self, name: str, fake: FakeDialect) -> list[Asked]:
+    def requests_of(self, name: str, fake: FakeDialect) -> list[ReadRequest]:
         """Returns a script's requests as the provider read them, in order of arrival."""
-        return [asked(fake, received) for received in self.script(name).received]
+        return [read_request(fake, received) for received in self.script(name).received]
 
     def script(self, name: str) -> Script:
         return self.scripts[name]

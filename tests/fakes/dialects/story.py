@@ -23,7 +23,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Story:
-    """An answer to tell. `usage` counts as `Usage` does: cached and written tokens are part of `prompt_tokens`,
+    """The content of an answer. `usage` counts as `Usage` does: cached and written tokens are part of `prompt_tokens`,
     reasoning of `completion_tokens`. `pieces` is the number of deltas that a stream cuts texts and arguments into."""
 
     text: str = ""
@@ -54,7 +54,7 @@ class Streamed:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReadRequest:
     """A request as the provider read it, in terms that one test uses for all dialects.
 
     `turns` are ("user" | "assistant", text) in order, tool calls and results left out; `images` and `documents` are
@@ -92,10 +92,10 @@ class Can:
     parallel_tools: bool = True
     schema: bool = True
     reasoning: bool = True
-    signatures: bool = False  # the dialect signs reasoning, which has to come back
-    routes: bool = False  # a router, which accepts the signed reasoning of every vendor
+    signatures: bool = False  # The dialect signs reasoning, which has to come back.
+    routes: bool = False  # A router accepts the signed reasoning of every vendor.
     cached_usage: bool = True
-    stream_errors: bool = True  # an error event can stand inside a 200 stream
+    stream_errors: bool = True  # An error event can stand inside a stream of status 200.
 
 
 class FakeDialect(Protocol):
@@ -119,7 +119,7 @@ class FakeDialect(Protocol):
         is empty."""
         ...
 
-    def read(self, path: str, headers: Mapping[str, str], body: bytes) -> Asked:
+    def read(self, path: str, headers: Mapping[str, str], body: bytes) -> ReadRequest:
         """Returns the request's content. Raises AssertionError when the provider would refuse the request (header,
         path, shape)."""
         ...

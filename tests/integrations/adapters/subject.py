@@ -22,7 +22,7 @@ from integrations.providers.base import (
 from integrations.providers.errors import ProviderError, UnsupportedParameterError
 from integrations.registry import adapter_for
 from tests.fakes.dialects.registry import FAKES
-from tests.fakes.dialects.story import Asked, FakeDialect, Story, Streamed
+from tests.fakes.dialects.story import FakeDialect, ReadRequest, Story, Streamed
 
 BASE_URL = "https://upstream.test/base"
 PNG = base64.b64decode(
@@ -95,11 +95,11 @@ class Subject:
     def build(self, *, crosses_vendor: bool = False, **fields: Any) -> UpstreamRequest:
         return self.adapter.build_request(self.request(crosses_vendor=crosses_vendor, **fields), self.credentials)
 
-    def ask(self, *, crosses_vendor: bool = False, **fields: Any) -> Asked:
+    def ask(self, *, crosses_vendor: bool = False, **fields: Any) -> ReadRequest:
         """Returns the request as the provider's fake reads it."""
         return self.read(self.build(crosses_vendor=crosses_vendor, **fields))
 
-    def read(self, upstream: UpstreamRequest) -> Asked:
+    def read(self, upstream: UpstreamRequest) -> ReadRequest:
         # The upstream address has to begin with the integration's base URL, in which the fake's server would be
         # addressed.
         assert upstream.url.startswith(BASE_URL), upstream.url

@@ -9,7 +9,7 @@ import pytest
 
 from integrations.providers.base import UpstreamRequest
 from integrations.providers.errors import UnsupportedParameterError
-from tests.fakes.dialects.story import Asked, Call, Story
+from tests.fakes.dialects.story import Call, ReadRequest, Story
 from tests.integrations.adapters.assembled import assembled
 from tests.integrations.adapters.subject import CLOCK, PNG, USER, WEATHER, Subject, data_url, is_named
 from tests.integrations.adapters.subject import refusal_or_request as refusal_or
@@ -35,7 +35,7 @@ def result(call: Call, content: Any, **more: Any) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": call.id, "content": content, **more}
 
 
-def result_of(request: Asked, position: int) -> str:
+def result_of(request: ReadRequest, position: int) -> str:
     """Returns the text of a result, which has to name the call, or its function where calls have no ids."""
     call = request.calls[position]
     assert request.results[position][0] in (call.id, call.name)
