@@ -4,7 +4,7 @@ served, and those of a vendor account whose quota is used up."""
 from __future__ import annotations
 
 from gateway.pipeline.context import SUBSTITUTE, Attempt
-from integrations.providers.errors import OF_THE_MODEL, FailureKind, ProviderError
+from integrations.providers.errors import MODEL_REFUSALS, FailureKind, ProviderError
 
 
 class Barred:
@@ -18,7 +18,7 @@ class Barred:
         self._integrations: set[int] = set()
 
     def note(self, failure: ProviderError, attempt: Attempt) -> None:
-        if failure.kind in OF_THE_MODEL:
+        if failure.kind in MODEL_REFUSALS:
             # The next model has to be one that the client named: the project's substitutes are for providers that fail.
             self._entries |= {attempt.entry, SUBSTITUTE}
             self._names.add(_name_of(attempt))

@@ -18,7 +18,7 @@ from gateway.pipeline.barred import Barred
 from gateway.pipeline.context import SUBSTITUTE, Attempt, FailedCall, RequestState
 from gateway.runtime import Runtime
 from integrations.health.targets import CircuitState
-from integrations.providers.errors import OF_THE_MODEL, FailureKind, ProviderError, UnsupportedParameterError
+from integrations.providers.errors import MODEL_REFUSALS, FailureKind, ProviderError, UnsupportedParameterError
 
 T = TypeVar("T")
 Call = Callable[[Attempt], Awaitable[T]]
@@ -160,7 +160,7 @@ class _Failover(Generic[T]):
         self._barred.note(failure, attempt)
         if failure.retry_after is not None and failure.retryable:
             self._waits.append(failure.retry_after)
-        settled = failure.kind in OF_THE_MODEL and attempt.entry == self._last_failure_entry
+        settled = failure.kind in MODEL_REFUSALS and attempt.entry == self._last_failure_entry
         if self.last_failure is None or settled or _weight(failure) >= _weight(self.last_failure):
             self.last_failure, self._last_failure_entry = failure, attempt.entry
 
@@ -168,7 +168,7 @@ class _Failover(Generic[T]):
 def _weight(failure: ProviderError) -> int:
     if failure.retryable:
         return 3
-    if failure.kind in OF_THE_MODEL:
+    if failure.kind in MODEL_REFUSALS:
         return 2
     return int(failure.kind is not FailureKind.NOT_FOUND)
 

@@ -12,7 +12,7 @@ from math import floor
 from typing import NamedTuple
 
 from integrations.health.targets import CircuitState
-from integrations.providers.errors import OF_THE_REQUEST, FailureKind
+from integrations.providers.errors import REQUEST_REFUSALS, FailureKind
 
 OUTCOMES_TO_OPEN = 5
 SHARE_TO_OPEN = 0.5
@@ -27,7 +27,7 @@ SHORT_RETRY_AFTER = 5.0
 MAX_RETRY_AFTER = 600.0
 
 # A failure by the request's own fault proves nothing about the provider and is not counted.
-COUNTED = frozenset(FailureKind) - OF_THE_REQUEST
+COUNTED = frozenset(FailureKind) - REQUEST_REFUSALS
 
 _CELL_SECONDS = 5.0
 

@@ -17,7 +17,7 @@ from integrations.health.store import HealthStore
 from integrations.health.sync import HealthSync
 from integrations.health.targets import UNKNOWN, CircuitState, Target, TargetHealth
 from integrations.health.window import FAILURES, OUTCOMES
-from integrations.providers.errors import OF_THE_REQUEST, FailureKind
+from integrations.providers.errors import REQUEST_REFUSALS, FailureKind
 
 # A target with a longer model name is not watched, since no provider has a model with such a name.
 MAX_MODEL_CHARACTERS = 200
@@ -107,7 +107,7 @@ class HealthMonitor:
         if len(target.model) > MAX_MODEL_CHARACTERS:
             return
         now = self.clock()
-        if kind in OF_THE_REQUEST:
+        if kind in REQUEST_REFUSALS:
             self.release_probe(target)
             return
         # The time to a refusal is no measure of how long an answer takes. A time-out is one: the answer takes at least

@@ -43,7 +43,7 @@ RATES: Mapping[str, str | None] = {
 BASE_RATES = ("input", "output", "cache_read", "cache_write")
 FEES = ("request", "search_low", "search_medium", "search_high")
 _SEARCH_SIZES = ("low", "medium", "high")
-_USUAL_SEARCH = "medium"
+_DEFAULT_SEARCH = "medium"
 _ZERO = Decimal(0)
 
 
@@ -86,7 +86,7 @@ class Schedule(msgspec.Struct, frozen=True):
             return _ZERO
         total = self.fees.get("request", _ZERO)
         if usage.searches:
-            size = usage.search_context_size if usage.search_context_size in _SEARCH_SIZES else _USUAL_SEARCH
+            size = usage.search_context_size if usage.search_context_size in _SEARCH_SIZES else _DEFAULT_SEARCH
             total += self.fees.get(f"search_{size}", _ZERO) * usage.searches
         return total
 

@@ -37,9 +37,9 @@ class FailureKind(StrEnum):
 
 
 RETRYABLE = frozenset({FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE, FailureKind.TIMEOUT})
-OF_THE_MODEL = frozenset({FailureKind.CONTEXT_LENGTH, FailureKind.CONTENT_FILTER})
+MODEL_REFUSALS = frozenset({FailureKind.CONTEXT_LENGTH, FailureKind.CONTENT_FILTER})
 """The kinds for which one model refuses a request and another may accept it."""
-OF_THE_REQUEST = OF_THE_MODEL | {FailureKind.REJECTED}
+REQUEST_REFUSALS = MODEL_REFUSALS | {FailureKind.REJECTED}
 """The kinds that prove nothing about the provider's health."""
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from integrations.providers.base import Credentials, UpstreamRequest
 from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
 from integrations.providers.usage import Usage
-from integrations.providers.vertex.publishers import published
+from integrations.providers.vertex.publishers import publisher_model
 from integrations.registry import adapter_for
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.story import Call, Story
@@ -64,7 +64,7 @@ def body_of(model: str, **fields: Any) -> dict[str, Any]:
     ],
 )
 def test_name__any_form__whose_it_is(name: str, publisher: str, model: str) -> None:
-    assert published(name) == (publisher, model)
+    assert publisher_model(name) == (publisher, model)
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -83,7 +83,7 @@ class OpenBlock:
                 self.raw[name] = older + value if isinstance(older, str) and isinstance(value, str) else value
 
 
-class Gathered:
+class CollectedBlocks:
     """Collects the complete blocks of a stream. They wait until one of the vendor's own is among them, and then all are
     sent."""
 

@@ -10,7 +10,7 @@ from integrations.providers.common.conversation import Attachment, Block, Native
 
 _THOUGHTS = ("thinking", "redacted_thinking")
 # A call has to come back with two fields: the code that made it and the toolset that it belongs to.
-OF_CALLS = ("caller", "toolset_name")
+CALL_FIELDS = ("caller", "toolset_name")
 
 Json = Mapping[str, Any]
 
@@ -32,7 +32,7 @@ def rebuild(message: Json, blocks: list[Block]) -> list[Block]:
     rebuilt: list[Block] = [
         _called(next(waiting), part) if part["type"] == "tool_use" else _native(part)
         for part in _without_last_thoughts(content)
-        if _says(part)
+        if _is_accepted(part)
     ]
     return rebuilt or blocks
 
@@ -55,12 +55,12 @@ def _without_last_thoughts(content: Sequence[Json]) -> Sequence[Json]:
     """Returns the content without thoughts at its end, which the vendor refuses there; an answer that was cut off may
     end with one."""
     end = len(content)
-    while end and (content[end - 1]["type"] in _THOUGHTS or not _says(content[end - 1])):
+    while end and (content[end - 1]["type"] in _THOUGHTS or not _is_accepted(content[end - 1])):
         end -= 1
     return content[:end]
 
 
-def _says(part: Json) -> bool:
+def _is_accepted(part: Json) -> bool:
     """Returns False for a part that the vendor refuses: a blank text, or a thought without a signature."""
     match part["type"]:
         case "text":
@@ -73,7 +73,7 @@ def _says(part: Json) -> bool:
 
 
 def _called(call: ToolCall, part: Json) -> ToolCall:
-    return replace(call, extra={name: part[name] for name in OF_CALLS if part.get(name)})
+    return replace(call, extra={name: part[name] for name in CALL_FIELDS if part.get(name)})
 
 
 def _native(part: Json) -> Native:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from integrations.providers.anthropic.history import OF_CALLS, rebuild
+from integrations.providers.anthropic.history import CALL_FIELDS, rebuild
 from integrations.providers.anthropic.media import attachment_block
 from integrations.providers.anthropic.models import Rules
 from integrations.providers.anthropic.native import is_block, is_native, native_block, uses_files
@@ -34,10 +34,10 @@ from integrations.providers.common.parameters import Mapped
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 # In results of tools and functions `name` is the tool's name, which the call already gives.
 _RESULT_ROLES = ("tool", "function")
-_USUAL_DETAIL = ("", "auto")
+_DEFAULT_DETAIL = ("", "auto")
 # The vendor's beta accepts `clear_at` and `output_config` on a message of role system. They are left out, since the
 # gateway may move the message.
-_OF_INSTRUCTIONS = ("clear_at", "output_config")
+_INSTRUCTION_FIELDS = ("clear_at", "output_config")
 _THOUGHTS = ("thinking", "redacted_thinking")
 
 Json = dict[str, Any]
@@ -53,7 +53,7 @@ class Messages:
     files: bool = False
     system_as_user: bool = False
 
-    def ends_with_results_unthought(self) -> bool:
+    def continues_without_thinking(self) -> bool:
         """Returns True when the model is in the middle of a tool loop whose call came without thinking of its own."""
         if len(self.messages) < 2 or not _holds(self.messages[-1], "tool_result"):
             return False
@@ -72,7 +72,7 @@ def read_messages(request: ChatRequest, rules: Rules, mapped: Mapped) -> Message
     read = read_conversation(request.fields, native=native, keep_places=True, rebuild=rebuild)
     placed = behind_user(read) if rules.instructions_in_place else as_user(read)
     conversation = with_distinct_ids(placed, _id)  # The API refuses repeated ids: "`tool_use` ids must be unique".
-    _name_what_is_left_out(mapped, conversation)
+    _warn_about_dropped(mapped, conversation)
     turns = _role_blocks(conversation, request.media)
     files = any(uses_files(block) for _, blocks in turns for block in blocks)
     messages: list[Json] = [{"role": role, "content": _short(blocks)} for role, blocks in turns]
@@ -116,13 +116,13 @@ def _instruct(turns: list[tuple[str, list[Json]]], instructions: list[Json]) -> 
         _append(turns, "user", [{**block, "text": marked(block["text"])} for block in instructions])
 
 
-def _name_what_is_left_out(mapped: Mapped, conversation: Conversation) -> None:
+def _warn_about_dropped(mapped: Mapped, conversation: Conversation) -> None:
     if any(message.get("name") and message["role"] not in _RESULT_ROLES for message in mapped.fields["messages"]):
         mapped.drop("messages.name")
-    for name in _OF_INSTRUCTIONS:
+    for name in _INSTRUCTION_FIELDS:
         if any(message.get(name) is not None for message in mapped.fields["messages"]):
             mapped.drop(f"messages.{name}", "instructions are sent without it")
-    if any(attachment.detail not in _USUAL_DETAIL for attachment in conversation.attachments()):
+    if any(attachment.detail not in _DEFAULT_DETAIL for attachment in conversation.attachments()):
         mapped.drop("messages.image_url.detail")
 
 
@@ -199,7 +199,7 @@ def _block(part: Block, media: Mapping[str, Media]) -> Json | None:
             return _attachment(part, media)
         case ToolCall():
             call = {"type": "tool_use", "id": part.id, "name": part.name, "input": part.arguments_object()}
-            call |= {name: part.extra[name] for name in OF_CALLS if name in part.extra}
+            call |= {name: part.extra[name] for name in CALL_FIELDS if name in part.extra}
             return _marked(call, part.cache_control)
         case ToolResult():
             return _result(part, media)

@@ -24,7 +24,7 @@ Thinking = Literal["none", "manual", "both", "adaptive"]
 class Rules:
     """The rules of a generation. `max_output`: the largest number of tokens in an answer, None where it is unknown.
     `thinking`: how thinking is requested (a budget, or the model decides); `off`: the `type` that turns it off, empty
-    where nothing can; `thinks_unasked`: it is on by default; `hides_thinking`: its text is omitted unless requested.
+    where nothing can; `thinks_by_default`: it is on by default; `hides_thinking`: its text is omitted unless requested.
     `efforts` are the levels of `output_config.effort`; `sampling`: temperature, `top_p` and `top_k` may be set,
     `both_sampling`: temperature together with `top_p`; `forced_tools`: a tool may be forced; `schema`: answers and tool
     arguments can follow a schema; `instructions_in_place`: messages of role `system` may stand among the others.
@@ -33,7 +33,7 @@ class Rules:
     max_output: int | None
     thinking: Thinking
     off: str = "disabled"
-    thinks_unasked: bool = False
+    thinks_by_default: bool = False
     hides_thinking: bool = False
     efforts: tuple[str, ...] = ()
     sampling: bool = True
@@ -56,7 +56,7 @@ def rules_of(model: str, max_output: int | None = None) -> Rules:
         max_output=max_output or (_MAX_OUTPUT_3_5 if version == (3, 5) else None),
         thinking=_thinking(version),
         off=_off(family, version),
-        thinks_unasked=version >= (5, 0),
+        thinks_by_default=version >= (5, 0),
         hides_thinking=adaptive_only,
         efforts=_efforts(family, version),
         sampling=not adaptive_only,

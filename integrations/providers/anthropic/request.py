@@ -41,13 +41,13 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuiltBody:
     body: bytes
     betas: tuple[str, ...]
     warnings: tuple[str, ...]
 
 
-def build(request: ChatRequest, *, provider: str, host: Host = OWN, deployment: str = "") -> Built:
+def build(request: ChatRequest, *, provider: str, host: Host = OWN, deployment: str = "") -> BuiltBody:
     """Returns the built request. `deployment` is the model's name at the host. Raises UnsupportedParameterError when
     the answer would differ in kind from the requested one."""
     # A plain dictionary is made because the request's own mapping is ten times slower for absent names.
@@ -70,7 +70,7 @@ def build(request: ChatRequest, *, provider: str, host: Host = OWN, deployment: 
     betas += [*betas_of(body, files=translated.files), *host.betas_of(body)]
     if translated.system_as_user:
         mapped.notes.append("messages: the system message was sent as the user's, anthropic wants one of the user")
-    return Built(_encode(host.body(body)), tuple(dict.fromkeys(betas)), mapped.warnings())
+    return BuiltBody(_encode(host.body(body)), tuple(dict.fromkeys(betas)), mapped.warnings())
 
 
 def _translated(mapped: Mapped, rules: Rules, translated: Messages) -> tuple[int, Json]:
@@ -78,8 +78,8 @@ def _translated(mapped: Mapped, rules: Rules, translated: Messages) -> tuple[int
     _refuse_other_kinds(mapped)
     answer_format = response_format(mapped)
     tools, choice = with_answer_tool(mapped, rules, answer_format, *tools_and_choice(mapped, rules))
-    unthought = translated.ends_with_results_unthought()
-    thinking = thinking_settings(mapped, rules, max_tokens(mapped), choice=choice, unthought=unthought)
+    without_thinking = translated.continues_without_thinking()
+    thinking = thinking_settings(mapped, rules, max_tokens(mapped), choice=choice, without_thinking=without_thinking)
     optional: Json = {
         **sampling(mapped, rules, thinks=thinking.thinks),
         "stop_sequences": _stop(mapped) or None,

@@ -28,8 +28,8 @@ _BOUNDS = (
 _FORMATS = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid", "text"}
 )
-_OF_SCHEMAS = ("anyOf", "allOf", "prefixItems")
-_BY_NAME = ("properties", "$defs", "definitions")
+_SCHEMA_LISTS = ("anyOf", "allOf", "prefixItems")
+_SCHEMAS_BY_NAME = ("properties", "$defs", "definitions")
 
 Json = dict[str, Any]
 
@@ -44,9 +44,9 @@ def accepted_schema(schema: Mapping[str, Any]) -> Json:
             unknown[name] = value
         elif name == "oneOf" and "anyOf" not in schema:
             made["anyOf"] = _all(value)
-        elif name in _OF_SCHEMAS:
+        elif name in _SCHEMA_LISTS:
             made[name] = _all(value)
-        elif name in _BY_NAME and isinstance(value, Mapping):
+        elif name in _SCHEMAS_BY_NAME and isinstance(value, Mapping):
             made[name] = {key: _each(item) for key, item in value.items()}
         elif name == "items":
             made[name] = _each(value)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from typing_extensions import override
 
-from integrations.providers.anthropic.blocks import Gathered, OpenBlock, is_own
+from integrations.providers.anthropic.blocks import CollectedBlocks, OpenBlock, is_own
 from integrations.providers.anthropic.citations import url_citations
 from integrations.providers.anthropic.finish import (
     finish_reason,
@@ -40,10 +40,10 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
     __slots__ = (
         "_calls",
         "_chunks",
+        "_collected",
         "_counts",
         "_details",
         "_end",
-        "_gathered",
         "_has_text",
         "_length",
         "_open",
@@ -62,7 +62,7 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
         self._has_text = False  # `_has_text` is True when the answer's text so far has a character that is not blank.
         self._stop_reason: str | None = None
         self._end: dict[str, Any] = {}  # `_end` collects the vendor's own fields that the end of the stream sends.
-        self._gathered = Gathered()
+        self._collected = CollectedBlocks()
         self._started = False
 
     @override
@@ -76,7 +76,7 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
         self.finish_reason = finish_reason(
             self._stop_reason,
             called_tools=self._calls > 0,
-            has_content=bool(self._length or self._calls or self._gathered.has_own),
+            has_content=bool(self._length or self._calls or self._collected.has_own),
             provider=self.provider,
         )
         if own := own_fields(self._stop_reason, **self._end):
@@ -229,7 +229,7 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
             found = url_citations(opened.citations, opened.start, self._length)
             if found:
                 out.append(self._chunks.listed(annotations=found))
-        if own := self._gathered.add(opened):
+        if own := self._collected.add(opened):
             out.append(self._chunks.specific({"content": own}))
 
     def _count(self, counts: Counts | None) -> None:

@@ -19,7 +19,7 @@ from integrations.providers.common.parameters import (
 )
 
 _MIN_BUDGET = 1024
-_USUAL_BUDGET = EFFORT_BUDGETS["medium"]
+_DEFAULT_BUDGET = EFFORT_BUDGETS["medium"]
 # Where the client sets no limit, 4,096 tokens are left for the answer itself, which every Claude can write.
 _ROOM_FOR_ANSWER = 4096
 # At most three quarters of the client's limit go to thinking, since a budget of all but one token leaves no room for an
@@ -53,10 +53,10 @@ class ThinkingSettings:
 
 
 def thinking_settings(
-    mapped: Mapped, rules: Rules, max_tokens: int | None, *, choice: Json | None, unthought: bool
+    mapped: Mapped, rules: Rules, max_tokens: int | None, *, choice: Json | None, without_thinking: bool
 ) -> ThinkingSettings:
-    """Returns the plan for thinking. `max_tokens` is None when the client set no limit. `choice` is the tool choice;
-    `unthought` means that the model has to continue a tool loop that began without thinking."""
+    """Returns the settings of thinking. `max_tokens` is None when the client set no limit. `choice` is the tool choice;
+    `without_thinking` means that the model has to continue a tool loop that began without thinking."""
     reasoning = reasoning_request(mapped, own_thinking=True)
     limit = output_limit(mapped, rules, max_tokens)
     if reasoning.enabled is None:
@@ -73,7 +73,7 @@ def thinking_settings(
         return ThinkingSettings(None, "", limit)
     if rules.thinking == "adaptive" or (rules.thinking == "both" and not _has_budget(reasoning)):
         return ThinkingSettings(_adaptive(mapped, rules, native), _effort(reasoning, rules), limit)
-    problem = _conflict(choice, unthought)
+    problem = _conflict(choice, without_thinking)
     if problem:
         mapped.drop(_named(native), problem)
         return ThinkingSettings(None, "", limit)
@@ -125,7 +125,7 @@ def _off(mapped: Mapped, rules: Rules, native: Any) -> Json | None:
         return None
     if not rules.is_known and isinstance(native, Mapping):
         return dict(native)
-    if isinstance(native, Mapping) or rules.thinks_unasked:
+    if isinstance(native, Mapping) or rules.thinks_by_default:
         if _settings(native):
             mapped.drop("thinking", f"settings do not go with {rules.off!r}")
         return {"type": rules.off}
@@ -150,16 +150,16 @@ def _effort(reasoning: ReasoningRequest, rules: Rules) -> str:
     return next((level for level in _NEXT_EFFORTS.get(effort, (effort,)) if level in rules.efforts), "")
 
 
-def _conflict(choice: Json | None, unthought: bool) -> str:
+def _conflict(choice: Json | None, without_thinking: bool) -> str:
     if choice is not None and choice["type"] in _FORCED:
         return "it does not go with a forced tool"
-    return "the tool call that is being answered came without it" if unthought else ""
+    return "the tool call that is being answered came without it" if without_thinking else ""
 
 
 def _manual(
     mapped: Mapped, rules: Rules, reasoning: ReasoningRequest, native: Any, limit: int, *, is_given: bool
 ) -> ThinkingSettings:
-    requested = max(_MIN_BUDGET, budget_of(reasoning) or _USUAL_BUDGET)
+    requested = max(_MIN_BUDGET, budget_of(reasoning) or _DEFAULT_BUDGET)
     if rules.max_output is None and not is_given:
         limit = requested + _ROOM_FOR_ANSWER
     budget = min(requested, int(limit * _MAX_SHARE_OF_LIMIT) if is_given else limit - _ROOM_FOR_ANSWER)

@@ -72,7 +72,7 @@ class Pieces:
         return {"text": text} if text else {}
 
 
-class Gathered:
+class CollectedBlocks:
     """Collects the complete blocks of a stream. They wait until one of Converse's own is among them, and then all are
     sent."""
 

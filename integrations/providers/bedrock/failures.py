@@ -11,7 +11,7 @@ import msgspec
 
 from integrations.providers.bedrock.media import PROVIDER
 from integrations.providers.common.failures import failure, failure_in_body, rephrase
-from integrations.providers.errors import OF_THE_MODEL, FailureKind, ProviderError
+from integrations.providers.errors import MODEL_REFUSALS, FailureKind, ProviderError
 
 # The names of AWS's exceptions are more exact than the status that comes with them. They are compared in lower case,
 # since the header of an answer capitalises them and a frame of a stream does not.
@@ -68,7 +68,7 @@ def exception_in_stream(name: str, payload: bytes, header_message: str = "") -> 
 def _named(error: ProviderError, error_type: str) -> ProviderError:
     """Returns the failure with the exception's name as the vendor's error code, since the name is not in the body."""
     kind = _KINDS.get(exception_name(error_type))
-    if kind is not None and error.kind not in OF_THE_MODEL:
+    if kind is not None and error.kind not in MODEL_REFUSALS:
         error.kind = kind
     name = _last_part(error_type)
     if name and error.details is not None:

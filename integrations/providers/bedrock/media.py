@@ -73,7 +73,7 @@ _SIGNATURES = (
     (b"GIF89a", "image/gif"),
     (b"%PDF-", "application/pdf"),
 )
-_SAYS_NOTHING = ("application/octet-stream", "application/zip", "application/x-zip-compressed")
+_GENERIC_TYPES = ("application/octet-stream", "application/zip", "application/x-zip-compressed")
 _NAME_LENGTH = 200
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9\s\-()\[\]]")
 _BLANKS = re.compile(r"\s+")
@@ -156,7 +156,7 @@ def kind_of_media(media_type: str, name: str = "") -> tuple[str, str]:
             return kind, formats[media_type]
     if media_type.startswith("text/"):
         return "document", "txt"
-    if media_type in _SAYS_NOTHING and _extension(name) in _BY_EXTENSION:
+    if media_type in _GENERIC_TYPES and _extension(name) in _BY_EXTENSION:
         return _BY_EXTENSION[_extension(name)]
     raise _unsupported(f"Bedrock takes no file of type {media_type!r}")
 

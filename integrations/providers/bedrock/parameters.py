@@ -12,11 +12,11 @@ from integrations.providers.common.parameters import Mapped, max_tokens, stop_se
 _MIN_BUDGET = 1024
 # The limit of output tokens is at least 1.25 times a thinking budget, so that a fifth of it is left for the answer
 # (OpenRouter's share for `high`).
-_ROOM = 1.25
+_LIMIT_PER_BUDGET = 1.25
 # From Claude 4.1 a model takes one of temperature and top_p, and later versions take neither:
 # https://docs.claude.com/en/docs/about-claude/models/migrating-to-claude-4
-_ONE_OF_TWO = (4, 1)
-_NO_SAMPLING = (4, 7)
+_EITHER_SAMPLING_SINCE = (4, 1)
+_NO_SAMPLING_SINCE = (4, 7)
 _MIN_TOP_P = 0.95
 _BOUNDS = ("max_tokens", "max_completion_tokens", "temperature", "top_p")
 
@@ -55,7 +55,7 @@ def _sampling(mapped: Mapped, model: Model, thinking: Thinking) -> dict[str, Any
 
 
 def _leave_out(mapped: Mapped, model: Model, thinking: Thinking, config: dict[str, Any]) -> None:
-    if model.version >= _NO_SAMPLING:
+    if model.version >= _NO_SAMPLING_SINCE:
         for name, parameter in (("temperature", "temperature"), ("topP", "top_p")):
             if config.pop(name, 1) != 1:
                 mapped.drop(parameter, f"{model.name} takes none")
@@ -66,11 +66,11 @@ def _leave_out(mapped: Mapped, model: Model, thinking: Thinking, config: dict[st
         if config.get("topP", 1) < _MIN_TOP_P:
             del config["topP"]
             mapped.drop("top_p", f"beside thinking it is {_MIN_TOP_P} at least")
-    if model.version >= _ONE_OF_TWO and "temperature" in config and config.pop("topP", 1) != 1:
+    if model.version >= _EITHER_SAMPLING_SINCE and "temperature" in config and config.pop("topP", 1) != 1:
         mapped.drop("top_p", f"{model.name} takes temperature or top_p, not both")
 
 
-def settle_thinking(mapped: Mapped, thinking: Thinking, *, forced: bool, unsigned: bool) -> Thinking:
+def fit_thinking(mapped: Mapped, thinking: Thinking, *, forced: bool, unsigned: bool) -> Thinking:
     """Returns thinking as Claude allows it in this request, or none with a warning
     (https://docs.claude.com/en/docs/build-with-claude/extended-thinking)."""
     if not thinking.budget:
@@ -80,10 +80,10 @@ def settle_thinking(mapped: Mapped, thinking: Thinking, *, forced: bool, unsigne
     if unsigned:
         return _without(mapped, "the tool call that the request continues was made without thinking")
     limit = max_tokens(mapped)
-    room = thinking.budget + 1 if _is_own_budget(mapped) else thinking.budget * _ROOM
+    room = thinking.budget + 1 if _is_own_budget(mapped) else thinking.budget * _LIMIT_PER_BUDGET
     if limit is None or limit >= room:
         return thinking
-    budget = int(limit / _ROOM)
+    budget = int(limit / _LIMIT_PER_BUDGET)
     if budget < _MIN_BUDGET:
         return _without(mapped, f"max_tokens leaves no room for a budget of {_MIN_BUDGET} and an answer")
     mapped.drop("thinking budget", f"lowered to {budget}, so that max_tokens leaves room for an answer")
@@ -97,7 +97,7 @@ def _is_own_budget(mapped: Mapped) -> bool:
     return isinstance(sent, Mapping) and sent.get("budget_tokens") is not None
 
 
-def settle_effort(mapped: Mapped, thinking: Thinking) -> Thinking:
+def fit_effort(mapped: Mapped, thinking: Thinking) -> Thinking:
     """Returns the settings, with Nova's highest effort lowered to medium when limits or sampling are set, beside which
     Nova refuses it (https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html)."""
     config = thinking.fields.get("reasoningConfig", {})
@@ -114,7 +114,7 @@ def top_k(mapped: Mapped, model: Model, thinking: Thinking) -> dict[str, Any]:
     value = mapped.take("top_k")
     if value is None:
         return {}
-    if model.is_claude and (thinking.is_on or model.version >= _NO_SAMPLING):
+    if model.is_claude and (thinking.is_on or model.version >= _NO_SAMPLING_SINCE):
         mapped.drop("top_k", f"{model.name} takes none here")
         return {}
     return {"inferenceConfig": {"topK": value}} if model.is_nova else {"top_k": value}

@@ -13,7 +13,7 @@ from integrations.providers.bedrock.history import Rebuilder
 from integrations.providers.bedrock.media import PROVIDER, MediaBlocks
 from integrations.providers.bedrock.messages import MessageWriter, is_native, tool_use_id
 from integrations.providers.bedrock.models import Model, model_of
-from integrations.providers.bedrock.parameters import inference_config, settle_effort, settle_thinking, top_k
+from integrations.providers.bedrock.parameters import fit_effort, fit_thinking, inference_config, top_k
 from integrations.providers.bedrock.schema import function_of, schema_tool, text_format
 from integrations.providers.bedrock.thinking import Thinking, thinking_of
 from integrations.providers.bedrock.tools import (
@@ -45,11 +45,11 @@ _NATIVE = (
     "serviceTier",
 )
 # Parameters of single vendors' models are sent in `additionalModelRequestFields`.
-_MODELS_OWN = ("anthropic_beta", "output_config", "reasoning_config", "reasoningConfig")
+_MODEL_FIELDS = ("anthropic_beta", "output_config", "reasoning_config", "reasoningConfig")
 _SERVICE_TIERS = ("priority", "default", "flex", "reserved")
 # In results of tools and functions `name` is the tool's name, which the call already gives.
 _RESULT_ROLES = ("tool", "function")
-_USUAL_DETAIL = ("", "auto")
+_DEFAULT_DETAIL = ("", "auto")
 _JSON_ONLY = "Answer with one JSON object and nothing else."
 _NO_CALLS = "Answer without calling a tool."
 
@@ -91,7 +91,7 @@ def _conversation(mapped: Mapped, model: Model) -> Conversation:
         mapped.drop("messages.name")
     rebuild = Rebuilder(model, system_tools(mapped.fields))
     conversation = as_user(read_conversation(mapped.fields, native=is_native, keep_places=True, rebuild=rebuild))
-    if any(attachment.detail not in _USUAL_DETAIL for attachment in conversation.attachments()):
+    if any(attachment.detail not in _DEFAULT_DETAIL for attachment in conversation.attachments()):
         mapped.drop("messages.image_url.detail")
     return conversation
 
@@ -126,8 +126,8 @@ def _thinking(
     thinking = thinking_of(mapped, model)
     if thinking.is_on and model.is_claude:
         forced = bool(choice) and "auto" not in (choice or {})
-        return settle_thinking(mapped, thinking, forced=forced, unsigned=_unsigned_step(conversation, body))
-    return settle_effort(mapped, thinking)
+        return fit_thinking(mapped, thinking, forced=forced, unsigned=_unsigned_step(conversation, body))
+    return fit_effort(mapped, thinking)
 
 
 def _unsigned_step(conversation: Conversation, body: Body) -> bool:
@@ -178,7 +178,7 @@ def _output_config(mapped: Mapped, model: Model, answer_format: ResponseFormat |
 
 
 def _own_fields(mapped: Mapped) -> Body:
-    return {name: value for name in _MODELS_OWN if (value := mapped.take(name)) is not None}
+    return {name: value for name in _MODEL_FIELDS if (value := mapped.take(name)) is not None}
 
 
 def _add_native(mapped: Mapped, body: Body) -> None:

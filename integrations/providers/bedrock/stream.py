@@ -14,7 +14,7 @@ from botocore.eventstream import EventStreamMessage
 from typing_extensions import override
 
 from integrations.providers.base import ChatRequest, StreamEvent
-from integrations.providers.bedrock.blocks import Gathered, Pieces, is_own
+from integrations.providers.bedrock.blocks import CollectedBlocks, Pieces, is_own
 from integrations.providers.bedrock.failures import exception_in_stream
 from integrations.providers.bedrock.finish import PROVIDER, check_usable, finish_reason
 from integrations.providers.bedrock.frames import (
@@ -65,8 +65,8 @@ class BedrockStream(DialectStream[EventStreamMessage]):
     __slots__ = (
         "_blocks",
         "_chunks",
+        "_collected",
         "_details",
-        "_gathered",
         "_ids",
         "_images",
         "_last_text",
@@ -104,7 +104,7 @@ class BedrockStream(DialectStream[EventStreamMessage]):
         self._text_length = 0
         self._text_start = 0
         self._last_text = -1  # `_last_text` is the number of the block with the latest text.
-        self._gathered = Gathered()
+        self._collected = CollectedBlocks()
         self._specific: dict[str, Any] = {}
         self._stop_reason = ""
         self._stopped = False
@@ -266,7 +266,7 @@ class BedrockStream(DialectStream[EventStreamMessage]):
         whole = block.pieces.whole(block.reasoning, block.signature, block.redacted)
         if self._schema_tool or (block.hidden and not is_own(whole)):
             return []
-        content = self._gathered.add(whole)
+        content = self._collected.add(whole)
         return [self._chunks.specific({"content": content})] if content else []
 
     def _end_of(self, block: _Block, index: int) -> list[StreamEvent]:

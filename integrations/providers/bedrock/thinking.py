@@ -31,8 +31,8 @@ _ONLY_ADAPTIVE = (4, 7)
 _MIN_BUDGET = 1024
 _DEFAULT_BUDGET = EFFORT_BUDGETS["medium"]
 # Vendors with three or two levels get the one nearest to each of OpenAI's levels.
-_THREE = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
-_TWO = {**_THREE, "medium": "high"}
+_THREE_LEVELS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
+_TWO_LEVELS = {**_THREE_LEVELS, "medium": "high"}
 _KNOWN_TYPES = ("enabled", "adaptive", *THINKING_OFF)
 
 
@@ -83,13 +83,13 @@ def thinking_of(mapped: Mapped, model: Model) -> Thinking:
 
 def _levels(model: Model) -> _Levels | None:
     if model.vendor == "openai":
-        return _Levels("reasoning_effort", _THREE if "gpt-oss" in model.name else {})
+        return _Levels("reasoning_effort", _THREE_LEVELS if "gpt-oss" in model.name else {})
     if model.vendor == "deepseek" and ".v" in model.name:
-        return _Levels("reasoning_effort", _THREE, off=True)
+        return _Levels("reasoning_effort", _THREE_LEVELS, off=True)
     if model.vendor == "zai":
-        return _Levels("reasoning_config", _THREE)
+        return _Levels("reasoning_config", _THREE_LEVELS)
     if model.vendor == "qwen" and "coder" not in model.name:
-        return _Levels("reasoning_config", _TWO)
+        return _Levels("reasoning_config", _TWO_LEVELS)
     return None
 
 
@@ -139,7 +139,7 @@ def _nova(mapped: Mapped, model: Model, reasoning: ReasoningRequest) -> dict[str
     if not reasoning.enabled:
         return {"type": "disabled"}
     effort = _effort(mapped, model, reasoning)
-    return {"type": "enabled", "maxReasoningEffort": _THREE.get(effort, "high")}
+    return {"type": "enabled", "maxReasoningEffort": _THREE_LEVELS.get(effort, "high")}
 
 
 def _effort(mapped: Mapped, model: Model, reasoning: ReasoningRequest) -> str:

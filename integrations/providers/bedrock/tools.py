@@ -15,7 +15,7 @@ from integrations.providers.common.parameters import FunctionTool, Mapped, ToolC
 _NATIVE = ("toolSpec", "systemTool", "cachePoint")
 _GROUNDING = {"systemTool": {"name": "nova_grounding"}}
 # The default of OpenAI's own search needs no warning.
-_USUAL_SEARCH = {"search_context_size": "medium"}
+_DEFAULT_SEARCH = {"search_context_size": "medium"}
 _FIRST_STRICT = (4, 5)
 
 _ANY_INPUT = {"type": "object", "properties": {}}
@@ -72,7 +72,7 @@ def _search(mapped: Mapped, model: Model) -> list[dict[str, Any]]:
     if not model.searches_the_web:
         raise mapped.refuse("web_search_options", f"{model.name} does not search the web")
     for name, value in options.items() if isinstance(options, Mapping) else ():
-        if value is not None and value != _USUAL_SEARCH.get(name):
+        if value is not None and value != _DEFAULT_SEARCH.get(name):
             mapped.drop(f"web_search_options.{name}")
     return [_GROUNDING]
 

@@ -50,7 +50,7 @@ class Messages:
             if message["role"] != "tool":
                 written += self._held_images()
             made = self._message(message, index)
-            if _says_something(made) or index == len(messages) - 1:
+            if _has_content(made) or index == len(messages) - 1:
                 written.append(made)
         return written + self._held_images()
 
@@ -198,7 +198,7 @@ class Messages:
             self._mapped.drop(what)
 
 
-def _says_something(message: Mapping[str, Any]) -> bool:
+def _has_content(message: Mapping[str, Any]) -> bool:
     """Returns False for an empty message, which Cohere refuses: "all elements in history must have a message". An
     answer may be empty."""
     if message["role"] == "tool" or message.get("tool_calls"):

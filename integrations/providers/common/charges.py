@@ -51,7 +51,7 @@ def stated_cost(usage: Mapping[str, Any]) -> Decimal | None:
         return _dollars(cost.get("total_cost")) or None
     if cost is not None:
         return _with_own_key(_dollars(cost), usage)
-    ticks = _dollars(usage.get("cost_in_usd_ticks"), most=_MAX_DOLLARS.scaleb(_TICK_PLACES))
+    ticks = _dollars(usage.get("cost_in_usd_ticks"), maximum=_MAX_DOLLARS.scaleb(_TICK_PLACES))
     if ticks:
         return ticks.scaleb(-_TICK_PLACES)
     return _dollars(usage.get("estimated_cost"))
@@ -94,7 +94,7 @@ def count_of(value: object) -> int:
     return int(value) if 0 < value < 1e15 else 0
 
 
-def _dollars(value: object, *, most: Decimal = _MAX_DOLLARS) -> Decimal | None:
+def _dollars(value: object, *, maximum: Decimal = _MAX_DOLLARS) -> Decimal | None:
     """Returns a valid amount, else None. A float is read by its shortest exact text."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
@@ -102,4 +102,4 @@ def _dollars(value: object, *, most: Decimal = _MAX_DOLLARS) -> Decimal | None:
         amount: Decimal = msgspec.convert(value, Decimal)
     except msgspec.ValidationError:
         return None
-    return amount if amount.is_finite() and 0 <= amount < most else None
+    return amount if amount.is_finite() and 0 <= amount < maximum else None

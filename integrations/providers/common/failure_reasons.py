@@ -28,7 +28,7 @@ from typing import Any
 
 import msgspec
 
-from integrations.providers.errors import OF_THE_MODEL, FailureKind
+from integrations.providers.errors import MODEL_REFUSALS, FailureKind
 
 _MAX_DEPTH = 6
 _MAX_CHARACTERS = 4000
@@ -82,14 +82,14 @@ _KINDS = {
 }
 # The numeric codes of Zhipu (Z.ai, BigModel) are kept apart, since a number means something else at each vendor and may
 # also be an HTTP status.
-_OF_ZHIPU = {
+_ZHIPU_CODES = {
     "1113": FailureKind.QUOTA,
     "1261": FailureKind.CONTEXT_LENGTH,
     "1301": FailureKind.CONTENT_FILTER,
 }
 _NUMBERS: Mapping[str, Mapping[str, FailureKind]] = {
-    "zai": _OF_ZHIPU,
-    "bigmodel": _OF_ZHIPU,
+    "zai": _ZHIPU_CODES,
+    "bigmodel": _ZHIPU_CODES,
     "minimax": {
         "1002": FailureKind.RATE_LIMITED,
         "1004": FailureKind.CREDENTIALS,
@@ -176,7 +176,7 @@ _EXHAUSTED = _any_of(
 _CURRENT_QUOTA = re.compile(r"(?i)\bexceeded your current quota\b")
 _RESOURCE_EXHAUSTED = "resource_exhausted"
 # Groq answers 413 or 400 for a request that alone exceeds a rate limit.
-_OF_A_TIME = re.compile(r"(?i)\b(?:tokens|requests) per (?:minute|hour|day)\b|\brate limit")
+_RATE_WORDS = re.compile(r"(?i)\b(?:tokens|requests) per (?:minute|hour|day)\b|\brate limit")
 
 
 def reason_in(decoded: Any, message: str, status: int | None, *, provider: str = "") -> FailureKind | None:
@@ -192,12 +192,12 @@ def reason_in(decoded: Any, message: str, status: int | None, *, provider: str =
         return numbers[min(known)]
     kind = _by_code(codes) or _by_words(message[:_MAX_CHARACTERS], codes)
     if status == 413 and kind is None:
-        return FailureKind.RATE_LIMITED if _OF_A_TIME.search(message) else FailureKind.CONTEXT_LENGTH
-    possible = OF_THE_MODEL if status is not None and status >= 500 else _POSSIBLE.get(status or 0, _ANY)
+        return FailureKind.RATE_LIMITED if _RATE_WORDS.search(message) else FailureKind.CONTEXT_LENGTH
+    possible = MODEL_REFUSALS if status is not None and status >= 500 else _POSSIBLE.get(status or 0, _ANY)
     return kind if kind in possible else None
 
 
-_ANY = OF_THE_MODEL | {FailureKind.QUOTA}
+_ANY = MODEL_REFUSALS | {FailureKind.QUOTA}
 _POSSIBLE = {
     401: frozenset({FailureKind.QUOTA}),  # Perplexity answers 401 for an account without credit.
     # xAI and OpenRouter answer 403 for a request that their filter refuses.
@@ -222,7 +222,7 @@ def _by_words(message: str, codes: set[str]) -> FailureKind | None:
         return FailureKind.QUOTA if _RESOURCE_EXHAUSTED not in message.lower() else None
     if _FILTERED.search(message):
         return FailureKind.CONTENT_FILTER
-    if _TOO_LONG.search(message) and not _OF_A_TIME.search(message):
+    if _TOO_LONG.search(message) and not _RATE_WORDS.search(message):
         return FailureKind.CONTEXT_LENGTH
     return None
 

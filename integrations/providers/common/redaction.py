@@ -31,7 +31,7 @@ _REDACTED = "[redacted]"
 _MIN_HEADER_SECRET = 8
 # Six consecutive characters reveal a secret, so a text with them is redacted also when the provider shows only the
 # beginning or end.
-_TELLTALE = 6
+_MIN_REVEALING = 6
 # The pattern matches a word as long as a key can be; a word that contains a part of a secret is redacted as a whole.
 _WORD = re.compile(r"[^\s\"'<>(){}\[\],;]+")
 _SECRET_NAMES = ("access_key_id", "secret_access_key", "session_token")
@@ -130,15 +130,15 @@ def without_secrets(text: str, secrets: Iterable[str]) -> str:
 
 
 def _without(text: str, secret: str) -> str:
-    if len(secret) < _TELLTALE:
+    if len(secret) < _MIN_REVEALING:
         # Such a short secret cannot be told from ordinary words, so a text that contains it is not shown at all.
         return "" if secret.lower() in text.lower() else text
     shown = _shapes(secret)
-    return _WORD.sub(lambda word: _REDACTED if _tells(word[0].lower(), shown) else word[0], text)
+    return _WORD.sub(lambda word: _REDACTED if _reveals(word[0].lower(), shown) else word[0], text)
 
 
-def _tells(word: str, shown: tuple[str, ...]) -> bool:
-    pieces = {word[start : start + _TELLTALE] for start in range(len(word) - _TELLTALE + 1)}
+def _reveals(word: str, shown: tuple[str, ...]) -> bool:
+    pieces = {word[start : start + _MIN_REVEALING] for start in range(len(word) - _MIN_REVEALING + 1)}
     return any(piece in shape for piece in pieces for shape in shown)
 
 

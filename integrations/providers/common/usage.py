@@ -10,7 +10,7 @@ import msgspec
 from integrations.providers.common.charges import CHARGES, searches, served_tier, stated_cost
 from integrations.providers.usage import Usage
 
-_USUAL_TIER = "default"  # OpenAI's name of the standard tier is `default`.
+_DEFAULT_TIER = "default"  # OpenAI's name of the standard tier is `default`.
 
 
 def read_usage(usage: Mapping[str, Any], service_tier: object = None) -> Usage:
@@ -36,7 +36,7 @@ def read_usage(usage: Mapping[str, Any], service_tier: object = None) -> Usage:
         cache_read_tokens=cache_read,
         cache_write_tokens=min(cache_write, prompt - cache_read),
         reasoning_tokens=min(reasoning, completion),
-        service_tier=served_tier(tier) if tier and tier != _USUAL_TIER else "",
+        service_tier=served_tier(tier) if tier and tier != _DEFAULT_TIER else "",
     )
     if CHARGES.isdisjoint(usage) and not _names_modality(prompt_details) and not _names_modality(completion_details):
         return found

@@ -58,7 +58,7 @@ def unusable_end(choice: Choice, *, provider: str, usage: Usage | None) -> Provi
     """Returns the failure of an answer that is none, else None: a failed call, or no content and no reason that
     explains it. To the client an empty `stop` would look like the end of the work."""
     reason = reason_named(choice.finished)
-    if reason not in _BOTCHED and (reason in _REASONS or choice.says_something):
+    if reason not in _BOTCHED and (reason in _REASONS or choice.has_content):
         return None
     message = f"the model's answer ended with {reason or 'no reason'} and cannot be used"
     return ProviderError(

@@ -51,7 +51,7 @@ _TYPES = {
     "3gp": "video/3gpp",
 }
 # PDF and MP4 are assumed for an address that does not show its type and that only Google can open.
-_LIKELY = {"document": "application/pdf", "video": "video/mp4"}
+_DEFAULT_TYPES = {"document": "application/pdf", "video": "video/mp4"}
 # A client's function may return images, PDFs and plain text to Gemini
 # (https://ai.google.dev/gemini-api/docs/function-calling#multimodal).
 _RESULT_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
@@ -69,7 +69,7 @@ RESOLUTIONS = {
     "original": "MEDIA_RESOLUTION_ULTRA_HIGH",
     "ultra_high": "MEDIA_RESOLUTION_ULTRA_HIGH",
 }
-_MISNAMED = {"image/jpg": "image/jpeg"}
+_TYPE_ALIASES = {"image/jpg": "image/jpeg"}
 
 
 def is_native(part: Mapping[str, Any]) -> bool:
@@ -112,7 +112,7 @@ def fits_result(part: Mapping[str, Any]) -> bool:
 
 
 def _inline(media_type: str, data: str) -> dict[str, Any]:
-    return {"inlineData": {"mimeType": _MISNAMED.get(media_type, media_type), "data": data}}
+    return {"inlineData": {"mimeType": _TYPE_ALIASES.get(media_type, media_type), "data": data}}
 
 
 def _from_data_url(url: str) -> tuple[str, str]:
@@ -136,7 +136,7 @@ def _by_address(attachment: Attachment, *, vertex: bool) -> dict[str, str] | Non
     """Returns `fileData`, None when the bytes have to be fetched."""
     url = attachment.url
     if url.startswith(("gs://", _FILES_API)):
-        return _file(url, _guess(attachment) or _LIKELY.get(attachment.kind, ""))
+        return _file(url, _guess(attachment) or _DEFAULT_TYPES.get(attachment.kind, ""))
     try:
         place = urlsplit(url)
     except ValueError:

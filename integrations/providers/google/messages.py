@@ -21,7 +21,7 @@ from integrations.providers.common.conversation import (
 )
 from integrations.providers.google.media import RESOLUTIONS, fits_result, media_part
 from integrations.providers.google.models import Model
-from integrations.providers.google.specifics import OwnParts, Place, as_taken, put_between
+from integrations.providers.google.specifics import OwnParts, Place, accepted_part, insert_parts
 
 FORMAT = "google-gemini-v1"
 # Google accepts this in place of the signature of a call that another vendor's model made:
@@ -154,12 +154,12 @@ class _ModelParts:
                     self._image(block)
         self.for_text += [(0, 0, signature) for signature in self.loose]
         self._signed_nothing()
-        return put_between(self.parts, self.own) if self.own else self.parts
+        return insert_parts(self.parts, self.own) if self.own else self.parts
 
     def _own(self, block: OwnParts) -> None:
         so_far = Place(self.characters, self.called, self.images)
         for place, part in block.entries:
-            taken = as_taken(part, tools=self.writer.model.signed_calls, ids=self.writer.sends_ids)
+            taken = accepted_part(part, tools=self.writer.model.signed_calls, ids=self.writer.sends_ids)
             if taken is not None:
                 self.own.append((place.behind(so_far), taken))
 

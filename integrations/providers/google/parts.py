@@ -77,7 +77,7 @@ class Choice:
     continuation: str = ""
 
     @property
-    def says_something(self) -> bool:
+    def has_content(self) -> bool:
         """Returns True when the answer holds text, a call or an image; thoughts do not count."""
         return bool(self.length or self.calls or self.images)
 

@@ -28,7 +28,7 @@ _TIERS = ("flex", "priority", "standard")
 _DEFAULT_TIERS = ("auto", "default")
 # In results of tools and functions `name` is the function's name, which is sent.
 _RESULT_ROLES = ("tool", "function")
-_USUAL_DETAILS = frozenset({"", "auto"})
+_DEFAULT_DETAILS = frozenset({"", "auto"})
 
 
 def build_body(request: ChatRequest, *, provider: str, vertex: bool) -> tuple[bytes, tuple[str, ...]]:
@@ -65,7 +65,7 @@ def _conversation(mapped: Mapped, model: Model) -> Conversation:
     conversation = as_user(read_conversation(mapped.fields, native=is_native, keep_places=True, rebuild=rebuild))
     if any(one.name and not isinstance(one, Native) for one in conversation.attachments()):
         mapped.drop("messages.file.filename")
-    details = {attachment.detail for attachment in conversation.attachments()} - _USUAL_DETAILS
+    details = {attachment.detail for attachment in conversation.attachments()} - _DEFAULT_DETAILS
     if details - RESOLUTIONS.keys() if model.resolutions else details:
         mapped.drop("messages.image_url.detail")
     return conversation

@@ -88,7 +88,7 @@ def _read(entry: Any) -> tuple[Place, Mapping[str, Any]] | None:
     return Place(*counts), part
 
 
-def as_taken(part: Mapping[str, Any], *, tools: bool, ids: bool) -> dict[str, Any] | None:
+def accepted_part(part: Mapping[str, Any], *, tools: bool, ids: bool) -> dict[str, Any] | None:
     """Returns the part for a model; None where the model does not know such parts. `tools` means that it is of the
     third generation, `ids` that it takes ids."""
     if not tools and not any(name in part for name in _CODE):
@@ -101,7 +101,7 @@ def as_taken(part: Mapping[str, Any], *, tools: bool, ids: bool) -> dict[str, An
     }
 
 
-def put_between(parts: Sequence[dict[str, Any]], own: Sequence[tuple[Place, dict[str, Any]]]) -> list[dict[str, Any]]:
+def insert_parts(parts: Sequence[dict[str, Any]], own: Sequence[tuple[Place, dict[str, Any]]]) -> list[dict[str, Any]]:
     """Returns the parts of a model's turn with the tools' parts in their places; a text around one is split there."""
     waiting = list(own)
     put: list[dict[str, Any]] = []

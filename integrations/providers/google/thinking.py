@@ -42,21 +42,21 @@ def thinking_config(mapped: Mapped, thinking: Thinking, limit: int | None) -> di
         mapped.drop("thinking" if native else "reasoning_effort", "the model does not reason")
         return {}
     is_on = bool(reasoning.enabled) and reasoning.budget_tokens != 0
-    _name_the_rest(mapped, native, is_on=is_on)
+    _warn_about_settings(mapped, native, is_on=is_on)
     if not is_on:
-        return _least(mapped, thinking)
+        return _minimal_thinking(mapped, thinking)
     hidden = native.get("display") == "omitted"
-    return {**({} if hidden else {"includeThoughts": True}), **_extent(mapped, reasoning, thinking, limit)}
+    return {**({} if hidden else {"includeThoughts": True}), **_budget_or_level(mapped, reasoning, thinking, limit)}
 
 
-def _name_the_rest(mapped: Mapped, native: Mapping[str, Any], *, is_on: bool) -> None:
+def _warn_about_settings(mapped: Mapped, native: Mapping[str, Any], *, is_on: bool) -> None:
     for name, value in native.items():
         says_nothing = value is None or (name in _TRANSLATED and (is_on or name != "display"))
         if not says_nothing:
             mapped.drop(f"thinking.{name}")
 
 
-def _least(mapped: Mapped, thinking: Thinking) -> dict[str, Any]:
+def _minimal_thinking(mapped: Mapped, thinking: Thinking) -> dict[str, Any]:
     if thinking.by == "nothing":
         return {}
     if thinking.can_stop:
@@ -66,7 +66,9 @@ def _least(mapped: Mapped, thinking: Thinking) -> dict[str, Any]:
     return {"thinkingLevel": thinking.levels[0]} if thinking.by == "level" else {"thinkingBudget": thinking.budgets[0]}
 
 
-def _extent(mapped: Mapped, reasoning: ReasoningRequest, thinking: Thinking, limit: int | None) -> dict[str, Any]:
+def _budget_or_level(
+    mapped: Mapped, reasoning: ReasoningRequest, thinking: Thinking, limit: int | None
+) -> dict[str, Any]:
     """Returns the budget or level. A budget that the client set is kept if the limit is above it; models with levels
     accept one too, but not together with a level."""
     if reasoning.budget_tokens is not None:

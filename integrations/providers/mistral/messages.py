@@ -11,7 +11,7 @@ import msgspec
 
 from integrations.providers.common.instructions import marked
 from integrations.providers.common.parameters import Mapped
-from integrations.providers.mistral.references import given_back
+from integrations.providers.mistral.references import original_parts
 from integrations.providers.mistral.thinking import FORMAT
 
 # Mistral refuses other ids: "Tool call id was … but must be a-z, A-Z, 0-9, with a length of 9."
@@ -223,7 +223,7 @@ class _Writer:
             written["tool_calls"] = [self._call(call, f"{index}.{number}") for number, call in enumerate(calls)]
         else:
             written.pop("tool_calls", None)
-        parts = given_back(message.get("provider_specific_fields"), written.get("content"))
+        parts = original_parts(message.get("provider_specific_fields"), written.get("content"))
         if parts is not None:
             written["content"] = parts
         thinking = list(self._thinking(message))

@@ -32,7 +32,7 @@ def parts_of(content: Any) -> list[dict[str, Any]]:
     return parts if any(part.get("type") != "text" for part in parts) else []
 
 
-def given_back(specific: Any, content: Any) -> list[dict[str, Any]] | None:
+def original_parts(specific: Any, content: Any) -> list[dict[str, Any]] | None:
     """Returns the parts of an earlier answer, if they are Mistral's and match the message's text; else None."""
     own = specific.get("content") if isinstance(specific, Mapping) else None
     try:

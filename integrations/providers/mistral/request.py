@@ -146,14 +146,14 @@ def _thinking(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
         elif enabled:
             mapped.drop("thinking", f"{request.model} does not reason on request")
         if reasons or not enabled:
-            _name_the_rest(thinking, mapped)
+            _warn_about_settings(thinking, mapped)
     if request.crosses_vendor and "reasoning_effort" in raw and not adjustable:
         # The level is meant for another vendor's model; Mistral would refuse it with 400.
         del raw["reasoning_effort"]
         mapped.drop("reasoning_effort", f"{request.model} has no levels")
 
 
-def _name_the_rest(thinking: Any, mapped: Mapped) -> None:
+def _warn_about_settings(thinking: Any, mapped: Mapped) -> None:
     """Adds warnings for budgets and other settings of a vendor's `thinking`, since Mistral's reasoning is only on or
     off."""
     for name, value in thinking.items() if isinstance(thinking, Mapping) else ():

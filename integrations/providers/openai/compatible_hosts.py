@@ -7,7 +7,7 @@ from integrations.providers.openai.dialect import ANY_FORMAT, Dialect, History, 
 
 # Nearly all hosts of open models run vLLM or SGLang, which know `top_k`, `min_p` and `repetition_penalty` beside
 # OpenAI's parameters.
-_OF_SERVERS = frozenset({"top_k", "min_p", "repetition_penalty"})
+_SERVER_PARAMETERS = frozenset({"top_k", "min_p", "repetition_penalty"})
 _OPENAI_REASONING = ("o1", "o3", "o4", "gpt-5", "gpt-oss")
 
 HOSTS = (
@@ -17,7 +17,7 @@ HOSTS = (
         search=Search.REFUSE,
         page="https://docs.api.nvidia.com/nim/reference/llm-apis",
         default_model="meta/llama-3.3-70b-instruct",
-        parameters=_OF_SERVERS | {"nvext", "chat_template_kwargs"},
+        parameters=_SERVER_PARAMETERS | {"nvext", "chat_template_kwargs"},
     ),
     Dialect(
         "sambanova",
@@ -56,49 +56,49 @@ HOSTS = (
         search=Search.REFUSE,
         page="https://deepinfra.com/docs/advanced/openai_api",
         default_model="meta-llama/Llama-3.3-70B-Instruct-Turbo",
-        parameters=_OF_SERVERS,
+        parameters=_SERVER_PARAMETERS,
     ),
     Dialect(
         "novita",
         "https://api.novita.ai/openai",
         page="https://novita.ai/docs/guides/llm-api",
         default_model="meta-llama/llama-3.3-70b-instruct",
-        parameters=_OF_SERVERS | {"separate_reasoning", "enable_thinking"},
+        parameters=_SERVER_PARAMETERS | {"separate_reasoning", "enable_thinking"},
     ),
     Dialect(
         "nebius",
         "https://api.tokenfactory.nebius.com/v1",
         page="https://docs.tokenfactory.nebius.com/quickstart",
         default_model="meta-llama/Llama-3.3-70B-Instruct",
-        parameters=_OF_SERVERS,
+        parameters=_SERVER_PARAMETERS,
     ),
     Dialect(
         "hyperbolic",
         "https://api.hyperbolic.xyz/v1",
         page="https://docs.hyperbolic.xyz/docs/rest-api",
         default_model="meta-llama/Llama-3.3-70B-Instruct",
-        parameters=_OF_SERVERS,
+        parameters=_SERVER_PARAMETERS,
     ),
     Dialect(
         "baseten",
         "https://inference.baseten.co/v1",
         page="https://docs.baseten.co/inference/model-apis/overview",
         default_model="openai/gpt-oss-120b",
-        parameters=_OF_SERVERS,
+        parameters=_SERVER_PARAMETERS,
     ),
     Dialect(
         "friendliai",
         "https://api.friendli.ai/serverless/v1",
         page="https://friendli.ai/docs/openapi/serverless/chat-completions",
         default_model="zai-org/GLM-5.1",
-        parameters=_OF_SERVERS | {"chat_template_kwargs", "parse_reasoning", "include_reasoning"},
+        parameters=_SERVER_PARAMETERS | {"chat_template_kwargs", "parse_reasoning", "include_reasoning"},
     ),
     Dialect(
         "featherless_ai",
         "https://api.featherless.ai/v1",
         page="https://featherless.ai/docs/quickstart-guide",
         default_model="Qwen/Qwen2.5-7B-Instruct",
-        parameters=_OF_SERVERS,
+        parameters=_SERVER_PARAMETERS,
     ),
     Dialect(
         "nscale",
@@ -143,7 +143,7 @@ HOSTS = (
         page="https://docs.siliconflow.com/en/api-reference/chat-completions/chat-completions",
         default_model="Qwen/Qwen2.5-72B-Instruct",
         thinking=Thinking.ENABLE,
-        parameters=_OF_SERVERS | {"enable_thinking", "thinking_budget"},
+        parameters=_SERVER_PARAMETERS | {"enable_thinking", "thinking_budget"},
     ),
     Dialect(
         "gmi",
@@ -156,7 +156,7 @@ HOSTS = (
         "https://llm.chutes.ai/v1",
         page="https://llm.chutes.ai/v1/models",
         default_model="Qwen/Qwen3-32B-TEE",
-        parameters=_OF_SERVERS,
+        parameters=_SERVER_PARAMETERS,
     ),
     Dialect(
         "io_net",
@@ -200,6 +200,6 @@ HOSTS = (
         "https://api.venice.ai/api/v1",
         page="https://docs.venice.ai/api-reference/endpoint/chat/completions",
         default_model="llama-3.3-70b",
-        parameters=_OF_SERVERS | {"venice_parameters"},
+        parameters=_SERVER_PARAMETERS | {"venice_parameters"},
     ),
 )

@@ -32,13 +32,13 @@ RawFields = dict[str, msgspec.Raw]
 # The gateway has acted on its own fields, and no provider gets them.
 OWN_FIELDS = ("models", "provider", "prompt_config", "prompt_variables")
 # A fallback without audio, modalities or web search would give an answer of another kind.
-_OF_ANOTHER_KIND = ("audio", "modalities", "web_search_options")
+_OTHER_KIND_FIELDS = ("audio", "modalities", "web_search_options")
 _AS_IF_ABSENT = frozenset({b"null", b"false", b"0", b"0.0", b"{}", b"[]"})
-_USUAL_EFFORTS = ("low", "medium", "high")
+_DEFAULT_EFFORTS = ("low", "medium", "high")
 _encode = msgspec.json.Encoder().encode
 
 
-def of_interest(dialect: Dialect) -> frozenset[str]:
+def handled_fields(dialect: Dialect) -> frozenset[str]:
     """Returns the fields that `adjust` has to handle on a direct request; without any of them it need not be called."""
     names = {*OWN_FIELDS, *dialect.drops, *dialect.ignores}
     if dialect.thinking is not Thinking.PASS:
@@ -123,7 +123,7 @@ def _keep_known(account: _Account, own: frozenset[str]) -> None:
     fields are another vendor's."""
     known = account.dialect.parameters | own
     for name in [name for name in account.raw if name not in COMMON_PARAMETERS and name not in known]:
-        if name in _OF_ANOTHER_KIND and _has_settings(name, account.value(name)):
+        if name in _OTHER_KIND_FIELDS and _has_settings(name, account.value(name)):
             raise account.refuse(name, f"{account.dialect.provider} does not know it")
         account.drop(name)
     if "metadata" in account.raw and account.value("store") is not True:
@@ -277,7 +277,7 @@ def _fit_reasoning_model(account: _Account, model: str) -> None:
 def _fit_effort(account: _Account, model: str) -> None:
     """Sets the nearest level that the model takes; an unknown level is left to the model's vendor."""
     dialect, effort = account.dialect, account.value("reasoning_effort")
-    levels = next((levels for prefix, levels in dialect.efforts if is_one_of(model, (prefix,))), _USUAL_EFFORTS)
+    levels = next((levels for prefix, levels in dialect.efforts if is_one_of(model, (prefix,))), _DEFAULT_EFFORTS)
     known = ("none", *levels) if is_one_of(model, dialect.optional_models) else levels
     if effort in known or effort not in EFFORTS:
         return

@@ -12,7 +12,7 @@ from integrations.providers.base import NOTHING, ChatRequest, Needs
 from integrations.providers.openai.cache_markers import fit_tools, mark_of_markers
 from integrations.providers.openai.dialect import Dialect, Documents
 from integrations.providers.openai.messages import MessageRules
-from integrations.providers.openai.parameters import OWN_FIELDS, RawFields, adjust, of_interest
+from integrations.providers.openai.parameters import OWN_FIELDS, RawFields, adjust, handled_fields
 
 __all__ = ["OWN_FIELDS", "BodyBuilder", "Documents"]
 
@@ -28,7 +28,7 @@ class BodyBuilder:
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
-        self._of_interest = of_interest(dialect)
+        self._of_interest = handled_fields(dialect)
         self._messages = MessageRules(dialect)
         self._mark_of_markers = mark_of_markers(dialect)
 

@@ -17,7 +17,7 @@ from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.google import VERTEX, GoogleAdapter
 from integrations.providers.google.endpoints import is_service_account, vertex_path, vertex_place
 from integrations.providers.vertex.partners import Partner, partner_of
-from integrations.providers.vertex.publishers import GOOGLE, Published, published
+from integrations.providers.vertex.publishers import GOOGLE, PublisherModel, publisher_model
 
 
 class VertexAdapter(GoogleAdapter):
@@ -29,7 +29,7 @@ class VertexAdapter(GoogleAdapter):
 
     @override
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
-        model = published(request.model)
+        model = publisher_model(request.model)
         if model.publisher == GOOGLE:
             return super().needs(request, credentials)
         partner = partner_of(model)
@@ -38,7 +38,7 @@ class VertexAdapter(GoogleAdapter):
 
     @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
-        model = published(request.model)
+        model = publisher_model(request.model)
         if model.publisher == GOOGLE:
             return super().build_request(request, credentials)
         partner = partner_of(model)
@@ -59,7 +59,7 @@ class VertexAdapter(GoogleAdapter):
 
     @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
-        model = published(request.model)
+        model = publisher_model(request.model)
         if model.publisher == GOOGLE:
             return super()._parse(request, body)
         partner = partner_of(model)
@@ -67,14 +67,14 @@ class VertexAdapter(GoogleAdapter):
 
     @override
     def stream(self, request: ChatRequest) -> StreamTranslator:
-        model = published(request.model)
+        model = publisher_model(request.model)
         if model.publisher == GOOGLE:
             return super().stream(request)
         partner = partner_of(model)
         return partner.adapter.stream(_for_partner(request, partner, model))
 
 
-def _for_partner(request: ChatRequest, partner: Partner, model: Published) -> ChatRequest:
+def _for_partner(request: ChatRequest, partner: Partner, model: PublisherModel) -> ChatRequest:
     return replace(request, model=partner.named(model))
 
 

@@ -14,7 +14,7 @@ from integrations.providers.errors import FailureKind, ProviderError, Unsupporte
 from integrations.providers.mistral.adapter import MISTRAL, MistralAdapter
 from integrations.providers.openai.adapter import OpenAIAdapter
 from integrations.providers.openai.dialect import Dialect, Thinking
-from integrations.providers.vertex.publishers import Published
+from integrations.providers.vertex.publishers import PublisherModel
 
 PROVIDER = "google_vertex"
 _DATE = re.compile(r"-(\d{8})$")
@@ -27,12 +27,12 @@ class Partner:
     for a whole answer or a stream; `named` returns the model's name for the adapter."""
 
     adapter: Adapter
-    path: Callable[[Published, bool], str]
-    named: Callable[[Published], str]
+    path: Callable[[PublisherModel, bool], str]
+    named: Callable[[PublisherModel], str]
     headers: tuple[str, ...] = ()
 
 
-def raw_predict(model: Published, stream: bool) -> str:
+def raw_predict(model: PublisherModel, stream: bool) -> str:
     """Returns the path of
     https://cloud.google.com/vertex-ai/docs/reference/rest/v1/projects.locations.publishers.models/rawPredict"""
     method = "streamRawPredict" if stream else "rawPredict"
@@ -75,15 +75,15 @@ _CLAUDE = Partner(
 
 PARTNERS: Mapping[str, Partner] = {"anthropic": _CLAUDE, "mistralai": _MISTRAL}
 # The gateway has no adapter for the dialect of AI21 at Vertex AI.
-_UNSPOKEN = frozenset({"ai21"})
+_UNSUPPORTED_PUBLISHERS = frozenset({"ai21"})
 
 
-def partner_of(model: Published) -> Partner:
+def partner_of(model: PublisherModel) -> Partner:
     """Returns the publisher's dialect. Raises ProviderError(NOT_FOUND) for a publisher whose dialect the gateway lacks,
     UnsupportedParameterError for an invalid name."""
     if not model.model.strip(" ."):
         raise UnsupportedParameterError("model", "the name is empty", provider=PROVIDER)
-    if model.publisher in _UNSPOKEN:
+    if model.publisher in _UNSUPPORTED_PUBLISHERS:
         raise ProviderError(
             f"models of {model.publisher!r} cannot be asked at {PROVIDER}",
             kind=FailureKind.NOT_FOUND,

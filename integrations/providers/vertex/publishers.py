@@ -27,18 +27,18 @@ _BEGINNINGS = {
 }
 
 
-class Published(NamedTuple):
+class PublisherModel(NamedTuple):
     publisher: str
     model: str
 
 
-def published(name: str) -> Published:
+def publisher_model(name: str) -> PublisherModel:
     """Returns the publisher and the model of `publishers/meta/models/llama-…`, `meta/llama-…` or `llama-…`. A name
     without a known publisher is Google's: its own models, and `endpoints/123`, a tuned one."""
     if name.startswith("endpoints/"):
-        return Published(GOOGLE, name)
+        return PublisherModel(GOOGLE, name)
     publisher, slash, model = name.removeprefix("publishers/").replace("/models/", "/", 1).partition("/")
     if slash and publisher != "models":
-        return Published(publisher, model)
+        return PublisherModel(publisher, model)
     model = model if slash else publisher
-    return Published(next((who for start, who in _BEGINNINGS.items() if model.startswith(start)), GOOGLE), model)
+    return PublisherModel(next((who for start, who in _BEGINNINGS.items() if model.startswith(start)), GOOGLE), model)

@@ -20,8 +20,8 @@ from integrations.health.targets import CircuitState
 from integrations.providers.errors import FailureKind
 
 NOW = 1_700_000_000.0
-OF_THE_REQUEST = [FailureKind.REJECTED, FailureKind.CONTEXT_LENGTH, FailureKind.CONTENT_FILTER]
-COUNTED = [kind for kind in FailureKind if kind not in OF_THE_REQUEST]
+REQUEST_REFUSALS = [FailureKind.REJECTED, FailureKind.CONTEXT_LENGTH, FailureKind.CONTENT_FILTER]
+COUNTED = [kind for kind in FailureKind if kind not in REQUEST_REFUSALS]
 
 
 def fail(circuit: Circuit, now: float, kind: FailureKind = FailureKind.UNAVAILABLE, **given: float) -> bool:
@@ -47,7 +47,7 @@ def test_circuit__five_failures__opens_with_the_fifth(kind: FailureKind) -> None
     assert circuit.state(NOW + FIRST_OPEN_SECONDS) is CircuitState.HALF_OPEN
 
 
-@pytest.mark.parametrize("kind", OF_THE_REQUEST)
+@pytest.mark.parametrize("kind", REQUEST_REFUSALS)
 def test_circuit__rejected_requests__never_count(kind: FailureKind) -> None:
     circuit = Circuit()
 
