@@ -24,13 +24,13 @@ def upstream(model: str = BUDGETS, **fields: Any) -> UpstreamRequest:
 
 
 def body_of(model: str = BUDGETS, **fields: Any) -> dict[str, Any]:
-    made: dict[str, Any] = json.loads(upstream(model, **fields).body)
-    return made
+    body: dict[str, Any] = json.loads(upstream(model, **fields).body)
+    return body
 
 
 def messages_of(*messages: dict[str, Any], **fields: Any) -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = body_of(messages=list(messages), **fields)["messages"]
-    return made
+    converted: list[dict[str, Any]] = body_of(messages=list(messages), **fields)["messages"]
+    return converted
 
 
 def content_of(*parts: dict[str, Any]) -> Any:

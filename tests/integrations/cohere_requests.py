@@ -17,10 +17,10 @@ USER: dict[str, Any] = {"role": "user", "content": "Hallo"}
 
 
 def build(request: ChatRequest) -> tuple[dict[str, Any], tuple[str, ...]]:
-    made = ADAPTER.build_request(request, credentials("cohere"))
-    body: dict[str, Any] = json.loads(made.body)
+    upstream_request = ADAPTER.build_request(request, credentials("cohere"))
+    body: dict[str, Any] = json.loads(upstream_request.body)
     assert_accepted(body)
-    return body, made.warnings
+    return body, upstream_request.warnings
 
 
 def built(model: str = COMMAND_A, **fields: Any) -> dict[str, Any]:

@@ -46,5 +46,7 @@ def parts_of(*messages: dict[str, Any], model: str = FLASH, **fields: Any) -> li
 
 def calling(*calls: tuple[str, str], content: str | None = None, **more: Any) -> dict[str, Any]:
     """Returns an assistant's message that calls the functions by (id, name)."""
-    made = [{"id": i, "type": "function", "function": {"name": name, "arguments": '{"a": 1}'}} for i, name in calls]
-    return {"role": "assistant", "content": content, "tool_calls": made, **more}
+    tool_calls = [
+        {"id": i, "type": "function", "function": {"name": name, "arguments": '{"a": 1}'}} for i, name in calls
+    ]
+    return {"role": "assistant", "content": content, "tool_calls": tool_calls, **more}

@@ -15,10 +15,10 @@ USER: dict[str, Any] = {"role": "user", "content": "Hallo"}
 
 
 def build(request: ChatRequest) -> tuple[dict[str, Any], tuple[str, ...]]:
-    made = ADAPTER.build_request(request, credentials("mistral"))
-    body: dict[str, Any] = json.loads(made.body)
+    upstream_request = ADAPTER.build_request(request, credentials("mistral"))
+    body: dict[str, Any] = json.loads(upstream_request.body)
     assert_accepted(body)
-    return body, made.warnings
+    return body, upstream_request.warnings
 
 
 def built(model: str = SMALL, **fields: Any) -> dict[str, Any]:

@@ -30,8 +30,8 @@ def schema_request(model: str = OLD, **fields: Any) -> ChatRequest:
 
 
 def body_of(model: str = OLD, **fields: Any) -> tuple[Json, tuple[str, ...]]:
-    made = ADAPTER.build_request(schema_request(model, **fields), credentials("anthropic"))
-    return json.loads(made.body), made.warnings
+    request = ADAPTER.build_request(schema_request(model, **fields), credentials("anthropic"))
+    return json.loads(request.body), request.warnings
 
 
 def test_schema__of_a_model_without__a_tool_that_has_to_be_called_and_named() -> None:

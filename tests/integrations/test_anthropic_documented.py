@@ -145,11 +145,11 @@ def test_answer__that_comes_back__the_vendors_blocks_where_they_were(blocks: lis
         if block["type"] == "tool_use"
     ]
     request = chat_request("claude-opus-4-8", messages=[USER, message, *results])
-    made = json.loads(ADAPTER.build_request(request, credentials("anthropic")).body)["messages"]
+    body = json.loads(ADAPTER.build_request(request, credentials("anthropic")).body)["messages"]
     expected = [block for block in content if block["type"] != "text" or block["text"]]
     while expected and expected[-1]["type"] in ("thinking", "redacted_thinking"):
         expected.pop()
-    assert [plain(block) for block in made[1]["content"]] == [plain(block) for block in expected]
+    assert [plain(block) for block in body[1]["content"]] == [plain(block) for block in expected]
 
 
 def plain(block: Json) -> Json:

@@ -56,9 +56,9 @@ def test_attachments__that_the_vendor_does_not_fetch__fetched_and_sent_along() -
     assert ADAPTER.needs(request, credentials("anthropic")).media == (plain, note)
     media = {plain: Media("image/png", PNG), note: Media("text/plain", "Grüße".encode())}
     fetched = ChatRequest(request.model, False, request.body, request.fields, media=media)
-    made = json.loads(ADAPTER.build_request(fetched, credentials("anthropic")).body)["messages"][0]["content"]
-    assert [block["source"]["type"] for block in made] == ["base64", "text", "url", "base64"]
-    assert made[1]["source"] == {"type": "text", "media_type": "text/plain", "data": "Grüße"}
+    body = json.loads(ADAPTER.build_request(fetched, credentials("anthropic")).body)["messages"][0]["content"]
+    assert [block["source"]["type"] for block in body] == ["base64", "text", "url", "base64"]
+    assert body[1]["source"] == {"type": "text", "media_type": "text/plain", "data": "Grüße"}
 
 
 def test_document__inline__pdf_or_text_with_its_title() -> None:

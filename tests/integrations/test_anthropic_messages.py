@@ -37,21 +37,21 @@ from tests.integrations.exchanges import chat_request, credentials
 
 
 def test_system__one_plain_text__a_string() -> None:
-    made = body_of(messages=[{"role": "system", "content": "Be brief."}, USER])
-    assert made["system"] == "Be brief."
-    assert made["messages"] == [USER]
+    body = body_of(messages=[{"role": "system", "content": "Be brief."}, USER])
+    assert body["system"] == "Be brief."
+    assert body["messages"] == [USER]
 
 
 def test_system__several_or_marked__blocks_in_order() -> None:
     marker = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
-    made = body_of(
+    body = body_of(
         messages=[
             {"role": "system", "content": [{"type": "text", "text": "one", **marker}]},
             {"role": "developer", "content": "two"},
             USER,
         ]
     )
-    assert made["system"] == [{"type": "text", "text": "one", **marker}, {"type": "text", "text": "two"}]
+    assert body["system"] == [{"type": "text", "text": "one", **marker}, {"type": "text", "text": "two"}]
 
 
 MARKED = "<system-instruction>\n{}\n</system-instruction>".format
@@ -78,9 +78,9 @@ LATER = [
 def test_system__in_mid_conversation__in_its_place_where_the_model_takes_it(model: str) -> None:
     marker = {"cache_control": {"type": "ephemeral"}}
     more = [{"role": "assistant", "content": "x"}, {"role": "system", "content": "And Y.", **marker}, USER]
-    made = body_of(model, messages=LATER + more)
-    assert made["system"] == "Be brief."
-    assert made["messages"] == [
+    body = body_of(model, messages=LATER + more)
+    assert body["system"] == "Be brief."
+    assert body["messages"] == [
         *LATER[1:4],
         {"role": "system", "content": "From now on X."},
         {"role": "assistant", "content": "x"},
@@ -92,38 +92,38 @@ def test_system__in_mid_conversation__in_its_place_where_the_model_takes_it(mode
 @pytest.mark.parametrize("model", [OLD, BUDGETS, "claude-opus-4-7", BOTH, "my-deployment"])
 def test_system__in_mid_conversation__else_in_the_users_turn_and_what_was_before_unchanged(model: str) -> None:
     before = body_of(model, messages=LATER[:-2])
-    made = body_of(model, messages=LATER)
-    assert made["system"] == before["system"] == "Be brief."
-    assert made["messages"][:2] == before["messages"]
-    assert [block["text"] for block in made["messages"][2]["content"]] == ["Hello", MARKED("From now on X.")]
+    body = body_of(model, messages=LATER)
+    assert body["system"] == before["system"] == "Be brief."
+    assert body["messages"][:2] == before["messages"]
+    assert [block["text"] for block in body["messages"][2]["content"]] == ["Hello", MARKED("From now on X.")]
 
 
 @pytest.mark.parametrize("model", [BUDGETS, ADAPTIVE])
 def test_system__between_a_call_and_its_result__behind_the_result(model: str) -> None:
     call, result = looped("c")
-    made = body_of(model, messages=[USER, call, {"role": "system", "content": "X"}, result])["messages"]
-    assert made[2]["content"][0]["type"] == "tool_result"
+    messages = body_of(model, messages=[USER, call, {"role": "system", "content": "X"}, result])["messages"]
+    assert messages[2]["content"][0]["type"] == "tool_result"
     if model == ADAPTIVE:
-        assert made[3:] == [{"role": "system", "content": "X"}]
+        assert messages[3:] == [{"role": "system", "content": "X"}]
     else:
-        assert made[2]["content"][1] == {"type": "text", "text": MARKED("X")}
+        assert messages[2]["content"][1] == {"type": "text", "text": MARKED("X")}
 
 
 def test_system__beside_a_turn_that_says_nothing__still_before_an_answer_or_last() -> None:
     instruction, silent = {"role": "system", "content": "X"}, {"role": "assistant", "content": None}
-    made = body_of(ADAPTIVE, messages=[USER, instruction, silent, {"role": "user", "content": "More"}])["messages"]
-    assert [message["role"] for message in made] == ["user", "system"]
-    assert [block["text"] for block in made[0]["content"]] == [USER["content"], "More"]
-    assert made[1]["content"] == "X"
+    messages = body_of(ADAPTIVE, messages=[USER, instruction, silent, {"role": "user", "content": "More"}])["messages"]
+    assert [message["role"] for message in messages] == ["user", "system"]
+    assert [block["text"] for block in messages[0]["content"]] == [USER["content"], "More"]
+    assert messages[1]["content"] == "X"
     answer, blank = {"role": "assistant", "content": "a"}, {"role": "user", "content": " "}
-    made = body_of(ADAPTIVE, messages=[USER, answer, blank, instruction, answer, USER])["messages"]
-    assert made[2] == {"role": "user", "content": MARKED("X")}
+    messages = body_of(ADAPTIVE, messages=[USER, answer, blank, instruction, answer, USER])["messages"]
+    assert messages[2] == {"role": "user", "content": MARKED("X")}
 
 
 def test_system__alone__is_what_the_user_says() -> None:
-    made = upstream(messages=[{"role": "system", "content": "Write a haiku."}])
-    assert json.loads(made.body)["messages"] == [{"role": "user", "content": "Write a haiku."}]
-    assert made.warnings == ("messages: the system message was sent as the user's, anthropic wants one of the user",)
+    request = upstream(messages=[{"role": "system", "content": "Write a haiku."}])
+    assert json.loads(request.body)["messages"] == [{"role": "user", "content": "Write a haiku."}]
+    assert request.warnings == ("messages: the system message was sent as the user's, anthropic wants one of the user",)
 
 
 @given(
@@ -144,7 +144,7 @@ def test_cache_marker__on_a_message__on_its_last_block() -> None:
     marker = {"cache_control": {"type": "ephemeral"}}
     parts = [{"type": "text", "text": "a"}, image("https://i.test/a.png")]
     call = {"id": "c", "type": "function", "function": {"name": "ping", "arguments": "{}"}}
-    made = body_of(
+    body = body_of(
         messages=[
             {"role": "system", "content": [{"type": "text", "text": "s"}], **marker},
             {"role": "user", "content": parts, **marker},
@@ -154,7 +154,7 @@ def test_cache_marker__on_a_message__on_its_last_block() -> None:
         ],
         tools=[{"type": "function", "function": {**PING["function"], **marker}}],  # type: ignore[dict-item]  # a mapping
     )
-    blocks = [block for message in [{"content": made["system"]}, *made["messages"]] for block in message["content"]]
+    blocks = [block for message in [{"content": body["system"]}, *body["messages"]] for block in message["content"]]
     assert [block["type"] for block in blocks if "cache_control" in block] == [
         "text",
         "image",
@@ -163,16 +163,16 @@ def test_cache_marker__on_a_message__on_its_last_block() -> None:
         "text",
     ]
     assert blocks[-2]["cache_control"]
-    assert made["tools"] == [{**PING_THERE, **marker}]
+    assert body["tools"] == [{**PING_THERE, **marker}]
 
 
 def test_messages__blank_text__left_out() -> None:
-    made = messages_of(
+    messages = messages_of(
         {"role": "user", "content": [{"type": "text", "text": ""}, {"type": "text", "text": "Hi"}]},
         {"role": "assistant", "content": "\n"},
         {"role": "user", "content": "there"},
     )
-    assert made == [
+    assert messages == [
         {"role": "user", "content": [{"type": "text", "text": "Hi"}, {"type": "text", "text": "there"}]},
     ]
 
@@ -180,26 +180,26 @@ def test_messages__blank_text__left_out() -> None:
 def test_messages__begun_answer__without_white_space_at_its_end() -> None:
     assert messages_of(USER, {"role": "assistant", "content": "Sure:\n "})[-1]["content"] == "Sure:"
     parts = [{"type": "text", "text": "a "}, {"type": "text", "text": "b "}]
-    made = messages_of(USER, {"role": "assistant", "content": parts})[-1]["content"]
-    assert [part["text"] for part in made] == ["a ", "b"]
+    message = messages_of(USER, {"role": "assistant", "content": parts})[-1]["content"]
+    assert [part["text"] for part in message] == ["a ", "b"]
 
 
 def test_messages__tool_loop__calls_then_results_first() -> None:
     call = {"id": "call_1", "type": "function", "function": {"name": "ping", "arguments": '{"n": 1}'}}
     other = {"id": "call_2", "type": "function", "function": {"name": "ping", "arguments": ""}}
-    made = messages_of(
+    messages = messages_of(
         USER,
         {"role": "assistant", "content": "I call.", "tool_calls": [call, other]},
         {"role": "user", "content": "And?"},
         {"role": "tool", "tool_call_id": "call_1", "content": "pong", "cache_control": {"type": "ephemeral"}},
         {"role": "tool", "tool_call_id": "call_2", "content": [], "is_error": True},
     )
-    assert made[1]["content"] == [
+    assert messages[1]["content"] == [
         {"type": "text", "text": "I call."},
         {"type": "tool_use", "id": "call_1", "name": "ping", "input": {"n": 1}},
         {"type": "tool_use", "id": "call_2", "name": "ping", "input": {}},
     ]
-    assert made[2]["content"] == [
+    assert messages[2]["content"] == [
         {
             "type": "tool_result",
             "tool_use_id": "call_1",
@@ -214,14 +214,14 @@ def test_messages__tool_loop__calls_then_results_first() -> None:
 def test_messages__tool_result_with_an_image__survives() -> None:
     call = {"id": "functions.shot:0", "type": "function", "function": {"name": "shot", "arguments": "{}"}}
     parts = [{"type": "text", "text": "a photo"}, image(data_url("image/png", PNG))]
-    made = messages_of(
+    messages = messages_of(
         USER,
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "functions.shot:0", "content": parts},
     )
     # The vendor accepts letters, digits, _ and - in ids.
-    assert made[1]["content"][0]["id"] == made[2]["content"][0]["tool_use_id"] == "functions_shot_0"
-    assert [block["type"] for block in made[2]["content"][0]["content"]] == ["text", "image"]
+    assert messages[1]["content"][0]["id"] == messages[2]["content"][0]["tool_use_id"] == "functions_shot_0"
+    assert [block["type"] for block in messages[2]["content"][0]["content"]] == ["text", "image"]
 
 
 def test_messages__arguments_that_are_no_object__refused() -> None:
@@ -236,8 +236,8 @@ def test_messages__own_reasoning__back_unmodified_and_in_order() -> None:
         {"type": "reasoning.encrypted", "data": "d2", "format": "anthropic-claude-v1", "index": 1},
         {"type": "reasoning.text", "text": "", "signature": "s3", "format": "anthropic-claude-v1", "index": 2},
     ]
-    made = messages_of(USER, {"role": "assistant", "content": "Hi", "reasoning_details": details}, USER)
-    assert made[1]["content"] == [
+    messages = messages_of(USER, {"role": "assistant", "content": "Hi", "reasoning_details": details}, USER)
+    assert messages[1]["content"] == [
         {"type": "thinking", "thinking": "hm", "signature": "s1"},
         {"type": "redacted_thinking", "data": "d2"},
         {"type": "thinking", "thinking": "", "signature": "s3"},
@@ -265,10 +265,10 @@ def test_messages__thinking_between_calls__where_it_was(content: list[Any], drop
     results = [
         {"role": "tool", "tool_call_id": call["id"], "content": "pong"} for call in message.get("tool_calls", ())
     ]
-    made = messages_of(USER, message, *results, USER, message, *results, USER)
+    messages = messages_of(USER, message, *results, USER, message, *results, USER)
     expected = [block for block in content if block not in dropped]
     again = [{**block, "id": f"{block['id']}_2"} if "id" in block else block for block in expected]
-    assert [made[1]["content"], made[3]["content"]] == [expected, again]
+    assert [messages[1]["content"], messages[3]["content"]] == [expected, again]
     # The vendor treats two answers in a row as one message.
     assert messages_of(USER, message, message, USER)[1]["content"] == expected + again
 
@@ -283,15 +283,17 @@ def test_messages__thinking_and_nothing_behind_it__left_out() -> None:
         {"type": "reasoning.text", "text": "hm", "signature": "s", "format": "anthropic-claude-v1", "index": index}
         for index in (0, 2)
     ]
-    made = messages_of(USER, {"role": "assistant", "content": "Hi", "reasoning_details": details}, USER)
-    assert [block["type"] for block in made[1]["content"]] == ["thinking", "text"]
+    messages = messages_of(USER, {"role": "assistant", "content": "Hi", "reasoning_details": details}, USER)
+    assert [block["type"] for block in messages[1]["content"]] == ["thinking", "text"]
 
 
 def test_messages__ids_of_calls_used_again__distinct_and_answered() -> None:
     """Some vendors number the calls of each answer anew, so that ids repeat."""
-    made = messages_of(USER, *looped("call_0"), *looped("call_0"), *looped("call.0"), *looped(""), *looped(""), USER)
-    called = [message["content"][0]["id"] for message in made if message["role"] == "assistant"]
-    answered = [message["content"][0]["tool_use_id"] for message in made[2::2]]
+    messages = messages_of(
+        USER, *looped("call_0"), *looped("call_0"), *looped("call.0"), *looped(""), *looped(""), USER
+    )
+    called = [message["content"][0]["id"] for message in messages if message["role"] == "assistant"]
+    answered = [message["content"][0]["tool_use_id"] for message in messages[2::2]]
     assert called == answered
     assert len(set(called)) == 5
     assert called[:2] == ["call_0", "call_0_2"]
@@ -306,15 +308,15 @@ def test_messages__ids_of_calls_used_again__distinct_and_answered() -> None:
     ],
 )
 def test_messages__reasoning_unsigned_or_foreign__left_out_in_silence(reasoning: dict[str, Any]) -> None:
-    made = upstream(messages=[USER, {"role": "assistant", "content": "Hi", **reasoning}, USER])
-    assert json.loads(made.body)["messages"][1] == {"role": "assistant", "content": "Hi"}
-    assert not made.warnings
+    request = upstream(messages=[USER, {"role": "assistant", "content": "Hi", **reasoning}, USER])
+    assert json.loads(request.body)["messages"][1] == {"role": "assistant", "content": "Hi"}
+    assert not request.warnings
 
 
 def test_messages__thinking_blocks_of_the_vendor__taken() -> None:
     blocks = [{"type": "thinking", "thinking": "hm", "signature": "s1"}, {"type": "redacted_thinking", "data": "d"}]
-    made = messages_of(USER, {"role": "assistant", "content": "Hi", "thinking_blocks": blocks}, USER)
-    assert made[1]["content"][:2] == blocks
+    messages = messages_of(USER, {"role": "assistant", "content": "Hi", "thinking_blocks": blocks}, USER)
+    assert messages[1]["content"][:2] == blocks
 
 
 @pytest.mark.parametrize(
@@ -351,8 +353,8 @@ def test_messages__uploaded_file__by_its_id_unless_another_vendor_holds_it() -> 
 def test_messages__text_with_its_citations__as_it_is() -> None:
     cited = {"type": "text", "text": "It rains.", "citations": [{"type": "char_location", "document_index": 0}]}
     plain = {"type": "text", "text": "So.", "citations": None}
-    made = messages_of(USER, {"role": "assistant", "content": [cited, plain]}, USER)
-    assert made[1]["content"] == [cited, {"type": "text", "text": "So."}]
+    messages = messages_of(USER, {"role": "assistant", "content": [cited, plain]}, USER)
+    assert messages[1]["content"] == [cited, {"type": "text", "text": "So."}]
 
 
 def test_system__settings_of_the_beta__named() -> None:

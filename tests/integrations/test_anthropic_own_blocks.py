@@ -35,8 +35,8 @@ def test_own_blocks__given_back__in_order_and_without_their_numbers() -> None:
 
 def test_own_blocks__of_a_paused_turn__last_of_all() -> None:
     paused = given_back(OWN[:3], content="I look. ", tool_calls=None)
-    made = messages_of(USER, paused)
-    assert made[-1] == {"role": "assistant", "content": OWN[:3]}
+    messages = messages_of(USER, paused)
+    assert messages[-1] == {"role": "assistant", "content": OWN[:3]}
 
 
 def test_own_blocks__twice_in_one_turn_with_a_marker__each_in_order() -> None:
@@ -70,12 +70,12 @@ PLAIN = [{"type": "text", "text": "I look. It rains."}, FIRST]
     ],
 )
 def test_own_blocks__changed_or_anothers__the_message_counts(fields: Any) -> None:
-    made = messages_of(USER, given_back([], provider_specific_fields=fields), ANSWERED)
-    assert made[1]["content"] == PLAIN
+    messages = messages_of(USER, given_back([], provider_specific_fields=fields), ANSWERED)
+    assert messages[1]["content"] == PLAIN
 
 
 def test_own_blocks__of_a_call__its_arguments_are_the_messages() -> None:
     """The arguments in the message are those that the guardrails checked and that other vendors get."""
     content = [*OWN[:-1], {**FIRST, "input": {"n": 9}, "caller": {"type": "code_execution_20260120", "tool_id": "s"}}]
-    made = messages_of(USER, given_back(content), ANSWERED)[1]["content"]
-    assert made[-1] == {**FIRST, "caller": {"type": "code_execution_20260120", "tool_id": "s"}}
+    message = messages_of(USER, given_back(content), ANSWERED)[1]["content"]
+    assert message[-1] == {**FIRST, "caller": {"type": "code_execution_20260120", "tool_id": "s"}}

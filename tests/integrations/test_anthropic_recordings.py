@@ -80,16 +80,16 @@ def read_by_the_sdk(recording: Recording) -> Message:
 
 @pytest.mark.parametrize("recording", EXCHANGES.all, ids=str)
 def test_request__recorded__the_same_body(recording: Recording) -> None:
-    made = ADAPTER.build_request(request_of(recording), credentials("anthropic"))
-    assert made.url == "https://api.anthropic.com/v1/messages"
-    assert not made.warnings
-    assert plain(json.loads(made.body)) == plain(recording.request)
+    request = ADAPTER.build_request(request_of(recording), credentials("anthropic"))
+    assert request.url == "https://api.anthropic.com/v1/messages"
+    assert not request.warnings
+    assert plain(json.loads(request.body)) == plain(recording.request)
 
 
 @pytest.mark.parametrize("recording", EXCHANGES.all, ids=str)
 def test_request__recorded__the_sdks_types_take_it(recording: Recording) -> None:
-    made = json.loads(ADAPTER.build_request(request_of(recording), credentials("anthropic")).body)
-    assert_the_sdk_takes(made)
+    body = json.loads(ADAPTER.build_request(request_of(recording), credentials("anthropic")).body)
+    assert_the_sdk_takes(body)
 
 
 def plain(body: Mapping[str, Any]) -> Json:
@@ -117,10 +117,10 @@ def blocks_of(content: Any) -> list[Json]:
         return [{"type": "text", "text": content}]
     found = []
     for block in content:
-        made = {name: value for name, value in block.items() if (name, value) != ("is_error", False)}
+        plain_block = {name: value for name, value in block.items() if (name, value) != ("is_error", False)}
         if block["type"] == "tool_result" and "content" in block:
-            made["content"] = blocks_of(block["content"])
-        found.append(made)
+            plain_block["content"] = blocks_of(block["content"])
+        found.append(plain_block)
     return found
 
 
@@ -147,12 +147,12 @@ def assert_the_sdk_takes(body: Mapping[str, Any]) -> None:
 def test_answer__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
     answer = ADAPTER.parse_response(request_of(recording), recording.body)
     message = read_by_the_sdk(recording)
-    made = json.loads(answer.body)
-    (choice,) = made["choices"]
+    completion = json.loads(answer.body)
+    (choice,) = completion["choices"]
     assert content_of(choice["message"]) == content_of_sdk(message)
-    assert (made["id"], made["model"], answer.model) == (message.id, message.model, message.model)
+    assert (completion["id"], completion["model"], answer.model) == (message.id, message.model, message.model)
     assert choice["finish_reason"] == answer.finish_reason == finish_of_sdk(message)
-    assert_usage(made["usage"], answer.usage, message)
+    assert_usage(completion["usage"], answer.usage, message)
 
 
 @pytest.mark.parametrize("recording", EXCHANGES.streams, ids=str)

@@ -26,13 +26,13 @@ from tests.integrations.exchanges import chat_request, credentials
 
 @pytest.mark.parametrize("base_url", ["https://proxy.test", "https://proxy.test/", "https://proxy.test/v1", ""])
 def test_request__base_url__with_or_without_v1(base_url: str) -> None:
-    made = ADAPTER.build_request(chat_request(BUDGETS), credentials("anthropic", base_url, key="sk-ant-1"))
-    assert made.url == f"{'https://proxy.test' if base_url else 'https://api.anthropic.com'}/v1/messages"
-    assert made.headers["x-api-key"] == "sk-ant-1"
-    assert made.headers["anthropic-version"] == "2023-06-01"
-    assert made.headers["content-type"] == "application/json"
-    assert "anthropic-beta" not in made.headers
-    assert "sk-ant-1" not in repr(made)
+    request = ADAPTER.build_request(chat_request(BUDGETS), credentials("anthropic", base_url, key="sk-ant-1"))
+    assert request.url == f"{'https://proxy.test' if base_url else 'https://api.anthropic.com'}/v1/messages"
+    assert request.headers["x-api-key"] == "sk-ant-1"
+    assert request.headers["anthropic-version"] == "2023-06-01"
+    assert request.headers["content-type"] == "application/json"
+    assert "anthropic-beta" not in request.headers
+    assert "sk-ant-1" not in repr(request)
 
 
 def test_request__plain__nothing_added() -> None:
@@ -59,10 +59,10 @@ def test_request__plain__nothing_added() -> None:
     ],
 )
 def test_request__beta_feature__announced(fields: dict[str, Any], expected: str) -> None:
-    made = upstream(**fields)
-    assert made.headers["anthropic-beta"] == expected
-    assert not made.warnings
-    assert "betas" not in json.loads(made.body)
+    request = upstream(**fields)
+    assert request.headers["anthropic-beta"] == expected
+    assert not request.warnings
+    assert "betas" not in json.loads(request.body)
 
 
 @pytest.mark.parametrize(
@@ -88,16 +88,16 @@ def test_max_tokens__not_given__the_models_most(model: str, expected: int) -> No
 
 
 def test_max_tokens__above_the_models_maximum__lowered_and_named() -> None:
-    made = upstream(max_tokens=100_000)
-    assert json.loads(made.body)["max_tokens"] == 64_000
-    assert made.warnings == ("max_tokens: lowered to 64000, the most this model writes",)
+    request = upstream(max_tokens=100_000)
+    assert json.loads(request.body)["max_tokens"] == 64_000
+    assert request.warnings == ("max_tokens: lowered to 64000, the most this model writes",)
     assert body_of("claude-unheard-of", max_tokens=100_000)["max_tokens"] == 100_000
 
 
 def test_temperature__above_one__lowered_and_named() -> None:
-    made = upstream(temperature=1.7)
-    assert json.loads(made.body)["temperature"] == 1
-    assert made.warnings == ("temperature: lowered to 1, the highest that anthropic takes",)
+    request = upstream(temperature=1.7)
+    assert json.loads(request.body)["temperature"] == 1
+    assert request.warnings == ("temperature: lowered to 1, the highest that anthropic takes",)
     assert body_of(temperature=0)["temperature"] == 0
 
 
@@ -123,16 +123,16 @@ def test_temperature__above_one__lowered_and_named() -> None:
 def test_sampling__what_the_model_takes__the_rest_is_named(
     model: str, fields: dict[str, Any], kept: set[str], named: list[str]
 ) -> None:
-    made = upstream(model, **fields)
-    assert set(json.loads(made.body)) & {"temperature", "top_p", "top_k"} == kept
-    assert [warning.partition(":")[0] for warning in made.warnings] == named
+    request = upstream(model, **fields)
+    assert set(json.loads(request.body)) & {"temperature", "top_p", "top_k"} == kept
+    assert [warning.partition(":")[0] for warning in request.warnings] == named
 
 
 def test_messages__names_and_details__named() -> None:
     detailed = {"type": "image_url", "image_url": {"url": "https://i.test/a.png", "detail": "high"}}
     usual = {"type": "image_url", "image_url": {"url": "https://i.test/a.png", "detail": "auto"}}
-    made = upstream(messages=[{"role": "user", "name": "Ada", "content": [detailed]}])
-    assert [warning.partition(":")[0] for warning in made.warnings] == ["messages.name", "messages.image_url.detail"]
+    request = upstream(messages=[{"role": "user", "name": "Ada", "content": [detailed]}])
+    assert [warning.partition(":")[0] for warning in request.warnings] == ["messages.name", "messages.image_url.detail"]
     tool = [*looped("c"), {"role": "user", "content": [usual]}]
     tool[1]["name"] = "ping"
     assert not upstream(messages=[USER, *tool]).warnings
@@ -167,9 +167,9 @@ def test_cache__openais_breakpoint__the_vendors_marker() -> None:
 )
 def test_web_search__requested__the_vendors_tool(options: dict[str, Any], more: dict[str, Any]) -> None:
     search = {"type": "web_search_20250305", "name": "web_search", **more}
-    made = upstream(web_search_options=options, tools=[PING])
-    assert json.loads(made.body)["tools"] == [PING_THERE, search]
-    assert not made.warnings
+    request = upstream(web_search_options=options, tools=[PING])
+    assert json.loads(request.body)["tools"] == [PING_THERE, search]
+    assert not request.warnings
     assert body_of(web_search_options=options)["tools"] == [search]
 
 
@@ -186,15 +186,15 @@ def test_web_search__requested__the_vendors_tool(options: dict[str, Any], more: 
     ],
 )
 def test_web_search__what_has_no_place_there__named(fields: dict[str, Any], named: str) -> None:
-    made = upstream(**fields)
-    assert [warning.partition(":")[0] for warning in made.warnings] == [named]
-    assert len(json.loads(made.body)["tools"]) == 1
+    request = upstream(**fields)
+    assert [warning.partition(":")[0] for warning in request.warnings] == [named]
+    assert len(json.loads(request.body)["tools"]) == 1
 
 
 def test_stop__blank_ones__left_out_and_named() -> None:
-    made = upstream(stop=["END", "\n"], stop_sequences=["STOP"])
-    assert json.loads(made.body)["stop_sequences"] == ["END", "STOP"]
-    assert made.warnings == ("stop: dropped, anthropic takes no sequence of white space alone",)
+    request = upstream(stop=["END", "\n"], stop_sequences=["STOP"])
+    assert json.loads(request.body)["stop_sequences"] == ["END", "STOP"]
+    assert request.warnings == ("stop: dropped, anthropic takes no sequence of white space alone",)
     assert body_of(stop="END")["stop_sequences"] == ["END"]
 
 
@@ -213,9 +213,9 @@ def test_stop__blank_ones__left_out_and_named() -> None:
     ],
 )
 def test_metadata__the_users_id(fields: dict[str, Any], expected: Any, named: list[str]) -> None:
-    made = upstream(**fields)
-    assert json.loads(made.body).get("metadata") == expected
-    assert [warning.partition(":")[0] for warning in made.warnings] == named
+    request = upstream(**fields)
+    assert json.loads(request.body).get("metadata") == expected
+    assert [warning.partition(":")[0] for warning in request.warnings] == named
 
 
 @pytest.mark.parametrize(
@@ -223,9 +223,9 @@ def test_metadata__the_users_id(fields: dict[str, Any], expected: Any, named: li
     [("auto", "auto", []), ("default", "standard_only", []), ("flex", None, ["service_tier"])],
 )
 def test_service_tier__in_the_vendors_words(tier: str, expected: str | None, named: list[str]) -> None:
-    made = upstream(service_tier=tier)
-    assert json.loads(made.body).get("service_tier") == expected
-    assert [warning.partition(":")[0] for warning in made.warnings] == named
+    request = upstream(service_tier=tier)
+    assert json.loads(request.body).get("service_tier") == expected
+    assert [warning.partition(":")[0] for warning in request.warnings] == named
 
 
 @pytest.mark.parametrize(
@@ -243,15 +243,15 @@ def test_service_tier__in_the_vendors_words(tier: str, expected: str | None, nam
 )
 def test_parameter__without_counterpart__named(name: str) -> None:
     fields: dict[str, Any] = {name: {"x": 1}}
-    made = upstream(**fields)
-    assert name not in json.loads(made.body)
-    assert made.warnings == (f"{name}: dropped, anthropic has no counterpart",)
+    request = upstream(**fields)
+    assert name not in json.loads(request.body)
+    assert request.warnings == (f"{name}: dropped, anthropic has no counterpart",)
 
 
 def test_parameter__without_effect__dropped_without_a_warning() -> None:
-    made = upstream(n=1, presence_penalty=0, logprobs=False, store=False, modalities=["text"], seed=None)
-    assert set(json.loads(made.body)) == {"model", "max_tokens", "messages"}
-    assert not made.warnings
+    request = upstream(n=1, presence_penalty=0, logprobs=False, store=False, modalities=["text"], seed=None)
+    assert set(json.loads(request.body)) == {"model", "max_tokens", "messages"}
+    assert not request.warnings
 
 
 @pytest.mark.parametrize("fields", [{"n": 2}, {"modalities": ["text", "audio"]}])

@@ -42,8 +42,8 @@ def message_of(*content: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def test_answer__text__a_completion() -> None:
-    made = parsed(answer(TEXT, {"type": "text", "text": " there 👋"}))
-    completion = json.loads(made.body)
+    parsed_answer = parsed(answer(TEXT, {"type": "text", "text": " there 👋"}))
+    completion = json.loads(parsed_answer.body)
     assert completion.pop("created") > 1_700_000_000
     assert completion == {
         "id": "msg_1",
@@ -54,7 +54,11 @@ def test_answer__text__a_completion() -> None:
         ],
         "usage": {"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13},
     }
-    assert (made.model, made.finish_reason, made.usage) == ("claude-sonnet-5", "stop", Usage(9, 4))
+    assert (parsed_answer.model, parsed_answer.finish_reason, parsed_answer.usage) == (
+        "claude-sonnet-5",
+        "stop",
+        Usage(9, 4),
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,8 +80,8 @@ def test_answer__text__a_completion() -> None:
     ],
 )
 def test_finish__stop_reason__in_openais_words(stop_reason: Any, content: list[Any], expected: str) -> None:
-    made = parsed(answer(*content, stop_reason=stop_reason))
-    assert made.finish_reason == json.loads(made.body)["choices"][0]["finish_reason"] == expected
+    parsed_answer = parsed(answer(*content, stop_reason=stop_reason))
+    assert parsed_answer.finish_reason == json.loads(parsed_answer.body)["choices"][0]["finish_reason"] == expected
 
 
 def test_content__calls_without_text__null() -> None:
@@ -199,9 +203,9 @@ def test_citations__of_pages__annotations_where_they_are_cited() -> None:
     ],
 )
 def test_usage__the_vendors_counts__ours(counts: dict[str, Any], expected: Usage) -> None:
-    made = parsed(answer(TEXT, usage=counts))
-    assert made.usage == expected
-    reported = json.loads(made.body)["usage"]
+    parsed_answer = parsed(answer(TEXT, usage=counts))
+    assert parsed_answer.usage == expected
+    reported = json.loads(parsed_answer.body)["usage"]
     assert (reported["prompt_tokens"], reported["completion_tokens"]) == (
         expected.prompt_tokens,
         expected.completion_tokens,
@@ -210,9 +214,9 @@ def test_usage__the_vendors_counts__ours(counts: dict[str, Any], expected: Usage
 
 
 def test_usage__missing__left_to_the_caller() -> None:
-    made = parsed(answer(TEXT, usage=None))
-    assert made.usage is None
-    assert json.loads(made.body)["usage"] == {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+    parsed_answer = parsed(answer(TEXT, usage=None))
+    assert parsed_answer.usage is None
+    assert json.loads(parsed_answer.body)["usage"] == {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 
 
 @pytest.mark.parametrize(

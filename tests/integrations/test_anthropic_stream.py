@@ -297,11 +297,11 @@ def test_stream__any_story_cut_anywhere__the_whole_answer(story: Story, cuts: li
     borders = sorted({cut % len(data) for cut in cuts} | {0, len(data)})
     pieces = [data[a:b] for a, b in pairwise(borders)]
     whole, cut = translator(), translator()
-    expected, made = run(whole, [data]), run(cut, pieces)
-    assert without_created(made) == without_created(expected)
+    expected, actual = run(whole, [data]), run(cut, pieces)
+    assert without_created(actual) == without_created(expected)
     assert (cut.usage, cut.finish_reason) == (whole.usage, whole.finish_reason)
     answer = json.loads(ADAPTER.parse_response(chat_request("claude-x"), FAKE.whole(story).body).body)
-    streamed = assembled(decoded(made))
+    streamed = assembled(decoded(actual))
     message, choice = streamed["message"], answer["choices"][0]
     assert (message["content"] or "") == (choice["message"]["content"] or "")
     for name in ("reasoning_content", "reasoning_details"):

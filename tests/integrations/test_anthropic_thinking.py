@@ -53,9 +53,9 @@ from tests.integrations.anthropic_requests import (
     ],
 )
 def test_thinking__as_the_model_takes_it(model: str, fields: dict[str, Any], expected: Any) -> None:
-    made = upstream(model, **fields)
-    assert json.loads(made.body).get("thinking") == expected
-    assert not made.warnings
+    request = upstream(model, **fields)
+    assert json.loads(request.body).get("thinking") == expected
+    assert not request.warnings
 
 
 @pytest.mark.parametrize(
@@ -92,16 +92,16 @@ def test_effort__as_the_model_has_it(model: str, fields: dict[str, Any], expecte
     ],
 )
 def test_thinking__impossible__left_out_and_named(model: str, fields: dict[str, Any], named: str) -> None:
-    made = upstream(model, **fields)
-    assert "thinking" not in json.loads(made.body)
-    (warning,) = made.warnings
+    request = upstream(model, **fields)
+    assert "thinking" not in json.loads(request.body)
+    (warning,) = request.warnings
     assert warning.startswith(f"{named}: dropped, ")
 
 
 def test_thinking__budget_for_a_model_that_decides_itself__named() -> None:
-    made = upstream(ADAPTIVE, thinking={"type": "enabled", "budget_tokens": 2048})
-    assert json.loads(made.body)["thinking"] == {"type": "adaptive", "display": "summarized"}
-    (warning,) = made.warnings
+    request = upstream(ADAPTIVE, thinking={"type": "enabled", "budget_tokens": 2048})
+    assert json.loads(request.body)["thinking"] == {"type": "adaptive", "display": "summarized"}
+    (warning,) = request.warnings
     assert warning.startswith("thinking.budget_tokens: dropped")
 
 
@@ -119,16 +119,16 @@ def test_thinking__budget_for_a_model_that_decides_itself__named() -> None:
     ],
 )
 def test_thinking__budget_and_limit__the_one_below_the_other(fields: dict[str, Any], budget: int, limit: int) -> None:
-    made = body_of(**fields)
-    assert (made["thinking"]["budget_tokens"], made["max_tokens"]) == (budget, limit)
+    body = body_of(**fields)
+    assert (body["thinking"]["budget_tokens"], body["max_tokens"]) == (budget, limit)
 
 
 def test_thinking__settings_of_the_vendors__kept_and_others_named() -> None:
     thinking = {"type": "enabled", "budget_tokens": 2048, "block_binding": {"mode": "strict"}, "token_budget": 9}
     for model in (BUDGETS, ADAPTIVE):
-        made = upstream(model, thinking=thinking)
-        assert json.loads(made.body)["thinking"]["block_binding"] == {"mode": "strict"}
-        assert made.warnings[0] == "thinking.token_budget: dropped, anthropic has no counterpart"
+        request = upstream(model, thinking=thinking)
+        assert json.loads(request.body)["thinking"]["block_binding"] == {"mode": "strict"}
+        assert request.warnings[0] == "thinking.token_budget: dropped, anthropic has no counterpart"
     (warning,) = upstream(thinking={"type": "disabled", "display": "omitted"}).warnings
     assert warning.startswith("thinking: dropped, ")
 
@@ -142,8 +142,8 @@ def test_thinking__less_of_it_than_the_effort_stands_for__named() -> None:
 
 
 def test_thinking__budget_for_a_model_of_unknown_limit__makes_room() -> None:
-    made = body_of("my-own-claude", thinking={"type": "enabled", "budget_tokens": 90000})
-    assert (made["thinking"]["budget_tokens"], made["max_tokens"]) == (90000, 94096)
+    body = body_of("my-own-claude", thinking={"type": "enabled", "budget_tokens": 90000})
+    assert (body["thinking"]["budget_tokens"], body["max_tokens"]) == (90000, 94096)
 
 
 def test_thinking__in_the_middle_of_a_loop_that_began_without__left_out() -> None:
@@ -153,9 +153,9 @@ def test_thinking__in_the_middle_of_a_loop_that_began_without__left_out() -> Non
         {"role": "assistant", "content": None, "tool_calls": [call], "reasoning_content": "of another vendor"},
         {"role": "tool", "tool_call_id": "c", "content": "pong"},
     ]
-    made = upstream(messages=history, tools=[PING], reasoning_effort="high")
-    assert "thinking" not in json.loads(made.body)
-    assert made.warnings == ("reasoning_effort: dropped, the tool call that is being answered came without it",)
+    request = upstream(messages=history, tools=[PING], reasoning_effort="high")
+    assert "thinking" not in json.loads(request.body)
+    assert request.warnings == ("reasoning_effort: dropped, the tool call that is being answered came without it",)
     signed = {"type": "reasoning.text", "text": "hm", "signature": "s", "format": "anthropic-claude-v1", "index": 0}
     history[1]["reasoning_details"] = [signed]
     assert "thinking" in body_of(messages=history, tools=[PING], reasoning_effort="high")

@@ -32,8 +32,8 @@ def test_tools__functions_and_the_vendors_own__in_order() -> None:
         "function": {"name": "pong", "description": "Pongs", "parameters": {"properties": {}}},
         "cache_control": {"type": "ephemeral"},
     }
-    made = upstream(tools=[search, PING, own, described, {"type": "mcp_toolset", "mcp_server_name": "m"}])
-    assert json.loads(made.body)["tools"] == [
+    request = upstream(tools=[search, PING, own, described, {"type": "mcp_toolset", "mcp_server_name": "m"}])
+    assert json.loads(request.body)["tools"] == [
         search,
         PING_THERE,
         own,
@@ -45,7 +45,7 @@ def test_tools__functions_and_the_vendors_own__in_order() -> None:
         },
         {"type": "mcp_toolset", "mcp_server_name": "m"},
     ]
-    assert not made.warnings
+    assert not request.warnings
 
 
 @pytest.mark.parametrize(
@@ -65,9 +65,9 @@ def test_tools__strict__where_the_model_can() -> None:
         "strict": True,
         "input_schema": {"type": "object", "properties": {}, "additionalProperties": False},
     }
-    made = upstream(OLD, tools=[strict])
-    assert json.loads(made.body)["tools"] == [PING_THERE]
-    assert made.warnings == ("tools[].function.strict: dropped, this model follows no schema strictly",)
+    request = upstream(OLD, tools=[strict])
+    assert json.loads(request.body)["tools"] == [PING_THERE]
+    assert request.warnings == ("tools[].function.strict: dropped, this model follows no schema strictly",)
 
 
 @pytest.mark.parametrize(
@@ -88,17 +88,17 @@ def test_tools__strict__where_the_model_can() -> None:
     ],
 )
 def test_tool_choice__every_form(fields: dict[str, Any], expected: Any) -> None:
-    made = upstream(tools=[PING], **fields)
-    assert json.loads(made.body).get("tool_choice") == expected
-    assert not made.warnings
+    request = upstream(tools=[PING], **fields)
+    assert json.loads(request.body).get("tool_choice") == expected
+    assert not request.warnings
 
 
 def test_tool_choice__some_tools__only_those_are_offered() -> None:
     pong = {"type": "function", "function": {"name": "pong"}}
     allowed = {"mode": "required", "tools": [{"type": "function", "function": {"name": "pong"}}]}
-    made = body_of(tools=[PING, pong], tool_choice={"type": "allowed_tools", "allowed_tools": allowed})
-    assert [tool["name"] for tool in made["tools"]] == ["pong"]
-    assert made["tool_choice"] == {"type": "any"}
+    body = body_of(tools=[PING, pong], tool_choice={"type": "allowed_tools", "allowed_tools": allowed})
+    assert [tool["name"] for tool in body["tools"]] == ["pong"]
+    assert body["tool_choice"] == {"type": "any"}
 
 
 def test_tool_choice__without_tools__left_out() -> None:
@@ -114,8 +114,8 @@ def test_tool_choice__forced_where_the_model_cannot__refused(choice: Any) -> Non
 
 def test_response_format__schema__natively_and_closed() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 1, "description": "how many"}}}
-    made = upstream(response_format=schema_format(schema))
-    assert json.loads(made.body)["output_config"] == {
+    request = upstream(response_format=schema_format(schema))
+    assert json.loads(request.body)["output_config"] == {
         "format": {
             "type": "json_schema",
             "schema": {
@@ -125,17 +125,17 @@ def test_response_format__schema__natively_and_closed() -> None:
             },
         }
     }
-    assert not made.warnings
+    assert not request.warnings
 
 
 @pytest.mark.parametrize("system", [None, "Be brief."])
 def test_response_format__any_json__requested_in_words(system: str | None) -> None:
     messages = [{"role": "system", "content": system}, USER] if system else [USER]
-    made = upstream(messages=messages, response_format={"type": "json_object"})
-    instructions = json.loads(made.body)["system"]
+    request = upstream(messages=messages, response_format={"type": "json_object"})
+    instructions = json.loads(request.body)["system"]
     assert instructions.startswith(system or "Answer with one valid JSON object")
     assert "one valid JSON object" in instructions
-    (warning,) = made.warnings
+    (warning,) = request.warnings
     assert warning.startswith("response_format: asked for in words")
 
 
@@ -170,9 +170,9 @@ SCHEMAS = st.recursive(
 def test_schema__accepted__as_far_as_the_vendors_sdk_makes_it(schema: dict[str, Any]) -> None:
     """The schemas are compared without descriptions, whose wording is the SDK's own, and without the type beside an
     enum, which is allowed."""
-    made = accepted_schema(schema)
-    assert bare(made) == bare(transform_schema(schema))
-    assert accepted_schema(made) == made
+    accepted = accepted_schema(schema)
+    assert bare(accepted) == bare(transform_schema(schema))
+    assert accepted_schema(accepted) == accepted
 
 
 def bare(schema: Any) -> Any:

@@ -38,11 +38,11 @@ from tests.integrations.exchanges import chat_request, chunk, credentials, decod
     ],
 )
 def test_build_request__each_layout__documented_address(base_url: str, extra: dict[str, str], url: str) -> None:
-    made = adapter_for("azure_openai").build_request(chat_request(), credentials("azure_openai", base_url, **extra))
-    assert made.url == url
-    assert made.headers["api-key"] == "sk-test"
-    assert "authorization" not in made.headers
-    assert json.loads(made.body)["model"] == "gpt-4o"
+    request = adapter_for("azure_openai").build_request(chat_request(), credentials("azure_openai", base_url, **extra))
+    assert request.url == url
+    assert request.headers["api-key"] == "sk-test"
+    assert "authorization" not in request.headers
+    assert json.loads(request.body)["model"] == "gpt-4o"
 
 
 def test_build_request__no_base_url__credentials_at_fault() -> None:
@@ -65,8 +65,8 @@ def test_build_request__stream__usage_requested_where_the_version_has_it(
     base_url: str, version: str, expected: dict[str, bool] | None
 ) -> None:
     access = credentials("azure_openai", base_url, api_version=version)
-    made = adapter_for("azure_openai").build_request(chat_request(stream=True, stream_options={}), access)
-    assert json.loads(made.body).get("stream_options") == expected
+    request = adapter_for("azure_openai").build_request(chat_request(stream=True, stream_options={}), access)
+    assert json.loads(request.body).get("stream_options") == expected
 
 
 def test_build_request__models_of_foundry__extra_parameters_pass() -> None:
@@ -79,8 +79,10 @@ def test_build_request__models_of_foundry__extra_parameters_pass() -> None:
 
 def test_build_request__own_data__stays_and_is_named_elsewhere() -> None:
     request = replace(chat_request(data_sources=[{"type": "azure_search"}]), crosses_vendor=True)
-    made = adapter_for("azure_openai").build_request(request, credentials("azure_openai", "https://r.openai.azure.com"))
-    assert json.loads(made.body)["data_sources"] == [{"type": "azure_search"}]
+    upstream_request = adapter_for("azure_openai").build_request(
+        request, credentials("azure_openai", "https://r.openai.azure.com")
+    )
+    assert json.loads(upstream_request.body)["data_sources"] == [{"type": "azure_search"}]
     other = adapter_for("openai").build_request(request, credentials())
     assert other.warnings == ("data_sources: dropped, openai has no counterpart",)
 

@@ -120,9 +120,9 @@ def test_cache_control__marker__cache_point_behind_what_it_marks() -> None:
 
 def test_cache_control__on_calls_and_results__cache_point_behind_them() -> None:
     marker = {"cache_control": {"type": "ephemeral"}}
-    made = {**CALLED, "tool_calls": [{**CALL, **marker}]}
+    marked = {**CALLED, "tool_calls": [{**CALL, **marker}]}
     point = {"cachePoint": {"type": "default"}}
-    _, (_, assistant), (_, results) = contents(USER, made, {**RESULT, **marker}, tools=[TOOL])
+    _, (_, assistant), (_, results) = contents(USER, marked, {**RESULT, **marker}, tools=[TOOL])
     assert assistant[1:] == results[1:] == [point]
     assert "toolUse" in assistant[0]
     assert "toolResult" in results[0]

@@ -151,14 +151,14 @@ def assert_calls(deltas: list[dict[str, Any]], frames: list[tuple[str, dict[str,
             expected[frame["contentBlockIndex"]] = [use["toolUseId"], use["name"], ""]
         elif kind == "contentBlockDelta" and frame["contentBlockIndex"] in expected:
             expected[frame["contentBlockIndex"]][2] += frame["delta"]["toolUse"]["input"]
-    made: dict[int, list[str]] = {}
+    streamed: dict[int, list[str]] = {}
     for call in (call for delta in deltas for call in delta.get("tool_calls", ())):
-        known = made.setdefault(call["index"], ["", "", ""])
+        known = streamed.setdefault(call["index"], ["", "", ""])
         known[0] = call.get("id", known[0])
         known[1] += call["function"].get("name", "")
         known[2] += call["function"]["arguments"]
-    assert list(made) == list(range(len(made)))
-    assert list(made.values()) == [[call_id, name, text or "{}"] for call_id, name, text in expected.values()]
+    assert list(streamed) == list(range(len(streamed)))
+    assert list(streamed.values()) == [[call_id, name, text or "{}"] for call_id, name, text in expected.values()]
 
 
 @pytest.mark.parametrize("recording", EXCHANGES.streams, ids=str)

@@ -166,16 +166,18 @@ def test_stream__any_story_cut_anywhere__adds_up_to_the_whole_answer(story: Stor
     assert [{**chunk, "created": 0} for chunk in chunks] == [{**chunk, "created": 0} for chunk in once]
     choice = choice_of(FAKE.whole(story).body)
     message = choice["message"]
-    made = [chunk["choices"][0]["delta"] for chunk in chunks]
-    assert joined(made, "content") == (message["content"] or "") == story.text
-    assert joined(made, "reasoning_content") == message.get("reasoning_content", "") == story.reasoning
-    assert [d for item in made for d in item.get("reasoning_details", ())] == message.get("reasoning_details", [])
+    chunk_deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
+    assert joined(chunk_deltas, "content") == (message["content"] or "") == story.text
+    assert joined(chunk_deltas, "reasoning_content") == message.get("reasoning_content", "") == story.reasoning
+    assert [d for item in chunk_deltas for d in item.get("reasoning_details", ())] == message.get(
+        "reasoning_details", []
+    )
     calls = message.get("tool_calls", [])
-    assert [call["id"] for item in made for call in item.get("tool_calls", ()) if "id" in call] == [
+    assert [call["id"] for item in chunk_deltas for call in item.get("tool_calls", ()) if "id" in call] == [
         call["id"] for call in calls
     ]
     assert chunks[-1]["choices"][0]["finish_reason"] == choice["finish_reason"]
 
 
-def joined(made: Iterable[dict[str, Any]], name: str) -> str:
-    return "".join(item.get(name, "") for item in made)
+def joined(deltas_of_stream: Iterable[dict[str, Any]], name: str) -> str:
+    return "".join(item.get(name, "") for item in deltas_of_stream)

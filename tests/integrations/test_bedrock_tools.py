@@ -38,12 +38,12 @@ def test_tools__offered_called_answered__native_blocks() -> None:
     body = native(messages=messages, tools=[tool], tool_choice="auto")
     spec = {"name": "look", "inputSchema": {"json": {"type": "object"}}, "description": "Looks"}
     assert body["toolConfig"] == {"tools": [{"toolSpec": spec}], "toolChoice": {"auto": {}}}
-    _, made, answered = body["messages"]
-    assert made["content"][:2] == [
+    _, assistant, answered = body["messages"]
+    assert assistant["content"][:2] == [
         {"text": "Wait."},
         {"toolUse": {"toolUseId": "call_1", "name": "look", "input": {"a": 1}}},
     ]
-    strange = made["content"][2]["toolUse"]["toolUseId"]
+    strange = assistant["content"][2]["toolUse"]["toolUseId"]
     assert strange != "call 2/ä"
     photo = {"image": {"format": "png", "source": {"bytes": b"\x89PNG"}}}
     assert answered["content"] == [
@@ -154,5 +154,5 @@ def test_result__with_sound__refused() -> None:
 
 def test_tool__schema_without_a_type__of_an_object() -> None:
     tool = {"type": "function", "function": {"name": "look", "parameters": {"properties": {"at": {}}}}}
-    made = native(CLAUDE, tools=[tool])["toolConfig"]["tools"][0]["toolSpec"]
-    assert made["inputSchema"]["json"] == {"type": "object", "properties": {"at": {}}}
+    tool_spec = native(CLAUDE, tools=[tool])["toolConfig"]["tools"][0]["toolSpec"]
+    assert tool_spec["inputSchema"]["json"] == {"type": "object", "properties": {"at": {}}}

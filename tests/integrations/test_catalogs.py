@@ -97,8 +97,8 @@ def test_parse__not_a_catalog__refused(parse: Any, catalog: Any) -> None:
     ],
 )
 def test_amount__price_or_none__exact_decimal(value: Any, expected: str | None) -> None:
-    made = amount(value)
-    assert (None if made is None else f"{made:f}") == expected
+    parsed = amount(value)
+    assert (None if parsed is None else f"{parsed:f}") == expected
 
 
 @pytest.mark.parametrize(

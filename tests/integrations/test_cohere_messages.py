@@ -17,8 +17,8 @@ from tests.integrations.exchanges import chat_request, credentials
 
 
 def messages_of(*messages: dict[str, Any], model: str = COMMAND_A) -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = built(model, messages=list(messages))["messages"]
-    return made
+    converted: list[dict[str, Any]] = built(model, messages=list(messages))["messages"]
+    return converted
 
 
 def called(**more: Any) -> dict[str, Any]:
@@ -149,8 +149,8 @@ def test_call__arguments_as_an_object_or_missing__text() -> None:
 def test_assistant__history__coheres_own_goes_back(
     model: str, message: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    made = messages_of(USER, {"role": "assistant", **message}, USER, model=model)[1]
-    assert made == {"role": "assistant", **expected}
+    sent_message = messages_of(USER, {"role": "assistant", **message}, USER, model=model)[1]
+    assert sent_message == {"role": "assistant", **expected}
 
 
 @pytest.mark.parametrize("content", [None, "", [], [{"type": "text", "text": ""}]])
@@ -170,7 +170,7 @@ def test_images__detail__coheres_or_named(detail: str, kept: bool) -> None:
 
 
 def test_images__in_every_form__an_object() -> None:
-    made = messages_of(
+    messages = messages_of(
         {
             "role": "user",
             "content": [
@@ -180,7 +180,7 @@ def test_images__in_every_form__an_object() -> None:
             ],
         }
     )
-    assert made[0]["content"] == [
+    assert messages[0]["content"] == [
         {"type": "image_url", "image_url": {"url": "https://x/a.png", "detail": "low"}},
         {"type": "image_url", "image_url": {"url": "https://x/b.png"}},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
@@ -235,21 +235,21 @@ def test_tool_result__parts__text_and_documents_stay_images_follow() -> None:
     picture = {"type": "image_url", "image_url": {"url": "https://x/a.png"}}
     native = {"type": "document", "document": {"id": "d", "data": {"text": "t"}}}
     text = {"type": "document_url", "document_url": {"url": data_url("text/plain", b"x")}}
-    made = messages_of(
+    messages = messages_of(
         USER,
         called(),
         {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "r"}, native, text, picture]},
         {"role": "tool", "tool_call_id": "c2", "content": [picture]},
         {"role": "assistant", "content": "a"},
     )
-    assert [message["role"] for message in made] == ["user", "assistant", "tool", "tool", "user", "assistant"]
-    assert made[2]["content"] == [
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool", "user", "assistant"]
+    assert messages[2]["content"] == [
         {"type": "text", "text": "r"},
         native,
         {"type": "document", "document": {"data": {"text": "x"}}},
     ]
-    assert made[3]["content"] == [{"type": "text", "text": "The result is the image that follows."}]
-    assert made[4] == {"role": "user", "content": [picture, picture]}
+    assert messages[3]["content"] == [{"type": "text", "text": "The result is the image that follows."}]
+    assert messages[4] == {"role": "user", "content": [picture, picture]}
 
 
 TEXTS = st.text(max_size=20)
@@ -281,5 +281,5 @@ def texts_of(messages: list[dict[str, Any]]) -> list[str]:
 
 @given(st.lists(MESSAGES, min_size=1, max_size=6), st.sampled_from([COMMAND_A, REASONING]))
 def test_messages__any__accepted_and_every_text_in_order(messages: list[dict[str, Any]], model: str) -> None:
-    made = messages_of(*messages, model=model)
-    assert texts_of(made) == texts_of(messages)
+    sent_messages = messages_of(*messages, model=model)
+    assert texts_of(sent_messages) == texts_of(messages)

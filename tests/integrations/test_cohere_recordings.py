@@ -42,12 +42,12 @@ def request_of(recording: Recording) -> ChatRequest:
 
 @pytest.mark.parametrize("recording", EXCHANGES.all, ids=str)
 def test_request__recorded__sent_again_as_it_was(recording: Recording) -> None:
-    made = ADAPTER.build_request(request_of(recording), credentials("cohere"))
-    body = json.loads(made.body)
+    request = ADAPTER.build_request(request_of(recording), credentials("cohere"))
+    body = json.loads(request.body)
     # The SDKs leave `stream` out of a call that does not stream.
     assert body == {"stream": False, **recording.request}
-    assert not made.warnings
-    assert made.url == f"https://api.cohere.com{recording.path}"
+    assert not request.warnings
+    assert request.url == f"https://api.cohere.com{recording.path}"
     assert_accepted(body)
 
 

@@ -25,9 +25,9 @@ PONG = {"type": "function", "function": {"name": "pong", "description": "Pongs",
     ],
 )
 def test_address__with_or_without_the_version__one_place(base_url: str, url: str) -> None:
-    made = ADAPTER.build_request(chat_request(COMMAND_A), credentials("cohere", base_url, key="k3y"))
-    assert (made.method, made.url) == ("POST", url)
-    assert made.headers["authorization"] == "Bearer k3y"
+    request = ADAPTER.build_request(chat_request(COMMAND_A), credentials("cohere", base_url, key="k3y"))
+    assert (request.method, request.url) == ("POST", url)
+    assert request.headers["authorization"] == "Bearer k3y"
 
 
 def test_endpoint__same_credentials__made_once() -> None:

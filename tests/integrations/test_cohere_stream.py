@@ -89,19 +89,19 @@ def test_stream__calls_without_arguments__objects_and_indices_of_our_own(ended: 
         for i in (0, 1)
     ]
     ends = [event("tool-call-end", index=i + 3) for i in (0, 1)] if ended else []
-    made = streamed_choice(START, *calls, *ends, END)
-    assert [(call["id"], call["function"]["arguments"]) for call in made["message"]["tool_calls"]] == [
+    choice = streamed_choice(START, *calls, *ends, END)
+    assert [(call["id"], call["function"]["arguments"]) for call in choice["message"]["tool_calls"]] == [
         ("c0", "{}"),
         ("c1", "{}"),
     ]
-    assert made["finish_reason"] == "tool_calls"
+    assert choice["finish_reason"] == "tool_calls"
 
 
 def test_stream__calls_without_ids_or_indices__distinct() -> None:
     start = event("tool-call-start", {"tool_calls": {"function": {"name": "f"}}})
     fragment = event("tool-call-delta", {"tool_calls": {"function": {"arguments": "{}"}}})
-    made = streamed_choice(START, start, fragment, start, fragment, END)["message"]["tool_calls"]
-    assert [(call["id"], call["function"]["arguments"]) for call in made] == [("call_0", "{}"), ("call_1", "{}")]
+    calls = streamed_choice(START, start, fragment, start, fragment, END)["message"]["tool_calls"]
+    assert [(call["id"], call["function"]["arguments"]) for call in calls] == [("call_0", "{}"), ("call_1", "{}")]
 
 
 def test_stream__citation__annotation_at_its_place() -> None:
@@ -161,9 +161,9 @@ def test_stream__without_a_start__a_role_first() -> None:
     ids=str,
 )
 def test_stream__odd_but_harmless_events__skipped(events: list[dict[str, Any]]) -> None:
-    made = streamed_choice(*events)
-    assert (made["message"]["content"], made["finish_reason"]) == ("a", "stop")
-    assert "tool_calls" not in made["message"]
+    choice = streamed_choice(*events)
+    assert (choice["message"]["content"], choice["finish_reason"]) == ("a", "stop")
+    assert "tool_calls" not in choice["message"]
 
 
 @pytest.mark.parametrize(
@@ -257,10 +257,10 @@ def test_stream__any_story_cut_anywhere__nothing_lost(
         ]
         events.append(event("tool-call-end", index=index))
     data = sse(START, *events, END)
-    made = run(translator("cohere"), pieces(data, cuts))
+    translated = run(translator("cohere"), pieces(data, cuts))
     whole = run(translator("cohere"), [data])
-    assert [{**one, "created": 0} for one in decoded(made)] == [{**one, "created": 0} for one in decoded(whole)]
-    answer = assembled(decoded(made))
+    assert [{**one, "created": 0} for one in decoded(translated)] == [{**one, "created": 0} for one in decoded(whole)]
+    answer = assembled(decoded(translated))
     contents = [one["delta"]["message"].get("content") or {} for one in events if "delta" in one]
     assert (answer["message"]["content"] or "") == "".join(one.get("text", "") for one in contents)
     assert [call["function"]["arguments"] for call in answer["message"].get("tool_calls", [])] == [

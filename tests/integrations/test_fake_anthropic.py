@@ -42,8 +42,8 @@ def server() -> Iterator[DialectServer]:
 
 @pytest.fixture
 def client(server: DialectServer) -> Iterator[Anthropic]:
-    with Anthropic(api_key="sk-ant-test", base_url=server.base_url("s"), max_retries=0) as made:
-        yield made
+    with Anthropic(api_key="sk-ant-test", base_url=server.base_url("s"), max_retries=0) as sdk_client:
+        yield sdk_client
 
 
 def read_by_sdk(client: Anthropic, *, stream: bool, **more: Any) -> Message:

@@ -44,9 +44,9 @@ def server() -> Iterator[DialectServer]:
 def client(server: DialectServer) -> Iterator[Any]:
     session = boto3.Session(KEY_ID, SECRET_KEY, region_name=REGION)
     config = Config(retries={"total_max_attempts": 1})
-    made = session.client("bedrock-runtime", endpoint_url=server.base_url("s"), config=config)
-    yield made
-    made.close()
+    boto3_client = session.client("bedrock-runtime", endpoint_url=server.base_url("s"), config=config)
+    yield boto3_client
+    boto3_client.close()
 
 
 def read_by_sdk(client: Any, *, stream: bool, **more: Any) -> dict[str, Any]:

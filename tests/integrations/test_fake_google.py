@@ -85,8 +85,8 @@ def fake(request: pytest.FixtureRequest) -> GoogleFake:
 
 @pytest.fixture
 def client(server: DialectServer, fake: GoogleFake) -> Iterator[Client]:
-    with sdk(server, fake) as made:
-        yield made
+    with sdk(server, fake) as sdk_client:
+        yield sdk_client
 
 
 def sdk(server: DialectServer, fake: GoogleFake) -> Client:

@@ -50,8 +50,8 @@ def fake(request: pytest.FixtureRequest) -> OpenAIFake:
 
 @pytest.fixture
 def client(server: DialectServer, fake: OpenAIFake) -> Iterator[OpenAI]:
-    with sdk(server, fake) as made:
-        yield made
+    with sdk(server, fake) as sdk_client:
+        yield sdk_client
 
 
 def sdk(server: DialectServer, fake: OpenAIFake) -> OpenAI:

@@ -228,8 +228,8 @@ class TestSignatures:
             "content": "Hello!",
             "reasoning_details": [self.detail(SIGNATURE, belongs_to)],
         }
-        made = self.model_parts(message)
-        assert [(part["text"], part.get("thoughtSignature")) for part in made] == parts
+        sent_parts = self.model_parts(message)
+        assert [(part["text"], part.get("thoughtSignature")) for part in sent_parts] == parts
 
     def test_text__none_but_signed__empty_part(self) -> None:
         message = {"role": "assistant", "content": None, "reasoning_details": [self.detail(SIGNATURE, "content:0:0")]}

@@ -20,9 +20,9 @@ from tests.integrations.google_requests import (
 def test_messages__nothing_between_two_of_the_users__one_turn() -> None:
     called = [calling(("c", "f")), {"role": "tool", "tool_call_id": "c", "content": "ok"}]
     silent = {"role": "assistant", "content": "", "reasoning_content": "hm"}
-    made = parts_of({"role": "user", "content": "a"}, *called, silent, {"role": "user", "content": "b"})
-    assert [role for role, _ in made] == ["user", "model", "user"]
-    assert made[-1][1][-1] == {"text": "b"}
+    parts = parts_of({"role": "user", "content": "a"}, *called, silent, {"role": "user", "content": "b"})
+    assert [role for role, _ in parts] == ["user", "model", "user"]
+    assert parts[-1][1][-1] == {"text": "b"}
 
 
 def test_parameters__all_that_google_has__under_its_names() -> None:

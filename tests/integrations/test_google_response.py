@@ -60,12 +60,12 @@ def test_calls__parallel__distinct_ids_and_text_arguments() -> None:
     message = message_of(answer(call(), call(), call("g", id="given"), {"functionCall": {"name": "h"}}))
     calls = message["tool_calls"]
     assert message["content"] is None
-    assert [made["function"]["name"] for made in calls] == ["f", "f", "g", "h"]
-    assert [json.loads(made["function"]["arguments"]) for made in calls] == [{"a": "ö"}] * 3 + [{}]
-    assert len({made["id"] for made in calls}) == 4
+    assert [tool_call["function"]["name"] for tool_call in calls] == ["f", "f", "g", "h"]
+    assert [json.loads(tool_call["function"]["arguments"]) for tool_call in calls] == [{"a": "ö"}] * 3 + [{}]
+    assert len({tool_call["id"] for tool_call in calls}) == 4
     assert calls[2]["id"] == "given"
-    assert all(made["id"].startswith("call_") for made in calls if made["id"] != "given")
-    assert [made["type"] for made in calls] == ["function"] * 4
+    assert all(tool_call["id"].startswith("call_") for tool_call in calls if tool_call["id"] != "given")
+    assert [tool_call["type"] for tool_call in calls] == ["function"] * 4
 
 
 def test_calls__of_two_answers__different_ids() -> None:

@@ -157,7 +157,7 @@ def test_answer__of_any_parts__comes_back_in_its_order(parts: list[Json], is_str
     ]
     events = [answer(part, finish=None) for part in kept]
     message = streamed(*events, answer()) if is_streamed else message_of(answer(*kept))
-    results = [{"role": "tool", "tool_call_id": made["id"], "content": "1"} for made in message.get("tool_calls", [])]
+    results = [{"role": "tool", "tool_call_id": call["id"], "content": "1"} for call in message.get("tool_calls", [])]
     assert compact(sent(USER, message, *results, USER)) == compact(kept)
 
 

@@ -99,10 +99,14 @@ def test_stream__calls_in_several_events__stable_indices_and_distinct_ids() -> N
     chunks, stream = streamed(
         answer(signed, call("f"), finish=None), answer(call("g"), finish=None), answer({"text": ""})
     )
-    calls = [made for delta in deltas(chunks) for made in delta.get("tool_calls", ())]
-    assert [(made["index"], made["function"]["name"]) for made in calls] == [(0, "f"), (1, "f"), (2, "g")]
-    assert len({made["id"] for made in calls}) == 3
-    assert [json.loads(made["function"]["arguments"]) for made in calls] == [{"a": "ö"}] * 3
+    calls = [tool_call for delta in deltas(chunks) for tool_call in delta.get("tool_calls", ())]
+    assert [(tool_call["index"], tool_call["function"]["name"]) for tool_call in calls] == [
+        (0, "f"),
+        (1, "f"),
+        (2, "g"),
+    ]
+    assert len({tool_call["id"] for tool_call in calls}) == 3
+    assert [json.loads(tool_call["function"]["arguments"]) for tool_call in calls] == [{"a": "ö"}] * 3
     assert calls[0]["extra_content"] == {"google": {"thought_signature": "c2ln"}}
     assert stream.finish_reason == "tool_calls"
 
@@ -335,10 +339,10 @@ def assert_all_there(parts: list[dict[str, Any]], events: list[StreamEvent]) -> 
     found = deltas(decoded(events))
     plain = [part for part in parts if "text" in part and not part.get("thought")]
     thoughts = [part["text"] for part in parts if part.get("thought")]
-    calls = [made for delta in found for made in delta.get("tool_calls", ())]
+    calls = [tool_call for delta in found for tool_call in delta.get("tool_calls", ())]
     assert "".join(delta.get("content") or "" for delta in found) == "".join(part["text"] for part in plain)
     assert "".join(delta.get("reasoning_content", "") for delta in found) == "".join(thoughts)
-    assert [json.loads(made["function"]["arguments"]) for made in calls] == [
+    assert [json.loads(tool_call["function"]["arguments"]) for tool_call in calls] == [
         part["functionCall"]["args"] for part in parts if "functionCall" in part
     ]
     details = [detail for delta in found for detail in delta.get("reasoning_details", ())]

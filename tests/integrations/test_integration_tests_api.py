@@ -51,11 +51,14 @@ def base_url(upstream: DialectServer) -> str:
 
 @pytest.fixture
 def project(base_url: str) -> Project:
-    made = make_project()
+    created = make_project()
     save_integration(
-        project_id=made.pk, provider="openai", change=IntegrationChange(secret=GOOD, base_url=base_url), trusted=True
+        project_id=created.pk,
+        provider="openai",
+        change=IntegrationChange(secret=GOOD, base_url=base_url),
+        trusted=True,
     )
-    return made
+    return created
 
 
 def stored(project: Project) -> ProviderIntegration:

@@ -245,9 +245,9 @@ def test_stream__with_references__its_parts_once_whole(deltas: list[dict[str, An
     *before, last = [chunk(delta) for delta in deltas]
     last["choices"][0]["finish_reason"] = "stop"
     chunks = decoded(run(translator("mistral"), [sse(chunk({"role": "assistant", "content": ""}), *before, last)]))
-    made = [choice["delta"] for item in chunks for choice in item["choices"]]
-    assert "".join(delta.get("content") or "" for delta in made) == "It rains."
-    specific = [delta["provider_specific_fields"] for delta in made if "provider_specific_fields" in delta]
+    chunk_deltas = [choice["delta"] for item in chunks for choice in item["choices"]]
+    assert "".join(delta.get("content") or "" for delta in chunk_deltas) == "It rains."
+    specific = [delta["provider_specific_fields"] for delta in chunk_deltas if "provider_specific_fields" in delta]
     assert specific == [{"content": [TEXT, REFERENCE, END]}]
     assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
     assert chunks[-1]["choices"][0]["delta"] == {}

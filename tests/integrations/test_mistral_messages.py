@@ -16,8 +16,8 @@ from tests.integrations.mistral_requests import SMALL, USER, build, built, calle
 
 
 def messages_of(*messages: dict[str, Any], model: str = SMALL, **fields: Any) -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = built(model, messages=list(messages), **fields)["messages"]
-    return made
+    converted: list[dict[str, Any]] = built(model, messages=list(messages), **fields)["messages"]
+    return converted
 
 
 @pytest.mark.parametrize("content", [None, "", []])
@@ -87,8 +87,8 @@ def test_parts__every_kind__mistrals() -> None:
 
 
 def test_order__user_after_tool__an_answer_comes_between() -> None:
-    made = messages_of(USER, called("aB3dE6gH9"), result("aB3dE6gH9"), USER)
-    assert [message["role"] for message in made] == ["user", "assistant", "tool", "assistant", "user"]
+    messages = messages_of(USER, called("aB3dE6gH9"), result("aB3dE6gH9"), USER)
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "assistant", "user"]
 
 
 @pytest.mark.parametrize(
@@ -103,17 +103,17 @@ def test_order__user_after_tool__an_answer_comes_between() -> None:
     ],
 )
 def test_order__instructions_behind_an_answer__the_users(roles: str, expected: str) -> None:
-    made = messages_of(*({"role": role, "content": "x"} for role in roles.split()))
-    assert " ".join(message["role"] for message in made) == expected
-    assert made[0]["content"] == "x"
+    messages = messages_of(*({"role": role, "content": "x"} for role in roles.split()))
+    assert " ".join(message["role"] for message in messages) == expected
+    assert messages[0]["content"] == "x"
     marked = "<system-instruction>\nx\n</system-instruction>"
     contents = [marked if role in ("system", "developer") and "assistant" in roles else "x" for role in roles.split()]
-    assert [message["content"] for message in made] == contents
+    assert [message["content"] for message in messages] == contents
 
 
 def test_order__instructions_behind_a_result__the_users_behind_an_answer() -> None:
-    made = messages_of(USER, called("aB3dE6gH9"), result("aB3dE6gH9"), {"role": "system", "content": "s"}, USER)
-    assert [message["role"] for message in made] == ["user", "assistant", "tool", "assistant", "user", "user"]
+    messages = messages_of(USER, called("aB3dE6gH9"), result("aB3dE6gH9"), {"role": "system", "content": "s"}, USER)
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "assistant", "user", "user"]
 
 
 def test_order__an_answer_last__gone_on_with() -> None:
@@ -123,11 +123,11 @@ def test_order__an_answer_last__gone_on_with() -> None:
 
 def test_call_ids__foreign__the_same_in_call_and_result_and_next_turn() -> None:
     first = messages_of(USER, called("call_abc"), result("call_abc"))
-    made = first[1]["tool_calls"][0]["id"]
-    assert is_call_id(made)
-    assert first[2]["tool_call_id"] == made
+    call_id = first[1]["tool_calls"][0]["id"]
+    assert is_call_id(call_id)
+    assert first[2]["tool_call_id"] == call_id
     later = messages_of(USER, called("call_abc"), result("call_abc"), {"role": "assistant", "content": "x"}, USER)
-    assert later[1]["tool_calls"][0]["id"] == made
+    assert later[1]["tool_calls"][0]["id"] == call_id
 
 
 def test_call_ids__none_at_all__still_good_ones() -> None:
@@ -141,16 +141,16 @@ def test_call_ids__none_at_all__still_good_ones() -> None:
 @given(st.lists(st.text(max_size=30), max_size=30))
 def test_call_ids__any__well_formed_stable_and_distinct(given_ids: list[str]) -> None:
     ids = CallIds(iter(given_ids))
-    made = {call_id: ids.of(call_id) for call_id in given_ids}
-    assert all(re.fullmatch("[a-zA-Z0-9]{9}", one) for one in made.values())
-    assert len(set(made.values())) == len(made)
-    assert {call_id: ids.of(call_id) for call_id in given_ids} == made
-    assert all(made[call_id] == call_id for call_id in made if is_call_id(call_id))
+    new_ids = {call_id: ids.of(call_id) for call_id in given_ids}
+    assert all(re.fullmatch("[a-zA-Z0-9]{9}", one) for one in new_ids.values())
+    assert len(set(new_ids.values())) == len(new_ids)
+    assert {call_id: ids.of(call_id) for call_id in given_ids} == new_ids
+    assert all(new_ids[call_id] == call_id for call_id in new_ids if is_call_id(call_id))
 
 
 def test_call_ids__made_one_is_taken__another_is_made() -> None:
-    made = CallIds(iter(())).of("call_1")
-    assert CallIds(iter((made,))).of("call_1") not in ("call_1", made)
+    call_id = CallIds(iter(())).of("call_1")
+    assert CallIds(iter((call_id,))).of("call_1") not in ("call_1", call_id)
 
 
 THOUGHT = {"type": "reasoning.text", "text": "hm", "format": FORMAT, "index": 0}
@@ -207,9 +207,9 @@ REFERENCE: dict[str, Any] = {"type": "reference", "reference_ids": [1, 4]}
 
 def echoed(parts: Any, content: Any = "It rains.") -> Any:
     history = {"role": "assistant", "content": content, "provider_specific_fields": {"content": parts}}
-    made = messages_of(USER, history, USER)[1]
-    assert made.keys() == {"role", "content"}
-    return made["content"]
+    message = messages_of(USER, history, USER)[1]
+    assert message.keys() == {"role", "content"}
+    return message["content"]
 
 
 def test_references__of_an_earlier_answer__back_in_their_places() -> None:

@@ -29,11 +29,11 @@ def request_of(recording: Recording) -> ChatRequest:
 
 @pytest.mark.parametrize("recording", EXCHANGES.all, ids=str)
 def test_request__recorded__sent_again_as_it_was(recording: Recording) -> None:
-    made = ADAPTER.build_request(request_of(recording), credentials("mistral"))
-    body = json.loads(made.body)
+    request = ADAPTER.build_request(request_of(recording), credentials("mistral"))
+    body = json.loads(request.body)
     assert body == recording.request
-    assert not made.warnings
-    assert made.url == f"https://api.mistral.ai{recording.path}"
+    assert not request.warnings
+    assert request.url == f"https://api.mistral.ai{recording.path}"
     if recording.status == 422:
         with pytest.raises(ValidationError):
             assert_accepted(body)  # The vendor itself refused the recorded request.
@@ -46,24 +46,24 @@ def test_request__recorded_as_it_is__the_same_bytes(recording: Recording) -> Non
     """Mistral gets the request of a Mistral client unchanged."""
     body = json.dumps(recording.request).encode()
     request = ChatRequest(recording.model, recording.stream, body, recording.request)
-    made = ADAPTER.build_request(request, credentials("mistral"))
-    assert made.body is body or recording.status == 422
-    assert json.loads(made.body) == recording.request
+    upstream_request = ADAPTER.build_request(request, credentials("mistral"))
+    assert upstream_request.body is body or recording.status == 422
+    assert json.loads(upstream_request.body) == recording.request
 
 
 @pytest.mark.parametrize("recording", EXCHANGES.whole, ids=str)
 def test_answer__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
     answer = ADAPTER.parse_response(request_of(recording), recording.body)
     expected = read_answer(recording.body)
-    for made, theirs in zip(json.loads(answer.body)["choices"], expected.choices, strict=True):
+    for choice, theirs in zip(json.loads(answer.body)["choices"], expected.choices, strict=True):
         assert theirs.message is not None
-        assert (made["message"]["content"] or "") == text_of(theirs.message.content)
-        assert made["message"].get("reasoning_content", "") == thinking_of(theirs.message.content)
+        assert (choice["message"]["content"] or "") == text_of(theirs.message.content)
+        assert choice["message"].get("reasoning_content", "") == thinking_of(theirs.message.content)
         assert [
             (call["id"], call["function"]["name"], call["function"]["arguments"])
-            for call in made["message"].get("tool_calls") or ()
+            for call in choice["message"].get("tool_calls") or ()
         ] == [(call.id, call.function.name, call.function.arguments) for call in theirs.message.tool_calls or ()]
-        assert made["finish_reason"] == theirs.finish_reason
+        assert choice["finish_reason"] == theirs.finish_reason
     assert answer.usage is not None
     assert answer.usage.prompt_tokens == expected.usage.prompt_tokens
     assert answer.usage.completion_tokens == expected.usage.completion_tokens

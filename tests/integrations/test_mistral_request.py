@@ -37,10 +37,10 @@ def test_body__all_of_it_mistrals__the_same_bytes() -> None:
 
 def test_body__another_model_upstream__values_keep_their_bytes() -> None:
     body = b'{"model":"mistral/x","messages":[{"role":"user","content":"\\u00fc"}],"temperature":1.0}'
-    made = ADAPTER.build_request(ChatRequest("x", False, body, json.loads(body)), credentials("mistral"))
-    assert b'[{"role":"user","content":"\\u00fc"}]' in made.body
-    assert b'"temperature":1.0' in made.body
-    assert json.loads(made.body)["model"] == "x"
+    request = ADAPTER.build_request(ChatRequest("x", False, body, json.loads(body)), credentials("mistral"))
+    assert b'[{"role":"user","content":"\\u00fc"}]' in request.body
+    assert b'"temperature":1.0' in request.body
+    assert json.loads(request.body)["model"] == "x"
 
 
 @pytest.mark.parametrize(

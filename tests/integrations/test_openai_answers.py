@@ -84,9 +84,9 @@ def test_stream__any_reasoning_and_text__nothing_else_changes(
     separators = None if spaced else (",", ":")
     line = b"data: " + json.dumps(sent, separators=separators, ensure_ascii=ascii_only).encode() + b"\n\n"
     (event,) = translator("groq").feed(line)
-    made = json.loads(event.data)
-    assert made["choices"][0]["delta"].pop("reasoning_content", "") == reasoning
-    assert made == sent
+    parsed_chunk = json.loads(event.data)
+    assert parsed_chunk["choices"][0]["delta"].pop("reasoning_content", "") == reasoning
+    assert parsed_chunk == sent
     assert event.text == content
 
 
@@ -221,5 +221,5 @@ def test_answer__of_perplexity__search_results_and_citations_stay() -> None:
 def test_stream__annotations__stay() -> None:
     cited = {"type": "url_citation", "url_citation": {"url": "https://a.test", "start_index": 0, "end_index": 1}}
     body = sse(chunk({"content": "a", "annotations": [cited]}), chunk({}, finish="stop"))
-    (made,) = decoded(run(translator("openrouter"), [body]))[0]["choices"][0]["delta"]["annotations"]
-    assert made["url_citation"] == cited["url_citation"]
+    (delta,) = decoded(run(translator("openrouter"), [body]))[0]["choices"][0]["delta"]["annotations"]
+    assert delta["url_citation"] == cited["url_citation"]

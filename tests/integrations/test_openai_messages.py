@@ -115,8 +115,8 @@ def test_history__at_a_server_that_may_be_anything__untouched_but_on_a_fallback(
 def test_history__reasoning_text__where_and_how_it_is_taken(
     provider: str, model: str, expected: dict[str, Any], crosses_vendor: bool
 ) -> None:
-    made = sent(provider, USER, answer(reasoning_content="r"), model=model, crosses_vendor=crosses_vendor)
-    assert made[1] == answer(**expected)
+    messages = sent(provider, USER, answer(reasoning_content="r"), model=model, crosses_vendor=crosses_vendor)
+    assert messages[1] == answer(**expected)
 
 
 def test_history__reasoning_at_deepseek__kept_where_it_is_required() -> None:
@@ -216,9 +216,9 @@ def test_image__of_any_kind__as_it_came(provider: str) -> None:
 def test_image__where_data_is_taken_only__fetched() -> None:
     message = user(image(IMAGE, detail="low"), image(IMAGE), image("data:image/png;base64,iVBO"))
     assert fetched("ollama", message) == (IMAGE,)
-    (made,) = sent("ollama", message, media={IMAGE: PNG})
+    (sent_message,) = sent("ollama", message, media={IMAGE: PNG})
     data = "data:image/png;base64,iVBORw=="
-    assert made == user(image(data, detail="low"), image(data), image("data:image/png;base64,iVBO"))
+    assert sent_message == user(image(data, detail="low"), image(data), image("data:image/png;base64,iVBO"))
     with pytest.raises(UnsupportedParameterError, match="by address"):
         sent("ollama", message)
 
@@ -233,8 +233,8 @@ def test_image__where_there_are_none__refused() -> None:
 def test_document__by_address_where_data_is_taken_only__fetched_and_named(provider: str) -> None:
     message = user(document(REPORT), document(PDF_DATA, name="mine.pdf"))
     assert fetched(provider, message) == (REPORT,)
-    (made,) = sent(provider, message, media={REPORT: PDF})
-    assert made["content"] == [
+    (sent_message,) = sent(provider, message, media={REPORT: PDF})
+    assert sent_message["content"] == [
         {"type": "file", "file": {"filename": "report.pdf", "file_data": PDF_DATA}},
         {"type": "file", "file": {"filename": "mine.pdf", "file_data": PDF_DATA}},
     ]
@@ -243,14 +243,14 @@ def test_document__by_address_where_data_is_taken_only__fetched_and_named(provid
 
 def test_document__at_openrouter__file_with_address_and_cache_marker() -> None:
     marker = {"cache_control": {"type": "ephemeral"}}
-    (made,) = sent("openrouter", user(document(REPORT, **marker)))
-    assert made["content"] == [{"type": "file", "file": {"filename": "report.pdf", "file_data": REPORT}, **marker}]
+    (message,) = sent("openrouter", user(document(REPORT, **marker)))
+    assert message["content"] == [{"type": "file", "file": {"filename": "report.pdf", "file_data": REPORT}, **marker}]
 
 
 def test_document__at_perplexity__address_or_bare_base64() -> None:
     file = {"type": "file", "file": {"filename": "f.pdf", "file_data": PDF_DATA}}
-    (made,) = sent("perplexity", user(document(REPORT), document(PDF_DATA), file))
-    assert made["content"] == [
+    (message,) = sent("perplexity", user(document(REPORT), document(PDF_DATA), file))
+    assert message["content"] == [
         {"type": "file_url", "file_url": {"url": REPORT}, "file_name": "report.pdf"},
         {"type": "file_url", "file_url": {"url": "JVBERi0="}, "file_name": "document.pdf"},
         {"type": "file_url", "file_url": {"url": "JVBERi0="}, "file_name": "f.pdf"},
@@ -285,8 +285,8 @@ def test_tool_result__with_media__text_stays_and_the_media_follow_the_last_resul
     second = {"role": "tool", "tool_call_id": "call_2", "content": [picture]}
     text = {"type": "text", "text": "see"}
     for tail in ([], [USER]):
-        made = sent("openai", USER, calls, first, second, *tail)
-        assert made == [
+        messages = sent("openai", USER, calls, first, second, *tail)
+        assert messages == [
             USER,
             calls,
             {**first, "content": [text]},
@@ -363,11 +363,11 @@ def test_request__of_any_json__sent_or_refused(
     access = credentials(provider, "https://upstream.test/v1")
     try:
         adapter_for(provider).needs(request, access)
-        made = adapter_for(provider).build_request(request, access)
+        upstream_request = adapter_for(provider).build_request(request, access)
     except UnsupportedParameterError as refused:
         assert refused.parameter in {"messages", *fields}
     else:
-        assert json.loads(made.body)["model"] == "m-1"
+        assert json.loads(upstream_request.body)["model"] == "m-1"
 
 
 @pytest.mark.parametrize("crosses_vendor", [False, True])

@@ -98,19 +98,19 @@ def test_stream__recorded__content_as_the_sdk_reads_it_and_usage_once(recording:
     reported = [payload for payload in payloads if payload.get("error")]
     assert (error is not None) == bool(reported)
     expected = content_of(sdk_chunks(payload for payload in payloads if not payload.get("error")))
-    made = content_of(sdk_chunks(chunks))
-    assert made["text"] == expected["text"]
-    assert made["reasoning"] == expected["reasoning"]
+    streamed = content_of(sdk_chunks(chunks))
+    assert streamed["text"] == expected["text"]
+    assert streamed["reasoning"] == expected["reasoning"]
     named = [choice["delta"].get("reasoning_content") for chunk in chunks for choice in chunk["choices"]]
     assert "".join(filter(None, named)) == expected["reasoning"][0]
-    assert made["calls"] == expected["calls"]
+    assert streamed["calls"] == expected["calls"]
     assert "".join(event.text for event in events) == expected["text"][0]
     if error is not None:
         assert error.kind is FailureKind.REJECTED
         return
     # Snowflake sends no reason at all.
-    assert made["finish"] == (expected["finish"] or {0: "stop"})
-    assert stream.finish_reason == made["finish"][0]
+    assert streamed["finish"] == (expected["finish"] or {0: "stop"})
+    assert stream.finish_reason == streamed["finish"][0]
     assert_specified(chunks)
     assert_usage(payloads, chunks, stream.usage)
 
@@ -150,15 +150,15 @@ def test_stream__recorded_and_cut_anywhere__byte_equal(recording: Recording) -> 
 def test_answer__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
     answer = adapter_for(recording.provider).parse_response(request_of(recording), recording.body)
     expected = ChatCompletion.construct(**json.loads(recording.body))
-    made = ChatCompletion.construct(**json.loads(answer.body))
-    for ours, theirs in zip(made.choices, expected.choices, strict=True):
+    completion = ChatCompletion.construct(**json.loads(answer.body))
+    for ours, theirs in zip(completion.choices, expected.choices, strict=True):
         # Azure leaves the message out of an answer that its filter stopped.
         if getattr(theirs, "message", None) is not None:
             assert ours.message.content == theirs.message.content
             assert ours.message.tool_calls == theirs.message.tool_calls
             assert getattr(ours.message, "reasoning_content", "") == reasoning_of(theirs.message)
         assert ours.finish_reason == theirs.finish_reason
-    assert made.usage == expected.usage
+    assert completion.usage == expected.usage
     assert (answer.model, answer.finish_reason) == (expected.model, expected.choices[0].finish_reason)
     assert expected.usage is not None
     assert answer.usage == read_usage(expected.usage.model_dump())
@@ -182,11 +182,11 @@ ACCEPTED: dict[bool, TypeAdapter[Any]] = {
 
 def sent(recording: Recording, *, crosses_vendor: bool = False) -> dict[str, Any]:
     request = replace(request_of(recording), crosses_vendor=crosses_vendor)
-    made = adapter_for(recording.provider).build_request(
+    upstream_request = adapter_for(recording.provider).build_request(
         request, credentials(recording.provider, "https://upstream.test/v1")
     )
-    assert crosses_vendor or not made.warnings
-    body: dict[str, Any] = json.loads(made.body)
+    assert crosses_vendor or not upstream_request.warnings
+    body: dict[str, Any] = json.loads(upstream_request.body)
     return body
 
 

@@ -12,29 +12,29 @@ from tests.integrations.exchanges import chat_request, credentials
 
 
 def built(request: ChatRequest, provider: str = "openai") -> dict[str, Any]:
-    made = adapter_for(provider).build_request(request, credentials(provider, "http://127.0.0.1:1/v1"))
-    body: dict[str, Any] = json.loads(made.body)
+    upstream_request = adapter_for(provider).build_request(request, credentials(provider, "http://127.0.0.1:1/v1"))
+    body: dict[str, Any] = json.loads(upstream_request.body)
     return body
 
 
 def test_build_request__nothing_to_change__same_bytes() -> None:
     request = chat_request(temperature=0.50, unknown_field={"kept": [1.0, 1e2]})
-    made = adapter_for("openai").build_request(request, credentials())
-    assert made.body is request.body
-    assert made.method == "POST"
-    assert made.url == "https://api.openai.com/v1/chat/completions"
-    assert made.headers["authorization"] == "Bearer sk-test"
-    assert made.headers["content-type"] == "application/json"
+    upstream_request = adapter_for("openai").build_request(request, credentials())
+    assert upstream_request.body is request.body
+    assert upstream_request.method == "POST"
+    assert upstream_request.url == "https://api.openai.com/v1/chat/completions"
+    assert upstream_request.headers["authorization"] == "Bearer sk-test"
+    assert upstream_request.headers["content-type"] == "application/json"
 
 
 def test_build_request__prefixed_model__only_the_name_changes() -> None:
     body = b'{ "model" : "openai/gpt-4o", "messages": [ {"role":"user","content":"\\u00fc \xc3\xbc"} ], "seed": 1.0 }'
     fields = json.loads(body)
-    made = adapter_for("openai").build_request(ChatRequest("gpt-4o", False, body, fields), credentials())
+    request = adapter_for("openai").build_request(ChatRequest("gpt-4o", False, body, fields), credentials())
     # Values keep their bytes: escapes, inner white space and the notation of numbers.
-    assert b'[ {"role":"user","content":"\\u00fc \xc3\xbc"} ]' in made.body
-    assert b"1.0" in made.body
-    assert json.loads(made.body) == {**fields, "model": "gpt-4o"}
+    assert b'[ {"role":"user","content":"\\u00fc \xc3\xbc"} ]' in request.body
+    assert b"1.0" in request.body
+    assert json.loads(request.body) == {**fields, "model": "gpt-4o"}
 
 
 def test_build_request__stream__usage_requested_beside_the_clients_options() -> None:

@@ -28,24 +28,28 @@ def test_parse_response__conforming__same_bytes() -> None:
 def test_parse_response__fields_missing__filled_in_and_the_rest_kept() -> None:
     answer = completion(object="chat.completion.done", created=1700000000.5, vendor=1)
     del answer["id"], answer["model"], answer["usage"]["total_tokens"]
-    made = json.loads(parsed(answer).body)
-    assert made["object"] == "chat.completion"
-    assert made["created"] == 1700000000
-    assert made["id"].startswith("chatcmpl-")
-    assert made["model"] == "gpt-4o"
-    assert made["usage"]["total_tokens"] == 13
-    assert made["vendor"] == 1
+    body = json.loads(parsed(answer).body)
+    assert body["object"] == "chat.completion"
+    assert body["created"] == 1700000000
+    assert body["id"].startswith("chatcmpl-")
+    assert body["model"] == "gpt-4o"
+    assert body["usage"]["total_tokens"] == 13
+    assert body["vendor"] == 1
 
 
 def test_parse_response__tool_call_with_odd_finish_and_object_arguments__put_right() -> None:
     call = {"function": {"name": "weather", "arguments": {"city": "Köln"}}}
     choice = {"message": {"tool_calls": [call]}, "finish_reason": "stop"}
     answer = parsed(completion(choices=[choice]))
-    made = json.loads(answer.body)["choices"][0]
-    assert (made["index"], made["finish_reason"], answer.finish_reason) == (0, "tool_calls", "tool_calls")
-    assert made["message"]["role"] == "assistant"
-    assert made["message"]["content"] is None
-    tool_call = made["message"]["tool_calls"][0]
+    translated = json.loads(answer.body)["choices"][0]
+    assert (translated["index"], translated["finish_reason"], answer.finish_reason) == (
+        0,
+        "tool_calls",
+        "tool_calls",
+    )
+    assert translated["message"]["role"] == "assistant"
+    assert translated["message"]["content"] is None
+    tool_call = translated["message"]["tool_calls"][0]
     assert json.loads(tool_call["function"]["arguments"]) == {"city": "Köln"}
     assert tool_call["id"].startswith("call_")
     assert tool_call["type"] == "function"

@@ -305,7 +305,7 @@ def test_stream__any_cuts_and_framing__same_bytes(line_end: str, blank: str) -> 
 
 def identified(**heads: list[Any]) -> list[dict[str, Any]]:
     """Returns a stream whose chunks have these top-level values, one after the other; a value of `...` is left out."""
-    made = []
+    identified_chunks = []
     chunks = [
         chunk({"role": "assistant", "content": ""}),
         chunk({"content": '1700000000 and "chatcmpl-1"'}),
@@ -317,8 +317,8 @@ def identified(**heads: list[Any]) -> list[dict[str, Any]]:
     for number, item in enumerate(chunks):
         for name, values in heads.items():
             item[name] = values[min(number, len(values) - 1)]
-        made.append({name: value for name, value in item.items() if value is not ...})
-    return made
+        identified_chunks.append({name: value for name, value in item.items() if value is not ...})
+    return identified_chunks
 
 
 @pytest.mark.parametrize(

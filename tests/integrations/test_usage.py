@@ -66,8 +66,8 @@ def test_read_usage__every_vendors_form__our_convention(payload: dict[str, Any],
 
 
 def test_completed_usage__counts_missing__present_and_integers() -> None:
-    made = completed_usage({"prompt_tokens": 3, "completion_tokens": None, "cost": 0.5})
-    assert made == {"prompt_tokens": 3, "completion_tokens": 0, "total_tokens": 3, "cost": 0.5}
+    completed = completed_usage({"prompt_tokens": 3, "completion_tokens": None, "cost": 0.5})
+    assert completed == {"prompt_tokens": 3, "completion_tokens": 0, "total_tokens": 3, "cost": 0.5}
 
 
 def test_usage_object__read_back__the_same() -> None:

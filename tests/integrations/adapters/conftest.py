@@ -24,7 +24,7 @@ def having(ability: str) -> list[str]:
     return [name for name in EVERY if name not in fakes or getattr(fakes[name].can, ability)]
 
 
-def made(request: pytest.FixtureRequest) -> Iterator[Subject]:
+def subject_under_test(request: pytest.FixtureRequest) -> Iterator[Subject]:
     with ExitStack() as stack:
         if request.param == NEWCOMER:
             stack.enter_context(registered())
@@ -33,24 +33,24 @@ def made(request: pytest.FixtureRequest) -> Iterator[Subject]:
 
 @pytest.fixture(params=EVERY)
 def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
-    yield from made(request)
+    yield from subject_under_test(request)
 
 
 @pytest.fixture(params=having("tools"))
 def tooled(request: pytest.FixtureRequest) -> Iterator[Subject]:
-    yield from made(request)
+    yield from subject_under_test(request)
 
 
 @pytest.fixture(params=having("reasoning"))
 def thinking(request: pytest.FixtureRequest) -> Iterator[Subject]:
-    yield from made(request)
+    yield from subject_under_test(request)
 
 
 @pytest.fixture(params=having("signatures"))
 def signing(request: pytest.FixtureRequest) -> Iterator[Subject]:
-    yield from made(request)
+    yield from subject_under_test(request)
 
 
 @pytest.fixture(params=having("stream_errors"))
 def reporting(request: pytest.FixtureRequest) -> Iterator[Subject]:
-    yield from made(request)
+    yield from subject_under_test(request)

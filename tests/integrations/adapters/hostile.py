@@ -52,16 +52,16 @@ def with_payload(event: bytes, payload: Any) -> bytes:
     return with_text(event, json.dumps(payload, ensure_ascii=False).encode())
 
 
-def with_text(event: bytes, made: bytes) -> bytes:
+def with_text(event: bytes, replacement: bytes) -> bytes:
     """Returns the event around another text, with correct checksums."""
     if not _is_frame(event):
-        return event.replace(text_of(event), made)
+        return event.replace(text_of(event), replacement)
     headers_length = struct.unpack(">I", event[4:8])[0]
     headers = event[_PRELUDE : _PRELUDE + headers_length]
-    total = _PRELUDE + headers_length + len(made) + 4
+    total = _PRELUDE + headers_length + len(replacement) + 4
     prelude = struct.pack(">II", total, headers_length)
     prelude += struct.pack(">I", binascii.crc32(prelude))
-    message = prelude + headers + made
+    message = prelude + headers + replacement
     return message + struct.pack(">I", binascii.crc32(message))
 
 

@@ -11,7 +11,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from integrations.providers.errors import UnsupportedParameterError
 from integrations.registry import traits_of
 from tests.fakes.dialects.story import Call, Story
-from tests.integrations.adapters.conftest import having, made
+from tests.integrations.adapters.conftest import having, subject_under_test
 from tests.integrations.adapters.newcomer import NEWCOMER
 from tests.integrations.adapters.subject import CLOCK, WEATHER, Subject
 
@@ -34,12 +34,12 @@ def functions_of(provider: str) -> str:
 @pytest.fixture(params=[name for name in having("tools") if functions_of(name) != "always"])
 def translated(request: pytest.FixtureRequest) -> Iterator[Subject]:
     """Yields the subjects for which functions are translated, at least on a fallback."""
-    yield from made(request)
+    yield from subject_under_test(request)
 
 
 @pytest.fixture(params=[name for name in having("tools") if functions_of(name) == "as_tools"])
 def unknowing(request: pytest.FixtureRequest) -> Iterator[Subject]:
-    yield from made(request)
+    yield from subject_under_test(request)
 
 
 def test_functions__on_a_fallback__tools_to_the_provider(translated: Subject) -> None:

@@ -32,14 +32,14 @@ def file(data: str) -> dict[str, Any]:
 
 def taken(subject: Subject, able: bool, *parts: dict[str, Any]) -> UpstreamRequest | None:
     """Returns the request where the dialect has the medium; asserts the refusal and returns None where it has not."""
-    made = refusal_or_request(subject, messages=user_message(*parts))
-    if isinstance(made, UnsupportedParameterError):
-        assert not able, made.message
-        assert made.parameter == "messages"
+    result = refusal_or_request(subject, messages=user_message(*parts))
+    if isinstance(result, UnsupportedParameterError):
+        assert not able, result.message
+        assert result.parameter == "messages"
         return None
     assert able, "a medium that the dialect has not was sent"
-    assert subject.read(made).turns[0][1].startswith("What is this?")
-    return made
+    assert subject.read(result).turns[0][1].startswith("What is this?")
+    return result
 
 
 def fetches(subject: Subject, *parts: dict[str, Any]) -> tuple[str, ...]:
@@ -48,34 +48,34 @@ def fetches(subject: Subject, *parts: dict[str, Any]) -> tuple[str, ...]:
 
 
 def test_image__data_url__bytes_and_type(subject: Subject) -> None:
-    made = taken(subject, subject.fake.can.images, image(data_url()))
-    if made is not None:
-        assert subject.read(made).images == (("image/png", PNG),)
-        assert not made.warnings
+    request = taken(subject, subject.fake.can.images, image(data_url()))
+    if request is not None:
+        assert subject.read(request).images == (("image/png", PNG),)
+        assert not request.warnings
         assert not fetches(subject, image(data_url()))
 
 
 def test_image__with_detail__arrives(subject: Subject) -> None:
-    made = taken(subject, subject.fake.can.images, image(data_url(), detail="low"))
-    if made is not None:
-        assert subject.read(made).images == (("image/png", PNG),)
+    request = taken(subject, subject.fake.can.images, image(data_url(), detail="low"))
+    if request is not None:
+        assert subject.read(request).images == (("image/png", PNG),)
 
 
 def test_image__address__passed_on_or_fetched(subject: Subject) -> None:
     """The image is fetched from exactly this address, unless the provider takes addresses itself."""
-    made = taken(subject, subject.fake.can.images, image(IMAGE_ADDRESS))
-    if made is not None:
+    request = taken(subject, subject.fake.can.images, image(IMAGE_ADDRESS))
+    if request is not None:
         fetched = fetches(subject, image(IMAGE_ADDRESS))
         assert fetched in ((), (IMAGE_ADDRESS,))
         expected: tuple[str, bytes | str] = ("image/png", PNG) if fetched else ("url", IMAGE_ADDRESS)
-        assert subject.read(made).images == (expected,)
+        assert subject.read(request).images == (expected,)
 
 
 def test_images__several__in_order(subject: Subject) -> None:
     gif = b"GIF89a\x01\x00\x01\x00\x00\x00\x00;"
-    made = taken(subject, subject.fake.can.images, image(data_url()), image(data_url("image/gif", gif)))
-    if made is not None:
-        assert subject.read(made).images == (("image/png", PNG), ("image/gif", gif))
+    request = taken(subject, subject.fake.can.images, image(data_url()), image(data_url("image/gif", gif)))
+    if request is not None:
+        assert subject.read(request).images == (("image/png", PNG), ("image/gif", gif))
 
 
 def test_image__same_address_twice__named_once(subject: Subject) -> None:
@@ -83,24 +83,24 @@ def test_image__same_address_twice__named_once(subject: Subject) -> None:
 
 
 def test_document__data_url__bytes_and_type(subject: Subject) -> None:
-    made = taken(subject, subject.fake.can.documents, document(data_url("application/pdf", PDF)))
-    if made is not None:
-        assert subject.read(made).documents == (("application/pdf", PDF),)
+    request = taken(subject, subject.fake.can.documents, document(data_url("application/pdf", PDF)))
+    if request is not None:
+        assert subject.read(request).documents == (("application/pdf", PDF),)
 
 
 def test_document__file_data__bytes_and_type(subject: Subject) -> None:
-    made = taken(subject, subject.fake.can.documents, file(data_url("application/pdf", PDF)))
-    if made is not None:
-        assert subject.read(made).documents == (("application/pdf", PDF),)
+    request = taken(subject, subject.fake.can.documents, file(data_url("application/pdf", PDF)))
+    if request is not None:
+        assert subject.read(request).documents == (("application/pdf", PDF),)
 
 
 def test_document__address__passed_on_or_fetched(subject: Subject) -> None:
-    made = taken(subject, subject.fake.can.documents, document(PDF_ADDRESS))
-    if made is not None:
+    request = taken(subject, subject.fake.can.documents, document(PDF_ADDRESS))
+    if request is not None:
         fetched = fetches(subject, document(PDF_ADDRESS))
         assert fetched in ((), (PDF_ADDRESS,))
         expected: tuple[str, bytes | str] = ("application/pdf", PDF) if fetched else ("url", PDF_ADDRESS)
-        assert subject.read(made).documents == (expected,)
+        assert subject.read(request).documents == (expected,)
 
 
 @pytest.mark.parametrize(
@@ -113,16 +113,16 @@ def test_document__address__passed_on_or_fetched(subject: Subject) -> None:
     ids=lambda part: part["type"],
 )
 def test_part__that_few_dialects_know__in_the_body_or_refused(subject: Subject, part: dict[str, Any]) -> None:
-    made = refusal_or_request(subject, messages=user_message(part))
-    if isinstance(made, UnsupportedParameterError):
-        assert made.parameter == "messages"
+    result = refusal_or_request(subject, messages=user_message(part))
+    if isinstance(result, UnsupportedParameterError):
+        assert result.parameter == "messages"
     else:
-        assert made.body != subject.build(messages=user_message()).body
-        assert not is_named("messages", made)
+        assert result.body != subject.build(messages=user_message()).body
+        assert not is_named("messages", result)
 
 
 @pytest.mark.parametrize("url", ["data:image/png;base64", "data:image/png;base64,!!!"])
 def test_image__data_url_without_data__refused_or_left_to_the_provider(subject: Subject, url: str) -> None:
     """The adapter refuses the data URL or sends it unchanged, and never crashes."""
-    made = refusal_or_request(subject, messages=user_message(image(url)))
-    assert isinstance(made, UnsupportedParameterError) or made.url.startswith(BASE_URL)
+    result = refusal_or_request(subject, messages=user_message(image(url)))
+    assert isinstance(result, UnsupportedParameterError) or result.url.startswith(BASE_URL)

@@ -66,14 +66,14 @@ def built(subject: Subject, fields: dict[str, Any], *, crosses_vendor: bool = Fa
     request = ChatRequest(subject.model, False, body, fields, crosses_vendor=crosses_vendor)
     try:
         needs = subject.adapter.needs(request, subject.credentials)
-        made = subject.adapter.build_request(
+        upstream_request = subject.adapter.build_request(
             subject.request(crosses_vendor=crosses_vendor, **fields) if needs.media else request, subject.credentials
         )
     except ProviderError as error:
         assert error.kind is FailureKind.REJECTED
         assert error.message
         return
-    json.loads(made.body)
+    json.loads(upstream_request.body)
 
 
 @quick

@@ -59,24 +59,24 @@ def differs(subject: Subject, upstream: UpstreamRequest) -> bool:
 
 @pytest.mark.parametrize("name", DEGREES)
 def test_parameter__of_degree__reaches_the_provider_or_is_named(subject: Subject, name: str) -> None:
-    made = refusal_or_request(subject, **DEGREES[name])
-    if isinstance(made, UnsupportedParameterError):
-        assert made.parameter in DEGREES[name]
+    result = refusal_or_request(subject, **DEGREES[name])
+    if isinstance(result, UnsupportedParameterError):
+        assert result.parameter in DEGREES[name]
         return
-    subject.read(made)
-    assert is_named(name, made) or differs(subject, made)
+    subject.read(result)
+    assert is_named(name, result) or differs(subject, result)
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_parameter__of_kind__reaches_the_provider_or_is_refused(subject: Subject, name: str) -> None:
-    made = refusal_or_request(subject, **KINDS[name])
-    if isinstance(made, UnsupportedParameterError):
-        assert made.parameter in KINDS[name]
-        assert made.provider in ("", subject.provider)
+    result = refusal_or_request(subject, **KINDS[name])
+    if isinstance(result, UnsupportedParameterError):
+        assert result.parameter in KINDS[name]
+        assert result.provider in ("", subject.provider)
         return
-    subject.read(made)
-    assert differs(subject, made)
-    assert not is_named(name, made)
+    subject.read(result)
+    assert differs(subject, result)
+    assert not is_named(name, result)
 
 
 @pytest.mark.parametrize("name", [*DEGREES, *KINDS])
@@ -97,14 +97,14 @@ def test_limit__under_either_name__the_providers_limit(subject: Subject, name: s
 def test_sampling__temperature_and_top_p__as_sent_or_named(subject: Subject, name: str, value: float) -> None:
     """Some models have no sampling parameters any more, and a warning then names the parameter."""
     fields: dict[str, Any] = {name: value}
-    made = subject.build(**fields)
-    assert getattr(subject.read(made), name) == pytest.approx(value) or is_named(name, made)
+    request = subject.build(**fields)
+    assert getattr(subject.read(request), name) == pytest.approx(value) or is_named(name, request)
 
 
 @pytest.mark.parametrize(("stop", "expected"), [("END", ("END",)), (["END", "STOP"], ("END", "STOP"))])
 def test_stop__text_or_list__sequences(subject: Subject, stop: Any, expected: tuple[str, ...]) -> None:
-    made = subject.build(stop=stop)
-    assert subject.read(made).stop == expected or is_named("stop", made)
+    request = subject.build(stop=stop)
+    assert subject.read(request).stop == expected or is_named("stop", request)
 
 
 def test_response_format__json_schema__the_schema_arrives_or_is_refused(subject: Subject) -> None:
@@ -116,14 +116,14 @@ def test_response_format__json_schema__the_schema_arrives_or_is_refused(subject:
 
 
 def test_response_format__json_object__translated_or_refused(subject: Subject) -> None:
-    made = refusal_or_request(subject, response_format={"type": "json_object"})
-    if isinstance(made, UnsupportedParameterError):
-        assert made.parameter == "response_format"
+    result = refusal_or_request(subject, response_format={"type": "json_object"})
+    if isinstance(result, UnsupportedParameterError):
+        assert result.parameter == "response_format"
     else:
-        assert differs(subject, made) or is_named("response_format", made)
+        assert differs(subject, result) or is_named("response_format", result)
 
 
 def test_response_format__text__needs_nothing(subject: Subject) -> None:
-    made = subject.build(response_format={"type": "text"})
-    assert not made.warnings
-    assert subject.read(made).schema is None
+    request = subject.build(response_format={"type": "text"})
+    assert not request.warnings
+    assert subject.read(request).schema is None

@@ -53,14 +53,14 @@ READERS = (Subject.message, merged, appended, accumulated)
 
 @pytest.mark.parametrize("parameters", PARAMETERS, ids=str)
 def test_reasoning__requested__a_request_or_a_refusal(subject: Subject, parameters: dict[str, Any]) -> None:
-    made = refusal_or_request(subject, **parameters)
-    if isinstance(made, UnsupportedParameterError):
-        assert made.parameter in parameters
+    result = refusal_or_request(subject, **parameters)
+    if isinstance(result, UnsupportedParameterError):
+        assert result.parameter in parameters
         return
-    request = subject.read(made)
+    request = subject.read(result)
     assert request.turns == (("user", USER["content"]),)
     limit = parameters.get("max_tokens")
-    assert limit is None or request.max_tokens == limit or is_named("max_tokens", made)
+    assert limit is None or request.max_tokens == limit or is_named("max_tokens", result)
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_reasoning__requested__a_request_or_a_refusal(subject: Subject, paramete
 def test_reasoning__requested_by_an_unknown_word__passed_on_or_refused_by_name(
     subject: Subject, parameters: dict[str, Any]
 ) -> None:
-    made = refusal_or_request(subject, **parameters)
-    if isinstance(made, UnsupportedParameterError):
-        assert made.parameter in parameters
-        assert "'tomorrows'" in made.message
+    result = refusal_or_request(subject, **parameters)
+    if isinstance(result, UnsupportedParameterError):
+        assert result.parameter in parameters
+        assert "'tomorrows'" in result.message
         return
-    assert b'"tomorrows"' in made.body
+    assert b'"tomorrows"' in result.body
 
 
 @pytest.mark.parametrize("read", READERS)

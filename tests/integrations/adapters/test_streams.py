@@ -134,8 +134,8 @@ def test_stream__cut_anywhere__the_same_bytes(
     ]
     message = assembled(whole.chunks)["message"]
     assert (message["content"] or "") == text
-    for made in message.get("tool_calls", ()):
-        assert json.loads(made["function"]["arguments"]) == arguments
+    for tool_call in message.get("tool_calls", ()):
+        assert json.loads(tool_call["function"]["arguments"]) == arguments
 
 
 def test_stream__ended_in_the_middle__unusable(subject: Subject) -> None:

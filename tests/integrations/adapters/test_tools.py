@@ -27,8 +27,8 @@ def call_of(call: Call) -> dict[str, Any]:
 
 def after(*calls: Call, results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Returns a conversation in which the calls were made and answered."""
-    made = {"role": "assistant", "content": None, "tool_calls": [call_of(call) for call in calls]}
-    return [USER, made, *results]
+    message = {"role": "assistant", "content": None, "tool_calls": [call_of(call) for call in calls]}
+    return [USER, message, *results]
 
 
 def result(call: Call, content: Any, **more: Any) -> dict[str, Any]:
@@ -43,8 +43,8 @@ def result_of(request: ReadRequest, position: int) -> str:
 
 
 def test_tools__where_the_dialect_has_none__refused(subject: Subject) -> None:
-    made = refusal_or(subject, tools=TOOLS)
-    assert isinstance(made, UnsupportedParameterError) is not subject.fake.can.tools
+    result = refusal_or(subject, tools=TOOLS)
+    assert isinstance(result, UnsupportedParameterError) is not subject.fake.can.tools
 
 
 def test_tools__offered__by_name_and_in_order(tooled: Subject) -> None:
@@ -61,44 +61,44 @@ def test_tools__without_description_or_parameters__offered(tooled: Subject) -> N
 
 @pytest.mark.parametrize("choice", ["none", "auto", "required"])
 def test_tool_choice__word__as_sent_or_named(tooled: Subject, choice: str) -> None:
-    made = refusal_or(tooled, tools=TOOLS, tool_choice=choice)
-    if isinstance(made, UnsupportedParameterError):
-        assert made.parameter == "tool_choice"
+    result = refusal_or(tooled, tools=TOOLS, tool_choice=choice)
+    if isinstance(result, UnsupportedParameterError):
+        assert result.parameter == "tool_choice"
         return
-    request = tooled.read(made)
+    request = tooled.read(result)
     understood = {
         "none": request.tool_choice == "none" or not request.tools,
         "auto": request.tool_choice in ("", "auto") and request.tools == NAMES,
         "required": request.tool_choice == "required" and request.tools == NAMES,
     }
-    assert understood[choice] or is_named("tool_choice", made)
+    assert understood[choice] or is_named("tool_choice", result)
 
 
 def test_tool_choice__one_function__that_one_or_named(tooled: Subject) -> None:
-    made = refusal_or(tooled, tools=TOOLS, tool_choice={"type": "function", "function": {"name": "get_time"}})
-    if isinstance(made, UnsupportedParameterError):
-        assert made.parameter == "tool_choice"
+    result = refusal_or(tooled, tools=TOOLS, tool_choice={"type": "function", "function": {"name": "get_time"}})
+    if isinstance(result, UnsupportedParameterError):
+        assert result.parameter == "tool_choice"
         return
-    request = tooled.read(made)
+    request = tooled.read(result)
     only = request.tool_choice == "required" and request.tools == ("get_time",)
-    assert request.tool_choice == "function:get_time" or only or is_named("tool_choice", made)
+    assert request.tool_choice == "function:get_time" or only or is_named("tool_choice", result)
 
 
 def test_tool_choice__some_of_the_tools__only_those_or_named(tooled: Subject) -> None:
     allowed = {"mode": "auto", "tools": [{"type": "function", "function": {"name": "get_time"}}]}
     choice = {"type": "allowed_tools", "allowed_tools": allowed}
-    made = refusal_or(tooled, tools=TOOLS, tool_choice=choice)
-    if isinstance(made, UnsupportedParameterError):
-        assert made.parameter == "tool_choice"
+    result = refusal_or(tooled, tools=TOOLS, tool_choice=choice)
+    if isinstance(result, UnsupportedParameterError):
+        assert result.parameter == "tool_choice"
         return
-    fewer = json.loads(made.body) != json.loads(tooled.build(tools=TOOLS).body)
-    assert fewer or is_named("tool_choice", made)
+    fewer = json.loads(result.body) != json.loads(tooled.build(tools=TOOLS).body)
+    assert fewer or is_named("tool_choice", result)
 
 
 def test_parallel_tool_calls__switched_off__sent_or_named(tooled: Subject) -> None:
-    made = tooled.build(tools=TOOLS, parallel_tool_calls=False)
-    differs = json.loads(made.body) != json.loads(tooled.build(tools=TOOLS).body)
-    assert differs or is_named("parallel_tool_calls", made)
+    request = tooled.build(tools=TOOLS, parallel_tool_calls=False)
+    differs = json.loads(request.body) != json.loads(tooled.build(tools=TOOLS).body)
+    assert differs or is_named("parallel_tool_calls", request)
 
 
 @pytest.mark.parametrize(
@@ -138,18 +138,18 @@ def test_tool_result__empty__is_a_result(tooled: Subject) -> None:
 
 def test_tool_result__with_an_image__arrives_or_is_refused_or_named(tooled: Subject) -> None:
     content = [{"type": "text", "text": "a photo"}, {"type": "image_url", "image_url": {"url": data_url()}}]
-    made = refusal_or(tooled, tools=TOOLS, messages=after(OSLO, results=[result(OSLO, content)]))
-    if isinstance(made, UnsupportedParameterError):
-        assert made.parameter == "messages"
+    outcome = refusal_or(tooled, tools=TOOLS, messages=after(OSLO, results=[result(OSLO, content)]))
+    if isinstance(outcome, UnsupportedParameterError):
+        assert outcome.parameter == "messages"
         return
-    request = tooled.read(made)
+    request = tooled.read(outcome)
     assert "a photo" in result_of(request, 0)
-    assert PNG in [image for _, image in request.images] or is_named("image", made)
+    assert PNG in [image for _, image in request.images] or is_named("image", outcome)
 
 
 def test_tools__history_with_calls_but_no_tools_now__still_a_request(tooled: Subject) -> None:
-    made: UpstreamRequest = tooled.build(messages=after(OSLO, results=[result(OSLO, "18 degrees")]))
-    assert "18 degrees" in result_of(tooled.read(made), 0)
+    request: UpstreamRequest = tooled.build(messages=after(OSLO, results=[result(OSLO, "18 degrees")]))
+    assert "18 degrees" in result_of(tooled.read(request), 0)
 
 
 @pytest.mark.parametrize("text", ["", "Let me see. "])

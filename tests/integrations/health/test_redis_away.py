@@ -132,8 +132,8 @@ async def test_redis_dies__and_a_new_empty_one_comes__workers_find_each_other_ag
 ) -> None:
     caplog.set_level("INFO", "integrations.health")
     target = new_target()
-    async with workers(server.url, 2) as made:
-        a, b = made
+    async with workers(server.url, 2) as monitors:
+        a, b = monitors
         a.note_success(target, 100.0)
         await until(lambda: b.health_of(target).samples == 1)
 

@@ -42,20 +42,20 @@ def circuit(monitor: HealthMonitor, target: Target) -> CircuitState:
 async def test_window__noted_by_several_workers__is_the_same_for_all() -> None:
     chance = random.Random(3)
     target = new_target()
-    async with workers(settings.REDIS_URL, 3) as made:
+    async with workers(settings.REDIS_URL, 3) as monitors:
         for _ in range(300):
-            worker = chance.choice(made)
+            worker = chance.choice(monitors)
             if chance.random() < 0.1:
                 worker.note_failure(target, FailureKind.UNAVAILABLE, 10.0)
             else:
                 worker.note_success(target, chance.uniform(50, 5000))
             if chance.random() < 0.05:
-                await until(lambda: not made[0].sync.pending)
+                await until(lambda: not monitors[0].sync.pending)
         # Every failure and every sample has to arrive exactly once, so that all workers have the figures of one that
         # saw all.
-        await until(lambda: len({worker.health_of(target) for worker in made}) == 1)
-        await until(lambda: made[0].health_of(target).samples > 250)
-        first = made[0].health_of(target)
+        await until(lambda: len({worker.health_of(target) for worker in monitors}) == 1)
+        await until(lambda: monitors[0].health_of(target).samples > 250)
+        first = monitors[0].health_of(target)
         assert first.samples == round(300 * (1 - first.error_share))
 
 
@@ -71,11 +71,11 @@ async def test_circuit__opened_and_closed_by_one__is_so_for_the_others() -> None
 
 async def test_circuit__failures_spread_over_workers__add_up() -> None:
     target = new_target()
-    async with workers(settings.REDIS_URL, 3) as made:
-        for worker, times in zip(made, (2, 2, 1), strict=True):
+    async with workers(settings.REDIS_URL, 3) as monitors:
+        for worker, times in zip(monitors, (2, 2, 1), strict=True):
             break_circuit(worker, target, times)
 
-        await until(lambda: all(circuit(worker, target) is not CircuitState.CLOSED for worker in made))
+        await until(lambda: all(circuit(worker, target) is not CircuitState.CLOSED for worker in monitors))
 
 
 async def test_circuit__long_retry_after__rests_for_all() -> None:
@@ -123,16 +123,16 @@ async def test_worker__that_ends__leaves_its_last_words() -> None:
 
 async def test_probe__over_all_workers__is_one() -> None:
     target = new_target()
-    async with workers(settings.REDIS_URL, 4) as made:
-        break_circuit(made[0], target)
-        await until(lambda: all(circuit(w, target) is CircuitState.HALF_OPEN for w in made))
+    async with workers(settings.REDIS_URL, 4) as monitors:
+        break_circuit(monitors[0], target)
+        await until(lambda: all(circuit(w, target) is CircuitState.HALF_OPEN for w in monitors))
 
-        claims = await asyncio.gather(*(worker.claim_probe(target) for worker in made * 5))
+        claims = await asyncio.gather(*(worker.claim_probe(target) for worker in monitors * 5))
         assert sorted(claims) == [False] * 19 + [True]
 
-        prober = made[claims.index(True) % 4]
+        prober = monitors[claims.index(True) % 4]
         prober.note_failure(target, FailureKind.UNAVAILABLE, 0.0)
-        await until(lambda: all(circuit(w, target) is CircuitState.OPEN for w in made))
+        await until(lambda: all(circuit(w, target) is CircuitState.OPEN for w in monitors))
 
 
 async def test_probe__refused_for_its_own_fault__passes_to_any_worker() -> None:
@@ -159,15 +159,15 @@ async def test_follow__message_of_another_release__is_passed_over(caplog: pytest
 
 async def test_redis__idle_workers__say_nothing() -> None:
     target = new_target()
-    async with workers(settings.REDIS_URL, 2) as made, redis.asyncio.Redis.from_url(settings.REDIS_URL) as other:
-        made[0].note_success(target, 100.0)
-        await until(lambda: made[1].health_of(target).samples == 1)
-        await until(lambda: not any(worker.sync.pending for worker in made))
+    async with workers(settings.REDIS_URL, 2) as monitors, redis.asyncio.Redis.from_url(settings.REDIS_URL) as other:
+        monitors[0].note_success(target, 100.0)
+        await until(lambda: monitors[1].health_of(target).samples == 1)
+        await until(lambda: not any(worker.sync.pending for worker in monitors))
 
         before = (await other.info("stats"))["total_commands_processed"]
         # The time is four times the pause between two messages of a busy worker.
         silence = asyncio.get_running_loop().time() + 1.0
-        await until(lambda: made[0].health_of(target).samples == 1 and asyncio.get_running_loop().time() > silence)
+        await until(lambda: monitors[0].health_of(target).samples == 1 and asyncio.get_running_loop().time() > silence)
         after = (await other.info("stats"))["total_commands_processed"]
     # The inspecting command itself counts as one.
     assert after - before <= 1

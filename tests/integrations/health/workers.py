@@ -35,9 +35,9 @@ async def following(monitor: HealthMonitor) -> AsyncIterator[HealthMonitor]:
 async def workers(redis_url: str, number: int) -> AsyncIterator[list[HealthMonitor]]:
     """Yields monitors that already listen to each other."""
     async with AsyncExitStack() as stack:
-        made = [await stack.enter_async_context(following(HealthMonitor(redis_url))) for _ in range(number)]
-        await connected(*made)
-        yield made
+        monitors = [await stack.enter_async_context(following(HealthMonitor(redis_url))) for _ in range(number)]
+        await connected(*monitors)
+        yield monitors
 
 
 async def connected(*monitors: HealthMonitor) -> None:

@@ -25,16 +25,16 @@ def pytest_asyncio_loop_factories(
 
 @pytest.fixture
 async def new_fetcher() -> AsyncIterator[NewFetcher]:
-    made: list[MediaFetcher] = []
+    fetchers: list[MediaFetcher] = []
 
     def make(
         limits: MediaLimits = LIMITS, *, lookup: Lookup | None = None, tls: ssl.SSLContext | None = None
     ) -> MediaFetcher:
-        made.append(MediaFetcher(limits, proxy_for=no_proxy, lookup=lookup, tls=tls))
-        return made[-1]
+        fetchers.append(MediaFetcher(limits, proxy_for=no_proxy, lookup=lookup, tls=tls))
+        return fetchers[-1]
 
     yield make
-    for fetcher in made:
+    for fetcher in fetchers:
         await fetcher.close()
 
 

@@ -88,12 +88,12 @@ def _assistant(message: Json) -> list[Json]:
     thoughts = _while(content, lambda block: block["type"] in _THOUGHTS)
     calls = list(reversed(_while(reversed(content), lambda block: block["type"] == "tool_use")))
     between = content[len(thoughts) : len(content) - len(calls)]
-    made: Json = {"role": "assistant", "content": between or None}
+    answer: Json = {"role": "assistant", "content": between or None}
     if thoughts:
-        made["reasoning_details"] = [_detail(block, index) for index, block in enumerate(thoughts)]
+        answer["reasoning_details"] = [_detail(block, index) for index, block in enumerate(thoughts)]
     if calls:
-        made["tool_calls"] = [_call(block) for block in calls]
-    return [made]
+        answer["tool_calls"] = [_call(block) for block in calls]
+    return [answer]
 
 
 def _while(blocks: Iterable[Json], holds: Any) -> list[Json]:

@@ -24,18 +24,18 @@ def as_openai(native: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _message(message: Mapping[str, Any]) -> dict[str, Any]:
-    made = dict(message)
+    converted = dict(message)
     if message["role"] != "assistant":
-        return made
+        return converted
     content = message.get("content")
     if isinstance(content, list):
         thinking = "".join(part["thinking"] for part in content if part["type"] == "thinking")
         if thinking:
-            made["reasoning_content"] = thinking
-            made["content"] = [part for part in content if part["type"] != "thinking"]
-    if "tool_plan" in made:
-        made["reasoning_content"] = made.pop("tool_plan")
-    return made
+            converted["reasoning_content"] = thinking
+            converted["content"] = [part for part in content if part["type"] != "thinking"]
+    if "tool_plan" in converted:
+        converted["reasoning_content"] = converted.pop("tool_plan")
+    return converted
 
 
 def _response_format(native: Mapping[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class _Messages:
     messages: list[dict[str, Any]] = field(default_factory=list)
     # `open_calls` holds the name and the id of each call without a result.
     open_calls: list[tuple[str, str]] = field(default_factory=list)
-    made: int = 0
+    generated_ids: int = 0
 
     def read(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
         for part in body.get("systemInstruction", {}).get("parts", ()):
@@ -93,8 +93,8 @@ class _Messages:
 
     def _call(self, part: Mapping[str, Any]) -> dict[str, Any]:
         function = part["functionCall"]
-        self.made += 1
-        call_id = function.get("id") or f"call_{self.made}"
+        self.generated_ids += 1
+        call_id = function.get("id") or f"call_{self.generated_ids}"
         self.open_calls.append((function["name"], call_id))
         call: dict[str, Any] = {
             "id": call_id,

@@ -21,14 +21,14 @@ def as_openai(native: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _message(message: Mapping[str, Any]) -> dict[str, Any]:
-    made, content = dict(message), message.get("content")
+    converted, content = dict(message), message.get("content")
     if not isinstance(content, list):
-        return made
-    made["content"] = [_part(part) for part in content if part["type"] != "thinking"]
+        return converted
+    converted["content"] = [_part(part) for part in content if part["type"] != "thinking"]
     details = [_detail(part) for part in content if part["type"] == "thinking"]
     if details:
-        made["reasoning_details"] = details
-    return made
+        converted["reasoning_details"] = details
+    return converted
 
 
 def _part(part: Mapping[str, Any]) -> dict[str, Any]:
