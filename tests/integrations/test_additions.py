@@ -61,7 +61,7 @@ def test_defaults__request__get_what_it_leaves_out(
         ({"user": "u"}, {"logit_bias": None}, {"user": "u"}),
     ],
 )
-def test_forced__request__gets_it_whatever_it_says(
+def test_forced__request__gets_it_in_any_case(
     sent: dict[str, Any], forced: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     assert changed({**SENT, **sent}, forced_parameters=forced) == {**SENT, **expected}
@@ -195,7 +195,7 @@ class _Recorder(Sender):
         return HttpAnswer(401, {}, b'{"error": {"message": "no canary-header-value here"}}')
 
 
-def test_connection_test__integration_with_headers__sends_them_and_never_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connection_test__integration_with_headers__sends_and_never_shows_them(monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = _Recorder()
     monkeypatch.setattr(recorder.__class__, "sent", [])
     outcome = try_credentials(credentials_with(extra_headers={"x-key": "canary-header-value"}), recorder)

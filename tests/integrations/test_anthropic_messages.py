@@ -109,7 +109,7 @@ def test_system__between_a_call_and_its_result__behind_the_result(model: str) ->
         assert messages[2]["content"][1] == {"type": "text", "text": MARKED("X")}
 
 
-def test_system__beside_a_turn_that_says_nothing__still_before_an_answer_or_last() -> None:
+def test_system__beside_an_empty_turn__still_before_an_answer_or_last() -> None:
     instruction, silent = {"role": "system", "content": "X"}, {"role": "assistant", "content": None}
     messages = body_of(ADAPTIVE, messages=[USER, instruction, silent, {"role": "user", "content": "More"}])["messages"]
     assert [message["role"] for message in messages] == ["user", "system"]
@@ -120,7 +120,7 @@ def test_system__beside_a_turn_that_says_nothing__still_before_an_answer_or_last
     assert messages[2] == {"role": "user", "content": MARKED("X")}
 
 
-def test_system__alone__is_what_the_user_says() -> None:
+def test_system__alone__sent_as_the_user() -> None:
     request = upstream(messages=[{"role": "system", "content": "Write a haiku."}])
     assert json.loads(request.body)["messages"] == [{"role": "user", "content": "Write a haiku."}]
     assert request.warnings == ("messages: the system message was sent as the user's, anthropic wants one of the user",)

@@ -42,7 +42,7 @@ FINISH_REASONS = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
-# The beta's types include all fields of the other types.
+# The types of Anthropic's beta API include all fields of its other types.
 TOOL: TypeAdapter[Any] = TypeAdapter(BetaToolUnionParam)
 MESSAGE: TypeAdapter[Any] = TypeAdapter(BetaMessageParam)
 BLOCK: TypeAdapter[Any] = TypeAdapter(BetaContentBlockParam)

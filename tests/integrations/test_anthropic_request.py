@@ -83,7 +83,7 @@ def test_request__native_field__as_it_is(fields: dict[str, Any]) -> None:
     ("model", "expected"),
     [(BUDGETS, 64000), (OLD, 8192), ("claude-3-5-haiku-latest", 8192), ("claude-unheard-of", 4096)],
 )
-def test_max_tokens__not_given__the_models_most(model: str, expected: int) -> None:
+def test_max_tokens__missing__the_models_maximum(model: str, expected: int) -> None:
     assert body_of(model)["max_tokens"] == expected
 
 

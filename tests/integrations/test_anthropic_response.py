@@ -142,7 +142,7 @@ def test_calls__of_the_vendors_own_tools__stay_there() -> None:
     assert message_of(*content) == {"role": "assistant", "content": "Hi", "provider_specific_fields": specific}
 
 
-def test_end__what_only_the_vendor_says__under_its_names() -> None:
+def test_end__fields_of_the_vendor__under_its_names() -> None:
     own = {"stop_sequence": "END", "context_management": {"applied_edits": [{"type": "x"}]}, "diagnostics": {"a": 1}}
     message = message_of(TEXT, stop_reason="stop_sequence", **own)
     assert message["provider_specific_fields"] == own

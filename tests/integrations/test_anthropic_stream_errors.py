@@ -102,7 +102,7 @@ def test_stream__malformed_event__unusable(data: bytes) -> None:
         (b"", FailureKind.UNUSABLE),
     ],
 )
-def test_stream__that_is_none__what_it_says(body: bytes, kind: FailureKind) -> None:
+def test_stream__that_is_none__failure_of_its_body(body: bytes, kind: FailureKind) -> None:
     with pytest.raises(ProviderError) as caught:
         run(translator(), [body[:10], body[10:]])
     assert caught.value.kind is kind

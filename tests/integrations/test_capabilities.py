@@ -74,7 +74,7 @@ def _forget() -> None:
 
 
 @pytest.mark.usefixtures("listed")
-def test_build__model_of_both_catalogs__what_either_says_it_can() -> None:
+def test_build__model_of_both_catalogs__has_the_abilities_of_either() -> None:
     assert capabilities_of("openai", "gpt-x") == Capabilities(
         context_window=2000,
         max_output_tokens=100,
@@ -88,7 +88,7 @@ def test_build__model_of_both_catalogs__what_either_says_it_can() -> None:
 
 
 @pytest.mark.usefixtures("listed")
-def test_build__what_no_catalog_says__is_unknown() -> None:
+def test_build__ability_in_no_catalog__is_unknown() -> None:
     assert capabilities_of("openai", "only-a") == Capabilities(schema=True)
     assert capabilities_of("openai", "odd") == Capabilities(schema=False)
     for model in ("says-nothing", "painter", "embedding", "sample_spec"):

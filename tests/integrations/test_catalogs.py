@@ -120,7 +120,7 @@ def test_amount__price_or_none__exact_decimal(value: Any, expected: str | None) 
         ("-1e30", "absurdly"),
     ],
 )
-def test_amount__nonsense__says_why(value: Any, problem: str) -> None:
+def test_amount__nonsense__raises_with_the_reason(value: Any, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         amount(value)
 

@@ -154,7 +154,7 @@ def test_assistant__history__coheres_own_goes_back(
 
 
 @pytest.mark.parametrize("content", [None, "", [], [{"type": "text", "text": ""}]])
-def test_messages__one_that_says_nothing__left_out_but_for_the_last(content: Any) -> None:
+def test_messages__empty_one__left_out_unless_it_is_the_last(content: Any) -> None:
     """Cohere refuses empty messages: "all elements in history must have a message"."""
     empty = {"role": "assistant", "content": content}
     assert messages_of(USER, empty, {"role": "user", "content": content or ""}, USER) == [USER, USER]
@@ -204,7 +204,7 @@ def test_documents__of_text__apart_from_the_messages() -> None:
     ]
 
 
-def test_documents__nothing_beside_them__the_message_says_so() -> None:
+def test_documents__nothing_beside_them__the_message_refers_to_them() -> None:
     part = {"type": "document_url", "document_url": {"url": data_url("text/plain", b"x")}}
     assert messages_of({"role": "user", "content": [part]})[0]["content"] == [
         {"type": "text", "text": "See the document."}

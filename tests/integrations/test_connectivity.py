@@ -213,7 +213,7 @@ def test_echo__of_a_short_key__nothing_is_shown(server: DialectServer) -> None:
         (stream(b'{"data"', end="hang_up"), Reason.UNREACHABLE),
     ],
 )
-def test_answer__that_is_none__says_so(server: DialectServer, step: Step, reason: Reason) -> None:
+def test_answer__that_is_none__reported(server: DialectServer, step: Step, reason: Reason) -> None:
     outcome = tried(server, "openai", step)
     assert (outcome.ok, outcome.reason) == (False, reason), outcome
     assert outcome.detail
@@ -347,7 +347,7 @@ def test_bedrock__signed_by_boto3_and_sent_by_us__ok_or_why_not(error_type: str,
 
 
 @pytest.mark.parametrize("body", [b"<html>Welcome</html>", b"{}", b"[]", b"7", b'{"modelSummaries"', b"[" * 90_000])
-def test_bedrock__answer_that_is_none__says_so(body: bytes) -> None:
+def test_bedrock__answer_that_is_none__reported(body: bytes) -> None:
     async def welcome(received: Received, connection: Connection) -> None:
         await connection.send_whole(200, body)
 

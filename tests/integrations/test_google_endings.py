@@ -24,7 +24,7 @@ ZEROS = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 # Every finish reason is mapped to its outcome with a text and without one; "unusable" is a failure, after which other
 # providers are tried.
 ENDINGS = {
-    "FINISH_REASON_UNSPECIFIED": ("stop", "unusable"),  # The reason of an answer that has not ended.
+    "FINISH_REASON_UNSPECIFIED": ("stop", "unusable"),  # Google sends this reason while an answer has not ended.
     "STOP": ("stop", "stop"),
     "MAX_TOKENS": ("length", "length"),
     "CONTINUATION": ("length", "length"),
@@ -107,7 +107,7 @@ def test_reason__in_any_case__the_same(native: str) -> None:
     assert end_of(answer(TEXT, finish=native)) == "content_filter"
 
 
-def test_whole_answer__no_reason__counts_where_it_says_something() -> None:
+def test_whole_answer__no_reason__counts_unless_it_is_empty() -> None:
     """A stream without a reason was cut off, while a whole answer is complete."""
     completion = json.loads(whole(answer(TEXT, finish=None)).body)
     assert completion["choices"][0]["finish_reason"] == "stop"
@@ -118,7 +118,7 @@ def test_whole_answer__no_reason__counts_where_it_says_something() -> None:
 
 @pytest.mark.parametrize("part", [call(), PICTURE])
 @pytest.mark.parametrize("native", ["OTHER", "REASON_OF_TOMORROW"])
-def test_answer__reason_that_says_nothing__kept_for_its_call_or_image(part: dict[str, Any], native: str) -> None:
+def test_answer__unspecified_reason__kept_for_its_call_or_image(part: dict[str, Any], native: str) -> None:
     assert end_of(answer(part, finish=native)) == ("tool_calls" if "functionCall" in part else "stop")
 
 

@@ -66,7 +66,7 @@ class TestMessages:
 
     @pytest.mark.parametrize("contents", [[], [""], [[{"type": "text", "text": ""}]], [[]]])
     @pytest.mark.parametrize("vertex", [False, True])
-    def test_system__the_user_says_nothing__stays_an_instruction(self, contents: list[Any], vertex: bool) -> None:
+    def test_system__the_user_turn_is_empty__stays_an_instruction(self, contents: list[Any], vertex: bool) -> None:
         messages = [{"role": "system", "content": "Greet."}, *({"role": "user", "content": text} for text in contents)]
         assert body_of(messages=messages, vertex=vertex) == {
             "contents": [{"role": "user", "parts": [{"text": ""}]}],

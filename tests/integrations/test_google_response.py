@@ -105,7 +105,7 @@ def test_empty_answer__any_form__empty_text(content: Any) -> None:
     assert (choice["message"]["content"], choice["finish_reason"]) == ("", "stop")
 
 
-def test_filtered_answer__without_text__says_why() -> None:
+def test_filtered_answer__without_text__has_the_reason() -> None:
     response = answer(finish="SAFETY", candidate={"finishMessage": "Against the rules."})
     assert message_of(response) == {
         "role": "assistant",

@@ -90,7 +90,7 @@ def test_plain_answer__carries_nothing_besides() -> None:
 
 
 @pytest.mark.parametrize("finish", ["OTHER", "CONTINUATION", "SAFETY", "REASON_OF_TOMORROW"])
-def test_end__that_openais_words_do_not_tell__in_googles(finish: str) -> None:
+def test_end__without_an_openai_reason__googles_reason_too(finish: str) -> None:
     fields = {"finishMessage": "Because.", "continuationToken": "dG9rZW4="}
     assert specific_of(answer({"text": "Hi"}, finish=finish, candidate=fields)) == {"finishReason": finish, **fields}
 

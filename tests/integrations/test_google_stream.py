@@ -184,7 +184,7 @@ def test_stream__usage_behind_the_end__counts() -> None:
     assert stream.usage == Usage(prompt_tokens=9, completion_tokens=7)
 
 
-def test_stream__filtered_without_text__says_why_before_the_end() -> None:
+def test_stream__filtered_without_text__sends_the_reason_before_the_end() -> None:
     chunks, _ = streamed(answer(finish="MODEL_ARMOR", candidate={"finishMessage": "Not allowed."}))
     specific = {"provider_specific_fields": {"finishReason": "MODEL_ARMOR", "finishMessage": "Not allowed."}}
     assert deltas(chunks)[1:] == [{"refusal": "Not allowed."}, specific, {}]

@@ -246,7 +246,7 @@ def pressed(client: Client, row: ProviderIntegration) -> str:
     return str(answer.content.decode())
 
 
-def test_admin__test_button__says_what_came_of_it(project: Project, staff: Client, upstream: DialectServer) -> None:
+def test_admin__test_button__shows_the_outcome(project: Project, staff: Client, upstream: DialectServer) -> None:
     row = stored(project)
     assert "Test connection" in staff.get(f"/admin/integrations/providerintegration/{row.pk}/change/").content.decode()
     page = pressed(staff, row)

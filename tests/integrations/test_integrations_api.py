@@ -210,7 +210,7 @@ def test_admin__bedrock__keys_and_options_go_in(project: Project, staff: Client)
     assert enabled_credentials(project.pk)[0].extra["region"] == "us-east-1"
 
 
-def test_admin__integration_without_key__form_says_so(project: Project, staff: Client) -> None:
+def test_admin__integration_without_key__form_shows_the_error(project: Project, staff: Client) -> None:
     form = {"project": str(project.pk), "provider": "openai", "options": "{}", "base_url": ""}
     answer = staff.post("/admin/integrations/providerintegration/add/", form)
     assert answer.status_code == 200

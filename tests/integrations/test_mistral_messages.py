@@ -21,7 +21,7 @@ def messages_of(*messages: dict[str, Any], model: str = SMALL, **fields: Any) ->
 
 
 @pytest.mark.parametrize("content", [None, "", []])
-def test_messages__answer_that_says_nothing__left_out(content: Any) -> None:
+def test_messages__empty_answer__left_out(content: Any) -> None:
     """Mistral refuses empty answers: "Assistant message must have either content or tool_calls, but not none."."""
     empty = {"role": "assistant", "content": content}
     assert messages_of(USER, empty, USER) == [USER, USER]

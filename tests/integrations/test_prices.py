@@ -36,7 +36,7 @@ def test_load_shipped_prices__twice__second_changes_nothing() -> None:
     assert price_table()["openai", "gpt-4o"] == Price(Decimal("2.5"), Decimal("10"), Decimal("1.25"))
 
 
-def test_load_prices__command__tells_what_it_did() -> None:
+def test_load_prices__command__prints_the_outcome() -> None:
     out = StringIO()
     call_command("load_prices", stdout=out)
     assert out.getvalue().startswith("added ")

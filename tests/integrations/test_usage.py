@@ -30,7 +30,7 @@ from integrations.providers.usage import Usage
             },
             Usage(100, 5, cache_read_tokens=64),
         ),
-        (  # xAI counts reasoning beside completion, which the total shows.
+        (  # xAI counts reasoning tokens beside completion tokens, as the total shows.
             {
                 "prompt_tokens": 10,
                 "completion_tokens": 5,

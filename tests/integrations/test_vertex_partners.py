@@ -140,7 +140,7 @@ def test_mistral__called_by_its_official_sdk__the_same_path_and_body(googles_fro
 
 
 @pytest.mark.parametrize(("model", "dialect"), [(LLAMA, "openai_compatible"), (MISTRAL, "mistral")])
-def test_answer__of_a_partner__whole_and_streamed_as_its_dialect_says(model: str, dialect: str) -> None:
+def test_answer__of_a_partner__whole_and_streamed_as_in_its_dialect(model: str, dialect: str) -> None:
     story = Story(
         text="Hallo", calls=(Call("callAAA01", "get_weather", {"city": "Oslo"}),), finish="tool_calls",
         usage=Usage(prompt_tokens=9, completion_tokens=4),

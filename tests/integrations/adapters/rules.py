@@ -36,7 +36,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 def _openai(body: Json) -> None:
     kind = "Streaming" if body.get("stream") else "NonStreaming"
-    # A null means an absent field there, which the types do not show everywhere.
+    # OpenAI takes a null for an absent field, although the SDK's types do not allow it everywhere.
     present = {name: value for name, value in body.items() if value is not None}
     _adapter(getattr(completion_create_params, f"CompletionCreateParams{kind}")).validate_python(present)
 

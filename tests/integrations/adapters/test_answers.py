@@ -43,7 +43,7 @@ def test_answer__text__every_field_of_a_completion(subject: Subject) -> None:
     assert (answer["usage"]["prompt_tokens"], answer["usage"]["completion_tokens"]) == (21, 9)
 
 
-def test_answer__parsed__says_what_the_record_needs(subject: Subject) -> None:
+def test_answer__parsed__has_what_the_record_needs(subject: Subject) -> None:
     story = Story(text="Hallo", usage=COUNTS)
     request = subject.request()
     parsed = subject.adapter.parse_response(request, subject.fake.whole(story).body)

@@ -21,7 +21,7 @@ def test_fakes__every_fake__is_a_provider_under_its_own_name() -> None:
     assert {name: fake.provider for name, fake in FAKES.items()} == {name: name for name in FAKES}
 
 
-def test_subject__provider_without_a_fake__fails_and_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_subject__provider_without_a_fake__fails_with_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(FAKES, "openai")
     with pytest.raises(AssertionError, match=r"provider 'openai' has no fake.*CONTRIBUTING"):
         subject_of("openai")

@@ -37,7 +37,7 @@ def places_of(provider: str) -> Iterator[Place]:
 
 def sources_for(provider: str) -> tuple[str, ...]:
     if provider in OWN_DIALECTS:
-        # The beta's types include all others, so they add nothing at a vendor that has neither.
+        # Anthropic's beta types include its other types, so a vendor that has neither is tested with the latter alone.
         return tuple(name for name in sources() if name != "anthropic_beta" or name in OWN_DIALECTS[provider])
     return sources() if provider == _ANY_SERVER else ("openai",)
 

@@ -13,7 +13,7 @@ def test_table__of_a_page__is_current(page: str) -> None:
     assert section_of(page) == pages()[page](), f"docs/providers/{page} is not current: {COMMAND}"
 
 
-def test_tables__of_all_pages__tell_of_no_field_that_vanishes() -> None:
+def test_tables__of_all_pages__list_no_field_that_vanishes() -> None:
     sections = {page: section_of(page) for page in pages()}
     assert sections.keys() == {file.name for file in FOLDER.glob("*.md")}
     assert KNOWN or not [page for page, text in sections.items() if "SILENTLY" in text or "BROKEN" in text]

@@ -113,7 +113,7 @@ async def test_worker__started_after_a_circuit_closed__does_not_open_it_for_old_
             assert circuit(c, target) is CircuitState.CLOSED
 
 
-async def test_worker__that_ends__leaves_its_last_words() -> None:
+async def test_worker__that_ends__sends_its_last_updates() -> None:
     target = new_target()
     async with workers(settings.REDIS_URL, 1) as (a,):
         async with workers(settings.REDIS_URL, 1) as (b,):
@@ -157,7 +157,7 @@ async def test_follow__message_of_another_release__is_passed_over(caplog: pytest
     assert sum("message.unreadable" in line for line in caplog.messages) == 2
 
 
-async def test_redis__idle_workers__say_nothing() -> None:
+async def test_redis__idle_workers__send_nothing() -> None:
     target = new_target()
     async with workers(settings.REDIS_URL, 2) as monitors, redis.asyncio.Redis.from_url(settings.REDIS_URL) as other:
         monitors[0].note_success(target, 100.0)

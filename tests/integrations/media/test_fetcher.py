@@ -166,7 +166,7 @@ async def test_fetch__silence__ends_in_time(new_fetcher: NewFetcher) -> None:
         await eventually(lambda: all(peer.gone.is_set() for peer in server.peers))
 
 
-async def test_fetch__worker_is_full__says_so_and_recovers(new_fetcher: NewFetcher) -> None:
+async def test_fetch__worker_is_full__refuses_and_recovers(new_fetcher: NewFetcher) -> None:
     release = asyncio.Event()
 
     async def script(peer: Peer) -> None:

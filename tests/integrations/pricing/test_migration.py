@@ -1,4 +1,4 @@
-"""Tests that the prices of a release without history become its beginning."""
+"""Tests that the migration makes existing prices the beginning of the price history."""
 
 from __future__ import annotations
 

@@ -324,7 +324,7 @@ def test_history__unknown_model__empty_and_bad_name_400(client: APIClient) -> No
     assert client.get(f"{PATH}/openai/a%00b/history").status_code == 400
 
 
-def test_sync__now__says_what_happened(server: CatalogServer, client: APIClient) -> None:
+def test_sync__now__returns_the_outcome(server: CatalogServer, client: APIClient) -> None:
     server.serve("/a", {**A, "bad": {**model_a(1, 1), "input_cost_per_token": -1}})
     server.fail("/b", 500)
     response = client.post(f"{PATH}/sync")

@@ -54,7 +54,7 @@ def zipped(body: bytes) -> Any:
 
 
 @pytest.mark.parametrize(("first", "second"), SHARED)
-def test_sync__the_life_of_both_real_catalogs__history_says_what_happened(
+def test_sync__the_life_of_both_real_catalogs__history_has_every_change(
     server: CatalogServer, first: Path, second: Path
 ) -> None:
     body_a, body_b = first.read_bytes(), second.read_bytes()

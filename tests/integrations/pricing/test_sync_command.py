@@ -28,7 +28,7 @@ def run(**options: str) -> tuple[str, str]:
     return out.getvalue(), err.getvalue()
 
 
-def test_sync_pricing__addresses_of_the_settings__tells_what_it_did(server: CatalogServer) -> None:
+def test_sync_pricing__addresses_of_the_settings__prints_the_outcome(server: CatalogServer) -> None:
     server.serve("/a", A)
     server.fail("/b", 503)
     assert run() == (

@@ -42,7 +42,7 @@ async def test_send__public_name_for_a_private_address_and_private_allowed__conn
 
 
 @pytest.mark.parametrize("host", ["llm.internal", "ollama", "models.lan"])
-async def test_send__name_that_says_it_is_local__connects(kind: str, host: str) -> None:
+async def test_send__local_name__connects(kind: str, host: str) -> None:
     async with raw_server(answering(answer(b"inside"))) as server:
         names = Names(llm_internal=[["127.0.0.1"]], ollama=[["127.0.0.1"]], models_lan=[["127.0.0.1"]])
         transport = create_transport(kind, lookup=names)

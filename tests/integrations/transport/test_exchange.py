@@ -126,7 +126,7 @@ async def test_chunks__of_a_stream__come_as_they_arrive_and_none_is_empty(transp
         await peer.send(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
         for word in (b"one", b"two", b"three"):
             await peer.send(b"%x\r\n%b\r\n" % (len(word), word))
-            await peer.reader.readexactly(1)  # The reader acknowledges the data on a separate connection below.
+            await peer.reader.readexactly(1)  # The test acknowledges each chunk below.
         await peer.send(b"0\r\n\r\n")
 
     async with raw_server(script) as server:

@@ -53,7 +53,7 @@ def test_races__with_a_peer_of_any_idle_timeout__one_at_most_before_it_is_known(
 
     for _ in range(300):
         seconds = draw.expovariate(1 / busy)
-        now += min(seconds, 1.0)  # The time advances within one epoch.
+        now += min(seconds, 1.0)  # The epoch of the learned limit does not end meanwhile.
         peer.idle_for(seconds, now)
 
     assert peer.races <= 1
