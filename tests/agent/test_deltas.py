@@ -21,14 +21,14 @@ def piece(index: Any, name: str | None = None, arguments: str | None = None, **m
     return chunk({"tool_calls": [{"index": index, "function": function, **more}]})
 
 
-def said(*chunks: dict[str, Any]) -> PartialAnswer:
+def joined(*chunks: dict[str, Any]) -> PartialAnswer:
     whole = PartialAnswer()
     for one in chunks:
         whole.add(one)
     return whole
 
 
-def test_said__texts__are_given_as_they_come_and_joined() -> None:
+def test_deltas__texts__are_given_as_they_come_and_joined() -> None:
     whole = PartialAnswer()
 
     assert [whole.add(chunk({"role": "assistant", "content": text})) for text in ("So ", "", "be it")] == [
@@ -37,12 +37,12 @@ def test_said__texts__are_given_as_they_come_and_joined() -> None:
     assert whole.text == "So be it"
 
 
-def test_said__refusal__is_text_too() -> None:
-    assert said(chunk({"refusal": "I may not."})).text == "I may not."
+def test_deltas__refusal__is_text_too() -> None:
+    assert joined(chunk({"refusal": "I may not."})).text == "I may not."
 
 
-def test_said__calls_in_pieces__are_joined_in_their_order() -> None:
-    whole = said(
+def test_deltas__calls_in_pieces__are_joined_in_their_order() -> None:
+    whole = joined(
         piece(1, "b", "", id="2", type="function"),
         piece(0, "a", '{"x"', id="1", extra_content={"google": {"thought_signature": "s"}}),
         piece(0, None, ": 1}"),
@@ -63,17 +63,17 @@ def test_said__calls_in_pieces__are_joined_in_their_order() -> None:
 @pytest.mark.parametrize(
     "ids", [("", ""), ("x", "x"), (None, None), (5, 5), ("\x00", "\ufffd"), ("é", "é" * 2), ("x" * 201, "x" * 202)]
 )
-def test_said__ids_missing_or_double__are_given(ids: tuple[Any, Any]) -> None:
-    calls = said(piece(0, "a", "{}", id=ids[0]), piece(1, "b", "{}", id=ids[1])).calls
+def test_deltas__ids_missing_or_double__are_given(ids: tuple[Any, Any]) -> None:
+    calls = joined(piece(0, "a", "{}", id=ids[0]), piece(1, "b", "{}", id=ids[1])).calls
 
     assert len({call["id"] for call in calls}) == 2
     assert all(isinstance(call["id"], str) and call["id"] for call in calls)
     assert all(call["id"].isascii() and call["id"].isprintable() and len(call["id"]) <= 200 for call in calls)
 
 
-def test_said__signed_reasoning_in_pieces__is_what_the_provider_meant() -> None:
+def test_deltas__signed_reasoning_in_pieces__is_joined_by_block() -> None:
     part = {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0}
-    whole = said(
+    whole = joined(
         chunk({"reasoning_content": "It is ", "reasoning_details": [{**part, "text": "It is "}]}),
         chunk({"reasoning_content": "so.", "reasoning_details": [{**part, "text": "so."}]}),
         chunk({"reasoning_details": [{**part, "text": "", "signature": "signed"}]}),
@@ -89,15 +89,15 @@ def test_said__signed_reasoning_in_pieces__is_what_the_provider_meant() -> None:
     }
 
 
-def test_said__usage__is_the_last_one() -> None:
-    assert said(chunk({}, usage={"total_tokens": 5}), chunk({}, usage=None)).total_tokens == 5
+def test_deltas__usage__is_the_last_one() -> None:
+    assert joined(chunk({}, usage={"total_tokens": 5}), chunk({}, usage=None)).total_tokens == 5
 
 
-def test_said__size__counts_all_that_was_said() -> None:
-    texts = said(chunk({"content": "1234", "reasoning_content": "12"})).size
+def test_deltas__size__counts_texts_and_calls() -> None:
+    texts = joined(chunk({"content": "1234", "reasoning_content": "12"})).size
     assert texts == 6
-    one = said(piece(0, "abc", "{}")).size
-    assert said(piece(0, "abc", "{}"), piece(0, None, "[]")).size == one + 2
+    one = joined(piece(0, "abc", "{}")).size
+    assert joined(piece(0, "abc", "{}"), piece(0, None, "[]")).size == one + 2
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_said__size__counts_all_that_was_said() -> None:
         {"reasoning_details": [{"index": 0, "type": "reasoning.encrypted", "signature": "x" * 300}]},
     ],
 )
-def test_said__size__counts_what_has_no_text(delta: dict[str, Any]) -> None:
-    assert said(chunk(delta)).size >= 300
+def test_deltas__size__counts_parts_without_text(delta: dict[str, Any]) -> None:
+    assert joined(chunk(delta)).size >= 300
 
 
 _names = st.sampled_from(
@@ -124,8 +124,8 @@ _json = st.recursive(
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(["choices", "usage"]), _json, max_size=2), max_size=4))
-def test_said__whatever_a_provider_sends__never_fails(chunks: list[dict[str, Any]]) -> None:
-    whole = said(*chunks)
+def test_deltas__whatever_a_provider_sends__never_fails(chunks: list[dict[str, Any]]) -> None:
+    whole = joined(*chunks)
 
     json.dumps(whole.calls)
     json.dumps(whole.reasoning)

@@ -33,8 +33,8 @@ def says(text: str | Callable[[Request], str]) -> Step:
     """A step that streams a text word by word; the text may be made from the request."""
 
     async def step(received: Received, connection: Connection) -> None:
-        said = text if isinstance(text, str) else text(json.loads(received.body))
-        words = said.split(" ")
+        content = text if isinstance(text, str) else text(json.loads(received.body))
+        words = content.split(" ")
         pieces = [words[0], *(f" {word}" for word in words[1:])]
         await _stream(connection, [chunk({"content": piece}) for piece in pieces], FINISH)
 
@@ -66,8 +66,8 @@ async def _stream(connection: Connection, events: list[bytes], finish: bytes) ->
 
 
 @dataclass
-class Told:
-    """The parsed stream of a chat."""
+class ChatReply:
+    """The reply of a chat, parsed from its stream."""
 
     events: list[dict[str, Any]] = field(default_factory=list)
     comments: int = 0
@@ -100,23 +100,23 @@ class Told:
         return [json.loads(event["content"]) for event in self.events if event["type"] == "tool_result"]
 
 
-def read_events(raw: bytes, *, ended: bool = True) -> Told:
+def read_events(raw: bytes, *, ended: bool = True) -> ChatReply:
     """Parses a stream: every block is a comment or one `data:` line with a known event; `done` or `error` comes once
     and last."""
-    told = Told()
+    reply = ChatReply()
     assert not ended or raw.endswith(b"\n\n"), raw[-80:]
     for block in raw.split(b"\n\n")[:-1]:
         if block.startswith(b":"):
-            told.comments += 1
+            reply.comments += 1
             continue
         assert block.startswith(b"data: ") and b"\n" not in block, block
         event = json.loads(block[6:])
         assert set(event) == {"type"} | _FIELDS[event["type"]], event
         assert all(isinstance(value, str) for value in event.values()), event
-        told.events.append(event)
-    last = [event["type"] in ("done", "error") for event in told.events]
-    assert sum(last) == int(ended) and (not ended or last[-1]), told.events
-    return told
+        reply.events.append(event)
+    last = [event["type"] in ("done", "error") for event in reply.events]
+    assert sum(last) == int(ended) and (not ended or last[-1]), reply.events
+    return reply
 
 
 def headers_of(gateway: Gateway, key: str = "") -> dict[str, str]:
@@ -128,7 +128,7 @@ def post(gateway: Gateway, body: Any, *, port: int | None = None, headers: dict[
     return gateway.service.client.post(gateway.service.base_url(port) + PATH, json=body, headers=given, timeout=60)
 
 
-def chat(gateway: Gateway, message: str = "What did we spend?", *, port: int | None = None, **fields: Any) -> Told:
+def chat(gateway: Gateway, message: str = "What did we spend?", *, port: int | None = None, **fields: Any) -> ChatReply:
     response = post(gateway, {"message": message, **fields}, port=port)
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == "text/event-stream; charset=utf-8"

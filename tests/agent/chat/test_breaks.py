@@ -33,7 +33,7 @@ from tests.patience import PATIENCE_SECONDS
 
 
 @contextmanager
-def asked(gateway: Gateway, *, port: int | None = None, **body: Any) -> Iterator[socket.socket]:
+def open_chat(gateway: Gateway, *, port: int | None = None, **body: Any) -> Iterator[socket.socket]:
     """A running chat on a connection of its own."""
     content = json.dumps({"message": "What did we spend?", **body}).encode()
     lines = [f"POST {PATH} HTTP/1.1", "host: localhost", "content-type: application/json"]
@@ -63,9 +63,9 @@ def until_free(gateway: Gateway, conversation_id: str) -> None:
     )
 
 
-def test_client__leaves__stops_the_model_and_keeps_what_was_said(played: Played) -> None:
+def test_client__leaves__stops_the_model_and_keeps_the_partial_answer(played: Played) -> None:
     gateway, script = played(endless(), says("Where was I?"))
-    with asked(gateway) as connection:
+    with open_chat(gateway) as connection:
         conversation_id = conversation_of(read_until(connection, b"word"))
 
     assert script.received[0].gone.wait(PATIENCE_SECONDS)
@@ -82,7 +82,7 @@ def test_client__leaves__stops_the_model_and_keeps_what_was_said(played: Played)
 
 def test_client__leaves_before_a_word__leaves_its_question(played: Played) -> None:
     gateway, script = played(hang, says("Here."))
-    with asked(gateway) as connection:
+    with open_chat(gateway) as connection:
         conversation_id = conversation_of(read_until(connection, b"conversation_created"))
         script.wait_for(1, PATIENCE_SECONDS)
 
@@ -94,7 +94,7 @@ def test_client__leaves_before_a_word__leaves_its_question(played: Played) -> No
 
 def test_client__leaves_between_steps__its_calls_and_results_are_replayed(played: Played) -> None:
     gateway, script = played(calls(("get_project", {}), ("get_project", {})), hang, says("Both are there."))
-    with asked(gateway) as connection:
+    with open_chat(gateway) as connection:
         conversation_id = conversation_of(read_until(connection, b"conversation_created"))
         script.wait_for(2, PATIENCE_SECONDS)
 
@@ -107,7 +107,7 @@ def test_client__leaves_between_steps__its_calls_and_results_are_replayed(played
 
 def test_second_chat__in_the_same_conversation__is_409_on_both_workers(played: Played) -> None:
     gateway, script = played(endless(), says("Now."))
-    with asked(gateway) as connection:
+    with open_chat(gateway) as connection:
         conversation_id = conversation_of(read_until(connection, b"word"))
         # The wait is longer than a lease that is not renewed.
         held_until = time.monotonic() + 1.5 * LEASE_SECONDS
@@ -130,20 +130,20 @@ def test_next_message__as_soon_as_the_last_event_is_there__is_taken(played: Play
 
     for number in range(10):
         port = gateway.service.ports[number % 2]
-        with asked(gateway, port=port, conversation_id=conversation_id) as connection:
+        with open_chat(gateway, port=port, conversation_id=conversation_id) as connection:
             assert b"200 OK" in read_until(connection, b'"done"')
 
 
 def test_chats__in_two_conversations__run_at_once(played: Played) -> None:
     gateway, _ = played(endless(), says("Quick."))
-    with asked(gateway) as connection:
+    with open_chat(gateway) as connection:
         read_until(connection, b"word")
         assert chat(gateway, "Another").text == "Quick."
 
 
 def test_conversation__deleted_while_the_agent_answers__ends_with_error(played: Played) -> None:
     gateway, script = played(endless())
-    with asked(gateway) as connection:
+    with open_chat(gateway) as connection:
         received = read_until(connection, b"word")
         conversation_id = conversation_of(received)
         assert agent(gateway, "DELETE", f"conversations/{conversation_id}").status_code == 204
@@ -161,9 +161,9 @@ def test_agent__switched_off_between_steps__ends_with_error(played: Played) -> N
 
     gateway, script = played(switched_off, says("Never."))
 
-    told = read_events(post(gateway, {"message": "hi"}).content)
+    reply = read_events(post(gateway, {"message": "hi"}).content)
 
-    assert "switched off" in told.error
+    assert "switched off" in reply.error
     assert len(script.received) == 1
 
 
@@ -178,7 +178,7 @@ def started_worker(gateway: Gateway, **options: Any) -> tuple[int, Any]:
 def test_worker__is_killed__conversation_opens_when_its_lease_has_run_out(played: Played) -> None:
     gateway, script = played(calls(("get_project", {})), endless(), says("There you are."))
     port, worker = started_worker(gateway)
-    with asked(gateway, port=port) as connection:
+    with open_chat(gateway, port=port) as connection:
         conversation_id = conversation_of(read_until(connection, b"word"))
         worker.kill()
         worker.wait(PATIENCE_SECONDS)
@@ -190,10 +190,10 @@ def test_worker__is_killed__conversation_opens_when_its_lease_has_run_out(played
     assert [message["role"] for message in replayed] == ["system", "user", "assistant", "tool", "user"]
 
 
-def test_worker__stops__tells_the_client_and_keeps_what_was_said(played: Played) -> None:
+def test_worker__stops__sends_an_error_and_keeps_the_partial_answer(played: Played) -> None:
     gateway, script = played(endless(), says("Back again."))
     port, worker = started_worker(gateway)
-    with asked(gateway, port=port) as connection:
+    with open_chat(gateway, port=port) as connection:
         received = read_until(connection, b"word")
         conversation_id = conversation_of(received)
         worker.send_signal(signal.SIGTERM)
@@ -223,7 +223,7 @@ def test_worker__stops_while_the_agent_is_about_to_end__lets_it(played: Played) 
 
     gateway, _ = played(slow)
     port, worker = started_worker(gateway, graceful_seconds=int(PATIENCE_SECONDS))
-    with asked(gateway, port=port) as connection:
+    with open_chat(gateway, port=port) as connection:
         received = read_until(connection, b"Slow")
         worker.send_signal(signal.SIGTERM)
         assert not gateway.service.until(lambda: accepts(port), lambda is_open: not is_open)
@@ -237,7 +237,7 @@ def test_worker__stops_while_the_agent_is_about_to_end__lets_it(played: Played) 
 def test_records__of_chats_that_broke_off__are_there_once(played: Played) -> None:
     gateway, script = played(endless())
     for _ in range(3):
-        with asked(gateway) as connection:
+        with open_chat(gateway) as connection:
             read_until(connection, b"word")
     for received in script.received:
         assert received.gone.wait(PATIENCE_SECONDS)

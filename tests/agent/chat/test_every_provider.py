@@ -34,22 +34,22 @@ def playing(stage: Stage, provider: str, *stories: Story) -> Gateway:
 
 
 @pytest.mark.parametrize("provider", TOOLED)
-def test_agent__calls_a_tool_and_is_asked_again__every_turn_is_taken(stage: Stage, provider: str) -> None:
+def test_agent__calls_a_tool_and_gets_another_question__every_turn_is_taken(stage: Stage, provider: str) -> None:
     stories = Story(calls=(LOOK,), finish="tool_calls"), Story(text="It is yours."), Story(text="As I said.")
     gateway = playing(stage, provider, *stories)
 
-    told = chat(gateway, "Whose project is it?")
-    again = chat(gateway, "Whose?", conversation_id=told.conversation_id)
+    reply = chat(gateway, "Whose project is it?")
+    again = chat(gateway, "Whose?", conversation_id=reply.conversation_id)
 
-    assert (told.text, again.text) == ("It is yours.", "As I said."), (told.events, again.events)
-    assert "error" not in told.results[0]
+    assert (reply.text, again.text) == ("It is yours.", "As I said."), (reply.events, again.events)
+    assert "error" not in reply.results[0]
     first, second, third = stage.requests_of(provider)
     assert "get_project" in first.tools and first.tools == second.tools == third.tools
     for request in (second, third):
         assert [call.name for call in request.calls] == ["get_project"]
         ((_, text),) = request.results
         assert gateway.project_id in text
-    assert [row["role"] for row in messages(gateway, told.conversation_id)] == [
+    assert [row["role"] for row in messages(gateway, reply.conversation_id)] == [
         "user", "assistant", "tool", "assistant", "user", "assistant",
     ]  # fmt: skip
 
@@ -59,9 +59,9 @@ def test_agent__model_signs_its_reasoning__it_comes_back_unchanged(stage: Stage,
     signed = Story(reasoning="It is asked whose.", signature=SIGNATURE, calls=(LOOK,), finish="tool_calls")
     gateway = playing(stage, provider, signed, Story(text="Yours."))
 
-    told = chat(gateway, "Whose project is it?")
+    reply = chat(gateway, "Whose project is it?")
 
-    assert told.text == "Yours.", told.events
+    assert reply.text == "Yours.", reply.events
     assert stage.requests_of(provider)[1].signatures == (SIGNATURE,)
 
 
@@ -69,11 +69,11 @@ def test_agent__model_signs_its_reasoning__it_comes_back_unchanged(stage: Stage,
 def test_agent__all_scopes_withdrawn__goes_on_without_what_was_called(stage: Stage, provider: str) -> None:
     stories = Story(calls=(LOOK,), finish="tool_calls"), Story(text="It is yours."), Story(text="I see nothing.")
     gateway = playing(stage, provider, *stories)
-    told = chat(gateway, "Whose project is it?")
+    reply = chat(gateway, "Whose project is it?")
     gateway.service.set_routing(gateway.project_id, agent_scopes=[])
 
     try:
-        again = chat(gateway, "Whose?", conversation_id=told.conversation_id)
+        again = chat(gateway, "Whose?", conversation_id=reply.conversation_id)
     finally:
         gateway.service.set_routing(gateway.project_id, agent_scopes=list(AGENT_SCOPES))
 

@@ -101,9 +101,9 @@ def test_chat__as_long_and_deep_as_allowed__is_answered(played: Played) -> None:
     for _ in range(17):
         data = {"a": data}
 
-    told = chat(gateway, "x" * 32_000, page_context={"page": "p" * 500, "data": data})
+    reply = chat(gateway, "x" * 32_000, page_context={"page": "p" * 500, "data": data})
 
-    assert messages(gateway, told.conversation_id)[0]["page_context"]["data"] == data
+    assert messages(gateway, reply.conversation_id)[0]["page_context"]["data"] == data
 
 
 def test_chat__in_pieces_of_unknown_length__is_read_whole(played: Played) -> None:
@@ -276,12 +276,12 @@ def test_chat__staff_session__needs_the_token_and_is_answered_with_it(played: Pl
         )
         answer = client.post(PATH, json={"message": "hi"}, headers={**project, **token})
 
-    told = read_events(answer.content)
-    assert told.text == "Hello."
+    reply = read_events(answer.content)
+    assert reply.text == "Hello."
     (row,) = agent(gateway, "GET", "conversations").json()["results"]
     assert row["created_by"] == "user:ada"
-    (said,) = [row for row in messages(gateway, told.conversation_id) if row["role"] == "assistant"]
-    assert gateway.record(said["request_id"]).attributes["actor"] == "user:ada"
+    (assistant,) = [row for row in messages(gateway, reply.conversation_id) if row["role"] == "assistant"]
+    assert gateway.record(assistant["request_id"]).attributes["actor"] == "user:ada"
 
 
 def test_chat__session_of_somebody_who_is_no_staff__opens_nothing(played: Played) -> None:

@@ -15,7 +15,7 @@ from tests.patience import PATIENCE_SECONDS
 
 
 @contextmanager
-def impatient(name: str, seconds: str, *steps: Step) -> Iterator[tuple[Gateway, ScriptedServer]]:
+def service_with_limit(name: str, seconds: str, *steps: Step) -> Iterator[tuple[Gateway, ScriptedServer]]:
     with ScriptedServer() as upstream, GatewayService(workers=1, settings={**PATIENT, name: seconds}) as service:
         upstream.play("slow", *steps)
         yield (
@@ -28,19 +28,19 @@ def impatient(name: str, seconds: str, *steps: Step) -> Iterator[tuple[Gateway, 
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("AGENT_RUN_SECONDS", "longer than 10 seconds"), ("AGENT_STEP_SECONDS", "within 10 seconds")]
+    ("name", "reason"), [("AGENT_RUN_SECONDS", "longer than 10 seconds"), ("AGENT_STEP_SECONDS", "within 10 seconds")]
 )
-def test_chat__model_takes_too_long__is_stopped_and_its_words_are_kept(name: str, said: str) -> None:
+def test_chat__model_takes_too_long__is_stopped_and_its_words_are_kept(name: str, reason: str) -> None:
     steps = says("Awake."), stream(ROLE, chunk({"content": "So far"}), end="hang")
-    with impatient(name, "10", *steps) as (gateway, upstream):
+    with service_with_limit(name, "10", *steps) as (gateway, upstream):
         # The first chat of a worker takes longer than any later one.
         assert chat(gateway).text == "Awake."
 
-        told = chat(gateway)
+        reply = chat(gateway)
 
-        assert told.types == ["conversation_created", "text_delta", "error"]
-        assert said in told.error
+        assert reply.types == ["conversation_created", "text_delta", "error"]
+        assert reason in reply.error
         assert upstream.scripts["slow"].received[1].gone.wait(PATIENCE_SECONDS)
-        _, answer = messages(gateway, told.conversation_id)
-        assert (answer["content"], answer["state"], answer["error"]) == ("So far", "failed", told.error)
-        assert not running(gateway, told.conversation_id)
+        _, answer = messages(gateway, reply.conversation_id)
+        assert (answer["content"], answer["state"], answer["error"]) == ("So far", "failed", reply.error)
+        assert not running(gateway, reply.conversation_id)

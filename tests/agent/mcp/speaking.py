@@ -49,10 +49,10 @@ def content_of(result: CallToolResult) -> Any:
     """Returns the content of a result, which it has to hold in both of its forms."""
     (block,) = result.content
     assert isinstance(block, TextContent)
-    said = json.loads(block.text)
-    assert result.structured_content == said
-    assert not result.is_error or set(said["error"]) >= {"type", "code", "message"}
-    return said
+    content = json.loads(block.text)
+    assert result.structured_content == content
+    assert not result.is_error or set(content["error"]) >= {"type", "code", "message"}
+    return content
 
 
 def error_code(result: CallToolResult) -> str:

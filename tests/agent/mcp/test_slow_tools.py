@@ -18,7 +18,7 @@ from tests.patience import PATIENCE_SECONDS
 
 
 class Silence:
-    """A server that accepts connections and stays silent until it is asked to hang up."""
+    """A server that accepts connections and stays silent until `hang_up` is called."""
 
     def __init__(self) -> None:
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -60,8 +60,8 @@ def hanging(*, seconds: str) -> Iterator[tuple[Gateway, Silence]]:
     """A service of its own: a call whose caller has left still talks to the store."""
     with closing(Silence()) as silence:
         # The store's time limit is longer than that of all tools, because the test is about their callers.
-        patient = {"CLICKHOUSE_SILENT_SECONDS": "60"}
-        settings = {"CLICKHOUSE_URL": silence.url, "AGENT_TOOL_SECONDS": seconds, **patient}
+        store_limit = {"CLICKHOUSE_SILENT_SECONDS": "60"}
+        settings = {"CLICKHOUSE_URL": silence.url, "AGENT_TOOL_SECONDS": seconds, **store_limit}
         with GatewayService(workers=1, settings=settings) as service:
             yield service.new_project(), silence
             silence.hang_up()

@@ -91,7 +91,7 @@ def test_origin__page_of_a_record__names_it_and_its_project(client: Client, proj
     }
 
 
-def test_origin__record_that_may_not_be_seen__is_not_told(client: Client) -> None:
+def test_origin__record_that_may_not_be_seen__is_left_out(client: Client) -> None:
     config = make_config(make_project())
     found = origin(client, f"/admin/prompts/promptconfig/{config.pk}/change/")
     assert found["data"] == {"view": "prompts_promptconfig_change", "object_id": str(config.pk)}

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import requests
 
-from tests.agent.chat.playing import Made, Request, Told, calls, read_events, says
+from tests.agent.chat.playing import ChatReply, Made, Request, calls, read_events, says
 from tests.fakes.scripted import ScriptedServer, Step
 from tests.live.prompts import Team
 from tests.live.service import LiveService
 from tests.patience import PATIENCE_SECONDS
 
-# The agent's own requests must not change the figures that it is asked about.
+# The agent's own requests must not change the figures that the tests ask for.
 AGENT_MODEL = "openai/unpriced-agent"
 PRICED = "sandbox/echo"
 
@@ -41,7 +41,9 @@ def looks_up(make: Callable[[list[dict[str, Any]]], list[Made]]) -> Step:
     return step
 
 
-def tells(make: Callable[[list[dict[str, Any]]], str]) -> Step:
+def answers(make: Callable[[list[dict[str, Any]]], str]) -> Step:
+    """A step that answers with a text made from the results of the round before."""
+
     return says(lambda request: make(results_of(request)))
 
 
@@ -61,7 +63,7 @@ class Project:
         """Sets the script of the agent's model."""
         self.upstream.play("agent", *steps)
 
-    def ask(self, message: str, **fields: Any) -> Told:
+    def ask(self, message: str, **fields: Any) -> ChatReply:
         url = f"{self.team.service.base_url}/api/agent/chat"
         body = {"message": message, **fields}
         answer = requests.post(url, json=body, headers=self.headers, timeout=4 * PATIENCE_SECONDS)
@@ -85,7 +87,8 @@ class Project:
         assert answer.status_code == status, answer.text
 
     def arm(self, text: str, prompt: str) -> str | None:
-        """Returns the rollout's arm of a request; None while its worker has not heard of the prompt and its rollout."""
+        """Returns the rollout's arm of a request; None while its worker does not know the prompt and its
+        rollout."""
         answer = self._send(text, {}, model="auto", prompt_config=prompt)
         assert answer.status_code in (200, 404), answer.text
         return answer.headers.get("x-svc-variant") or None

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.agent.stories.conftest import Project, looks_up, tells
+from tests.agent.stories.conftest import Project, answers, looks_up
 from tests.live.waiting import wait_for
 from tests.patience import PATIENCE_SECONDS
 
@@ -25,8 +25,8 @@ def this_week() -> dict[str, str]:
     return {"start_date": monday.isoformat(), "end_date": (today + timedelta(days=1, microseconds=-1)).isoformat()}
 
 
-def row_of(found: dict[str, Any], **wanted: Any) -> dict[str, Any] | None:
-    rows = (row for row in found["results"] if all(row[name] == value for name, value in wanted.items()))
+def row_of(found: dict[str, Any], **expected: Any) -> dict[str, Any] | None:
+    rows = (row for row in found["results"] if all(row[name] == value for name, value in expected.items()))
     return next(rows, None)
 
 
@@ -39,12 +39,12 @@ def test_spend_this_week__by_model__is_what_the_metrics_say(project: Project) ->
         if row is None or row["request_count"] < project.answered:
             return False
         if not row["total_cost_usd"]:
-            project.complete("No worker had heard of the price before")
+            project.complete("No worker knew the price before")
         return bool(row["total_cost_usd"])
 
     wait_for(shipped, seconds=4 * PATIENCE_SECONDS, what="the requests in the metrics")
 
-    def told(results: list[dict[str, Any]]) -> str:
+    def answer_text(results: list[dict[str, Any]]) -> str:
         by_model, by_day = results
         row = row_of(by_model, model="echo")
         assert row is not None
@@ -60,7 +60,7 @@ def test_spend_this_week__by_model__is_what_the_metrics_say(project: Project) ->
         looks_up(
             lambda _: [("list_model_costs", {"period": "this_week"}), ("list_daily_costs", {"period": "this_week"})]
         ),
-        tells(told),
+        answers(answer_text),
     )
 
     answer = project.ask("What did we spend this week and on which model?")
@@ -68,16 +68,16 @@ def test_spend_this_week__by_model__is_what_the_metrics_say(project: Project) ->
     assert answer.types == [
         "conversation_created", "tool_start", "tool_start", "tool_result", "tool_result", "text_delta", "done",
     ]  # fmt: skip
-    said = json.loads(answer.text)
+    reported = json.loads(answer.text)
     by_model = project.get("metrics/cost/by-model", **this_week())
-    assert said["total"] == by_model["total_cost_usd"] > 0
+    assert reported["total"] == by_model["total_cost_usd"] > 0
     shown = row_of(by_model, model="echo")
     assert shown is not None
     costs = ("model", "total_cost_usd", "request_count")
-    assert {name: said["model"][name] for name in costs} == {name: shown[name] for name in costs}
+    assert {name: reported["model"][name] for name in costs} == {name: shown[name] for name in costs}
     by_day = project.get("metrics/cost/daily", **this_week())
-    assert said["days"] == [day["total_cost_usd"] for day in by_day["results"]]
-    assert sum(said["days"]) == pytest.approx(said["total"])
+    assert reported["days"] == [day["total_cost_usd"] for day in by_day["results"]]
+    assert sum(reported["days"]) == pytest.approx(reported["total"])
 
 
 def errors_of(requests: dict[str, Any]) -> list[dict[str, Any]]:
@@ -105,7 +105,7 @@ def test_session_about_something__with_its_errors__is_what_the_session_says(proj
         (session,) = {row["session_id"] for row in found["results"]}
         return str(session)
 
-    def told(results: list[dict[str, Any]]) -> str:
+    def answer_text(results: list[dict[str, Any]]) -> str:
         session, requests = results
         return json.dumps(
             {"session": session["session_id"], "count": session["error_count"], "errors": errors_of(requests)}
@@ -119,24 +119,24 @@ def test_session_about_something__with_its_errors__is_what_the_session_says(proj
                 ("list_session_requests", {"session_id": session_of(results)}),
             ]
         ),
-        tells(told),
+        answers(answer_text),
     )
 
     answer = project.ask("Find the session where the user asked about ZEBRA-4711 and show its errors.")
 
     assert answer.types[-1] == "done", answer.events
-    said = json.loads(answer.text)
-    assert said["session"] == "case-17"
-    assert said["count"] == project.get("sessions/case-17")["error_count"] == 1
-    assert said["errors"] == errors_of(project.get("sessions/case-17/requests"))
-    assert said["errors"][0]["status_code"] == 503
+    reported = json.loads(answer.text)
+    assert reported["session"] == "case-17"
+    assert reported["count"] == project.get("sessions/case-17")["error_count"] == 1
+    assert reported["errors"] == errors_of(project.get("sessions/case-17/requests"))
+    assert reported["errors"][0]["status_code"] == 503
 
 
 def test_running_rollout__safe_to_promote__is_what_its_metrics_say(project: Project) -> None:
     versions = [{"system_prompt": f"You sell tea, version {number}.", "model": "sandbox/echo"} for number in (1, 2)]
     prompt = project.team.prompt("tea", *versions)
     rollout = prompt.rollout(mode="manual", allocation_type="random", stages=[{"weight": 50}, {"weight": 100}])
-    # The workers have to hear of the rollout first.
+    # The rollout has to reach the workers first.
     sent = Counter(
         wait_for(partial(project.arm, f"Which tea, {number}?", "tea"), what="the rollout at the workers")
         for number in range(2 * REQUESTS)
@@ -152,7 +152,7 @@ def test_running_rollout__safe_to_promote__is_what_its_metrics_say(project: Proj
     wait_for(counted, seconds=4 * PATIENCE_SECONDS, what="the arms' figures")
     figures = ("request_count", "error_rate", "average_latency_ms", "p95_latency_ms", "total_cost_usd")
 
-    def told(results: list[dict[str, Any]]) -> str:
+    def answer_text(results: list[dict[str, Any]]) -> str:
         (found,) = results
         arms = {arm: {name: found[arm].get(name) for name in figures} for arm in ("target", "baseline")}
         return json.dumps({"status": found["overall_status"], **arms})
@@ -160,7 +160,7 @@ def test_running_rollout__safe_to_promote__is_what_its_metrics_say(project: Proj
     project.play(
         looks_up(lambda _: [("list_rollouts", {"status": "running"})]),
         looks_up(lambda results: [("get_rollout_metrics", {"rollout_id": results[0]["results"][0]["id"]})]),
-        tells(told),
+        answers(answer_text),
     )
 
     answer = project.ask(
@@ -168,8 +168,8 @@ def test_running_rollout__safe_to_promote__is_what_its_metrics_say(project: Proj
     )
 
     assert answer.types[-1] == "done", answer.events
-    said, shown = json.loads(answer.text), metrics()
-    assert said["status"] == shown["overall_status"]
+    reported, shown = json.loads(answer.text), metrics()
+    assert reported["status"] == shown["overall_status"]
     for arm in ("target", "baseline"):
-        assert said[arm] == {name: shown[arm].get(name) for name in figures}, arm
+        assert reported[arm] == {name: shown[arm].get(name) for name in figures}, arm
         assert shown[arm]["request_count"] == sent[arm]

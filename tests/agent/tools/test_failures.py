@@ -35,14 +35,16 @@ def away(world: World, settings: Settings) -> World:
     return world
 
 
-def test_every_tool__clickhouse_away__told_or_not_needed(away: World) -> None:
+def test_every_tool__clickhouse_away__fails_or_answers_without_it(away: World) -> None:
     codes = {name: _code(away, name, arguments) for name, arguments in calls(away).items()}
 
     assert {name for name, code in codes.items() if code is None} == _WITHOUT_LOG
     assert {code for code in codes.values() if code} == {"analytics_unavailable"}
 
 
-def test_tool__question_too_dear__told_to_narrow_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tool__query_above_its_limits__error_suggests_a_narrower_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise AnalyticsLimitError("The question takes longer than one query may run. Narrow its range.")
 
@@ -57,7 +59,7 @@ def test_tool__question_too_dear__told_to_narrow_it(world: World, monkeypatch: p
     }
 
 
-def test_tool__database_away__told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tool__database_away__error(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise OperationalError("connection to 10.0.0.7 failed for user secret")
 
@@ -68,7 +70,7 @@ def test_tool__database_away__told(world: World, monkeypatch: pytest.MonkeyPatch
     assert "secret" not in outcome.content
 
 
-def test_provider_latency__redis_away__told(world: World, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_provider_latency__redis_away__error(world: World, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     monkeypatch.setattr(reader, "_client", None)
 

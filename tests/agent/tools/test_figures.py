@@ -54,8 +54,8 @@ def _same_list(
 ) -> Callable[[World], None]:
     def check(world: World) -> None:
         given = {name: value(world) if callable(value) else value for name, value in arguments.items()}
-        asked = given if query is None else {n: v(world) if callable(v) else v for n, v in query.items()}
-        expected = world.get(path.format(world=world), **{"limit": 2, **asked})
+        parameters = given if query is None else {n: v(world) if callable(v) else v for n, v in query.items()}
+        expected = world.get(path.format(world=world), **{"limit": 2, **parameters})
         found = world.ask(tool, limit=2, **given)
         del expected["next"], expected["previous"]
         assert {name: found[name] for name in expected} == expected
@@ -252,11 +252,13 @@ def test_tool__same_question__same_answer_as_the_management_api(world: World, na
     CHECKS[name](world)
 
 
-def test_search__what_the_agent_was_asked_about__is_not_what_is_found(world: World, spool: Path) -> None:
-    """Otherwise the question itself would be the newest request that contains its words."""
+def test_search__requests_of_the_agent_itself__are_left_out(world: World, spool: Path) -> None:
+    """Without this rule the question to the agent would be the newest request that contains its words."""
     values: dict[str, Any] = {"project_id": str(world.project.pk), "source": "agent", "session_id": "with-the-agent"}
-    asked = [make_entry(b'{"messages": [{"role": "user", "content": "Who wants refunds?"}]}', **values) for _ in "ab"]
-    store(spool, *asked)
+    requests = [
+        make_entry(b'{"messages": [{"role": "user", "content": "Who wants refunds?"}]}', **values) for _ in "ab"
+    ]
+    store(spool, *requests)
 
     found = world.ask("search_requests", query="refunds", limit=3)
 

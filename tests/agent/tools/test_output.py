@@ -61,14 +61,14 @@ def test_render__deeper_than_anybody_reads__cut() -> None:
     assert "nested too deeply" in render({"request": nested})
 
 
-def test_render__objects_of_objects_without_end__told_that_there_is_too_much() -> None:
+def test_render__objects_of_objects_without_end__error_too_large() -> None:
     wide: Any = 1
     for _ in range(4):
         wide = {f"name {number}": wide for number in range(120)}
 
-    told = render({"request": wide}), render({"results": [{"request": wide}], "offset": 0})
+    rendered = render({"request": wide}), render({"results": [{"request": wide}], "offset": 0})
     # The values are compared as texts, so that no failure report prints them in full.
-    assert ["too large" in text for text in told] == [True, True]
+    assert ["too large" in text for text in rendered] == [True, True]
 
 
 def test_render__long_text__tells_how_much_is_gone() -> None:
@@ -123,7 +123,7 @@ def test_every_tool__huge_rows__within_the_bound(huge: World) -> None:
 
 
 def test_lists__huge_rows__following_next_offset_tells_each_once(huge: World) -> None:
-    """Following `next_offset` gives each row once, although no page holds as many as were asked for."""
+    """Following `next_offset` gives each row once, although no page holds as many rows as the call's limit."""
     for name in ("list_requests", "list_scores", "list_prompt_versions", "list_session_requests"):
         pages = list(_pages(huge, name))
         seen = [row.get("id") or row["request_id"] for page in pages for row in page["results"]]
@@ -139,7 +139,7 @@ def _pages(world: World, name: str) -> Iterator[dict[str, Any]]:
         offset = page["next_offset"]
 
 
-def test_get_prompt_version__long_prompt__told_as_far_as_there_is_room(huge: World) -> None:
+def test_get_prompt_version__long_prompt__cut_to_the_room(huge: World) -> None:
     found = huge.ask("get_prompt_version", config=huge.config.name, version="5")
 
     assert found["system_prompt"].startswith("Say umber twice.\n" * 400)

@@ -53,7 +53,7 @@ _END = "2026-11-21T23:59:59.999999+00:00"
         ),
     ],
 )
-def test_range__said_in_any_way__its_dates(given: dict[str, str], expected: tuple[str, str]) -> None:
+def test_range__any_notation__its_dates(given: dict[str, str], expected: tuple[str, str]) -> None:
     assert _range(given) == expected
 
 
@@ -75,7 +75,7 @@ def test_range__january__last_month_is_of_the_year_before() -> None:
         ({"period": "next_week"}, "period"),
     ],
 )
-def test_range__said_twice_or_wrongly__refused_by_name(given: dict[str, str], field: str) -> None:
+def test_range__given_twice_or_malformed__refused_by_name(given: dict[str, str], field: str) -> None:
     with pytest.raises(ValidationError) as refused:
         _range(given)
     assert list(refused.value.details or {}) == [field]
@@ -96,5 +96,5 @@ def test_range__no_dates__refused_as_the_management_api_does(given: dict[str, st
     assert list(refused.value.detail) == [field]
 
 
-def test_dates__nothing_said__none() -> None:
+def test_dates__none_given__none() -> None:
     assert range_dates(ToolContext(uuid4(), NOTHING, NOW), RangeArguments()) == {}

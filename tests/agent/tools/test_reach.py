@@ -39,18 +39,18 @@ def test_every_tool__names_of_another_project__nothing_of_it_comes_back(world: W
     for tool in registry.ALL:
         for arguments in _attempts(tool, stranger):
             content = world.call(tool.name, arguments).content
-            assert not _told(content, arguments, stranger), f"{tool.name} {arguments}: {content}"
+            assert not _names_in(content, arguments, stranger), f"{tool.name} {arguments}: {content}"
             tried += 1
     assert tried > 10 * len(registry.ALL)
 
 
-def test_every_tool__asked_by_the_other_project_itself__would_tell(stranger: World) -> None:
+def test_every_tool__called_by_the_other_project_itself__names_it(stranger: World) -> None:
     """The control: the names that the test above looks for exist and can be found by their own project."""
     for tool in registry.ALL:
         arguments = calls(stranger)[tool.name]
         outcome = stranger.call(tool.name, arguments)
         assert not outcome.is_error, outcome.content
-        assert bool(_told(outcome.content, {}, stranger)) == (tool.name not in _NAMELESS), tool.name
+        assert bool(_names_in(outcome.content, {}, stranger)) == (tool.name not in _NAMELESS), tool.name
 
 
 def test_every_tool__another_project_appears__answers_as_before(world: World, spool: Path) -> None:
@@ -86,11 +86,11 @@ def _attempts(tool: Tool, stranger: World) -> Iterator[dict[str, Any]]:
                 yield {**right, name: value}
 
 
-def _told(content: str, arguments: dict[str, Any], stranger: World) -> set[str]:
+def _names_in(content: str, arguments: dict[str, Any], stranger: World) -> set[str]:
     """Returns the stranger's names in the content, besides those in the call itself."""
-    for said in sorted(map(str, arguments.values()), key=len, reverse=True):
-        if len(said) > len("%%"):
-            content = content.replace(said, "")
+    for argument in sorted(map(str, arguments.values()), key=len, reverse=True):
+        if len(argument) > len("%%"):
+            content = content.replace(argument, "")
     return {name for name in [*stranger.names, stranger.marker] if name in content}
 
 

@@ -1,4 +1,4 @@
-"""Calling tools: what is offered, what is refused, and what a refusal says."""
+"""The registry of tools: the tools that are offered, the calls that are refused, and the texts of the refusals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.factories.core import make_project
 _SCOPE = "llm:read"
 
 
-class _Wanted(Arguments, kw_only=True, frozen=True):
+class _EchoArguments(Arguments, kw_only=True, frozen=True):
     name: Annotated[str, msgspec.Meta(max_length=5, description="A name.")]
     limit: Annotated[int, msgspec.Meta(ge=1, le=100, description="How many.")] = 20
 
@@ -34,22 +34,22 @@ def _context(project_id: UUID | None = None, *, scopes: tuple[str, ...] = AGENT_
     return ToolContext(project_id or uuid4(), _granted(*scopes), datetime.now(UTC))
 
 
-def _echo(context: ToolContext, arguments: _Wanted) -> Mapping[str, Any]:
+def _echo(context: ToolContext, arguments: _EchoArguments) -> Mapping[str, Any]:
     return {"name": arguments.name, "limit": arguments.limit}
 
 
-def _defect(context: ToolContext, arguments: _Wanted) -> Mapping[str, Any]:
+def _defect(context: ToolContext, arguments: _EchoArguments) -> Mapping[str, Any]:
     raise RuntimeError("secret row")
 
 
-def _not_a_number(context: ToolContext, arguments: _Wanted) -> Mapping[str, Any]:
+def _not_a_number(context: ToolContext, arguments: _EchoArguments) -> Mapping[str, Any]:
     return {"rate": float("nan")}
 
 
 @pytest.fixture
 def tools(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = {"echo": _echo, "defect": _defect, "not_a_number": _not_a_number}
-    named = {name: Tool(name, _SCOPE, name, name, _Wanted, run) for name, run in runs.items()}
+    named = {name: Tool(name, _SCOPE, name, name, _EchoArguments, run) for name, run in runs.items()}
     monkeypatch.setattr(registry, "_BY_NAME", named)
 
 
@@ -105,7 +105,7 @@ def test_call__scope_not_granted__refused_though_named(tools: None) -> None:
 
 
 @pytest.mark.parametrize("name", ["defect", "not_a_number"])
-def test_call__defect_of_a_tool__told_without_its_text(tools: None, name: str) -> None:
+def test_call__defect_of_a_tool__error_without_its_text(tools: None, name: str) -> None:
     error = _error(name, {"name": "a"})
 
     assert (error["code"], error["message"]) == ("internal_error", "The tool failed unexpectedly.")
@@ -117,7 +117,7 @@ def test_offered__scopes__only_their_tools() -> None:
     assert registry.offered(_granted(*AGENT_SCOPES)) == list(registry.ALL)
 
 
-def test_offered__rights__only_what_the_one_who_asks_may_read() -> None:
+def test_offered__rights__only_tools_that_the_caller_may_use() -> None:
     allowed = _granted(*AGENT_SCOPES, rights=[Right.READ])
     offered = {tool.name for tool in registry.offered(allowed)}
 
