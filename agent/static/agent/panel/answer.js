@@ -1,4 +1,4 @@
-// One turn of the agent: texts and calls of tools in the order in which they came.
+// One turn of the agent: its texts and tool calls in order of arrival.
 
 import { element, fromTemplate, partOf } from "../../gateway/playground/elements.js";
 import { Tool } from "./tool.js";
@@ -14,14 +14,14 @@ export class Answer {
   #tools = new Map();
   #text = null;
 
-  // `rendered` shows markdown, `opened` is called with the answer when arguments are to be fetched.
-  constructor(rendered, opened) {
-    Object.assign(this, { rendered, opened });
+  // `renderer` shows Markdown. `fetchArguments` gets this answer when a reader opens a call without arguments.
+  constructor(renderer, fetchArguments) {
+    Object.assign(this, { renderer, fetchArguments });
     this.element = turn("Agent");
     this.element.classList.add("agent");
   }
 
-  // A part of a text. It is text as long as it grows.
+  // Appends a part of a text, which stays plain text until `closeText`.
   append(part) {
     if (!this.#text) {
       this.#text = element("div", { className: "text" });
@@ -30,36 +30,36 @@ export class Answer {
     this.#text.append(part);
   }
 
-  // The text is complete.
+  // Renders the text, which is complete.
   closeText() {
     const place = this.#text;
     this.#text = null;
-    if (place) this.rendered.show(place, place.textContent);
+    if (place) this.renderer.show(place, place.textContent);
   }
 
-  call(id, name, given = undefined) {
+  call(id, name, args = undefined) {
     this.closeText();
-    const tool = new Tool(name, () => this.opened(this));
-    if (given !== undefined) tool.given = given;
+    const tool = new Tool(name, () => this.fetchArguments(this));
+    if (args !== undefined) tool.arguments = args;
     this.#tools.set(id, tool);
     this.element.append(tool.element);
   }
 
   result(id, content, failed, name = "tool") {
-    // Of a result whose call is further up than what was loaded, there is no call yet.
+    // The call is missing when it belongs to earlier messages, which have not been loaded.
     if (!this.#tools.has(id)) this.call(id, name);
     this.#tools.get(id).end(content, failed);
   }
 
-  // The arguments of calls, by their ids.
-  give(calls) {
+  // Sets the arguments of the calls, matched by their ids.
+  setArguments(calls) {
     for (const { id, function: called } of calls) {
       const tool = this.#tools.get(id);
-      if (tool) tool.given = called.arguments;
+      if (tool) tool.arguments = called.arguments;
     }
   }
 
-  // Whatever is still open stays as it is.
+  // Renders the last text, and marks tool calls without a result as broken off.
   end() {
     this.closeText();
     for (const tool of this.#tools.values()) tool.breakOff();
@@ -69,7 +69,7 @@ export class Answer {
     this.element.append(element("p", { className: "help" }, text));
   }
 
-  // A failure, and what can be done about it.
+  // Shows a failure, and a button that reads `label` and calls `act`.
   fail(text, label, act) {
     const again = element("button", { type: "button" }, label);
     const problem = element("p", { className: "problem" }, text, " ", again);

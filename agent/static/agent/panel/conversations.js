@@ -1,4 +1,4 @@
-// The list of a project's conversations, the last used first.
+// The list of a project's conversations, the most recently used first.
 
 import { byId, fromTemplate, partOf } from "../../gateway/playground/elements.js";
 
@@ -7,21 +7,21 @@ const PAGE = 30;
 export class Conversations {
   #rows = [];
   #current = null;
-  // Changes whenever the newest are asked for, so that an answer which was overtaken is dropped.
-  #asked = null;
+  // A token of the latest reload: a response that belongs to an earlier one is dropped.
+  #reload = null;
 
-  // `open` and `remove` get a row of the API.
+  // The callbacks `open` and `remove` receive a row of the API.
   constructor(api, { open, remove }) {
     Object.assign(this, { api, open, remove });
   }
 
-  // The newest ones, or, with `older`, those that follow what is shown.
+  // Loads the newest conversations or, with `older`, the next page of those that are shown.
   async load({ older = false } = {}) {
     const { project } = this.api;
-    const asked = older ? this.#asked : (this.#asked = {});
+    const reload = older ? this.#reload : (this.#reload = {});
     const { results, next } = await this.api.get("conversations", { limit: PAGE, offset: older ? this.#rows.length : 0 });
-    if (asked !== this.#asked || project !== this.api.project) return;
-    // One that was used meanwhile has moved, and would come twice.
+    if (reload !== this.#reload || project !== this.api.project) return;
+    // A conversation that was used meanwhile has moved in the list and may be in two pages.
     const known = new Set(older ? this.#rows.map((row) => row.conversation_id) : []);
     this.#rows = [...(older ? this.#rows : []), ...results.filter((row) => !known.has(row.conversation_id))];
     byId("older").hidden = next === null;

@@ -1,18 +1,18 @@
-// The chat's page: a project, its conversations, and one of them that goes on.
+// The page of the chat: the choice of a project, the list of its conversations, and the one that is open.
 
 import { Api, ApiError } from "../../gateway/playground/api.js";
 import { byId, partOf, tell } from "../../gateway/playground/elements.js";
 import { Kept } from "../../gateway/playground/kept.js";
 import { Conversations } from "./conversations.js";
-import { Rendered } from "./rendered.js";
-import { tellsFailure } from "./tool.js";
+import { Renderer } from "./renderer.js";
 import { Thread } from "./thread.js";
+import { isFailure } from "./tool.js";
 
 class Page {
   #abort = null;
-  // Changes with whatever is shown, so that what comes late is dropped.
+  // A token of the open conversation: responses that belong to an earlier one are dropped.
   #view = null;
-  // Done when what is stored of the conversation is shown, or cannot be.
+  // A promise that is fulfilled when the stored messages are shown or could not be loaded.
   #shown = null;
   #origin = JSON.parse(byId("origin-data")?.textContent ?? "null");
 
@@ -23,14 +23,14 @@ class Page {
     this.api = new Api(token, "/api/agent/");
     this.kept = new Kept(`agent.${user}`);
     this.state = { conversations: {}, draft: "", ...this.kept.read() };
-    const renderer = new Rendered(new Api(token, rendered), Number(renderedTexts), Number(renderedCharacters));
+    const renderer = new Renderer(new Api(token, rendered), Number(renderedTexts), Number(renderedCharacters));
     this.thread = new Thread(this.api, renderer, {
       retry: (text) => this.#send(text),
       reload: () => this.#open(this.thread.id),
     });
     this.conversations = new Conversations(this.api, {
       open: (row) => this.#open(row.conversation_id),
-      remove: (row) => this.#askDeletion(row),
+      remove: (row) => this.#confirmDeletion(row),
     });
     this.message = byId("message");
     this.#listen();
@@ -38,8 +38,8 @@ class Page {
 
   async start() {
     const projects = [...byId("project").options].map(({ value }) => value);
-    const wanted = [this.#origin?.project, this.state.project].find((id) => projects.includes(id));
-    if (wanted) byId("project").value = wanted;
+    const project = [this.#origin?.project, this.state.project].find((id) => projects.includes(id));
+    if (project) byId("project").value = project;
     this.message.value = this.state.draft;
     await this.#openProject();
     this.panel.dataset.ready = "true";
@@ -48,8 +48,8 @@ class Page {
   #listen() {
     byId("project").addEventListener("change", () => this.#openProject());
     byId("new").addEventListener("click", () => this.#open(null).then(() => this.message.focus()));
-    byId("older").addEventListener("click", () => this.#told(() => this.conversations.load({ older: true })));
-    byId("earlier").addEventListener("click", () => this.#told(() => this.thread.loadEarlier()));
+    byId("older").addEventListener("click", () => this.#reportFailure(() => this.conversations.load({ older: true })));
+    byId("earlier").addEventListener("click", () => this.#reportFailure(() => this.thread.loadEarlier()));
     byId("stop").addEventListener("click", () => this.#abort?.abort());
     partOf(byId("notice"), "again").addEventListener("click", () => this.#openProject());
     partOf(byId("origin"), "remove").addEventListener("click", () => this.#dropOrigin());
@@ -57,19 +57,19 @@ class Page {
       event.preventDefault();
       this.#send(this.message.value);
     });
-    this.message.addEventListener("input", () => this.#keep({ draft: this.message.value }));
+    this.message.addEventListener("input", () => this.#saveState({ draft: this.message.value }));
     this.message.addEventListener("keydown", (event) => {
-      // While a word is composed, Enter chooses one.
+      // During input-method composition, Enter accepts a word.
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
       this.#send(this.message.value);
     });
     byId("deletion").addEventListener("close", ({ target }) => {
-      if (target.returnValue === "delete") this.#told(() => this.#remove(target.dataset.id));
+      if (target.returnValue === "delete") this.#reportFailure(() => this.#remove(target.dataset.id));
     });
   }
 
-  #keep(state) {
+  #saveState(state) {
     Object.assign(this.state, state);
     this.kept.write(this.state);
   }
@@ -77,27 +77,27 @@ class Page {
   async #openProject() {
     const project = byId("project").value;
     this.api.project = project;
-    this.#keep({ project });
+    this.#saveState({ project });
     this.#showOrigin();
     this.conversations.clear();
-    await this.#told(async () => {
+    await this.#reportFailure(async () => {
       await this.#show(this.state.conversations[project] ?? null);
       await this.conversations.load();
     });
   }
 
   #open(id) {
-    return this.#told(() => this.#show(id));
+    return this.#reportFailure(() => this.#show(id));
   }
 
-  // What the agent says meanwhile ends with the page that listens to it.
+  // Opens a conversation, or an empty one for null. A running answer is aborted.
   async #show(id) {
     this.#abort?.abort();
     const view = (this.#view = {});
     this.#shown = null;
     this.thread.clear();
     byId("status").textContent = "";
-    this.#tellProblem(null);
+    this.#showProblem(null);
     this.#setCurrent(id);
     byId("welcome").hidden = id !== null;
     if (id === null) return;
@@ -109,7 +109,7 @@ class Page {
       await showing;
     } catch (error) {
       if (error.code !== "conversation_not_found" || view !== this.#view) throw error;
-      // Deleted since it was looked at.
+      // The conversation was deleted since it was last open.
       await this.#show(null);
       byId("status").textContent = "The conversation is gone; the next message begins a new one.";
     }
@@ -118,18 +118,18 @@ class Page {
   #setCurrent(id) {
     this.thread.id = id;
     this.conversations.current = id;
-    this.#keep({ conversations: { ...this.state.conversations, [this.api.project]: id ?? undefined } });
+    this.#saveState({ conversations: { ...this.state.conversations, [this.api.project]: id ?? undefined } });
   }
 
-  // What cannot be loaded is told above the messages.
-  async #told(work) {
+  // Runs `work`, and shows a failure of the API above the messages.
+  async #reportFailure(work) {
     const { project } = this.api;
     try {
       await work();
       if (project === this.api.project) this.#notice("");
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      if (project === this.api.project) this.#notice(explained(error));
+      if (project === this.api.project) this.#notice(explanation(error));
     }
   }
 
@@ -143,33 +143,33 @@ class Page {
     const view = this.#view;
     const origin = this.#originOfProject();
     const abort = (this.#abort = new AbortController());
-    this.#tellProblem(null);
+    this.#showProblem(null);
     byId("welcome").hidden = true;
     if (this.message.value === text) this.#setDraft("");
     this.#setRunning(true, "The agent is answering");
     await this.#shown;
     if (view !== this.#view) {
-      // Another conversation was opened before this one was there.
+      // The user opened another conversation before this one was loaded.
       this.#abort = null;
       this.#setRunning(false, "");
       if (!this.message.value) this.#setDraft(text);
       return;
     }
-    const said = this.thread.say(text, origin);
-    const answer = this.thread.answer();
+    const question = this.thread.addQuestion(text, origin);
+    const answer = this.thread.addAnswer();
     answer.element.dataset.live = "true";
     let ending = "Done";
     try {
       ending = await this.#stream(this.#body(text, origin), abort.signal, answer, view);
     } catch (error) {
-      ending = this.#failed(error, { said, answer, text });
+      ending = this.#showFailure(error, { question, answer, text });
     } finally {
       this.#abort = null;
       this.#setRunning(false, view === this.#view ? ending : "");
     }
     this.thread.follow(() => answer.end());
     if (ending === "Stopped") answer.note("Stopped.");
-    if (view === this.#view) await this.#told(() => this.conversations.load());
+    if (view === this.#view) await this.#reportFailure(() => this.conversations.load());
   }
 
   #body(text, origin) {
@@ -179,7 +179,7 @@ class Page {
     return body;
   }
 
-  // What became of it. A stream that ends without saying so has broken.
+  // Shows the events of a chat and returns its outcome. A stream that ends without `done` or `error` has broken.
   async #stream(body, signal, answer, view) {
     for await (const { data } of this.api.stream("chat", body, signal)) {
       const event = JSON.parse(data);
@@ -190,39 +190,39 @@ class Page {
         answer.fail(event.content, "Retry", () => this.#send(body.message));
         return "Failed";
       }
-      this.thread.follow(() => this.#take(event, answer));
+      this.thread.follow(() => this.#showEvent(event, answer));
     }
     throw new ApiError(0, { code: "unreachable", message: "The connection ended before the answer did." });
   }
 
-  #take(event, answer) {
+  #showEvent(event, answer) {
     if (event.type === "conversation_created") {
       this.#setCurrent(event.conversation_id);
-      this.#told(() => this.conversations.load());
+      this.#reportFailure(() => this.conversations.load());
     } else if (event.type === "text_delta") {
       answer.append(event.content);
     } else if (event.type === "tool_start") {
       answer.call(event.call_id, event.name);
       byId("status").textContent = `The agent is calling ${event.name}`;
     } else if (event.type === "tool_result") {
-      answer.result(event.call_id, event.content, tellsFailure(event.content));
+      answer.result(event.call_id, event.content, isFailure(event.content));
       byId("status").textContent = "The agent is answering";
     }
   }
 
-  #failed(error, { said, answer, text }) {
+  #showFailure(error, { question, answer, text }) {
     if (error.name === "AbortError") return "Stopped";
     if (!(error instanceof ApiError)) throw error;
     if (!error.status) {
       answer.fail(error.message, "Retry", () => this.#send(text));
       return "Failed";
     }
-    // It was not taken: the message goes back to where it can be sent again.
-    said.remove();
+    // The service did not accept the message, so it returns to the input field.
+    question.remove();
     answer.element.remove();
     if (!this.message.value) this.#setDraft(text);
     if (error.code === "conversation_not_found") this.#setCurrent(null);
-    this.#tellProblem(error);
+    this.#showProblem(error);
     return "Not sent";
   }
 
@@ -235,13 +235,13 @@ class Page {
 
   #setDraft(text) {
     this.message.value = text;
-    this.#keep({ draft: text });
+    this.#saveState({ draft: text });
   }
 
-  #tellProblem(error) {
+  #showProblem(error) {
     const problem = byId("problem");
     problem.hidden = !error;
-    tell(partOf(problem, "text"), error ? explained(error) : "");
+    tell(partOf(problem, "text"), error ? explanation(error) : "");
     const login = partOf(problem, "login");
     login.hidden = error?.status !== 401;
     login.href = `${this.panel.dataset.login}?${new URLSearchParams({ next: location.pathname })}`;
@@ -261,11 +261,11 @@ class Page {
   #dropOrigin() {
     this.#origin = null;
     this.#showOrigin();
-    // A page that is loaded again does not come from there any more.
+    // After a reload the page has no origin any more.
     history.replaceState(null, "", location.pathname);
   }
 
-  #askDeletion({ conversation_id: id, title }) {
+  #confirmDeletion({ conversation_id: id, title }) {
     const dialog = byId("deletion");
     byId("deletion-text").textContent = `Delete “${title || "Untitled"}” with all its messages?`;
     dialog.dataset.id = id;
@@ -277,7 +277,7 @@ class Page {
     try {
       await this.api.delete(`conversations/${id}`);
     } catch (error) {
-      // Somebody else was faster.
+      // Somebody else has already deleted the conversation.
       if (error.code !== "conversation_not_found") throw error;
     }
     if (id === this.thread.id) await this.#show(null);
@@ -285,7 +285,7 @@ class Page {
   }
 }
 
-function explained({ status, code, message }) {
+function explanation({ status, code, message }) {
   if (status === 401) return "Your session in the admin is over.";
   if (code === "conversation_not_found") return "The conversation was deleted; trying again begins a new one.";
   return code ? `${message} (${code})` : message;

@@ -5,16 +5,16 @@ import { byId, element } from "../../gateway/playground/elements.js";
 import { Answer, turn } from "./answer.js";
 
 const PAGE = 100;
-const NEAR = 80;
+const NEAR_END_PIXELS = 80;
 
 export class Thread {
   #id = null;
   #stored = [];
   #first = 0;
 
-  // `retry` gets the text that is to be sent again, `reload` shows the conversation as it is stored by then.
-  constructor(api, rendered, { retry, reload }) {
-    Object.assign(this, { api, rendered, retry, reload });
+  // `retry` receives a text to send again; `reload` shows the stored conversation anew.
+  constructor(api, renderer, { retry, reload }) {
+    Object.assign(this, { api, renderer, retry, reload });
     this.place = byId("messages");
     this.turns = byId("turns");
   }
@@ -35,9 +35,9 @@ export class Thread {
     byId("earlier").hidden = true;
   }
 
-  // The latest messages. Whether the thread is still of this conversation then is for the caller to see.
+  // Returns the latest messages. The caller checks whether the thread still shows this conversation.
   async load(id) {
-    // Another project may be chosen between the two calls.
+    // The project is fixed here, because the user may choose another one between the two calls.
     const api = this.api.ofProject();
     const { count } = await this.#page(id, 0, 1, api);
     const first = Math.max(0, count - PAGE);
@@ -58,37 +58,37 @@ export class Thread {
     const last = this.#first;
     const first = Math.max(0, last - PAGE);
     const { results } = await this.#page(id, first, last - first);
-    // Asked for twice, they come once.
+    // A second click may have loaded the same messages meanwhile.
     if (id !== this.#id || last !== this.#first) return;
     this.#first = first;
     this.#stored = [...results, ...this.#stored];
     const below = this.place.scrollHeight - this.place.scrollTop;
-    // What was said since the conversation was opened is only on the page.
-    const since = [...this.turns.children].filter((child) => child.dataset.live);
+    // Messages sent or received since the conversation was opened are only on the page.
+    const live = [...this.turns.children].filter((child) => child.dataset.live);
     this.#draw();
-    this.turns.append(...since);
+    this.turns.append(...live);
     this.place.scrollTop = this.place.scrollHeight - below;
   }
 
-  // What the user says, not stored yet.
-  say(text, origin) {
-    const made = this.#said(text, origin?.page);
+  // Adds the user's message, which is not stored yet.
+  addQuestion(text, origin) {
+    const made = this.#question(text, origin?.page);
     made.dataset.live = "true";
     this.turns.append(made);
     this.place.scrollTop = this.place.scrollHeight;
     return made;
   }
 
-  answer() {
-    const made = new Answer(this.rendered, (answer) => this.#fetchArguments(answer));
+  addAnswer() {
+    const made = new Answer(this.renderer, (answer) => this.#fetchArguments(answer));
     this.turns.append(made.element);
     return made;
   }
 
-  // Runs a step that adds something, and stays at the end for those who read there.
+  // Runs a step that adds to the messages, and scrolls to the end again if the reader was there.
   follow(step) {
     const { scrollHeight, scrollTop, clientHeight } = this.place;
-    const follows = scrollHeight - scrollTop - clientHeight < NEAR;
+    const follows = scrollHeight - scrollTop - clientHeight < NEAR_END_PIXELS;
     step();
     if (follows) this.place.scrollTop = this.place.scrollHeight;
   }
@@ -107,18 +107,18 @@ export class Thread {
         answer?.end();
         answer = null;
         question = message.content;
-        this.turns.append(this.#said(message.content, message.page_context?.page));
+        this.turns.append(this.#question(message.content, message.page_context?.page));
       } else {
-        answer ??= this.answer();
+        answer ??= this.addAnswer();
         if (message.role === "tool") answer.result(message.tool_call_id, message.content, message.is_error, message.tool_name);
-        else this.#answered(answer, message, question);
+        else this.#showAnswer(answer, message, question);
       }
     }
     answer?.end();
-    this.#tellMissing(answer);
+    this.#noteMissingAnswer(answer);
   }
 
-  #answered(answer, message, question) {
+  #showAnswer(answer, message, question) {
     answer.append(message.content);
     answer.closeText();
     for (const { id, function: called } of message.tool_calls) answer.call(id, called.name, called.arguments);
@@ -126,27 +126,27 @@ export class Thread {
     if (message.state === "failed") answer.fail(message.error, "Retry", () => this.retry(question));
   }
 
-  #tellMissing(answer) {
+  #noteMissingAnswer(answer) {
     const last = this.#stored.at(-1);
     if (!last || (last.role === "assistant" && last.tool_calls.length === 0)) return;
-    (answer ?? this.answer()).fail("The answer is still being made, or was broken off.", "Load again", this.reload);
+    (answer ?? this.addAnswer()).fail("The answer is still being made, or was broken off.", "Load again", this.reload);
   }
 
-  #said(text, page) {
+  #question(text, page) {
     const made = turn("You");
     made.append(element("div", { className: "text" }, text));
     if (page) made.append(element("p", { className: "help" }, `Of the page ${page}`));
     return made;
   }
 
-  // A stream tells a call by its name alone; what it was given is in what is stored.
+  // Fetches the arguments of the answer's calls from the stored messages, because a stream holds their names alone.
   async #fetchArguments(answer) {
     if (!this.#id) return;
     try {
       const { results } = await this.load(this.#id);
-      for (const { tool_calls: calls } of results) answer.give(calls);
+      for (const { tool_calls: calls } of results) answer.setArguments(calls);
     } catch (error) {
-      // The call says that it does not know them, and looks again when it is opened again.
+      // The call still shows that its arguments are not loaded, and the next opening tries again.
       if (!(error instanceof ApiError)) throw error;
     }
   }

@@ -1,49 +1,49 @@
-// One call of a tool: closed it says which and how it went, opened what it was given and what it gave.
+// One tool call: a line with the tool's name and the call's state, which opens to show arguments and result.
 
 import { fromTemplate, partOf } from "../../gateway/playground/elements.js";
 
-const SHOWN = 20_000;
+const MAX_CHARACTERS = 20_000;
 
 export class Tool {
-  // `opened` is called when somebody looks at a call whose arguments are not known.
-  constructor(name, opened) {
+  // `fetchArguments` is called when a reader opens a call whose arguments are not known.
+  constructor(name, fetchArguments) {
     this.element = fromTemplate("tool-call");
     this.part = (part) => partOf(this.element, part);
     this.part("name").textContent = name;
-    this.known = false;
-    this.say("running");
+    this.hasArguments = false;
+    this.setState("running");
     this.part("result").textContent = "Not there yet.";
     this.part("arguments").textContent = "Not loaded yet.";
     this.element.addEventListener("toggle", () => {
-      if (this.element.open && !this.known) opened();
+      if (this.element.open && !this.hasArguments) fetchArguments();
     });
   }
 
-  set given(text) {
-    this.known = true;
+  set arguments(text) {
+    this.hasArguments = true;
     this.part("arguments").textContent = pretty(text);
   }
 
   end(content, failed) {
-    this.say(failed ? "failed" : "done");
+    this.setState(failed ? "failed" : "done");
     this.part("result").textContent = pretty(content);
   }
 
-  // Nothing more comes of it.
+  // Ends a running call that will get no result.
   breakOff() {
     if (this.element.dataset.state !== "running") return;
-    this.say("broken off");
+    this.setState("broken off");
     this.part("result").textContent = "None.";
   }
 
-  say(state) {
+  setState(state) {
     this.element.dataset.state = state;
     this.part("state").textContent = state;
   }
 }
 
-// Of a tool's result: whether it tells of a failure.
-export function tellsFailure(content) {
+// Returns whether a tool's result reports a failure.
+export function isFailure(content) {
   const { error } = parsed(content) ?? {};
   return typeof error === "object" && error !== null;
 }
@@ -51,8 +51,8 @@ export function tellsFailure(content) {
 function pretty(text) {
   const value = parsed(text);
   const lines = value === undefined ? text : JSON.stringify(value, null, 2);
-  const more = lines.length - SHOWN;
-  return more > 0 ? `${lines.slice(0, SHOWN)}\n… and ${more.toLocaleString()} characters more` : lines;
+  const more = lines.length - MAX_CHARACTERS;
+  return more > 0 ? `${lines.slice(0, MAX_CHARACTERS)}\n… and ${more.toLocaleString()} characters more` : lines;
 }
 
 function parsed(text) {
