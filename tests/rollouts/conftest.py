@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,7 +18,7 @@ from rollouts import evaluate
 from rollouts.views import PromoteView
 from tests.factories.core import client_of, make_key, make_project
 from tests.factories.prompts import make_config
-from tests.rollouts.request_log import StillClock, this_minute
+from tests.rollouts.request_log import RequestLog, StillClock, this_minute
 
 PATH = "/api/llm/prompts/rollouts"
 
@@ -84,3 +85,16 @@ def still_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     minute = this_minute()
     monkeypatch.setattr(StillClock, "minute", minute)
     monkeypatch.setattr(evaluate, "closed_until", lambda _: minute)
+
+
+@pytest.fixture
+def info_logs(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "rollouts")
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> RequestLog:
+    """A request log in memory, in place of ClickHouse."""
+    log = RequestLog()
+    log.take_the_place(monkeypatch)
+    return log

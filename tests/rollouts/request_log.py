@@ -49,7 +49,7 @@ class RequestLog:
     rows: list[tuple[UUID, ArmMinute]] = field(default_factory=list)
     usual: UsualValues = field(default_factory=lambda: UsualValues({}, {}))
     away: bool = False
-    asked: int = 0
+    query_count: int = 0
     recorded: dict[UUID, datetime] = field(default_factory=dict)
     open: list[OpenRequest] = field(default_factory=list)
     left_out: list[set[UUID]] = field(default_factory=list)
@@ -85,7 +85,7 @@ class RequestLog:
     def arm_minutes(
         self, project_id: UUID, rollout_id: UUID, start: datetime, end: datetime, **_: Any
     ) -> list[ArmMinute]:
-        self.asked += 1
+        self.query_count += 1
         if self.away:
             raise AnalyticsUnavailableError("away")
         first, last = int(start.timestamp()) // 60, int(end.timestamp()) // 60
