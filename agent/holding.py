@@ -47,14 +47,14 @@ class HeldLease:
         sure_until = time.monotonic() + settings.AGENT_LEASE_SECONDS
         while not self._lost:
             await asyncio.sleep(settings.AGENT_LEASE_SECONDS / 3)
-            asked_at = time.monotonic()
+            renewed_at = time.monotonic()
             try:
                 held = await in_thread(renew_lease, self._run.conversation_id, self._run.run_id)
             except (DatabaseError, InterfaceError):
                 # While the database is unreachable no other run can take the lease either.
                 logger.warning("lease.not_renewed conversation_id=%s", self._run.conversation_id)
-                held = asked_at < sure_until
+                held = renewed_at < sure_until
             else:
-                sure_until = asked_at + settings.AGENT_LEASE_SECONDS
+                sure_until = renewed_at + settings.AGENT_LEASE_SECONDS
             self._lost = not held
         self._owner.cancel()

@@ -30,7 +30,7 @@ class IsProjectMember(BasePermission):
             raise PermissionDeniedError("This API key lacks the scope 'manage'.", code="scope_missing")
         operation = operation_of(request, view)
         if operation is not None and right_of_operation(operation) not in access.rights:
-            raise PermissionDeniedError(_told(right_of_operation(operation)), code="permission_denied")
+            raise PermissionDeniedError(_refusal(right_of_operation(operation)), code="permission_denied")
         return True
 
 
@@ -47,7 +47,7 @@ def operation_of(request: Request, view: APIView) -> str | None:
     return named.format(last=request.path.rpartition("/")[2])
 
 
-def _told(right: Right) -> str:
+def _refusal(right: Right) -> str:
     role = least_role(right)
     return (
         "This is for API keys."

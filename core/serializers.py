@@ -13,7 +13,7 @@ from core.models import NAME_CHARACTERS, ApiKey, Membership
 from core.rights.roles import Role
 from core.strict import Problem, wrong_type
 
-_UNKNOWN_TOLD, _NAME_TOLD = 20, 100
+_MAX_UNKNOWN_FIELDS, _MAX_NAME_CHARACTERS = 20, 100
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -38,10 +38,10 @@ class StrictSerializer(serializers.Serializer[Any]):
         fields = self.fields
         known = {name: value for name, value in data.items() if name in fields and not fields[name].read_only}
         wrong = {name: wrong_type(fields[name], value) for name, value in known.items()}
-        unknown = sorted(set(data) - set(fields) - self.written_back)[:_UNKNOWN_TOLD]
+        unknown = sorted(set(data) - set(fields) - self.written_back)[:_MAX_UNKNOWN_FIELDS]
         return {
             **{name: problem for name, problem in wrong.items() if problem},
-            **{name[:_NAME_TOLD]: ["There is no such field."] for name in unknown},
+            **{name[:_MAX_NAME_CHARACTERS]: ["There is no such field."] for name in unknown},
         }
 
 

@@ -79,7 +79,7 @@ def activate_page(owner: RightsAdmin, request: HttpRequest, config_id: UUID, ver
         return f"Activated {version}."
 
     question = f"Serve {version} of {config} to every request from now on?"
-    return _asked(owner, request, config, question, activate)
+    return _confirmation(owner, request, config, question, activate)
 
 
 def undo_page(owner: RightsAdmin, request: HttpRequest, config_id: UUID) -> HttpResponse:
@@ -91,7 +91,7 @@ def undo_page(owner: RightsAdmin, request: HttpRequest, config_id: UUID) -> Http
         )
         return f"Went back to {made.to_version}."
 
-    return _asked(owner, request, config, f"Take back the last activation of {config}?", undo)
+    return _confirmation(owner, request, config, f"Take back the last activation of {config}?", undo)
 
 
 def actor_of(request: HttpRequest) -> str:
@@ -103,7 +103,7 @@ def pretty(value: Any) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def _asked(
+def _confirmation(
     owner: RightsAdmin, request: HttpRequest, config: PromptConfig, question: str, act: Callable[[str], str]
 ) -> HttpResponse:
     """Shows the confirmation page, or its result after POST; `act` takes the reason and returns what it did."""

@@ -85,9 +85,9 @@ def _function_name(tool: Any, path: str) -> str:
     name = function.get("name")
     if not isinstance(name, str) or not _FUNCTION_NAME.fullmatch(name):
         raise _invalid(f"{path}.function.name", "Must be 1 to 64 letters, digits, underscores or hyphens.")
-    for part, kind, said in (("parameters", Mapping, "an object"), ("description", str, "a string")):
+    for part, kind, expected in (("parameters", Mapping, "an object"), ("description", str, "a string")):
         if not isinstance(function.get(part), kind | None):
-            raise _invalid(f"{path}.function.{part}", f"Must be {said}.")
+            raise _invalid(f"{path}.function.{part}", f"Must be {expected}.")
     return name
 
 

@@ -128,10 +128,11 @@ class Template:
         if sum(map(len, pieces)) <= limit_bytes and sum(len(piece.encode()) for piece in pieces) <= limit_bytes:
             return
         raise InvalidVariableError(
-            self._longest(texts), f"makes the prompt too long: at most {limit_bytes} bytes with all values in place."
+            self._largest_variable(texts),
+            f"makes the prompt too long: at most {limit_bytes} bytes with all values in place.",
         )
 
-    def _longest(self, texts: Mapping[str, str]) -> str:
+    def _largest_variable(self, texts: Mapping[str, str]) -> str:
         taken: Counter[str] = Counter()
         for _, name in self._slots:
             taken[name] += len(texts.get(name, ""))

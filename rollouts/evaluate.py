@@ -35,7 +35,7 @@ _CLAIMED_FOR = timedelta(minutes=5)
 # An evaluation that was away for long catches up by windows of this length.
 _MAX_WINDOW = timedelta(days=1)
 _MOVES = {Decision.PROMOTE: Transition.PROMOTE, Decision.ROLL_BACK: Transition.ROLL_BACK}
-_TOLD = frozenset(
+_LOGGED_REASONS = frozenset(
     {
         Reason.METRIC_FAILING,
         Reason.MINIMUM_UNANSWERED,
@@ -242,7 +242,7 @@ def _save(look: _Look, claim: UUID) -> EvaluationResult | None:
             )
             for minute in look.minutes
         )
-        _tell(look, evaluation)
+        _log_changes(look, evaluation)
         evaluation.initial, evaluation.state = to_json(look.initial), to_json(look.state)
         evaluation.through, evaluation.verdict, evaluation.decided_at = look.window.end, figures, timezone.now()
         evaluation.counted_open = [to_json(one) for one in look.counted_open]
@@ -257,11 +257,11 @@ def _unmoved(row: Rollout, seen: Rollout) -> bool:
     return (row.status, row.current_stage) == (seen.status, seen.current_stage)
 
 
-def _tell(look: _Look, evaluation: RolloutEvaluation) -> None:
+def _log_changes(look: _Look, evaluation: RolloutEvaluation) -> None:
     """Logs for operators, once each: a rollout that holds for a reason of its own, and a rollout that waits too
     long."""
     verdict, row = look.verdict, look.rollout
-    held = verdict.decision is Decision.WAIT and verdict.reason in _TOLD
+    held = verdict.decision is Decision.WAIT and verdict.reason in _LOGGED_REASONS
     if held and evaluation.verdict.get("reason") != verdict.reason.value:
         logger.warning(
             "rollout.held project_id=%s rollout_id=%s reason=%s", row.project_id, row.pk, verdict.reason.value

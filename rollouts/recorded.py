@@ -67,10 +67,10 @@ def recorded_window(
     the evaluation catches up with the past. Raises AnalyticsUnavailableError.
     """
     rows = _rows(rollout, window, state)
-    kept, new = _open(rollout, stages, window, state, remembered, now)
+    remaining, new = _open(rollout, stages, window, state, remembered, now)
     # The rows are read after the open requests: a row that comes in between has a time within the window only if it
     # was seen before.
-    counted = [one.request_id for one in (*kept, *new)]
+    counted = [one.request_id for one in (*remaining, *new)]
     found = recorded_minutes(rows, counted=counted, log_ratio=LOG_RATIO)
     arms = {(row.minute, row.stage, row.variant): _arm(row) for row in found if row.stage in stages}
     _add_open(arms, new, int(window.end.timestamp()) // 60 - 1)
@@ -78,7 +78,7 @@ def recorded_window(
     if sticky and arms:
         _add_users(arms, rows, stages, state)
     clusters = _clusters(rows, state) if sticky and arms else {}
-    return Reading(_minutes(arms, stages, clusters), (*kept, *new))
+    return Reading(_minutes(arms, stages, clusters), (*remaining, *new))
 
 
 def _rows(rollout: Rollout, window: Window, state: State) -> Recorded:
@@ -114,8 +114,8 @@ def _open(
         )
     arrived = {one.request_id: one.arrived for one in (*remembered, *new)}
     recorded = recorded_at(rollout.project_id, arrived)
-    kept = still_remembered(remembered, recorded, start=window.start, now=now or window.end)
-    return kept, tuple(one for one in new if one.request_id not in recorded)
+    remaining = still_remembered(remembered, recorded, start=window.start, now=now or window.end)
+    return remaining, tuple(one for one in new if one.request_id not in recorded)
 
 
 def _arm(row: RecordedMinute) -> ArmCounts:

@@ -101,19 +101,19 @@ def promote_rollout(
     actor: str,
     reason: str = "",
     from_stage: int | None = None,
-    asked_at: datetime | None = None,
+    requested_at: datetime | None = None,
 ) -> Rollout:
     """Promotes a rollout to its next stage, or completes it at the last one. Raises RolloutNotFoundError and
     RefusedTransitionError.
 
-    Raises RolloutMovedError when the rollout is not at `from_stage`, or came to its stage after `asked_at`: a caller
-    of that time meant the stage before.
+    Raises RolloutMovedError when the rollout is not at `from_stage`, or came to its stage after `requested_at`, since
+    such a caller intended to promote the stage before.
     """
 
     def check(row: Rollout) -> None:
         if from_stage is not None and row.current_stage != from_stage:
             raise RolloutMovedError
-        if asked_at is not None and row.stage_started_at is not None and row.stage_started_at > asked_at:
+        if requested_at is not None and row.stage_started_at is not None and row.stage_started_at > requested_at:
             raise RolloutMovedError
 
     return _move(project_id, rollout_id, Transition.PROMOTE, actor, reason, check)

@@ -150,7 +150,7 @@ def _stage_from(path: str, item: Mapping[str, object]) -> Stage:
     )
 
 
-def _integer(field: str, value: object, least: int, most: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise StageError(field, f"Expected an integer from {least} to {most}.")
+def _integer(field: str, value: object, minimum: int, maximum: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value <= maximum:
+        raise StageError(field, f"Expected an integer from {minimum} to {maximum}.")
     return value

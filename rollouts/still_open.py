@@ -20,7 +20,7 @@ MAX_REMEMBERED = 1000
 count when they end."""
 REMEMBERED_FOR = timedelta(days=1)
 """The time after which a row that has not come is not expected any more."""
-_MIN_PATIENCE = timedelta(seconds=60)
+_MIN_OPEN_TIME = timedelta(seconds=60)
 _TIMES_USUAL = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -42,7 +42,7 @@ class Counted:
 def max_open_time(cap_ms: float | None) -> timedelta:
     """Returns how long a request may be open before it counts as unanswered. `cap_ms` is the latency that one
     request in a hundred exceeds; None when it is not known."""
-    return max(_MIN_PATIENCE, timedelta(milliseconds=_TIMES_USUAL * (cap_ms or 0.0)))
+    return max(_MIN_OPEN_TIME, timedelta(milliseconds=_TIMES_USUAL * (cap_ms or 0.0)))
 
 
 def overdue(

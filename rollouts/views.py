@@ -95,12 +95,12 @@ class MoveView(ProjectAPIView):
 
 
 class PromoteView(ProjectAPIView):
-    asked_at: datetime
+    requested_at: datetime
 
     @override
     def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         # The time of the call counts: of two simultaneous calls, the one that waited must not advance another stage.
-        self.asked_at = arrived_at(request)
+        self.requested_at = arrived_at(request)
         super().setup(request, *args, **kwargs)
 
     @operation(
@@ -117,7 +117,7 @@ class PromoteView(ProjectAPIView):
             project_id=self.project_id,
             rollout_id=rollout_id,
             actor=self.actor,
-            asked_at=self.asked_at,
+            requested_at=self.requested_at,
             **given.validated_data,
         )
         return Response(detail(self.project_id, rollout_id))

@@ -109,14 +109,14 @@ class _Cutter:
         return cut
 
     def _text(self, text: str) -> str:
-        most = self._measure.characters
-        if len(text) > most and not isinstance(text, _LeftOut):
-            text = f"{text[:most]}… [{len(text) - most} characters cut]"
+        max_characters = self._measure.characters
+        if len(text) > max_characters and not isinstance(text, _LeftOut):
+            text = f"{text[:max_characters]}… [{len(text) - max_characters} characters cut]"
         self._spend(len(text))
         return text
 
     def _middle_left_out(self, values: list[Any]) -> list[Any]:
-        """Keeps the beginning and the end of a list: they tell most about a conversation."""
+        """Keeps the beginning and the end of a list, which matter most in a conversation."""
         if len(values) <= self._measure.items:
             return values
         half = self._measure.items // 2

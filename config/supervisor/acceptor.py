@@ -29,7 +29,8 @@ _REFUSED_SECONDS = 1.0
 
 
 class Acceptor:
-    """Accepts connections on a socket; `connections` returns how many are open. Beyond `most`, clients get 503."""
+    """Accepts connections on a socket; `connections` returns how many are open. Beyond `max_connections`, clients get
+    503."""
 
     def __init__(
         self,
@@ -37,13 +38,13 @@ class Acceptor:
         protocol: Callable[[], asyncio.Protocol],
         connections: Callable[[], int],
         *,
-        most: int,
+        max_connections: int,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._listening = listening
         self._protocol = protocol
         self._connections = connections
-        self._most = most
+        self._max_connections = max_connections
         self._is_full = False
         self._refused: set[socket.socket] = set()
         self._opening: set[asyncio.Task[object]] = set()
@@ -89,10 +90,10 @@ class Acceptor:
             self._pause(_MODEST_PAUSE_SECONDS)
 
     def _full(self) -> bool:
-        is_full = self._connections() >= self._most
+        is_full = self._connections() >= self._max_connections
         if is_full != self._is_full:
             self._is_full = is_full
-            logger.warning("connections.%s most=%d", "full" if is_full else "free", self._most)
+            logger.warning("connections.%s most=%d", "full" if is_full else "free", self._max_connections)
         return is_full
 
     def _refuse(self, connection: socket.socket) -> None:

@@ -70,14 +70,14 @@ class Supervisor:
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._asked_to_stop)
+            loop.add_signal_handler(number, self._on_stop_signal)
         try:
             await self._unless_stopped(self._start())
             await self._stop.wait()
         finally:
             await self._shut_down()
 
-    def _asked_to_stop(self) -> None:
+    def _on_stop_signal(self) -> None:
         (self._force if self._stop.is_set() else self._stop).set()
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> None:

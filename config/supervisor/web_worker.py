@@ -29,11 +29,11 @@ _COLLECT_AFTER = (50_000, 20, 50)
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, listening: socket.socket, prestop: int, *, most: int) -> None:
+    def __init__(self, config: uvicorn.Config, listening: socket.socket, prestop: int, *, max_connections: int) -> None:
         super().__init__(config)
         self._listening = listening
         self._prestop = prestop
-        self._most = most
+        self._max_connections = max_connections
         self._acceptor: Acceptor | None = None
 
     @override
@@ -43,7 +43,10 @@ class _Server(uvicorn.Server):
         gc.freeze()
         gc.set_threshold(*_COLLECT_AFTER)
         self._acceptor = Acceptor(
-            self._listening, self._protocol, lambda: len(self.server_state.connections), most=self._most
+            self._listening,
+            self._protocol,
+            lambda: len(self.server_state.connections),
+            max_connections=self._max_connections,
         )
         draining.on_begin(self._send_clients_elsewhere)
         loop = asyncio.get_running_loop()
@@ -100,8 +103,8 @@ def main(descriptor: int, prestop: int) -> None:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=settings.DRAIN_SECONDS,
     )
-    most = min(settings.WEB_CONNECTIONS, _file_descriptors() // 2)
-    _Server(config, socket.socket(fileno=descriptor), prestop, most=most).run()
+    max_connections = min(settings.WEB_CONNECTIONS, _file_descriptors() // 2)
+    _Server(config, socket.socket(fileno=descriptor), prestop, max_connections=max_connections).run()
 
 
 def _file_descriptors() -> int:

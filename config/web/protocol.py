@@ -237,8 +237,8 @@ def without_offer(method: bytes, url: bytes, headers: list[tuple[bytes, bytes]])
     lines = [b"%s %s HTTP/1.1" % (method, url)]
     for name, value in headers:
         if name == b"connection":
-            kept = [token for token in value.lower().split(b",") if token.strip() not in _OFFER]
-            lines.append(b"connection: " + b",".join(kept))
+            tokens = [token for token in value.lower().split(b",") if token.strip() not in _OFFER]
+            lines.append(b"connection: " + b",".join(tokens))
         elif name not in _OFFER:
             lines.append(name + b": " + value)
     return b"\r\n".join([*lines, b"", b""])

@@ -34,7 +34,7 @@ class RightsAdminSite(AdminSite):
 
     @override
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
-        def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        def checked_view(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             named = request.resolver_match.url_name if request.resolver_match else None
             # Django's unnamed pages redirect to a page with a name, or find nothing.
             right = right_of_page(named) if named else Right.SIGNED_IN
@@ -43,7 +43,7 @@ class RightsAdminSite(AdminSite):
             response: HttpResponseBase = view(request, *args, **kwargs)
             return response
 
-        return super().admin_view(update_wrapper(asked, view), cacheable)
+        return super().admin_view(update_wrapper(checked_view, view), cacheable)
 
     @override
     def get_urls(self) -> list[URLPattern | URLResolver]:

@@ -49,7 +49,7 @@ async def context(chromium: Browser) -> AsyncIterator[BrowserContext]:
 async def problems(context: BrowserContext) -> AsyncIterator[Problems]:
     found = Problems(context)
     yield found
-    await found.told()
+    await found.settle()
     found.check()
 
 

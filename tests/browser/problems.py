@@ -25,7 +25,7 @@ class Problems:
         """Expects problems with one of these texts from now on."""
         self._expected.extend(parts)
 
-    async def told(self) -> None:
+    async def settle(self) -> None:
         """Returns when the open pages have reported all earlier problems."""
         for page in self._context.pages:
             # A page's answers and events arrive in the order in which they were sent.

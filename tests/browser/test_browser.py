@@ -44,7 +44,7 @@ async def test_problem__not_expected__fails(
     others = Problems(context)
     problems.expect(problem, *(["ERR_FAILED"] if "img" in content else []))
     await page.set_content(content)
-    await others.told()
+    await others.settle()
     with pytest.raises(AssertionError, match=re.escape(problem)):
         others.check()
 

@@ -28,9 +28,11 @@ class _Counted(asyncio.Protocol):
 
 
 class _Worker:
-    def __init__(self, listening: socket.socket, *, most: int = 1000) -> None:
+    def __init__(self, listening: socket.socket, *, max_connections: int = 1000) -> None:
         self.opened: list[asyncio.BaseTransport] = []
-        self.acceptor = Acceptor(listening, lambda: _Counted(self.opened), lambda: len(self.opened), most=most)
+        self.acceptor = Acceptor(
+            listening, lambda: _Counted(self.opened), lambda: len(self.opened), max_connections=max_connections
+        )
 
 
 @pytest.fixture
@@ -81,7 +83,7 @@ async def test_acceptor__closed__refuses_and_ends_twice_without_harm(listening: 
 async def test_acceptor__full__turns_away_with_a_reason_until_there_is_room(
     listening: socket.socket, caplog: pytest.LogCaptureFixture
 ) -> None:
-    worker = _Worker(listening, most=3)
+    worker = _Worker(listening, max_connections=3)
     await _connect(listening, 3)
 
     for _ in range(4):

@@ -9,7 +9,7 @@ AWAY = Alarm("store_away", "The redis store does not answer.", "redis", after=30
 DISK = Alarm("disk_low", "1 MiB are left for VAR_DIR.")
 
 
-class Told:
+class Notices:
     def __init__(self) -> None:
         self.now = 1000.0
         self.messages: list[tuple[str, bool]] = []
@@ -23,55 +23,55 @@ class Told:
         self.alarms.look(held)
 
 
-def test_alarm__held_on_and_on__told_once_and_once_that_it_is_over() -> None:
-    told = Told()
+def test_alarm__persistent__one_notice_at_its_beginning_and_one_at_its_end() -> None:
+    notices = Notices()
     for _ in range(5):
-        told.look(DISK, after=1)
-    assert told.messages == [("disk_low", False)]
-    assert told.alarms.notified == [DISK.text]
+        notices.look(DISK, after=1)
+    assert notices.messages == [("disk_low", False)]
+    assert notices.alarms.notified == [DISK.text]
 
-    told.look(after=1)
-    told.look(after=61)
-    told.look(after=61)
+    notices.look(after=1)
+    notices.look(after=61)
+    notices.look(after=61)
 
-    assert told.messages == [("disk_low", False), ("disk_low", True)]
-    assert told.alarms.notified == []
+    assert notices.messages == [("disk_low", False), ("disk_low", True)]
+    assert notices.alarms.notified == []
 
 
-def test_alarm__that_needs_time__shorter_spells_are_not_told() -> None:
-    told = Told()
+def test_alarm__with_a_waiting_time__no_notice_of_shorter_spells() -> None:
+    notices = Notices()
     for _ in range(3):
-        told.look(AWAY, after=20)
-        told.look(AWAY, after=20)
-        told.look(after=20)
-    assert told.messages == []
+        notices.look(AWAY, after=20)
+        notices.look(AWAY, after=20)
+        notices.look(after=20)
+    assert notices.messages == []
 
-    told.look(AWAY)
-    told.look(AWAY, after=31)
-    assert told.messages == [("store_away", False)]
+    notices.look(AWAY)
+    notices.look(AWAY, after=31)
+    assert notices.messages == [("store_away", False)]
 
 
-def test_alarm__flickering__told_once() -> None:
-    told = Told()
+def test_alarm__flickering__one_notice() -> None:
+    notices = Notices()
     for _ in range(20):
-        told.look(DISK, after=5)
-        told.look(after=5)
-    assert told.messages == [("disk_low", False)]
+        notices.look(DISK, after=5)
+        notices.look(after=5)
+    assert notices.messages == [("disk_low", False)]
 
 
-def test_alarm__told_of_in_an_earlier_life__told_when_it_is_over_and_not_again() -> None:
-    told = Told()
-    told.alarms.resume([DISK, AWAY])
-    told.look(DISK)
-    told.look(DISK, after=61)
-    assert told.messages == [("store_away", True)]
+def test_alarm__resumed_after_a_restart__notice_of_its_end_alone() -> None:
+    notices = Notices()
+    notices.alarms.resume([DISK, AWAY])
+    notices.look(DISK)
+    notices.look(DISK, after=61)
+    assert notices.messages == [("store_away", True)]
 
 
 def test_alarm__of_two_subjects__each_its_own() -> None:
-    told = Told()
+    notices = Notices()
     other = Alarm("store_away", "The analytics store does not answer.", "analytics", after=30.0)
-    told.look(AWAY, other)
-    told.look(AWAY, other, after=31)
-    told.look(other, after=1)
-    told.look(other, after=61)
-    assert told.messages == [("store_away", False), ("store_away", False), ("store_away", True)]
+    notices.look(AWAY, other)
+    notices.look(AWAY, other, after=31)
+    notices.look(other, after=1)
+    notices.look(other, after=61)
+    assert notices.messages == [("store_away", False), ("store_away", False), ("store_away", True)]

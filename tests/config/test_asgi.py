@@ -33,7 +33,7 @@ async def test_completions__with_and_without_the_router__go_to_the_gateway(path:
     assert [await status_of(app, scope) for app in (application, asgi._router)] == [405, 405]
 
 
-async def test_other_paths__of_the_gateway__are_told_by_the_router() -> None:
+async def test_other_paths__of_the_gateway__are_answered_by_the_router() -> None:
     scope = {"type": "http", "method": "POST", "path": "/api/gateway/v1/chat/completions/x", "headers": []}
 
     assert await status_of(application, scope) == 404

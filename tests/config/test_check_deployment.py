@@ -33,9 +33,9 @@ def check() -> tuple[bool, dict[str, Any]]:
         code = 0
     except SystemExit as ended:
         code = int(ended.code or 0)
-    told = json.loads(out.getvalue())
-    assert told["fit"] == (code == 0)
-    return told["fit"], {problem["check"]: problem for problem in told["problems"]}
+    report = json.loads(out.getvalue())
+    assert report["fit"] == (code == 0)
+    return report["fit"], {problem["check"]: problem for problem in report["problems"]}
 
 
 def test_check_deployment__nothing_wrong__fit_and_silent() -> None:

@@ -15,7 +15,7 @@ async def test_draining__a_second_later__still_sends_clients_elsewhere() -> None
     config = uvicorn.Config("config.asgi:application", http=BoundedProtocol, ws="none", log_config=None)
     config.load()
     with socket.socket() as listening:
-        server = _Server(config, listening, -1, most=1)
+        server = _Server(config, listening, -1, max_connections=1)
         await server.on_tick(0)
 
         server._send_clients_elsewhere()

@@ -27,7 +27,7 @@ def test_arrival__behind_the_server__is_before_the_application_ran() -> None:
     assert arrived_at(request) == arrived_at(request)
 
 
-def test_arrival__no_server_said_so__is_now() -> None:
+def test_arrival__not_noted_by_the_server__is_now() -> None:
     for request in (RequestFactory().get("/"), AsyncRequestFactory().get("/")):
         before = datetime.now(UTC)
         assert before <= arrived_at(request) <= datetime.now(UTC)

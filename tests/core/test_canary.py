@@ -44,7 +44,7 @@ def test_canary__other_keys__are_refused_by_name(settings: Settings) -> None:
     assert NEW not in (wrong_keys() or "")
 
 
-def test_canary__installation_from_before_it__asks_the_stored_credentials(settings: Settings) -> None:
+def test_canary__installation_older_than_canaries__checks_the_stored_credentials(settings: Settings) -> None:
     settings.ENCRYPTION_KEYS = [OLD]
     add_integration(project_id=make_project().pk, provider="openai", change=IntegrationChange(secret="sk-of-before"))
     settings.ENCRYPTION_KEYS = [NEW]

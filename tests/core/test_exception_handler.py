@@ -60,8 +60,8 @@ def test_handle__each_kind__status_type_and_code(error: Exception, status: int, 
 
 def test_handle__store_away__says_when_to_try_again() -> None:
     assert handle_exception(OperationalError("no server"), {}).headers["Retry-After"] == "5"
-    told = ServiceUnavailableError("busy", headers={"retry-after": "7"})
-    assert handle_exception(told, {}).headers["Retry-After"] == "7"
+    busy = ServiceUnavailableError("busy", headers={"retry-after": "7"})
+    assert handle_exception(busy, {}).headers["Retry-After"] == "7"
 
 
 def test_handle__throttled__says_when() -> None:
@@ -69,8 +69,8 @@ def test_handle__throttled__says_when() -> None:
 
 
 def test_handle__database_locked_or_full__says_when_to_try_again() -> None:
-    for said in ("database is locked", "database or disk is full"):
-        assert int(handle_exception(OperationalError(said), {}).headers["Retry-After"]) > 0
+    for message in ("database is locked", "database or disk is full"):
+        assert int(handle_exception(OperationalError(message), {}).headers["Retry-After"]) > 0
 
 
 def test_handle__nested_validation__paths_and_first_field_named() -> None:

@@ -90,7 +90,7 @@ def test_hash_key__bytes_text_and_lone_surrogates__same_function() -> None:
     assert len(hash_key("\udcff")) == 64
 
 
-def test_project_exists__known_and_unknown__told_apart() -> None:
+def test_project_exists__known_and_unknown__true_and_false() -> None:
     project = make_project()
     assert project_exists(project.pk)
     project.delete()

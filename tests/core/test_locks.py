@@ -73,10 +73,10 @@ def test_migrate__several_at_once_on_an_empty_database__all_succeed(
     url = empty_database if server else f"sqlite:{tmp_path / 'empty.sqlite3'}"
     migrators = [_migrate(url) for _ in range(2)]
 
-    said = [migrator.communicate(timeout=2 * START_SECONDS)[0] for migrator in migrators]
+    outputs = [migrator.communicate(timeout=2 * START_SECONDS)[0] for migrator in migrators]
 
-    assert [migrator.returncode for migrator in migrators] == [0, 0], said
-    assert sum("Applying core.0001" in text for text in said) == 1
+    assert [migrator.returncode for migrator in migrators] == [0, 0], outputs
+    assert sum("Applying core.0001" in text for text in outputs) == 1
 
 
 def test_migrate__holder_killed__lock_is_free(empty_database: str) -> None:
@@ -89,9 +89,9 @@ def test_migrate__holder_killed__lock_is_free(empty_database: str) -> None:
     killed.communicate()
 
     follower = _migrate(empty_database)
-    said, _ = follower.communicate(timeout=2 * START_SECONDS)
+    output, _ = follower.communicate(timeout=2 * START_SECONDS)
 
-    assert follower.returncode == 0, said
+    assert follower.returncode == 0, output
 
 
 def _migrate(url: str) -> subprocess.Popen[str]:

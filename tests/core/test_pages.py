@@ -23,10 +23,10 @@ def test_start__in_a_browser__leads_on() -> None:
 
 
 def test_start__for_a_program__is_json() -> None:
-    told = Client().get("/").json()
+    links = Client().get("/").json()
 
-    assert told["openai_base_url"] == "http://testserver/api/gateway/v1"
-    assert Client().get(told["openapi"]).status_code == 200
+    assert links["openai_base_url"] == "http://testserver/api/gateway/v1"
+    assert Client().get(links["openapi"]).status_code == 200
 
 
 def test_failure__in_a_browser__is_a_page_with_a_way_back() -> None:
@@ -53,10 +53,10 @@ def test_failure__for_a_program_or_below_api__is_the_envelope() -> None:
     assert Client().get("/api/nothing", headers=BROWSER).json()["error"]["code"] == "not_found"
 
 
-@pytest.mark.parametrize(("secure_cookies", "told"), [(True, "INSECURE_HTTP=1"), (False, "Open the page again")])
-def test_csrf__login_without_its_cookie__says_why(settings: Settings, secure_cookies: bool, told: str) -> None:
+@pytest.mark.parametrize(("secure_cookies", "hint"), [(True, "INSECURE_HTTP=1"), (False, "Open the page again")])
+def test_csrf__login_without_its_cookie__says_why(settings: Settings, secure_cookies: bool, hint: str) -> None:
     settings.CSRF_COOKIE_SECURE = secure_cookies
     answer = Client(enforce_csrf_checks=True).post("/admin/login/", {"username": "ada"}, headers=BROWSER)
 
     assert answer.status_code == 403
-    assert told in answer.content.decode()
+    assert hint in answer.content.decode()

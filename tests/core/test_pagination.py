@@ -28,7 +28,7 @@ def request(query: str) -> Request:
         ("limit=007", Page(7, 0)),
     ],
 )
-def test_parse_page__in_range__as_asked(query: str, page: Page) -> None:
+def test_parse_page__in_range__unchanged(query: str, page: Page) -> None:
     assert parse_page(request(query)) == page
 
 
@@ -53,9 +53,9 @@ def test_parse_page__own_bounds__kept() -> None:
 
 
 def test_page_response__middle__links_keep_the_filters() -> None:
-    asked = request("limit=10&offset=5&model=gpt-4o")
+    query_request = request("limit=10&offset=5&model=gpt-4o")
 
-    data = page_response(asked, parse_page(asked), 30, [1]).data
+    data = page_response(query_request, parse_page(query_request), 30, [1]).data
 
     assert data["count"] == 30
     assert parse_qs(urlsplit(data["next"]).query) == {"limit": ["10"], "offset": ["15"], "model": ["gpt-4o"]}

@@ -15,25 +15,25 @@ from core.paths import EncodedSlashMiddleware, with_encoded_slashes
 IDS = ("a/feedback", "x/requests", "a/b", "/", "//", "feedback", "%", "%2F", "a%2Fb", "ü/😀", "a b?c", "\x00", "a\x00s")
 
 
-def arrived(raw: str, told_by: str, told: str) -> HttpRequest:
-    """A request from a server that passes the undecoded path in the variable `told_by`."""
+def request_with_raw_path(raw: str, variable: str, raw_path: str) -> HttpRequest:
+    """A request from a server that passes the undecoded path in the variable `variable`."""
     request: Any = RequestFactory().get(raw)
     assert request.path_info == unquote(raw)
-    if told_by == "scope":
-        request.scope = {"raw_path": told.encode()}
+    if variable == "scope":
+        request.scope = {"raw_path": raw_path.encode()}
     else:
-        request.META[told_by] = told
+        request.META[variable] = raw_path
     EncodedSlashMiddleware(lambda _: HttpResponse()).process_request(request)
     found: HttpRequest = request
     return found
 
 
-@pytest.mark.parametrize("told_by", ["REQUEST_URI", "RAW_URI", "scope"])
+@pytest.mark.parametrize("variable", ["REQUEST_URI", "RAW_URI", "scope"])
 @pytest.mark.parametrize("name", IDS)
 @pytest.mark.parametrize(("end", "view"), [("", "SessionView"), ("/feedback", "SessionFeedbackView")])
-def test_id__encoded_in_the_path__found_whole(name: str, end: str, view: str, told_by: str) -> None:
+def test_id__encoded_in_the_path__found_whole(name: str, end: str, view: str, variable: str) -> None:
     raw = f"/api/llm/sessions/{quote(name, safe='')}{end}"
-    request = arrived(raw, told_by, f"{raw}?limit=1")
+    request = request_with_raw_path(raw, variable, f"{raw}?limit=1")
 
     found: Any = resolve(request.path_info)
 
@@ -43,8 +43,8 @@ def test_id__encoded_in_the_path__found_whole(name: str, end: str, view: str, to
     assert again.count("%2F") == raw.count("%2F")
 
 
-@pytest.mark.parametrize("told", ["", "/other%2Fpath", "http://host/api%2Fx", "//api%2Fx"])
-def test_id__where_the_server_does_not_tell_the_path__decoded_one_counts(told: str) -> None:
-    request = arrived("/api/llm/sessions/a%2Ffeedback", "REQUEST_URI", told)
+@pytest.mark.parametrize("raw_path", ["", "/other%2Fpath", "http://host/api%2Fx", "//api%2Fx"])
+def test_id__raw_path_missing_or_rewritten__decoded_one_counts(raw_path: str) -> None:
+    request = request_with_raw_path("/api/llm/sessions/a%2Ffeedback", "REQUEST_URI", raw_path)
 
     assert resolve(request.path_info).kwargs == {"session_id": "a"}

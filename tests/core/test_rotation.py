@@ -60,9 +60,9 @@ def test_models__with_secrets__are_found() -> None:
 def test_command__then_the_old_key_removed__every_secret_readable(project: Project, settings: Settings) -> None:
     webhook = secret_of(project.pk)
     changed = list(ProviderIntegration.objects.values_list("updated_at", flat=True))
-    told, problems = run()
-    assert "ProviderIntegration: 2 rotated, 0 under the newest key already, 0 unreadable" in told
-    assert "AlertSecret: 1 rotated" in told
+    output, problems = run()
+    assert "ProviderIntegration: 2 rotated, 0 under the newest key already, 0 unreadable" in output
+    assert "AlertSecret: 1 rotated" in output
     assert (problems, all(map(crypto.is_current, tokens()))) == ("", True)
     settings.ENCRYPTION_KEYS = [NEW]
     bedrock, openai = enabled_credentials(project.pk)
@@ -75,15 +75,15 @@ def test_command__then_the_old_key_removed__every_secret_readable(project: Proje
 def test_command__again__writes_nothing(project: Project) -> None:
     run()
     before = tokens()
-    told, _ = run()
-    assert "ProviderIntegration: 0 rotated, 2 under the newest key already" in told
+    output, _ = run()
+    assert "ProviderIntegration: 0 rotated, 2 under the newest key already" in output
     assert tokens() == before
 
 
 def test_command__dry_run__counts_and_writes_nothing(project: Project) -> None:
     before = tokens()
-    told, _ = run(dry_run=True)
-    assert "ProviderIntegration: 2 to rotate" in told
+    output, _ = run(dry_run=True)
+    assert "ProviderIntegration: 2 to rotate" in output
     assert tokens() == before
 
 
@@ -103,13 +103,13 @@ def test_command__broken_off__goes_on_where_it_was(project: Project) -> None:
     assert all(map(crypto.is_current, tokens()))
 
 
-def test_command__row_under_a_lost_key__told_by_id_and_left_as_it_is(project: Project, settings: Settings) -> None:
+def test_command__row_under_a_lost_key__listed_by_id_and_unchanged(project: Project, settings: Settings) -> None:
     settings.ENCRYPTION_KEYS = [GONE]
     other = make_project()
     lost = add_integration(project_id=other.pk, provider="groq", change=IntegrationChange(secret="gsk_lost_for_good"))
     settings.ENCRYPTION_KEYS = [NEW, OLD]
-    told, problems = run()
-    assert "ProviderIntegration: 2 rotated, 0 under the newest key already, 1 unreadable" in told
+    output, problems = run()
+    assert "ProviderIntegration: 2 rotated, 0 under the newest key already, 1 unreadable" in output
     assert f"ProviderIntegration {lost.pk} was encrypted with a key that is not configured" in problems
     kept = lost.encrypted_secret
     lost.refresh_from_db()

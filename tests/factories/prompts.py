@@ -26,5 +26,5 @@ def make_config(project: Project | None = None, name: str | None = None, *, vers
 
 def make_version(config: PromptConfig, system_prompt: str = "Be helpful.", **content: Any) -> PromptVersion:
     """Makes a version; `content` are fields of VersionContent."""
-    wanted = VersionContent(system_prompt=system_prompt, **content)
-    return add_version(project_id=config.project_id, config_id=config.pk, content=wanted, actor="test")
+    version = VersionContent(system_prompt=system_prompt, **content)
+    return add_version(project_id=config.project_id, config_id=config.pk, content=version, actor="test")

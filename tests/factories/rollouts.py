@@ -16,15 +16,15 @@ _serial = count(1)
 STAGES = (Stage(10, 0, 0), Stage(50, 0, 0), Stage(100, 0, 0))
 
 
-def make_rollout(config: PromptConfig | None = None, *, started: bool = False, **wanted: Any) -> Rollout:
-    """Makes a rollout from the config's active version to its newest, over STAGES. `wanted` are fields of
+def make_rollout(config: PromptConfig | None = None, *, started: bool = False, **changes: Any) -> Rollout:
+    """Makes a rollout from the config's active version to its newest, over STAGES. `changes` are fields of
     NewRollout."""
     config = config or make_config(versions=2)
     newest = config.versions.order_by("-number")[0]
     defaults: dict[str, Any] = {"name": f"rollout-{next(_serial)}", "stages": STAGES}
     rollout = create_rollout(
         project_id=config.project_id,
-        new=NewRollout(config_id=config.pk, target_version_id=newest.pk, **{**defaults, **wanted}),
+        new=NewRollout(config_id=config.pk, target_version_id=newest.pk, **{**defaults, **changes}),
         actor="test",
     )
     if started:

@@ -191,8 +191,8 @@ class Mcp(Entrance):
     def judge(self, answer: Answer) -> None:
         check(answer)
         if answer.status == 200 and answer.headers.get("content-type", "").startswith("application/json"):
-            told = json.loads(answer.body)
-            for message in told if isinstance(told, list) else [told]:
+            reply = json.loads(answer.body)
+            for message in reply if isinstance(reply, list) else [reply]:
                 if message.get("jsonrpc") != "2.0":
                     raise Finding(f"no JSON-RPC: {message!r}")
                 if message.get("error", {}).get("code") == -32603:

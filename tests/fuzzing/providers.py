@@ -39,7 +39,7 @@ class ProviderAnswers(Entrance):
     def __init__(self, gateway: Gateway, upstream: DialectServer) -> None:
         super().__init__(gateway)
         self._upstream = upstream
-        self._asked = 0
+        self._requests = 0
 
     @override
     def _seeds(self) -> list[Any]:
@@ -71,7 +71,7 @@ class ProviderAnswers(Entrance):
     def send(self, sent: Sent) -> Answer:
         answer = super().send(sent)
         if not any(script.received for script in self._upstream.scripts.values()):
-            raise Finding(f"the provider was not asked: {answer.body[:300]!r}")
+            raise Finding(f"the provider got no request: {answer.body[:300]!r}")
         return answer
 
     @override
@@ -91,9 +91,9 @@ class ProviderAnswers(Entrance):
     def _request(self, seed: Any) -> Sent:
         """Returns a request for a model that no earlier case named, because a circuit opens for each model
         separately."""
-        self._asked += 1
+        self._requests += 1
         body: dict[str, Any] = {
-            "model": f"{model_of(seed['provider'])}-{self._asked}",
+            "model": f"{model_of(seed['provider'])}-{self._requests}",
             "messages": [{"role": "user", "content": "hi"}],
             "stream": seed["stream"],
         }

@@ -61,8 +61,8 @@ class Traffic:
     def wait_for_more(self, count: int, *, seconds: float = START_SECONDS) -> None:
         """Returns when `count` further answers have arrived; a worker may have to start first."""
         with self._more:
-            wanted = len(self.succeeded) + count
-            if not self._more.wait_for(lambda: len(self.succeeded) >= wanted, seconds):
+            needed = len(self.succeeded) + count
+            if not self._more.wait_for(lambda: len(self.succeeded) >= needed, seconds):
                 raise AssertionError(f"fewer than {count} answers in {seconds} s")
 
     def _run(self, number: int) -> None:

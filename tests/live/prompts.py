@@ -154,13 +154,13 @@ class Prompt:
         found: JSON = self.team.call("GET", f"configs/{self.config_id}/versions/{self.version_ids[index]}")["usage"]
         return found
 
-    def new_rollout(self, **wanted: Any) -> JSON:
+    def new_rollout(self, **changes: Any) -> JSON:
         """Returns the request body that makes a rollout to the latest version."""
-        return {"config_id": self.config_id, "target_version_id": self.version_ids[-1], "name": self.name, **wanted}
+        return {"config_id": self.config_id, "target_version_id": self.version_ids[-1], "name": self.name, **changes}
 
-    def rollout(self, **wanted: Any) -> Rollout:
+    def rollout(self, **changes: Any) -> Rollout:
         """Returns a running rollout to the latest version."""
-        rollout = Rollout(self.team, self.team.call("POST", "rollouts", self.new_rollout(**wanted))["id"])
+        rollout = Rollout(self.team, self.team.call("POST", "rollouts", self.new_rollout(**changes))["id"])
         rollout.move("start")
         return rollout
 
@@ -201,10 +201,10 @@ class Rollout:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer as a client sees it. `asked_at` is the time of the request, `port` the client's port; `text` is empty
+    """An answer as a client sees it. `sent_at` is the time of the request, `port` the client's port; `text` is empty
     for a failure."""
 
-    asked_at: datetime
+    sent_at: datetime
     status: int
     version: str
     variant: str
@@ -229,7 +229,7 @@ class Answer:
 
 def ask(client: openai.OpenAI, config: str, question: str = "What have you got?") -> Answer:
     """Sends the request that clients always send, whatever the team changes behind it."""
-    asked_at = datetime.now(UTC)
+    sent_at = datetime.now(UTC)
     try:
         raw = client.chat.completions.with_raw_response.create(
             model="auto",
@@ -240,7 +240,7 @@ def ask(client: openai.OpenAI, config: str, question: str = "What have you got?"
     except openai.APIStatusError as error:
         response, text = error.response, ""
     return Answer(
-        asked_at=asked_at,
+        sent_at=sent_at,
         status=response.status_code,
         version=response.headers.get("x-svc-prompt-version", ""),
         variant=response.headers.get("x-svc-variant", ""),
@@ -274,18 +274,18 @@ class EachWorker:
             assert found[pid].port in client_ports(pid), "the connection was lost"
         return found
 
-    def all_serve(self, wanted: str) -> None:
-        """Waits until each worker serves `wanted` (see Answer.served)."""
+    def all_serve(self, expected: str) -> None:
+        """Waits until each worker serves `expected` (see Answer.served)."""
         seen: list[Answer] = []
 
         def served() -> bool:
             seen[:] = self.ask().values()
-            return {answer.served for answer in seen} == {wanted}
+            return {answer.served for answer in seen} == {expected}
 
         try:
             wait_for(served)
         except AssertionError:
-            raise AssertionError(f"{wanted!r} of every worker was expected: {seen}") from None
+            raise AssertionError(f"{expected!r} of every worker was expected: {seen}") from None
 
     def _reach_another(self) -> bool:
         pids = [pid for role in WORKERS if (pid := self.prompt.team.service.pid(role)) is not None]

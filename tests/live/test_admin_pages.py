@@ -35,7 +35,7 @@ def browser(team: Team) -> Iterator[Browser]:
         yield browser
 
 
-def test_rollout__moved_in_the_admin__asked_first_and_served_by_every_worker(team: Team, browser: Browser) -> None:
+def test_rollout__moved_in_the_admin__confirmed_and_served_by_every_worker(team: Team, browser: Browser) -> None:
     prompt = team.prompt("admin", _FIRST, _SECOND)
     rollout = prompt.rollout(stages=[{"weight": 10}, {"weight": 100}])
     listed = "/admin/rollouts/rollout/"
@@ -50,9 +50,9 @@ def test_rollout__moved_in_the_admin__asked_first_and_served_by_every_worker(tea
         ):
             before = rollout.shown()["transitions"]
             page = browser.open(f"{listed}{rollout.id}/change/")
-            asked = browser.submit(page, action=action)
+            confirmation = browser.submit(page, action=action)
             assert rollout.shown()["transitions"] == before
-            answer = browser.submit(asked, reason=f"because of {action}")
+            answer = browser.submit(confirmation, reason=f"because of {action}")
             assert "Rollout admin is now" in answer.text
             workers.all_serve(served)
             made = rollout.shown()["transitions"][-1]

@@ -75,14 +75,14 @@ def upstream() -> Iterator[DialectServer]:
 
 
 class Run:
-    """A service whose fake providers repeat every credential in their answers. `told` holds all answers of the
+    """A service whose fake providers repeat every credential in their answers. `outputs` holds all answers of the
     service."""
 
     def __init__(self, service: LiveService, upstream: DialectServer, canaries: Canaries) -> None:
         self.service = service
         self.upstream = upstream
         self.canaries = canaries
-        self.told: list[str] = []
+        self.outputs: list[str] = []
         self.answered: set[str] = set()
         self.sent: dict[str, list[str]] = {}
 
@@ -97,7 +97,7 @@ class Run:
         if isinstance(body, str):
             headers["Content-Type"] = "application/json"
         answer = requests.request(method, url, headers=headers, timeout=60, **given)
-        self.told.append(answer.text + str(answer.headers))
+        self.outputs.append(answer.text + str(answer.headers))
         assert status is None or answer.status_code == status, answer.text
         return answer.json() if answer.content else None
 
@@ -123,10 +123,10 @@ class Run:
                 messages=[{"role": "user", "content": f"Hello, {MARK}"}],
                 stream=stream,
             )
-            self.told.append("".join(map(str, answer)) if stream else str(answer))
+            self.outputs.append("".join(map(str, answer)) if stream else str(answer))
             self.answered.add(provider)
         except openai.APIError as error:
-            self.told.append(f"{error} {error.body}")
+            self.outputs.append(f"{error} {error.body}")
         client.close()
 
 
@@ -143,19 +143,19 @@ def test_credentials__of_a_run_with_failures__in_no_file_table_log_or_answer(
     assert run.answered == {*OVER_API, OVER_ADMIN, FROM_ENVIRONMENT}
     _give_wrong_input(run)
     operator.press_test_of(run, OVER_ADMIN)
-    run.told.append(operator.team.command("rotate_encryption_keys"))
+    run.outputs.append(operator.team.command("rotate_encryption_keys"))
     service = run.service
     for provider in (*OVER_API, OVER_ADMIN, FROM_ENVIRONMENT):
         wait_for(lambda name=provider: service.manage(f"sessions/{MARK}-{name}").status_code == 200)  # type: ignore[misc]
         requests_of = service.manage(f"sessions/{MARK}-{provider}/requests")
-        run.told.append(requests_of.text + service.manage(f"sessions/{MARK}-{provider}").text)
+        run.outputs.append(requests_of.text + service.manage(f"sessions/{MARK}-{provider}").text)
     rows = _everything_in_clickhouse(service.var_dir)
 
     assert service.stop() == 0
 
     assert canaries.found_in(rows) == []
-    for told in run.told:
-        assert canaries.found_in(told.encode()) == [], told
+    for output in run.outputs:
+        assert canaries.found_in(output.encode()) == [], output
     files = {path: path.read_bytes() for path in _files(service)}
     assert [(str(path), canaries.found_in(data)) for path, data in files.items() if canaries.found_in(data)] == []
     # The search is able to find what is there: a known mark is found.
@@ -246,7 +246,7 @@ def _give_wrong_input(run: Run) -> None:
     run.call("POST", "integrations/xai/test", {"api_key": key(), "base_url": f"http://127.0.0.1:9/{key()}"}, status=200)
     run.call("DELETE", "integrations/cohere", status=204)
     # A value typed into a field that is no secret comes back in the answer that shows the field.
-    run.told = [told for told in run.told if "Unknown provider" not in told]
+    run.outputs = [output for output in run.outputs if "Unknown provider" not in output]
 
 
 class Operator:
@@ -278,19 +278,19 @@ class Operator:
         run.uses(provider, access)
         fields = {"project": self._service.project_id, "provider": provider, "enabled": "on", "options": "{}"}
         # The first submission has a mistake, so that the form comes back.
-        run.told.append(self.post(page, page, **fields, **{**access, "base_url": "nowhere"}))
-        run.told.append(self.post(page, page, **fields, **access))
+        run.outputs.append(self.post(page, page, **fields, **{**access, "base_url": "nowhere"}))
+        run.outputs.append(self.post(page, page, **fields, **access))
 
     def press_test_of(self, run: Run, provider: str) -> None:
         listed = self._session.get(f"{self._service.base_url}/admin/integrations/providerintegration/", timeout=30).text
-        run.told.append(listed)
+        run.outputs.append(listed)
         (page,) = set(
             re.findall(rf'href="(/admin/integrations/providerintegration/\d+/change/)[^"]*">{provider}<', listed)
         )
         run.upstream.play(provider, fails(FAKES[provider], 401, run.chatter(provider)))
         shown = self.post(page, page.replace("change", "test"), test="stored")
         assert "invalid_credential" in shown
-        run.told.append(shown)
+        run.outputs.append(shown)
 
 
 def _everything_in_clickhouse(var_dir: Path) -> bytes:

@@ -157,7 +157,7 @@ def receiver() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
         server.server_close()
 
 
-def test_operators__told_once_when_it_begins_and_when_it_is_over__with_redis_away(start_service: StartService) -> None:
+def test_operators__one_alert_at_the_beginning_and_one_at_the_end__with_redis_away(start_service: StartService) -> None:
     with receiver() as (url, received):
         service = start_service(
             {
@@ -181,9 +181,9 @@ def test_operators__told_once_when_it_begins_and_when_it_is_over__with_redis_awa
             wait_for(lambda: len(received) == 2, what="the end of the alert")
         finally:
             os.kill(redis, signal.SIGCONT)
-        told = [json.loads(body) for _, body in received]
+        alerts = [json.loads(body) for _, body in received]
 
-        assert [(one["kind"], one["state"], one["host"]) for one in told] == [
+        assert [(one["kind"], one["state"], one["host"]) for one in alerts] == [
             ("dead_letters", "raised", "host-a"),
             ("dead_letters", "over", "host-a"),
         ]

@@ -167,8 +167,8 @@ async def test_page__prompt_version__has_a_field_for_each_variable(
     await playground.run()
     await playground.done("1 of 1 answered")
     await expect(goods).not_to_have_attribute("aria-invalid", "true")
-    said = json.loads(await playground.text("sandbox/mirror").inner_text())
-    assert said[0] == {"role": "system", "content": "You sell 3 pears\n& <plums>, true."}
+    messages = json.loads(await playground.text("sandbox/mirror").inner_text())
+    assert messages[0] == {"role": "system", "content": "You sell 3 pears\n& <plums>, true."}
     assert (await playground.figures("sandbox/mirror"))["Prompt"] == "version 2"
 
 
@@ -181,10 +181,10 @@ async def test_page__another_projects_prompt__is_out_of_reach(
     await playground.open()
     await expect(page.get_by_label("Prompt config").locator("option", has_text="secret")).to_have_count(0)
     token = await page.locator("#playground [name=csrfmiddlewaretoken]").input_value()
-    asked = {"messages": [{"role": "user", "content": "x"}], "model": GOOD, "prompt_config": "secret"}
+    request_body = {"messages": [{"role": "user", "content": "x"}], "model": GOOD, "prompt_config": "secret"}
     response = await page.request.post(
         f"{live_service.base_url}/api/llm/playground",
-        data={**asked, "prompt_version": 1, "stream": True},
+        data={**request_body, "prompt_version": 1, "stream": True},
         headers={"X-CSRFToken": token, "X-Project-Id": stage.team.project_id},
     )
     assert (response.status, (await response.json())["error"]["code"]) == (404, "prompt_config_not_found")
@@ -252,7 +252,7 @@ async def test_page__messages__are_sent_in_their_order(playground: PlaygroundPag
     assert (sent["temperature"], sent["stop"], "max_tokens" in sent) == (0.5, "END", False)
 
 
-async def test_page__refused_fields__are_told_beside_them(
+async def test_page__refused_fields__have_their_errors_beside_them(
     playground: PlaygroundPage, stage: Stage, problems: Problems
 ) -> None:
     problems.expect("status of 400")

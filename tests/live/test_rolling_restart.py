@@ -134,9 +134,9 @@ class Load:
 
     def wait_for_more(self, each: int = 2) -> None:
         """Returns when every client has had `each` further answers."""
-        wanted = [answers + each for answers in self.answers]
+        targets = [answers + each for answers in self.answers]
         wait_for(
-            lambda: all(answers >= least for answers, least in zip(self.answers, wanted, strict=True)) or self.errors,
+            lambda: all(answers >= least for answers, least in zip(self.answers, targets, strict=True)) or self.errors,
             seconds=START_SECONDS,
             what=f"{each} more answers for each client",
         )

@@ -105,9 +105,9 @@ def test_manual__whole_life__each_worker_follows_and_clients_change_nothing(team
 
 def test_calls_at_once__of_one_rollout_and_of_two__one_of_them_wins(team: Team) -> None:
     prompt = team.prompt("at once", FIRST, SECOND)
-    wanted = prompt.new_rollout()
+    body = prompt.new_rollout()
 
-    created = team.at_once(("POST", "rollouts", wanted), ("POST", "rollouts", wanted))
+    created = team.at_once(("POST", "rollouts", body), ("POST", "rollouts", body))
     assert statuses(created) == [201, 409]
     rollout = Rollout(team, next(one.json()["id"] for one in created if one.status_code == 201))
 
@@ -196,11 +196,11 @@ def _assert_rolled_back(prompt: Prompt, rollout: Rollout, seen: list[Answer]) ->
     with EachWorker(prompt) as workers:
         workers.all_serve("1 -")
     moved_at = datetime.fromisoformat(move["created_at"])
-    before = {answer.served for answer in seen if answer.asked_at < moved_at}
+    before = {answer.served for answer in seen if answer.sent_at < moved_at}
     assert before >= {"1 baseline", "2 target"}
     assert {answer.served for answer in seen if answer.status >= 500} == {"2 target"}
     for port in {answer.port for answer in seen}:
-        after = [answer.served for answer in seen if answer.port == port and answer.asked_at > moved_at]
+        after = [answer.served for answer in seen if answer.port == port and answer.sent_at > moved_at]
         # A worker that has learned of the move does not return to the former version.
         assert "1 -" not in after or set(after[after.index("1 -") :]) == {"1 -"}
 

@@ -133,7 +133,7 @@ def _references(value: Any) -> Iterator[str]:
             yield from _references(item)
 
 
-def test_completions__limits_checked_after_decoding__are_told() -> None:
+def test_completions__limits_checked_after_decoding__are_documented() -> None:
     fields = document()["components"]["schemas"]["ChatCompletionRequest"]["properties"]
 
     assert {"minItems": 1, "maxItems": 1000}.items() <= fields["messages"].items()

@@ -39,7 +39,7 @@ schema.config.phases.update(phases=["examples", "coverage", "fuzzing"])
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-def test_operation__whatever_it_is_asked__answers_as_described(
+def test_operation__any_documented_request__answers_as_described(
     case: schemathesis.Case[Any], populated: Populated, offline: None, one_connection: None
 ) -> None:
     _aim(case, populated.known)

@@ -29,7 +29,7 @@ def test_document__without_credentials__is_yaml(client: Client) -> None:
 
 
 @pytest.mark.parametrize(("query", "accept"), [("?format=json", "*/*"), ("", "application/json")])
-def test_document__json_asked_for__is_json(client: Client, query: str, accept: str) -> None:
+def test_document__json_requested__is_json(client: Client, query: str, accept: str) -> None:
     answer = client.get(f"/api/schema/{query}", headers={"accept": accept})
 
     assert answer.status_code == 200
@@ -53,7 +53,7 @@ def test_page__everything_it_loads__is_served_here(client: Client, page: str) ->
     assert re.search(r"<script>", text) is None
 
 
-def test_swagger__its_script__asks_for_the_document_here(client: Client) -> None:
+def test_swagger__its_script__loads_the_document_from_here(client: Client) -> None:
     (script,) = re.findall(r'src="([^"]*\?script[^"]*)"', client.get("/api/docs/").content.decode())
     answer = client.get(script)
 

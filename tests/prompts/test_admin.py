@@ -33,7 +33,7 @@ def page(client: Client, path: str, **query: Any) -> str:
     return response.content.decode()
 
 
-def said(response: Any) -> str:
+def messages_of(response: Any) -> str:
     return " ".join(str(message) for message in get_messages(response.wsgi_request))
 
 
@@ -117,22 +117,22 @@ def test_diff__no_choice_or_a_wrong_one__form(admin_client: Client, config: Prom
 
 
 @pytest.mark.parametrize(("action", "count"), [("compare", 1), ("compare", 3), ("activate", 2)])
-def test_version_actions__wrong_number_selected__said(
+def test_version_actions__wrong_number_selected__refused(
     admin_client: Client, config: PromptConfig, action: str, count: int
 ) -> None:
     make_version(config)
     chosen = [version.pk for version in PromptVersion.objects.filter(config=config)[:count]]
     response = admin_client.post(reverse(VERSIONS), {"action": action, "_selected_action": chosen})
-    assert said(response).startswith("Select ")
+    assert messages_of(response).startswith("Select ")
 
 
 def test_compare__versions_of_two_configs__refused(admin_client: Client, config: PromptConfig) -> None:
     chosen = [PromptVersion.objects.filter(config=config).latest("number").pk, make_version(make_config()).pk]
     response = admin_client.post(reverse(VERSIONS), {"action": "compare", "_selected_action": chosen})
-    assert said(response) == "Select two versions of one config."
+    assert messages_of(response) == "Select two versions of one config."
 
 
-def test_activate__asks_first_then_moves_with_audit(admin_client: Client, config: PromptConfig) -> None:
+def test_activate__confirms_first_then_moves_with_audit(admin_client: Client, config: PromptConfig) -> None:
     first = PromptVersion.objects.get(config=config, number=1)
     response = admin_client.post(reverse(VERSIONS), {"action": "activate", "_selected_action": [first.pk]})
     path = response.headers["Location"]
@@ -149,27 +149,27 @@ def test_activate__asks_first_then_moves_with_audit(admin_client: Client, config
     assert LogEntry.objects.get(object_id=str(config.pk)).change_message == "Activated version 1."
 
 
-def test_undo__asks_first_then_goes_back_with_audit(admin_client: Client, config: PromptConfig) -> None:
+def test_undo__confirms_first_then_goes_back_with_audit(admin_client: Client, config: PromptConfig) -> None:
     response = admin_client.post(reverse(LIST), {"action": "undo", "_selected_action": [config.pk]})
     path = response.headers["Location"]
     assert "Take back the last activation" in page(admin_client, path)
     assert active_number(config) == 2
-    assert "Went back to version 1." in said(admin_client.post(path, {"reason": ""}))
+    assert "Went back to version 1." in messages_of(admin_client.post(path, {"reason": ""}))
     assert active_number(config) == 1
     row = PromptActivation.objects.filter(config=config).latest("id")
     assert (row.kind, row.actor) == ("undone", "user:admin")
-    assert "nothing to undo" not in said(admin_client.post(path))
-    assert "no activation to undo" in said(admin_client.post(path))
+    assert "nothing to undo" not in messages_of(admin_client.post(path))
+    assert "no activation to undo" in messages_of(admin_client.post(path))
     several = [config.pk, make_config().pk]
     response = admin_client.post(reverse(LIST), {"action": "undo", "_selected_action": several})
-    assert said(response).endswith("Select one config.")
+    assert messages_of(response).endswith("Select one config.")
 
 
 def test_activate_and_delete__active_rollout__refused(admin_client: Client, config: PromptConfig) -> None:
     set_rollout_active(config_id=config.pk, active=True)
     first = PromptVersion.objects.get(config=config, number=1)
     response = admin_client.post(reverse("admin:prompts_activate", args=[config.pk, first.pk]))
-    assert "while a rollout" in said(response)
+    assert "while a rollout" in messages_of(response)
     assert admin_client.post(reverse("admin:prompts_promptconfig_delete", args=[config.pk])).status_code == 403
     chosen = {"action": "delete_selected", "_selected_action": [config.pk], "post": "yes"}
     admin_client.post(reverse(LIST), chosen)

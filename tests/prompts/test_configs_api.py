@@ -233,6 +233,6 @@ def test_every_path__options__answered(api: APIClient, project: Project) -> None
     config = make_config(project, versions=1)
     path = config_path(config.pk)
     version = f"{path}/versions/{config.active_version_id}"
-    for asked in (PATH, path, f"{path}/versions", version, f"{version}/activate", f"{path}/activations"):
-        response = api.options(asked)
+    for url in (PATH, path, f"{path}/versions", version, f"{version}/activate", f"{path}/activations"):
+        response = api.options(url)
         assert (response.status_code, "actions" in response.json()) == (200, False)

@@ -181,11 +181,11 @@ def test_commands__export_to_a_file_and_import__the_same_prompts(config: PromptC
     assert run("export_prompts", "--project", str(config.project_id), "--output", str(file)) == ""
     document = json.loads(file.read_text(encoding="utf-8"))
 
-    said = run("import_prompts", str(file), "--project", "target", "--dry-run")
-    assert said == "greeter: new config, 3 versions added, 0 there already\nDry run: nothing was changed.\n"
+    planned = run("import_prompts", str(file), "--project", "target", "--dry-run")
+    assert planned == "greeter: new config, 3 versions added, 0 there already\nDry run: nothing was changed.\n"
     assert not PromptConfig.objects.for_project(target.pk).exists()
 
-    assert run("import_prompts", str(file), "--project", "target") == said.splitlines()[0] + "\n"
+    assert run("import_prompts", str(file), "--project", "target") == planned.splitlines()[0] + "\n"
     assert comparable(export_prompts(target.pk)) == comparable(document)
     assert "0 versions added, 3 there" in run("import_prompts", str(file), "--project", "target")
     assert PromptVersion.objects.filter(config__project=target).values_list(

@@ -59,6 +59,6 @@ def test_version_usage__request_log_away__unknown_and_no_failure() -> None:
     def away(project_id: UUID, config_id: UUID) -> Mapping[int, VersionUsage]:
         raise AnalyticsUnavailableError("nobody answers")
 
-    for asked in (away, None):
-        read_usage_from(asked)
+    for source_function in (away, None):
+        read_usage_from(source_function)
         assert version_usage(uuid4(), uuid4(), 1) is None

@@ -20,7 +20,7 @@ from tests.factories.core import make_key, make_project, make_staff
 from tests.factories.scores import make_score
 from tests.rights.conftest import signed_in
 
-SAID = "marzipan"
+SECRET_WORD = "marzipan"
 REQUEST_ID = uuid7(1_790_000_000_000_000)
 
 
@@ -28,12 +28,12 @@ REQUEST_ID = uuid7(1_790_000_000_000_000)
 def project(clickhouse: None, db: None, tmp_path: Any) -> Project:
     """A project in which every text contains the same word."""
     project = make_project()
-    question = f'{{"messages": [{{"role": "user", "content": "{SAID}"}}]}}'.encode()
-    answer = f'{{"choices": [{{"message": {{"role": "assistant", "content": "{SAID}"}}}}]}}'.encode()
+    question = f'{{"messages": [{{"role": "user", "content": "{SECRET_WORD}"}}]}}'.encode()
+    answer = f'{{"choices": [{{"message": {{"role": "assistant", "content": "{SECRET_WORD}"}}}}]}}'.encode()
     failed = {
         "error_type": "api_error",
         "error_code": "provider_error",
-        "error_message": f"No {SAID}",
+        "error_message": f"No {SECRET_WORD}",
         "status_code": 500,
     }
     entry = make_entry(
@@ -42,18 +42,18 @@ def project(clickhouse: None, db: None, tmp_path: Any) -> Project:
         project_id=str(project.pk),
         session_id="session",
         request_id=REQUEST_ID,
-        attributes={"contract_violation": SAID},
+        attributes={"contract_violation": SECRET_WORD},
         **failed,
     )
     store(tmp_path, entry)
-    make_score(project, request_id=REQUEST_ID, reason=SAID)
-    record_feedback(project_id=project.pk, session_id="session", score=5, text=SAID, actor="test")
+    make_score(project, request_id=REQUEST_ID, reason=SECRET_WORD)
+    record_feedback(project_id=project.pk, session_id="session", score=5, text=SECRET_WORD, actor="test")
     sender = Sender(make_key(project)[1])
-    named = {"gen_ai.session_id": "session", "gen_ai.prompt": SAID}
+    named = {"gen_ai.session_id": "session", "gen_ai.prompt": SECRET_WORD}
     assert sender.traces(span(1, named)).status_code == 200
     assert sender.logs(log(1, named)).status_code == 200
-    conversation = create_conversation(project_id=project.pk, title=SAID, actor="test")
-    Message.objects.create(conversation=conversation, sequence=1, role=Speaker.USER, content=SAID)
+    conversation = create_conversation(project_id=project.pk, title=SECRET_WORD, actor="test")
+    Message.objects.create(conversation=conversation, sequence=1, role=Speaker.USER, content=SECRET_WORD)
     return project
 
 
@@ -81,21 +81,21 @@ def answers(project: Project) -> list[str]:
 CONTENT_ALONE = ["/api/llm/requests/export", "/api/agent/conversations", "/admin/agent/conversation/"]
 
 
-def asked(client: Client, project: Project, path: str) -> Any:
+def get_page(client: Client, project: Project, path: str) -> Any:
     return client.get(path, headers={"X-Project-Id": str(project.pk)})
 
 
 def test_answers__reader__have_the_texts(project: Project) -> None:
     client = signed_in(make_staff(Role.READER, project))
     for path in answers(project):
-        answer = asked(client, project, path)
+        answer = get_page(client, project, path)
         assert answer.status_code == 200, path
-        assert SAID in answer.content.decode(), path
+        assert SECRET_WORD in answer.content.decode(), path
     for path in CONTENT_ALONE[1:]:
-        assert SAID in asked(client, project, path).content.decode(), path
+        assert SECRET_WORD in get_page(client, project, path).content.decode(), path
     found = client.post(
         "/api/llm/search",
-        {"project_id": str(project.pk), "query": SAID},
+        {"project_id": str(project.pk), "query": SECRET_WORD},
         content_type="application/json",
         headers={"X-Project-Id": str(project.pk)},
     )
@@ -105,17 +105,17 @@ def test_answers__reader__have_the_texts(project: Project) -> None:
 def test_answers__reader_without_content__have_all_but_the_texts(project: Project) -> None:
     client = signed_in(make_staff(Role.READER_WITHOUT_CONTENT, project))
     for path in answers(project):
-        answer = asked(client, project, path)
+        answer = get_page(client, project, path)
         assert answer.status_code == 200, path
-        assert SAID not in answer.content.decode(), path
+        assert SECRET_WORD not in answer.content.decode(), path
     for path in CONTENT_ALONE:
-        assert asked(client, project, path).status_code == 403, path
-    shown = asked(client, project, f"/api/llm/requests/{REQUEST_ID}").json()
+        assert get_page(client, project, path).status_code == 403, path
+    shown = get_page(client, project, f"/api/llm/requests/{REQUEST_ID}").json()
     assert shown["error"] == {"type": "api_error", "code": "provider_error", "message": None}
     hidden = ("prompt_preview", "completion_preview", "attributes", "request", "response")
     assert [shown[name] for name in hidden] == [None] * len(hidden)
     assert shown["latency_ms"] is not None and shown["content_logged"] is True
-    spans = asked(client, project, f"/api/projects/{project.pk}/llm/sessions/session/telemetry").json()["spans"]
+    spans = get_page(client, project, f"/api/projects/{project.pk}/llm/sessions/session/telemetry").json()["spans"]
     assert [(item["attributes"], item["status_message"]) for item in spans] == [(None, None)]
 
 
@@ -128,4 +128,4 @@ def test_lists__content_in_one_of_two_projects__text_of_that_one_alone(project: 
     shown = signed_in(user).get("/admin/analytics/feedback/").content.decode()
 
     assert "nougat" in shown
-    assert SAID not in shown
+    assert SECRET_WORD not in shown

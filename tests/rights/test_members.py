@@ -139,10 +139,10 @@ def test_admin__administrator__adds_and_changes_members_of_the_own_project(proje
 def test_command__account_and_project__gets_the_role_and_changes_it(project: Project) -> None:
     make_staff(name="bob")
     for role in ("reader", "administrator", "editor"):
-        told = io.StringIO()
-        call_command("add_member", "bob", "--project", project.name, "--role", role, stdout=told)
+        output = io.StringIO()
+        call_command("add_member", "bob", "--project", project.name, "--role", role, stdout=output)
         assert roles(project) == {"bob": role}
-        assert "bob" in told.getvalue()
+        assert "bob" in output.getvalue()
 
 
 def test_command__nobody_or_nothing_of_that_name__says_so(project: Project) -> None:

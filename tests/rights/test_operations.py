@@ -66,7 +66,9 @@ def test_operations__of_the_own_project__as_the_role_allows(
     user = person(who, own)
     rights, client = rights_in(user, own.pk), signed_in(user)
 
-    wrong = [problem for operation in _of_django() if (problem := _asked(client, operation, populated.known, rights))]
+    wrong = [
+        problem for operation in _of_django() if (problem := _problem_of(client, operation, populated.known, rights))
+    ]
 
     assert not wrong
 
@@ -81,7 +83,7 @@ def test_operations__of_another_project__none_but_for_superusers(
     wrong = [
         problem
         for operation in _of_django()
-        if (problem := _asked(client, operation, known, rights_in(user, other.pk)))
+        if (problem := _problem_of(client, operation, known, rights_in(user, other.pk)))
     ]
 
     assert not wrong
@@ -109,7 +111,7 @@ def _of_django() -> list[Operation]:
     return [operation for operation in operations() if not operation.path.startswith(_OF_CHANNELS)]
 
 
-def _asked(client: Client, operation: Operation, known: dict[str, Any], rights: frozenset[Right]) -> str:
+def _problem_of(client: Client, operation: Operation, known: dict[str, Any], rights: frozenset[Right]) -> str:
     """Returns the problem of the answer; empty when there is none."""
     if operation.id in _FOR_GOOD:
         known = {**known, "session_id": "gone", "request_id": uuid4()}
@@ -174,7 +176,7 @@ def test_key__that_manages__has_every_right_of_its_project_and_no_role(
     wrong = [
         problem
         for operation in managed
-        if (problem := _asked(client, operation, populated.known, frozenset(PROJECT_RIGHTS)))
+        if (problem := _problem_of(client, operation, populated.known, frozenset(PROJECT_RIGHTS)))
     ]
 
     assert not wrong

@@ -143,9 +143,9 @@ def test_forms__project__offers_those_that_the_person_administers(own: Project, 
 
 def test_autocomplete__project__offers_the_own_ones(own: Project, other: Project) -> None:
     client = signed_in(make_staff(Role.ADMINISTRATOR, own))
-    asked = {"app_label": "gateway", "model_name": "gatewaysettings", "field_name": "project"}
+    query = {"app_label": "gateway", "model_name": "gatewaysettings", "field_name": "project"}
 
-    found = client.get("/admin/autocomplete/", asked).json()["results"]
+    found = client.get("/admin/autocomplete/", query).json()["results"]
 
     assert [item["id"] for item in found] == [str(own.pk)]
 

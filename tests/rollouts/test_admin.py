@@ -184,9 +184,7 @@ def test_page__unknown__404(admin: Client) -> None:
         ("complete", True, "completed"),
     ],
 )
-def test_action__asked_then_confirmed__done_and_in_both_trails(
-    admin: Client, action: str, started: bool, status: str
-) -> None:
+def test_action__confirmed__done_and_in_both_trails(admin: Client, action: str, started: bool, status: str) -> None:
     rollout = make_rollout(started=started)
     before = RolloutTransition.objects.count()
 
@@ -203,14 +201,14 @@ def test_action__asked_then_confirmed__done_and_in_both_trails(
     assert (entry.object_id, "as agreed" in entry.change_message) == (str(rollout.pk), True)
 
 
-def test_action__several__each_moved_or_told(admin: Client) -> None:
+def test_action__several__each_moved_or_refused(admin: Client) -> None:
     running, pending = make_rollout(started=True), make_rollout(make_config(versions=2))
     answer = act(admin, "pause", running, pending, confirmed="yes", reason="")
     assert f"Rollout {running.name} is now paused." in answer
     assert f"Rollout {pending.name}: Cannot pause a rollout that is pending" in answer
 
 
-def test_promote__moved_since_asked__refused(admin: Client) -> None:
+def test_promote__moved_since_the_question__refused(admin: Client) -> None:
     rollout = make_rollout(started=True)
     promote_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="auto")
     answer = act(admin, "promote", rollout, confirmed="yes", reason="", **{f"stage_{rollout.pk}": "1"})
@@ -219,7 +217,7 @@ def test_promote__moved_since_asked__refused(admin: Client) -> None:
     assert rollout.current_stage == 2
 
 
-def test_action__reason_too_long__asked_again(admin: Client) -> None:
+def test_action__reason_too_long__question_repeated(admin: Client) -> None:
     rollout = make_rollout()
     assert "at most 1000" in act(admin, "start", rollout, confirmed="yes", reason="x" * 1001)
     rollout.refresh_from_db()

@@ -45,7 +45,7 @@ def test_unit_number__is_the_documented_hash() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "user", "session", "kind", "fallback"),
+    ("requested_kind", "user", "session", "kind", "fallback"),
     [
         (AllocationType.RANDOM, "u", "s", UnitKind.REQUEST, False),
         (AllocationType.RANDOM, "", "", UnitKind.REQUEST, False),
@@ -57,9 +57,9 @@ def test_unit_number__is_the_documented_hash() -> None:
     ],
 )
 def test_variant_of__units_at_hand__takes_the_first_it_may(
-    asked: AllocationType, user: str, session: str, kind: UnitKind, fallback: bool
+    requested_kind: AllocationType, user: str, session: str, kind: UnitKind, fallback: bool
 ) -> None:
-    allocation = allocate(asked, user=user, session=session)
+    allocation = allocate(requested_kind, user=user, session=session)
 
     value = {UnitKind.USER: user, UnitKind.SESSION: session, UnitKind.REQUEST: "request-1"}[kind]
     assert (allocation.kind, allocation.fallback) == (kind, fallback)

@@ -204,7 +204,7 @@ def test_complete__first_stage__rest_skipped_and_target_active(api: Api) -> None
     assert active_version(api) == 2
 
 
-def test_earlier_rollbacks__same_version_again__told_with_time_and_id(api: Api) -> None:
+def test_earlier_rollbacks__same_version_again__listed_with_time_and_id(api: Api) -> None:
     called_off = api.created()["id"]
     api.move(called_off, "rollback")
     rolled_back = []

@@ -111,7 +111,7 @@ def test_evaluate__several_processes_at_once__one_decision(monkeypatch: pytest.M
     assert rollout.current_stage == 2
 
 
-def test_evaluate_and_promote__at_once__one_stage_or_told(monkeypatch: pytest.MonkeyPatch, still_clock: None) -> None:
+def test_evaluate_and_promote__at_once__one_stage_or_409(monkeypatch: pytest.MonkeyPatch, still_clock: None) -> None:
     log = RequestLog()
     log.take_the_place(monkeypatch)
     rollout = begun(make_rollout(started=True, mode=Mode.AUTO, stages=[Stage(w, 0, 0) for w in range(1, 9)]), 10)

@@ -63,14 +63,14 @@ def entries(rollout: Rollout, count: int, failing: int = 0, users: int = 0, **va
     return made
 
 
-def asked(api: Api, rollout: Rollout) -> Any:
+def metrics_of(api: Api, rollout: Rollout) -> Any:
     response = api.client.get(f"{PATH}/{rollout.pk}/metrics")
     assert response.status_code == 200, response.content
     return response.json()
 
 
 def test_metrics__pending__zeros_and_inconclusive(api: Api) -> None:
-    body = asked(api, make_rollout(api.config))
+    body = metrics_of(api, make_rollout(api.config))
     assert (body["overall_status"], body["decision"], body["evaluated_at"]) == ("inconclusive", "wait", None)
     assert body["explanation"]
     for arm, number in (("target", 2), ("baseline", 1)):
@@ -96,7 +96,7 @@ def test_metrics__before_an_evaluation__totals_of_now(api: Api, spool: Path) -> 
     rollout = running(api)
     made = entries(rollout, 200, failing=20)
     store_as_of_then(spool, *made)
-    body = asked(api, rollout)
+    body = metrics_of(api, rollout)
     for arm in ("target", "baseline"):
         rows = [entry.record for entry in made if entry.record.variant == arm]
         errors = 20 if arm == "target" else 0
@@ -117,7 +117,7 @@ def test_failing_target__evaluated_from_records__rolled_back_and_explained(api: 
 
     assert judgement is not None
     assert judgement.moved == "roll_back"
-    body = asked(api, rollout)
+    body = metrics_of(api, rollout)
     assert (body["rollout_status"], body["overall_status"], body["decision"]) == (
         "rolled_back",
         "failing",
@@ -154,7 +154,7 @@ def test_sticky__heavy_users__units_and_clusters_counted(api: Api, spool: Path) 
         assert stored[arm]["requests"] == len(rows)
         assert stored[arm]["units"] == len({row.user_id for row in rows})
     assert set(stored["clusters"]) == {"unanswered", "error_rate", "latency_p95", "latency_average", "cost_per_request"}
-    body = asked(api, rollout)
+    body = metrics_of(api, rollout)
     assert body["target"]["fallback_request_count"] + body["baseline"]["fallback_request_count"] == 20
     assert sum(body[arm]["request_count"] for arm in ("target", "baseline")) == 320
 
@@ -169,7 +169,7 @@ def test_metrics__every_end_of_a_request__counted_where_it_belongs(api: Api, spo
         *entries(rollout, 8, outcome=Outcome.CANCELLED, ttft_ms=0),
     ]
     store_as_of_then(spool, *made)
-    body = asked(api, rollout)
+    body = metrics_of(api, rollout)
     total: Counter[str] = Counter()
     for arm in ("target", "baseline"):
         shown = body[arm]
@@ -195,14 +195,14 @@ def test_metrics__running__forecast_and_what_is_open(api: Api, spool: Path) -> N
     RolloutTransition.objects.filter(rollout=rollout, action="start").update(created_at=rollout.started_at)
     store_as_of_then(spool, *entries(rollout, 300))
     evaluate_rollout(rollout.pk)
-    told = [
+    listed = [
         OpenRequest(f"r{i}", str(rollout.pk), 1, arm, 7, i) for i, arm in enumerate(["target", "target", "baseline"])
     ]
     with redis.Redis.from_url(settings.REDIS_URL) as client:
-        client.set(key(str(rollout.pk), "w1"), encode(told), ex=60)
+        client.set(key(str(rollout.pk), "w1"), encode(listed), ex=60)
         client.sadd(workers_key(str(rollout.pk)), "w1")
 
-    body = asked(api, rollout)
+    body = metrics_of(api, rollout)
 
     assert body["open_requests"] == {"target": 2, "baseline": 1}
     served = body["stage_requests_evaluated"]

@@ -35,7 +35,7 @@ def made(rollout_id: str, number: int, *, variant: str = "target") -> OpenReques
     return OpenRequest(f"request-{number}", rollout_id, 2, variant, 2**64 - 1, 1_700_000_000_000_000 + number)
 
 
-def tell(store: redis.Redis, rollout_id: str, worker: str, *requests: OpenRequest) -> None:
+def store_list(store: redis.Redis, rollout_id: str, worker: str, *requests: OpenRequest) -> None:
     store.sadd(workers_key(rollout_id), worker)
     store.set(key(rollout_id, worker), encode(requests), ex=60)
 
@@ -50,17 +50,17 @@ def test_encode__more_than_are_kept__keeps_the_oldest_of_both_arms() -> None:
 
 def test_open_requests__of_several_workers__oldest_first_and_none_of_another_rollout(store: redis.Redis) -> None:
     rollout, other = str(uuid4()), str(uuid4())
-    tell(store, rollout, "1-a", made(rollout, 3), made(rollout, 1))
-    tell(store, rollout, "2-b", made(rollout, 2))
-    tell(store, other, "1-a", made(other, 0))
+    store_list(store, rollout, "1-a", made(rollout, 3), made(rollout, 1))
+    store_list(store, rollout, "2-b", made(rollout, 2))
+    store_list(store, other, "1-a", made(other, 0))
 
     assert open_requests(rollout) == [made(rollout, number) for number in (1, 2, 3)]
 
 
 def test_open_requests__of_a_worker_whose_list_expired__are_gone_and_it_is_forgotten(store: redis.Redis) -> None:
     rollout = str(uuid4())
-    tell(store, rollout, "1-dead", made(rollout, 1))
-    tell(store, rollout, "2-b", made(rollout, 2))
+    store_list(store, rollout, "1-dead", made(rollout, 1))
+    store_list(store, rollout, "2-b", made(rollout, 2))
     store.delete(key(rollout, "1-dead"))
 
     assert open_requests(rollout) == [made(rollout, 2)]
@@ -69,8 +69,8 @@ def test_open_requests__of_a_worker_whose_list_expired__are_gone_and_it_is_forgo
 
 def test_open_requests__redis_takes_no_writes__are_read(store: redis.Redis, caplog: pytest.LogCaptureFixture) -> None:
     rollout = str(uuid4())
-    tell(store, rollout, "1-dead", made(rollout, 1))
-    tell(store, rollout, "2-b", made(rollout, 2))
+    store_list(store, rollout, "1-dead", made(rollout, 1))
+    store_list(store, rollout, "2-b", made(rollout, 2))
     store.delete(key(rollout, "1-dead"))
     store.config_set("min-replicas-to-write", 1)
     try:
@@ -80,18 +80,18 @@ def test_open_requests__redis_takes_no_writes__are_read(store: redis.Redis, capl
     assert caplog.records == []
 
 
-def test_open_requests__nobody_told_anything__are_none() -> None:
+def test_open_requests__no_lists__are_none() -> None:
     assert open_requests(uuid4()) == []
 
 
-@pytest.mark.parametrize("told", [b"", b"\xff", b'[["json"]]', b"\x91\x91\xa1a"])
+@pytest.mark.parametrize("stored", [b"", b"\xff", b'[["json"]]', b"\x91\x91\xa1a"])
 def test_open_requests__one_worker_unreadable__the_others_are_read(
-    store: redis.Redis, caplog: pytest.LogCaptureFixture, told: bytes
+    store: redis.Redis, caplog: pytest.LogCaptureFixture, stored: bytes
 ) -> None:
     rollout = str(uuid4())
-    tell(store, rollout, "1-a", made(rollout, 1))
-    tell(store, rollout, "2-b")
-    store.set(key(rollout, "2-b"), told)
+    store_list(store, rollout, "1-a", made(rollout, 1))
+    store_list(store, rollout, "2-b")
+    store.set(key(rollout, "2-b"), stored)
 
     assert open_requests(rollout) == [made(rollout, 1)]
     assert "open_requests.unreadable" in caplog.text
@@ -113,7 +113,7 @@ def test_reader__redis_back__is_read_again(
     store: redis.Redis, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rollout, now = str(uuid4()), 100.0
-    tell(store, rollout, "1-a", made(rollout, 1))
+    store_list(store, rollout, "1-a", made(rollout, 1))
     reader = OpenRequestReader(settings.REDIS_URL, clock=lambda: now)
     with monkeypatch.context() as patch:
         patch.setattr(reader, "_url", NOBODY)

@@ -35,7 +35,7 @@ def running(per_minute: int = 60, state: Any = None, **fields: Any) -> Rollout:
     return Rollout.objects.select_related("evaluation").get(pk=rollout.pk)
 
 
-def told(rollout: Rollout, *, formula: int = 2, elapsed: float = 0.0) -> Outlook:
+def outlook_of(rollout: Rollout, *, formula: int = 2, elapsed: float = 0.0) -> Outlook:
     figures = {"status": "inconclusive", "formula": formula, "counts": COUNTS}
     found = outlook(rollout, figures, elapsed_minutes=elapsed)
     assert found is not None
@@ -43,7 +43,7 @@ def told(rollout: Rollout, *, formula: int = 2, elapsed: float = 0.0) -> Outlook
 
 
 def test_outlook__an_hour_of_traffic__a_typical_fall_and_what_cannot_be_found() -> None:
-    found = told(running())
+    found = outlook_of(running())
     assert found.forecast.per_minute == 60
     assert found.power is not None
     assert found.power.fall.usual == pytest.approx(0.98)
@@ -53,7 +53,7 @@ def test_outlook__an_hour_of_traffic__a_typical_fall_and_what_cannot_be_found() 
 
 
 def test_outlook__more_traffic__found_sooner() -> None:
-    slow, quick = told(running(20)).power, told(running(200)).power
+    slow, quick = outlook_of(running(20)).power, outlook_of(running(200)).power
     assert slow is not None
     assert quick is not None
     assert slow.fall.minutes is None or slow.fall.minutes > (quick.fall.minutes or 0)
@@ -65,10 +65,10 @@ def test_outlook__state_is_there__served_and_latencies_are_known() -> None:
     for number in range(1, 11):
         minute = MinuteCounts(number, 1, 10, ArmCounts(requests=10, unanswered=4), ArmCounts(requests=50))
         state = formula_2.advance(state, minute)
-    found = told(running(state=to_json(state)))
+    found = outlook_of(running(state=to_json(state)))
     # The stage needs 100 answers, has 60, and gets 6 requests a minute.
     assert found.forecast.minutes == pytest.approx(60.0)
-    assert told(running(state=to_json(state)), elapsed=59.0).forecast.minutes == pytest.approx(40 / 6)
+    assert outlook_of(running(state=to_json(state)), elapsed=59.0).forecast.minutes == pytest.approx(40 / 6)
     assert found.power is not None
     assert found.power.slower_minutes is not None
     assert "1.3 times as slow" in " ".join(found.sentences)
@@ -77,14 +77,15 @@ def test_outlook__state_is_there__served_and_latencies_are_known() -> None:
 def test_outlook__first_formula__its_requests_and_no_power() -> None:
     state = formula_1.initial_state(formula_1.Policy(), latency={}, cost={})
     minute = formula_1.MinuteCounts(1, 1, 10, formula_1.ArmCounts(requests=70), formula_1.ArmCounts(requests=500))
-    found = told(running(state=to_json(formula_1.advance(state, minute))), formula=1, elapsed=60.0)
+    found = outlook_of(running(state=to_json(formula_1.advance(state, minute))), formula=1, elapsed=60.0)
     assert found.forecast.minutes == pytest.approx(30 / 6)
     assert (found.power, found.sentences) == (None, ())
 
 
 def test_outlook__sticky__says_that_it_takes_longer() -> None:
     assert (
-        "sticky allocation it takes longer" in told(running(allocation_type=AllocationType.USER_STICKY)).sentences[-1]
+        "sticky allocation it takes longer"
+        in outlook_of(running(allocation_type=AllocationType.USER_STICKY)).sentences[-1]
     )
 
 
@@ -92,7 +93,7 @@ def test_outlook__no_traffic_known__no_power() -> None:
     rollout = running(0)
     RolloutEvaluation.objects.filter(rollout=rollout).update(through=None)
     rollout = Rollout.objects.select_related("evaluation").get(pk=rollout.pk)
-    assert (told(rollout).power, told(rollout).forecast.minutes) == (None, None)
+    assert (outlook_of(rollout).power, outlook_of(rollout).forecast.minutes) == (None, None)
 
 
 def test_outlook__not_running__none() -> None:

@@ -139,7 +139,7 @@ def test_sticky__users_units_and_clusters__counted_by_hand(spool: Path, monkeypa
     fields: dict[str, Any] = {"allocation_type": AllocationType.USER_STICKY, "stages": stages}
     rollout = begun(make_rollout(started=True, **fields), 10)
 
-    def asks(unit: int, *failed: bool, ago: float = 5.5) -> list[SpoolEntry]:
+    def requests_of_unit(unit: int, *failed: bool, ago: float = 5.5) -> list[SpoolEntry]:
         variant = "target" if unit % 10_000 < 5_000 else "baseline"
         return [
             came(
@@ -156,12 +156,12 @@ def test_sticky__users_units_and_clusters__counted_by_hand(spool: Path, monkeypa
 
     store_as_of_then(
         spool,
-        *asks(10_999, *[False] * 5),  # Bucket 999 is in the target at 10 %.
-        *asks(11_000, True, False, True, False, False, True),
-        *asks(12_000, *[False] * 4),
-        *asks(15_000, *[False] * 3),
-        *asks(15_000, *[False] * 2, ago=3.5),
-        *asks(16_000, *[True] * 5),
+        *requests_of_unit(10_999, *[False] * 5),  # Bucket 999 is in the target at 10 %.
+        *requests_of_unit(11_000, True, False, True, False, False, True),
+        *requests_of_unit(12_000, *[False] * 4),
+        *requests_of_unit(15_000, *[False] * 3),
+        *requests_of_unit(15_000, *[False] * 2, ago=3.5),
+        *requests_of_unit(16_000, *[True] * 5),
     )
 
     row = looked(rollout, monkeypatch, ago=0)

@@ -125,15 +125,15 @@ def test_move__another_projects__not_found() -> None:
         start_rollout(project_id=make_project().pk, rollout_id=rollout.pk, actor="key:2")
 
 
-def test_promote__asked_before_the_stage_began__refused() -> None:
+def test_promote__requested_before_the_stage_began__refused() -> None:
     rollout = make_rollout(started=True)
     before = timezone.now()
-    promote_rollout(**ids(rollout), asked_at=before)
+    promote_rollout(**ids(rollout), requested_at=before)
     with pytest.raises(RolloutMovedError):
-        promote_rollout(**ids(rollout), asked_at=before)
+        promote_rollout(**ids(rollout), requested_at=before)
     with pytest.raises(RolloutMovedError):
         promote_rollout(**ids(rollout), from_stage=1)
-    assert promote_rollout(**ids(rollout), from_stage=2, asked_at=timezone.now()).current_stage == 3
+    assert promote_rollout(**ids(rollout), from_stage=2, requested_at=timezone.now()).current_stage == 3
 
 
 def test_pause__time_in_stage__leaves_the_pause_out() -> None:

@@ -25,7 +25,7 @@ NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
 
-def told(age: timedelta, *, now: datetime = NOW, **values: Any) -> OpenRequest:
+def open_request(age: timedelta, *, now: datetime = NOW, **values: Any) -> OpenRequest:
     defaults: dict[str, Any] = {
         "request_id": str(uuid4()),
         "rollout_id": str(uuid4()),
@@ -54,23 +54,23 @@ def test_max_open_time__twice_what_one_in_a_hundred_exceeds__a_minute_at_least(
 
 
 def test_overdue__older_than_the_limit__the_oldest_first() -> None:
-    young, due, old = told(MINUTE - timedelta(microseconds=1)), told(MINUTE), told(5 * MINUTE)
+    young, due, old = open_request(MINUTE - timedelta(microseconds=1)), open_request(MINUTE), open_request(5 * MINUTE)
     assert found(young, due, old) == [old.request_id, due.request_id]
 
 
 def test_overdue__of_no_arm_or_stage_that_there_is__left_alone() -> None:
-    assert found(told(5 * MINUTE, stage=3), told(5 * MINUTE, variant="")) == []
+    assert found(open_request(5 * MINUTE, stage=3), open_request(5 * MINUTE, variant="")) == []
 
 
-def test_overdue__told_twice_or_counted_before__once() -> None:
-    one, before = told(5 * MINUTE), counted(9 * MINUTE)
-    again = told(9 * MINUTE, request_id=str(before.request_id))
+def test_overdue__listed_twice_or_counted_before__once() -> None:
+    one, before = open_request(5 * MINUTE), counted(9 * MINUTE)
+    again = open_request(9 * MINUTE, request_id=str(before.request_id))
     assert found(one, one, again, remembered=(before,)) == [one.request_id]
 
 
 def test_overdue__more_than_can_be_remembered__the_oldest_whatever_their_arm() -> None:
     arms = ("target", "baseline")
-    requests = [told(timedelta(minutes=2 + i % 9), variant=arms[i % 2]) for i in range(MAX_REMEMBERED)]
+    requests = [open_request(timedelta(minutes=2 + i % 9), variant=arms[i % 2]) for i in range(MAX_REMEMBERED)]
     remembered = tuple(counted(9 * MINUTE) for _ in range(10))
     oldest = sorted(requests, key=lambda one: (one.arrived_us, UUID(one.request_id)))[: MAX_REMEMBERED - 10]
     assert found(*requests, remembered=remembered) == [one.request_id for one in oldest]
@@ -122,7 +122,7 @@ class TestEvaluation:
     def test_open_for_long__counted_in_the_latest_minute_and_its_row_left_out(
         self, log: RequestLog, rollout: Rollout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        waiting = told(3 * MINUTE, now=datetime.now(UTC), rollout_id=str(rollout.pk))
+        waiting = open_request(3 * MINUTE, now=datetime.now(UTC), rollout_id=str(rollout.pk))
         log.open.append(waiting)
         key = UUID(waiting.request_id)
 
@@ -146,7 +146,7 @@ class TestEvaluation:
     def test_row_is_there_already__not_counted_while_open(
         self, log: RequestLog, rollout: Rollout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        waiting = told(3 * MINUTE, now=datetime.now(UTC), rollout_id=str(rollout.pk))
+        waiting = open_request(3 * MINUTE, now=datetime.now(UTC), rollout_id=str(rollout.pk))
         log.open.append(waiting)
         log.recorded[UUID(waiting.request_id)] = datetime.now(UTC)
         row = self.look(rollout, monkeypatch, ago=0)
@@ -156,10 +156,10 @@ class TestEvaluation:
         self, log: RequestLog, rollout: Rollout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         log.usual = UsualValues({bin_of(120_000): 1000}, {})
-        log.open.append(told(3 * MINUTE, now=datetime.now(UTC), rollout_id=str(rollout.pk)))
+        log.open.append(open_request(3 * MINUTE, now=datetime.now(UTC), rollout_id=str(rollout.pk)))
         self.look(rollout, monkeypatch, ago=1)
         assert self.counts(rollout) == []
-        log.open.append(told(5 * MINUTE, now=datetime.now(UTC), rollout_id=str(rollout.pk)))
+        log.open.append(open_request(5 * MINUTE, now=datetime.now(UTC), rollout_id=str(rollout.pk)))
         self.look(rollout, monkeypatch, ago=0)
         assert self.counts(rollout) == [(1, 1, 1)]
 
@@ -168,7 +168,7 @@ class TestEvaluation:
     ) -> None:
         log.add(rollout, 1, baseline=(40, 0))
         for _ in range(40):
-            log.open.append(told(2 * MINUTE, now=datetime.now(UTC), rollout_id=str(rollout.pk)))
+            log.open.append(open_request(2 * MINUTE, now=datetime.now(UTC), rollout_id=str(rollout.pk)))
         row = self.look(rollout, monkeypatch, ago=0)
         rollout.refresh_from_db()
         assert (rollout.status, row.verdict["metrics"]["unanswered"]["status"]) == ("rolled_back", "failing")

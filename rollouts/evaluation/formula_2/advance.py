@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import reduce
 
 from rollouts.evaluation.evidence import added
-from rollouts.evaluation.formula_2.blocks import EMPTY, Block, kept
+from rollouts.evaluation.formula_2.blocks import EMPTY, Block, without_unused_counts
 from rollouts.evaluation.formula_2.clustering import design_of_arms
 from rollouts.evaluation.formula_2.counts import ArmCounts, MinuteCounts, UserCounts
 from rollouts.evaluation.formula_2.factors import judged
@@ -107,7 +107,7 @@ def _current(state: State, counts: MinuteCounts) -> State:
         stage_target=_served(state.stage_target, counts.target),
         stage_baseline=_served(state.stage_baseline, counts.baseline),
     )
-    return _closed(state, block) if block.full else replace(state, block=kept(block))
+    return _closed(state, block) if block.full else replace(state, block=without_unused_counts(block))
 
 
 def _closed(state: State, block: Block) -> State:

@@ -37,7 +37,7 @@ class Block:
 EMPTY = Block()
 
 
-def kept(block: Block) -> Block:
+def without_unused_counts(block: Block) -> Block:
     """Returns an open block reduced to what the factors need, which is how the state stores it."""
     return block if block is EMPTY else Block(_bare(block.target), _bare(block.baseline))
 

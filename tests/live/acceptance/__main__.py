@@ -154,7 +154,7 @@ def main() -> int:
     parser.add_argument("--before", type=int, default=120, help="requests of the baseline before the start")
     parser.add_argument("--postgresql", action="store_true")
     given = parser.parse_args()
-    worlds = [world for world in WORLDS if _is_wanted(world, given.world)]
+    worlds = [world for world in WORLDS if _is_selected(world, given.world)]
     with service(postgresql=given.postgresql) as (running, environment):
         projects = new_projects(running, [world.name for world in worlds], **environment)
         courses = [Course(*pair) for pair in zip(worlds, projects, strict=True)]
@@ -164,7 +164,7 @@ def main() -> int:
     return 1 if any(course.fault(given.within) for course in courses) else 0
 
 
-def _is_wanted(world: World, parts: Sequence[str]) -> bool:
+def _is_selected(world: World, parts: Sequence[str]) -> bool:
     return not parts or any(part in world.name for part in parts)
 
 

@@ -1,4 +1,4 @@
-"""The clients of a world: their requests arrive at random, and each client leaves when its patience is over."""
+"""The clients of a world: their requests arrive at random, and each client leaves after its own timeout."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Clients:
         self.seen.append(seen)
         body = self.world.request(len(self.seen), self._chance)
         try:
-            async with asyncio.timeout(self.world.patience):
+            async with asyncio.timeout(self.world.client_timeout):
                 await self._answered(session, body, seen)
         except TimeoutError:
             seen.outcome = "left"

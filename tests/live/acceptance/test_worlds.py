@@ -68,12 +68,14 @@ async def _run(courses: list[Course], service: LiveService) -> None:
 
 async def _ask(clients: Clients, session: aiohttp.ClientSession) -> None:
     """Returns when all requests have ended, except for those whose answer never comes."""
-    patience = clients.world.patience
-    if str(clients.world.target.get("model")).startswith("sandbox/hang") and (patience is None or patience > 60):
+    client_timeout = clients.world.client_timeout
+    if str(clients.world.target.get("model")).startswith("sandbox/hang") and (
+        client_timeout is None or client_timeout > 60
+    ):
         for _ in range(REQUESTS):
             clients.begin(session)
     else:
-        at_once = LEAVING_AT_ONCE if patience is not None and patience < 60 else AT_ONCE
+        at_once = LEAVING_AT_ONCE if client_timeout is not None and client_timeout < 60 else AT_ONCE
         count = REQUESTS_CACHED if clients.world.settings.get("cache_ttl_seconds") else REQUESTS
         await clients.ask_often(session, count, at_once)
 
@@ -91,14 +93,14 @@ def _start(courses: list[Course], usual: list[Course]) -> None:
 
 
 def _evaluate(courses: list[Course], service: LiveService) -> None:
-    asked = [
+    evaluations = [
         (course.project.project_id, course.rollout.id, len(course.target) + len(course.baseline)) for course in courses
     ]
     ran = subprocess.run(
         [sys.executable, "-m", "tests.live.acceptance.later"],
         cwd=ROOT,
         env=minimal_environment(service.var_dir),
-        input=json.dumps(asked),
+        input=json.dumps(evaluations),
         capture_output=True,
         text=True,
         timeout=START_SECONDS + PATIENCE_SECONDS,

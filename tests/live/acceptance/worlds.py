@@ -1,4 +1,4 @@
-"""The worlds of the acceptance runs as data: two versions of a prompt, the clients' requests, and their patience."""
+"""The worlds of the acceptance runs as data: two versions of a prompt, the clients' requests, and their timeouts."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class World:
     """One kind of target. `baseline` and `target` are the versions' fields besides a system prompt; `settings` are the
     project's.
 
-    Clients send `variables` in turn and leave after `patience` seconds, or never. Some of the `questions` are repeated;
-    0 makes every question a new one, of `words` words at most. `because` is the verdict's reason against a worse
-    target, and is empty for a harmless one.
+    Clients send `variables` in turn and leave after `client_timeout` seconds, or never. Some of the `questions` are
+    repeated; 0 makes every question a new one, of `words` words at most. `because` is the verdict's reason against a
+    worse target, and is empty for a harmless one.
     """
 
     name: str
@@ -30,7 +30,7 @@ class World:
     baseline: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     variables: Sequence[Mapping[str, str]] = ({},)
-    patience: float | None = 60.0
+    client_timeout: float | None = 60.0
     stream: bool = False
     words: int = 20
     questions: int = 0
@@ -91,22 +91,24 @@ WORLDS: tuple[World, ...] = (
         variables=(_TEA, _POLITE),
         because="missing_variable",
     ),
-    World("hangs, clients wait 200 s", {"model": "sandbox/hang"}, patience=200.0, because="still_open"),
-    World("hangs, clients wait on", {"model": "sandbox/hang"}, patience=None, because="still_open"),
-    World("hangs, clients leave after 4 s", {"model": "sandbox/hang"}, patience=_SOON, because="client_left"),
-    World("hangs at half, clients wait 200 s", {"model": "sandbox/hang-half"}, patience=200.0, because="still_open"),
+    World("hangs, clients wait 200 s", {"model": "sandbox/hang"}, client_timeout=200.0, because="still_open"),
+    World("hangs, clients wait on", {"model": "sandbox/hang"}, client_timeout=None, because="still_open"),
+    World("hangs, clients leave after 4 s", {"model": "sandbox/hang"}, client_timeout=_SOON, because="client_left"),
+    World(
+        "hangs at half, clients wait 200 s", {"model": "sandbox/hang-half"}, client_timeout=200.0, because="still_open"
+    ),
     World(
         "hangs in mid-stream, clients leave",
         {"model": "sandbox/hang-mid-stream"},
         stream=True,
-        patience=_SOON,
+        client_timeout=_SOON,
         because="client_left",
     ),
     World(
         "slow stream, clients leave",
         {"model": "sandbox/slow"},
         stream=True,
-        patience=_SOON,
+        client_timeout=_SOON,
         words=120,
         because="the target is",
     ),
@@ -162,7 +164,7 @@ WORLDS: tuple[World, ...] = (
         {"model": "sandbox/slow"},
         {"model": "sandbox/slow"},
         stream=True,
-        patience=_SOON,
+        client_timeout=_SOON,
         words=45,
     ),
 )

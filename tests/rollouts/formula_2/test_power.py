@@ -53,15 +53,15 @@ def test_power__typical_fall__is_about_the_median_of_simulated_rollouts(per_minu
 
 
 def test_power__default_plan__says_it_in_words() -> None:
-    told = power(DEFAULT_STAGES, Traffic(60, 0.02))
+    result = power(DEFAULT_STAGES, Traffic(60, 0.02))
 
     assert (
-        told.sentences[0]
+        result.sentences[0]
         == "At 60 requests a minute a fall from 98 % to 94 % of answers is found within about 2 hours."
     )
-    assert told.smallest is not None
-    assert told.fall.fallen < told.smallest.fallen < told.fall.usual
-    assert told.slower_minutes is None
+    assert result.smallest is not None
+    assert result.fall.fallen < result.smallest.fallen < result.fall.usual
+    assert result.slower_minutes is None
 
 
 def test_power__more_traffic__finds_the_same_sooner_and_smaller_ones_at_all() -> None:
@@ -76,42 +76,42 @@ def test_power__more_traffic__finds_the_same_sooner_and_smaller_ones_at_all() ->
 
 
 def test_power__all_traffic_at_the_target__finds_nothing_and_says_so() -> None:
-    told = power(DEFAULT_STAGES[-1:], Traffic(60, 0.02))
+    result = power(DEFAULT_STAGES[-1:], Traffic(60, 0.02))
 
-    assert (told.fall.minutes, told.smallest) == (None, None)
-    assert told.sentences == (
+    assert (result.fall.minutes, result.smallest) == (None, None)
+    assert result.sentences == (
         "Nothing is found any more: all traffic goes to the target, and nobody is left to compare with.",
     )
 
 
 def test_power__no_requests__finds_nothing() -> None:
-    told = power(DEFAULT_STAGES, Traffic(0, 0.02))
+    result = power(DEFAULT_STAGES, Traffic(0, 0.02))
 
-    assert told.fall.minutes is None
-    assert told.sentences == ("Nothing can be found without requests.",)
+    assert result.fall.minutes is None
+    assert result.sentences == ("Nothing can be found without requests.",)
 
 
 def test_power__too_little_traffic__is_not_found_within_a_week() -> None:
-    told = power(DEFAULT_STAGES, Traffic(0.1, 0.02))
+    result = power(DEFAULT_STAGES, Traffic(0.1, 0.02))
 
-    assert told.fall.minutes is None
-    assert told.sentences[0].endswith("not found within a week.")
+    assert result.fall.minutes is None
+    assert result.sentences[0].endswith("not found within a week.")
 
 
 def test_power__stages_without_minima__are_over_before_anything_is_found() -> None:
-    told = power([Stage(1, 0, 0), Stage(100, 0, 0)], Traffic(60, 0.02))
+    result = power([Stage(1, 0, 0), Stage(100, 0, 0)], Traffic(60, 0.02))
 
-    assert told.smallest is None
-    assert "not even a target that never answers" in told.sentences[1]
+    assert result.smallest is None
+    assert "not even a target that never answers" in result.sentences[1]
 
 
 def test_power__latencies_known__tells_of_a_slower_target_too() -> None:
     latency = Traffic(60, 0.02, USUAL_MS, reference_from(USUAL_MS))
 
-    told = power(DEFAULT_STAGES, latency)
+    result = power(DEFAULT_STAGES, latency)
 
-    assert told.slower_minutes is not None
-    assert told.sentences[-1].startswith("A target 1.3 times as slow on average is found within about")
+    assert result.slower_minutes is not None
+    assert result.sentences[-1].startswith("A target 1.3 times as slow on average is found within about")
 
 
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.75])
