@@ -203,10 +203,10 @@ async def test_token_for__refused_while_the_old_one_holds__the_old_one(server: T
     credentials = service_account(server.url)
     expires = fetch_token(credentials, allow_private=True).expires_at
     clock.now = expires - 3600
-    kept = await tokens.token_for(credentials)
+    token = await tokens.token_for(credentials)
     server.refusal = 400, {"error": "invalid_grant", "error_description": "not now"}
     clock.now = expires - 60
-    assert await tokens.token_for(credentials) == kept
+    assert await tokens.token_for(credentials) == token
     clock.now = expires + 60
     with pytest.raises(ProviderError):
         await tokens.token_for(credentials)

@@ -155,8 +155,8 @@ def test_answer__that_comes_back__the_vendors_blocks_where_they_were(blocks: lis
 def plain(block: Json) -> Json:
     """Returns the block without values that have no effect: the model itself as the caller, no citations, white space
     at the very end."""
-    kept = {k: v for k, v in block.items() if v is not None and not (k == "caller" and v == {"type": "direct"})}
-    return {**kept, "text": kept["text"].rstrip()} if block["type"] == "text" else kept
+    effective = {k: v for k, v in block.items() if v is not None and not (k == "caller" and v == {"type": "direct"})}
+    return {**effective, "text": effective["text"].rstrip()} if block["type"] == "text" else effective
 
 
 def comparable(message: Json) -> Json:

@@ -102,7 +102,7 @@ def test_temperature__above_one__lowered_and_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "fields", "kept", "named"),
+    ("model", "fields", "sent", "named"),
     [
         (OLD, {"temperature": 0.5, "top_p": 0.9, "top_k": 5}, {"temperature", "top_p", "top_k"}, []),
         (BUDGETS, {"temperature": 0.5, "top_p": 0.9}, {"temperature"}, ["top_p"]),
@@ -121,10 +121,10 @@ def test_temperature__above_one__lowered_and_named() -> None:
     ],
 )
 def test_sampling__what_the_model_takes__the_rest_is_named(
-    model: str, fields: dict[str, Any], kept: set[str], named: list[str]
+    model: str, fields: dict[str, Any], sent: set[str], named: list[str]
 ) -> None:
     request = upstream(model, **fields)
-    assert set(json.loads(request.body)) & {"temperature", "top_p", "top_k"} == kept
+    assert set(json.loads(request.body)) & {"temperature", "top_p", "top_k"} == sent
     assert [warning.partition(":")[0] for warning in request.warnings] == named
 
 

@@ -203,8 +203,8 @@ def test_thinking__beside_limits_and_sampling__within_what_the_models_allow() ->
     assert nova["additionalModelRequestFields"]["reasoningConfig"]["maxReasoningEffort"] == "medium"
     assert len(warnings) == 1
     history = {"role": "assistant", "reasoning_details": signed(), "tool_calls": [CALL]}
-    kept = native(reasoning_effort="low", tools=[TOOL], messages=[USER, history, RESULT])
-    assert kept["additionalModelRequestFields"]["thinking"]["type"] == "enabled"
+    continued = native(reasoning_effort="low", tools=[TOOL], messages=[USER, history, RESULT])
+    assert continued["additionalModelRequestFields"]["thinking"]["type"] == "enabled"
 
 
 def test_sampling__what_a_claude_refuses__left_out_and_named() -> None:

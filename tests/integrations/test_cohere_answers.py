@@ -107,10 +107,10 @@ def test_specific__citations_and_plan__whole_and_streamed_the_same() -> None:
 
 
 def test_specific__unknown_reason__kept_beside_the_ordinary_one() -> None:
-    kept = {"finish_reason": "FROM_THE_FUTURE"}
-    assert choice_of(parsed("FROM_THE_FUTURE", content=[text("a")]))["message"]["provider_specific_fields"] == kept
+    expected = {"finish_reason": "FROM_THE_FUTURE"}
+    assert choice_of(parsed("FROM_THE_FUTURE", content=[text("a")]))["message"]["provider_specific_fields"] == expected
     end = {"type": "message-end", "delta": {"finish_reason": "FROM_THE_FUTURE"}}
-    assert as_the_sdk_does(decoded(streamed(START, text_delta("a"), end)))["provider_specific_fields"] == kept
+    assert as_the_sdk_does(decoded(streamed(START, text_delta("a"), end)))["provider_specific_fields"] == expected
 
 
 def test_answer__without_usage__zeros() -> None:

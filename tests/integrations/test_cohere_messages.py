@@ -161,12 +161,12 @@ def test_messages__empty_one__left_out_unless_it_is_the_last(content: Any) -> No
     assert len(messages_of(USER, empty)) == 2
 
 
-@pytest.mark.parametrize(("detail", "kept"), [("low", True), ("high", True), ("auto", True), ("original", False)])
-def test_images__detail__coheres_or_named(detail: str, kept: bool) -> None:
+@pytest.mark.parametrize(("detail", "supported"), [("low", True), ("high", True), ("auto", True), ("original", False)])
+def test_images__detail__coheres_or_named(detail: str, supported: bool) -> None:
     image = {"type": "image_url", "image_url": {"url": "https://x/a.png", "detail": detail}}
     body, warnings = build(chat_request(COMMAND_A, messages=[{"role": "user", "content": [image, image]}]))
-    assert ("detail" in body["messages"][0]["content"][0]["image_url"]) is kept
-    assert warnings == (() if kept else ("messages.image_url.detail: dropped, cohere has no counterpart",))
+    assert ("detail" in body["messages"][0]["content"][0]["image_url"]) is supported
+    assert warnings == (() if supported else ("messages.image_url.detail: dropped, cohere has no counterpart",))
 
 
 def test_images__in_every_form__an_object() -> None:

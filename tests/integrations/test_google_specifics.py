@@ -150,15 +150,15 @@ def test_answer__of_any_parts__comes_back_in_its_order(parts: list[Json], is_str
     ]
     reached = [max([rank[i] for i in range(at + 1) if not own[i]], default=0) for at in range(len(parts))]
     # Only parts in the order of one of OpenAI's messages can keep it.
-    kept = [
+    expected = [
         part
         for part, mine, is_own, furthest in zip(parts, rank, own, reached, strict=True)
         if is_own or mine == furthest
     ]
-    events = [answer(part, finish=None) for part in kept]
-    message = streamed(*events, answer()) if is_streamed else message_of(answer(*kept))
+    events = [answer(part, finish=None) for part in expected]
+    message = streamed(*events, answer()) if is_streamed else message_of(answer(*expected))
     results = [{"role": "tool", "tool_call_id": call["id"], "content": "1"} for call in message.get("tool_calls", [])]
-    assert compact(sent(USER, message, *results, USER)) == compact(kept)
+    assert compact(sent(USER, message, *results, USER)) == compact(expected)
 
 
 def compact(parts: list[Json]) -> list[Json]:

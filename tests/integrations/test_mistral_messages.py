@@ -185,7 +185,7 @@ def test_thinking__of_earlier_answers__mistrals_own_goes_back(message: dict[str,
 
 
 @pytest.mark.parametrize(
-    ("model", "fields", "kept"),
+    ("model", "fields", "as_parts"),
     [
         ("magistral-medium-latest", {}, True),
         (SMALL, {"reasoning_effort": "high"}, True),
@@ -194,11 +194,11 @@ def test_thinking__of_earlier_answers__mistrals_own_goes_back(message: dict[str,
     ],
 )
 def test_thinking__of_no_known_origin__only_where_the_model_reasons(
-    model: str, fields: dict[str, Any], kept: bool
+    model: str, fields: dict[str, Any], as_parts: bool
 ) -> None:
     history = {"role": "assistant", "content": "a", "reasoning_content": "hm"}
     content = messages_of(USER, history, USER, model=model, **fields)[1]["content"]
-    assert isinstance(content, list) is kept
+    assert isinstance(content, list) is as_parts
 
 
 TEXT: dict[str, Any] = {"type": "text", "text": "It rains"}

@@ -123,8 +123,8 @@ def test_history__reasoning_at_deepseek__kept_where_it_is_required() -> None:
     called = answer(reasoning_content="r", reasoning="r", tool_calls=[PLAIN_CALL])
     last = answer(reasoning_content="r")
     assert sent("deepseek", USER, called, last) == [USER, called, last]
-    kept = answer(reasoning_content="r", tool_calls=[PLAIN_CALL])
-    assert sent("deepseek", USER, called, last, crosses_vendor=True) == [USER, kept, answer()]
+    plain_call = answer(reasoning_content="r", tool_calls=[PLAIN_CALL])
+    assert sent("deepseek", USER, called, last, crosses_vendor=True) == [USER, plain_call, answer()]
 
 
 CONTROL = {"type": "ephemeral"}

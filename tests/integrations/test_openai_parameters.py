@@ -19,12 +19,12 @@ THINKING = {"type": "enabled", "budget_tokens": 2048}
 OFF = {"type": "disabled"}
 
 
-def made(provider: str, model: str = "m-1", *, crosses_vendor: bool = False, **fields: Any) -> UpstreamRequest:
+def build(provider: str, model: str = "m-1", *, crosses_vendor: bool = False, **fields: Any) -> UpstreamRequest:
     request = replace(chat_request(model, **fields), crosses_vendor=crosses_vendor)
     return adapter_for(provider).build_request(request, credentials(provider, "https://upstream.test/v1"))
 
 
-def sent(upstream: UpstreamRequest) -> dict[str, Any]:
+def parameters_of(upstream: UpstreamRequest) -> dict[str, Any]:
     body = json.loads(upstream.body)
     return {name: value for name, value in body.items() if name not in ("model", "messages")}
 
@@ -61,8 +61,8 @@ def sent(upstream: UpstreamRequest) -> dict[str, Any]:
 def test_thinking__in_each_providers_words__nothing_named(
     provider: str, model: str, thinking: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    upstream = made(provider, model, thinking=thinking)
-    assert sent(upstream) == expected
+    upstream = build(provider, model, thinking=thinking)
+    assert parameters_of(upstream) == expected
     assert not upstream.warnings
 
 
@@ -76,61 +76,61 @@ def test_thinking__in_each_providers_words__nothing_named(
     ],
 )
 def test_thinking__at_a_model_that_cannot__dropped_and_named(provider: str, model: str) -> None:
-    upstream = made(provider, model, thinking=THINKING)
-    assert sent(upstream) == {}
+    upstream = build(provider, model, thinking=THINKING)
+    assert parameters_of(upstream) == {}
     assert upstream.warnings == (f"thinking: dropped, {model} has no counterpart",)
 
 
 def test_thinking__beside_the_providers_own_word__that_one_counts() -> None:
-    upstream = made("openai", "o3", thinking=THINKING, reasoning_effort="high")
-    assert sent(upstream) == {"reasoning_effort": "high"}
+    upstream = build("openai", "o3", thinking=THINKING, reasoning_effort="high")
+    assert parameters_of(upstream) == {"reasoning_effort": "high"}
     assert not upstream.warnings
-    upstream = made("openrouter", "a/b", thinking=THINKING, reasoning={"effort": "high"})
-    assert sent(upstream) == {"reasoning": {"effort": "high"}}
+    upstream = build("openrouter", "a/b", thinking=THINKING, reasoning={"effort": "high"})
+    assert parameters_of(upstream) == {"reasoning": {"effort": "high"}}
     assert upstream.warnings[0].startswith("thinking: dropped")
 
 
 def test_thinking__switched_off_where_it_always_is_on__named() -> None:
-    upstream = made("openai", "o3", thinking=OFF)
-    assert sent(upstream) == {}
+    upstream = build("openai", "o3", thinking=OFF)
+    assert parameters_of(upstream) == {}
     assert upstream.warnings == ("thinking: dropped, the model always reasons",)
 
 
 @pytest.mark.parametrize("provider", ["groq", "deepseek", "perplexity", "cerebras", "zai", "ollama"])
 def test_n__where_there_is_one_answer__refused(provider: str) -> None:
     with pytest.raises(UnsupportedParameterError, match="n: ") as caught:
-        made(provider, n=2)
+        build(provider, n=2)
     assert caught.value.parameter == "n"
-    assert sent(made(provider, n=1)) == {"n": 1}
-    assert not made(provider, n=1).warnings
+    assert parameters_of(build(provider, n=1)) == {"n": 1}
+    assert not build(provider, n=1).warnings
 
 
 @pytest.mark.parametrize("provider", ["deepseek", "zai"])
 def test_schema__where_there_is_none__refused(provider: str) -> None:
     with pytest.raises(UnsupportedParameterError, match="response_format"):
-        made(provider, response_format=SCHEMA)
+        build(provider, response_format=SCHEMA)
     plain: dict[str, Any] = {"type": "json_object"}
-    assert sent(made(provider, response_format=plain)) == {"response_format": plain}
+    assert parameters_of(build(provider, response_format=plain)) == {"response_format": plain}
 
 
 @pytest.mark.parametrize("provider", ["zai", "ollama"])
 def test_tool_choice__where_the_model_chooses__named_or_acted_on(provider: str) -> None:
     tools: dict[str, Any] = {"tools": [TOOL]}
-    assert sent(made(provider, **tools, tool_choice="auto")) == {**tools, "tool_choice": "auto"}
-    none = made(provider, **tools, tool_choice="none", parallel_tool_calls=False)
-    assert (sent(none), none.warnings) == ({}, ())
-    required = made(provider, **tools, tool_choice="required")
-    assert sent(required) == {**tools, "tool_choice": "required"}
+    assert parameters_of(build(provider, **tools, tool_choice="auto")) == {**tools, "tool_choice": "auto"}
+    none = build(provider, **tools, tool_choice="none", parallel_tool_calls=False)
+    assert (parameters_of(none), none.warnings) == ({}, ())
+    required = build(provider, **tools, tool_choice="required")
+    assert parameters_of(required) == {**tools, "tool_choice": "required"}
     assert required.warnings == (f"tool_choice: ignored by {provider}",)
-    fallback = made(provider, crosses_vendor=True, **tools, tool_choice="required")
-    assert sent(fallback) == tools
+    fallback = build(provider, crosses_vendor=True, **tools, tool_choice="required")
+    assert parameters_of(fallback) == tools
     assert fallback.warnings == (f"tool_choice: dropped, {provider} has no counterpart",)
 
 
 @pytest.mark.parametrize("provider", ["deepseek", "perplexity", "zai", "ollama"])
 def test_limit__where_only_the_old_name_is_known__renamed(provider: str) -> None:
-    assert sent(made(provider, max_completion_tokens=5)) == {"max_tokens": 5}
-    assert sent(made(provider, max_tokens=5)) == {"max_tokens": 5}
+    assert parameters_of(build(provider, max_completion_tokens=5)) == {"max_tokens": 5}
+    assert parameters_of(build(provider, max_tokens=5)) == {"max_tokens": 5}
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ def test_limit__where_only_the_old_name_is_known__renamed(provider: str) -> None
     ],
 )
 def test_parameters__that_a_provider_refuses__dropped_and_named(provider: str, fields: dict[str, Any]) -> None:
-    upstream = made(provider, **fields)
-    assert sent(upstream) == {}
+    upstream = build(provider, **fields)
+    assert parameters_of(upstream) == {}
     assert sorted(warning.partition(":")[0] for warning in upstream.warnings) == sorted(fields)
 
 
@@ -159,14 +159,14 @@ def test_parameters__that_a_provider_ignores__named_and_left_out_of_a_fallback(
     provider: str, fields: dict[str, Any]
 ) -> None:
     for crosses_vendor, expected in ((False, fields), (True, {})):
-        upstream = made(provider, crosses_vendor=crosses_vendor, **fields)
-        assert sent(upstream) == expected
+        upstream = build(provider, crosses_vendor=crosses_vendor, **fields)
+        assert parameters_of(upstream) == expected
         assert sorted(warning.partition(":")[0] for warning in upstream.warnings) == sorted(fields)
 
 
 def test_parameters__that_ask_for_nothing__dropped_in_silence() -> None:
-    upstream = made("groq", logprobs=False, logit_bias={}, top_logprobs=None)
-    assert (sent(upstream), upstream.warnings) == ({}, ())
+    upstream = build("groq", logprobs=False, logit_bias={}, top_logprobs=None)
+    assert (parameters_of(upstream), upstream.warnings) == ({}, ())
 
 
 VENDOR_FIELDS: dict[str, Any] = {
@@ -182,25 +182,25 @@ VENDOR_FIELDS: dict[str, Any] = {
 
 def test_direct__fields_of_any_vendor__as_they_came() -> None:
     for provider in ("openai", "groq", "vllm", "openai_compatible"):
-        upstream = made(provider, **VENDOR_FIELDS)
-        assert (sent(upstream), upstream.warnings) == (VENDOR_FIELDS, ())
+        upstream = build(provider, **VENDOR_FIELDS)
+        assert (parameters_of(upstream), upstream.warnings) == (VENDOR_FIELDS, ())
 
 
 def test_fallback__fields_of_another_vendor__dropped_and_named() -> None:
-    upstream = made("openai", crosses_vendor=True, **{**VENDOR_FIELDS, "safetySettings": [{"a": 1}]})
-    assert sent(upstream) == {"store": False, "service_tier": "flex", "temperature": 0.5}
+    upstream = build("openai", crosses_vendor=True, **{**VENDOR_FIELDS, "safetySettings": [{"a": 1}]})
+    assert parameters_of(upstream) == {"store": False, "service_tier": "flex", "temperature": 0.5}
     assert upstream.warnings == (
         "safetySettings: dropped, openai has no counterpart",
         "top_k: dropped, openai has no counterpart",
         "betas: dropped, openai has no counterpart",
         "metadata: dropped, it needs store",
     )
-    assert sent(made("vllm", crosses_vendor=True, **VENDOR_FIELDS)) == {"top_k": 5, "temperature": 0.5}
+    assert parameters_of(build("vllm", crosses_vendor=True, **VENDOR_FIELDS)) == {"top_k": 5, "temperature": 0.5}
 
 
 def test_fallback__metadata_of_a_stored_answer__kept() -> None:
     fields: dict[str, Any] = {"store": True, "metadata": {"a": "b"}}
-    assert sent(made("azure_openai", crosses_vendor=True, **fields)) == fields
+    assert parameters_of(build("azure_openai", crosses_vendor=True, **fields)) == fields
 
 
 @pytest.mark.parametrize(
@@ -209,10 +209,10 @@ def test_fallback__metadata_of_a_stored_answer__kept() -> None:
 )
 def test_fallback__what_makes_another_kind_of_answer__refused(fields: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedParameterError) as caught:
-        made("groq", crosses_vendor=True, **fields)
+        build("groq", crosses_vendor=True, **fields)
     assert caught.value.parameter in fields
-    assert sent(made("openai", crosses_vendor=True, **fields)) == fields
-    assert sent(made("groq", crosses_vendor=True, modalities=["text"])) == {}
+    assert parameters_of(build("openai", crosses_vendor=True, **fields)) == fields
+    assert parameters_of(build("groq", crosses_vendor=True, modalities=["text"])) == {}
 
 
 @pytest.mark.parametrize(
@@ -230,9 +230,9 @@ def test_tools__with_cache_markers__where_they_are_taken(
     provider: str, given: dict[str, Any], taken: dict[str, Any]
 ) -> None:
     inside = {"type": "function", "function": {**TOOL["function"], **given}}
-    upstream = made(provider, tools=[{**TOOL, **given}, inside, TOOL])
+    upstream = build(provider, tools=[{**TOOL, **given}, inside, TOOL])
     fitted = {"type": "function", "function": {**TOOL["function"], **taken}}
-    assert sent(upstream) == {"tools": [{**TOOL, **taken}, fitted, TOOL]}
+    assert parameters_of(upstream) == {"tools": [{**TOOL, **taken}, fitted, TOOL]}
     assert not upstream.warnings
 
 
@@ -240,54 +240,59 @@ def test_tools__with_cache_markers__where_they_are_taken(
 @pytest.mark.parametrize("options", [{}, {"search_context_size": "low"}], ids=str)
 def test_web_search_options__the_vendors_search_or_refused(options: dict[str, Any], crosses_vendor: bool) -> None:
     for provider in ("openai", "perplexity"):
-        upstream = made(provider, crosses_vendor=crosses_vendor, web_search_options=options)
-        assert sent(upstream) == {"web_search_options": options}
+        upstream = build(provider, crosses_vendor=crosses_vendor, web_search_options=options)
+        assert parameters_of(upstream) == {"web_search_options": options}
     with pytest.raises(UnsupportedParameterError, match="web_search_options: groq"):
-        made("groq", crosses_vendor=crosses_vendor, web_search_options=options)
-    upstream = made("dashscope", crosses_vendor=crosses_vendor, web_search_options=options)
-    assert sent(upstream) == {"enable_search": True}
+        build("groq", crosses_vendor=crosses_vendor, web_search_options=options)
+    upstream = build("dashscope", crosses_vendor=crosses_vendor, web_search_options=options)
+    assert parameters_of(upstream) == {"enable_search": True}
     assert len(upstream.warnings) == len(options)
-    assert sent(made("groq", crosses_vendor=crosses_vendor, web_search_options=None)) == {}
+    assert parameters_of(build("groq", crosses_vendor=crosses_vendor, web_search_options=None)) == {}
 
 
 def test_fallback__web_search_options_where_it_is_not_known__refused() -> None:
-    assert sent(made("vllm", web_search_options={})) == {"web_search_options": {}}
+    assert parameters_of(build("vllm", web_search_options={})) == {"web_search_options": {}}
     with pytest.raises(UnsupportedParameterError, match="web_search_options: vllm does not know it"):
-        made("vllm", crosses_vendor=True, web_search_options={})
+        build("vllm", crosses_vendor=True, web_search_options={})
 
 
 def test_fallback__tools_of_another_vendor__refused_and_markers_left_out() -> None:
     marked = {**TOOL, "cache_control": {"type": "ephemeral"}}
-    assert sent(made("openai", crosses_vendor=True, tools=[marked, TOOL])) == {"tools": [TOOL, TOOL]}
-    assert sent(made("openrouter", crosses_vendor=True, tools=[marked])) == {"tools": [marked]}
+    assert parameters_of(build("openai", crosses_vendor=True, tools=[marked, TOOL])) == {"tools": [TOOL, TOOL]}
+    assert parameters_of(build("openrouter", crosses_vendor=True, tools=[marked])) == {"tools": [marked]}
     search = {"type": "web_search_20250305", "name": "web_search"}
     with pytest.raises(UnsupportedParameterError, match="tools: groq has no tool of type 'web_search_20250305'"):
-        made("groq", crosses_vendor=True, tools=[TOOL, search])
-    assert sent(made("groq", tools=[TOOL, search])) == {"tools": [TOOL, search]}
+        build("groq", crosses_vendor=True, tools=[TOOL, search])
+    assert parameters_of(build("groq", tools=[TOOL, search])) == {"tools": [TOOL, search]}
     custom = {"type": "custom", "custom": {"name": "c"}}
-    assert sent(made("azure_openai", crosses_vendor=True, tools=[custom])) == {"tools": [custom]}
+    assert parameters_of(build("azure_openai", crosses_vendor=True, tools=[custom])) == {"tools": [custom]}
 
 
 def test_fallback__to_a_reasoning_model__as_it_wants_it() -> None:
     fields: dict[str, Any] = {"max_tokens": 9, "temperature": 0.2, "stop": ["a"], "reasoning_effort": "low"}
-    upstream = made("openai", "gpt-5-mini", crosses_vendor=True, **fields)
-    assert sent(upstream) == {"max_completion_tokens": 9, "reasoning_effort": "low"}
+    upstream = build("openai", "gpt-5-mini", crosses_vendor=True, **fields)
+    assert parameters_of(upstream) == {"max_completion_tokens": 9, "reasoning_effort": "low"}
     assert upstream.warnings == (
         "temperature: dropped, gpt-5-mini does not take it",
         "stop: dropped, gpt-5-mini does not take it",
     )
-    assert sent(made("openai", "gpt-5-mini", **fields)) == fields
-    assert sent(made("openai", "gpt-5-chat-latest", crosses_vendor=True, temperature=0.2)) == {"temperature": 0.2}
+    assert parameters_of(build("openai", "gpt-5-mini", **fields)) == fields
+    assert parameters_of(build("openai", "gpt-5-chat-latest", crosses_vendor=True, temperature=0.2)) == {
+        "temperature": 0.2
+    }
 
 
 def test_fallback__effort_at_a_model_that_does_not_reason__dropped_and_named() -> None:
-    upstream = made("openai", "gpt-4o", crosses_vendor=True, reasoning_effort="low")
-    assert (sent(upstream), upstream.warnings) == ({}, ("reasoning_effort: dropped, gpt-4o has no counterpart",))
+    upstream = build("openai", "gpt-4o", crosses_vendor=True, reasoning_effort="low")
+    assert (parameters_of(upstream), upstream.warnings) == (
+        {},
+        ("reasoning_effort: dropped, gpt-4o has no counterpart",),
+    )
 
 
 def test_fallback__plain_stream__nothing_named() -> None:
-    upstream = made("groq", crosses_vendor=True, stream=True, temperature=0.5, tools=[TOOL])
-    assert sent(upstream) == {
+    upstream = build("groq", crosses_vendor=True, stream=True, temperature=0.5, tools=[TOOL])
+    assert parameters_of(upstream) == {
         "stream": True,
         "temperature": 0.5,
         "tools": [TOOL],
@@ -316,10 +321,10 @@ def test_fallback__plain_stream__nothing_named() -> None:
 def test_fallback__reasoning_effort__the_closest_level_that_the_model_takes(
     provider: str, model: str, effort: str, taken: str
 ) -> None:
-    upstream = made(provider, model, crosses_vendor=True, reasoning_effort=effort)
-    assert sent(upstream) == {"reasoning_effort": taken}
+    upstream = build(provider, model, crosses_vendor=True, reasoning_effort=effort)
+    assert parameters_of(upstream) == {"reasoning_effort": taken}
     assert len(upstream.warnings) == (effort != taken)
-    assert sent(made(provider, model, reasoning_effort=effort)) == {"reasoning_effort": effort}
+    assert parameters_of(build(provider, model, reasoning_effort=effort)) == {"reasoning_effort": effort}
 
 
 @pytest.mark.parametrize(
@@ -332,16 +337,16 @@ def test_fallback__reasoning_effort__the_closest_level_that_the_model_takes(
     ids=str,
 )
 def test_fallback__thinking_in_claudes_words__in_common_ones(thinking: dict[str, Any], taken: dict[str, Any]) -> None:
-    upstream = made("deepseek", "deepseek-chat", crosses_vendor=True, thinking=thinking)
-    assert sent(upstream) == {"thinking": taken}
+    upstream = build("deepseek", "deepseek-chat", crosses_vendor=True, thinking=thinking)
+    assert parameters_of(upstream) == {"thinking": taken}
     assert ("display" in thinking) == ("thinking.display: dropped, deepseek has no counterpart" in upstream.warnings)
-    assert sent(made("deepseek", "deepseek-chat", thinking=thinking)) == {"thinking": thinking}
-    assert sent(made("vllm", crosses_vendor=True, thinking=thinking)) == {"thinking": thinking}
+    assert parameters_of(build("deepseek", "deepseek-chat", thinking=thinking)) == {"thinking": thinking}
+    assert parameters_of(build("vllm", crosses_vendor=True, thinking=thinking)) == {"thinking": thinking}
 
 
 def test_thinking__of_a_type_of_tomorrow__passes_where_the_field_is_known_and_is_refused_elsewhere() -> None:
     thinking = {"type": "tomorrows"}
-    assert sent(made("deepseek", thinking=thinking)) == {"thinking": thinking}
+    assert parameters_of(build("deepseek", thinking=thinking)) == {"thinking": thinking}
     for provider, crosses_vendor in (("openai", False), ("openrouter", False), ("deepseek", True)):
         with pytest.raises(UnsupportedParameterError, match="thinking: type 'tomorrows'"):
-            made(provider, crosses_vendor=crosses_vendor, thinking=thinking)
+            build(provider, crosses_vendor=crosses_vendor, thinking=thinking)

@@ -322,7 +322,7 @@ def identified(**heads: list[Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("heads", "kept"),
+    ("heads", "same_id"),
     [
         ({}, True),
         ({"id": [""], "created": [0]}, False),
@@ -340,13 +340,13 @@ def identified(**heads: list[Any]) -> list[dict[str, Any]]:
     ],
     ids=str,
 )
-def test_stream__any_id_and_time__one_of_each_for_all_chunks(heads: dict[str, list[Any]], kept: bool) -> None:
+def test_stream__any_id_and_time__one_of_each_for_all_chunks(heads: dict[str, list[Any]], same_id: bool) -> None:
     sent = identified(**heads)
     before = int(time.time())
     chunks = decoded(run(translator(), [sse(*sent)]))
     assert len({chunk["id"] for chunk in chunks}) == len({chunk["created"] for chunk in chunks}) == 1
     assert isinstance(chunks[0]["id"], str)
-    assert (chunks[0]["id"] == sent[0].get("id")) == kept
+    assert (chunks[0]["id"] == sent[0].get("id")) == same_id
     assert chunks[0]["id"]
     assert chunks[0]["created"] >= 1700000000
     assert chunks[0]["created"] == 1700000000 or chunks[0]["created"] >= before

@@ -172,8 +172,8 @@ def _grouped(source: str, place: Place) -> dict[str, list[str]]:
         name = _readable(field)
         is_top = "." not in name.removeprefix("messages[user].").removeprefix("content.")
         if is_top and name not in ours and not name.startswith("messages[assistant]"):
-            kept = words if words in ("itself", "refused", "dropped, named", "nothing to do") else "translated"
-            grouped.setdefault(kept, []).append(name.removeprefix("messages[user]."))
+            outcome = words if words in ("itself", "refused", "dropped, named", "nothing to do") else "translated"
+            grouped.setdefault(outcome, []).append(name.removeprefix("messages[user]."))
     return {words: list(dict.fromkeys(names)) for words, names in sorted(grouped.items())}
 
 

@@ -188,5 +188,5 @@ def _new_event(events: list[Event], form: str) -> Event:
     first = next(event for event in events if isinstance(event.data, dict))
     if "type" in first.data:
         return Event({"type": "tomorrow", "a": {"b": [1]}}, "tomorrow" if first.name else "")
-    kept = {name: value for name, value in first.data.items() if name not in ("choices", "candidates", *_COUNTED)}
-    return Event({**kept, "tomorrow": {"a": 1}})
+    fields = {name: value for name, value in first.data.items() if name not in ("choices", "candidates", *_COUNTED)}
+    return Event({**fields, "tomorrow": {"a": 1}})
