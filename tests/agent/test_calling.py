@@ -16,7 +16,7 @@ from agent.limits import PARALLEL_CALLS
 from agent.loop import _result
 from agent.scopes import Granted
 from agent.tools.base import ToolContext, ToolOutcome
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 CONTEXT = ToolContext(uuid4(), Granted(frozenset(), frozenset()), datetime(2026, 11, 21, tzinfo=UTC))
 FINE = ToolOutcome("{}", is_error=False)
@@ -46,7 +46,7 @@ async def test_calls__of_one_step__run_at_the_same_time(monkeypatch: pytest.Monk
     together = threading.Barrier(PARALLEL_CALLS)
 
     def tool(context: ToolContext, name: str, arguments: Any) -> ToolOutcome:
-        together.wait(PATIENCE_SECONDS)
+        together.wait(TIMEOUT_SECONDS)
         return FINE
 
     use(monkeypatch, tool)
@@ -77,7 +77,7 @@ async def test_call__without_an_end__is_given_up(monkeypatch: pytest.MonkeyPatch
     ended = threading.Event()
 
     def tool(context: ToolContext, name: str, arguments: Any) -> ToolOutcome:
-        ended.wait(PATIENCE_SECONDS)
+        ended.wait(TIMEOUT_SECONDS)
         return FINE
 
     use(monkeypatch, tool)

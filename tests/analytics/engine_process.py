@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,18 +14,10 @@ from urllib.parse import unquote, urlsplit
 
 from clickhouse_driver import Client
 
-from tests.patience import PATIENCE_SECONDS
 from tests.services import START_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-
-
-def wait_until(condition: Callable[[], bool], *, seconds: float = PATIENCE_SECONDS) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError("the condition did not come true in time")
-        time.sleep(0.01)
 
 
 class EngineProcess:
@@ -85,7 +76,7 @@ class EngineProcess:
         own = {"user": address.username, "password": unquote(address.password or ""), "database": address.path[1:]}
         # A client that loses patience connects anew, without what its session was told.
         return Client(
-            "127.0.0.1", port=self.port, settings=settings, sync_request_timeout=PATIENCE_SECONDS, **own | options
+            "127.0.0.1", port=self.port, settings=settings, sync_request_timeout=TIMEOUT_SECONDS, **own | options
         )
 
     def stop(self, by: signal.Signals = signal.SIGTERM, *, seconds: float = START_SECONDS) -> int:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.analytics.engine_process import EngineProcess, running_engine
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 CLIENTS = 16
 ROUNDS = 60
@@ -33,7 +33,7 @@ def test_parameters__sixteen_clients_at_once__never_meet(engine: EngineProcess) 
         project = uuid.UUID(int=number)
         right = 0
         with engine.client() as client:
-            barrier.wait(PATIENCE_SECONDS)
+            barrier.wait(TIMEOUT_SECONDS)
             for turn in range(ROUNDS):
                 text, rows = f"tenant {number} turn {turn} it's \\", 1 + number * 100 + turn
                 answer = client.execute(

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from clickhouse_driver.errors import Error, ServerException
 
-from tests.analytics.engine_process import EngineProcess, running_engine, wait_until
-from tests.patience import PATIENCE_SECONDS
+from tests.analytics.engine_process import EngineProcess, running_engine
 from tests.services import START_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 ENDLESS = "SELECT count() FROM numbers(1000000000000) WHERE sipHash64(number) = 1"
 KILLS = 3
@@ -72,7 +72,7 @@ def test_stop__queries_running__kills_them_and_exits_with_zero(tmp_path: Path, n
         assert engine.stop(number) == 0, engine.log()
 
         for thread in threads:
-            thread.join(PATIENCE_SECONDS)
+            thread.join(TIMEOUT_SECONDS)
     assert outcomes == ["refused"] * len(statements)
 
 
@@ -100,7 +100,7 @@ def test_kill__under_writers_several_times__loses_no_acknowledged_row(tmp_path: 
             wait_until(lambda target=before + 30: len(acknowledged) >= target)  # type: ignore[misc] # binds the value
             assert engine.stop(signal.SIGKILL) == -signal.SIGKILL
             for writer in writers:
-                writer.join(PATIENCE_SECONDS)
+                writer.join(TIMEOUT_SECONDS)
     with running_engine(directory) as engine, engine.client() as client:
         stored = dict(client.execute("SELECT batch, count() FROM kept GROUP BY batch"))
         check = client.execute("CHECK TABLE kept SETTINGS check_query_single_value_result = 1")

@@ -10,8 +10,8 @@ import pytest
 from clickhouse_driver import Client
 from clickhouse_driver.errors import ServerException
 
-from tests.analytics.engine_process import EngineProcess, running_engine, wait_until
-from tests.patience import PATIENCE_SECONDS
+from tests.analytics.engine_process import EngineProcess, running_engine
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 ENDLESS = "SELECT count() FROM numbers(1000000000000) WHERE sipHash64(number) = 1"
 
@@ -237,7 +237,7 @@ def test_kill_query__by_another_client__is_an_error_and_not_a_short_answer(
     thread.start()
     wait_until(lambda: running(client, "to be killed") == 1)
     client.execute("KILL QUERY WHERE position(query, '/* to be killed */') > 0 AND query NOT LIKE '%KILL%'")
-    thread.join(PATIENCE_SECONDS)
+    thread.join(TIMEOUT_SECONDS)
 
     assert [error.code for error in failures] == [394]
 
@@ -248,7 +248,7 @@ def test_kill_query__by_another_client__is_an_error_and_not_a_short_answer(
     ids=["http", "zeros", "ones", "cut", "tls"],
 )
 def test_stranger__sends_something_else__is_shown_out(engine: EngineProcess, client: Client, packet: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", engine.port), timeout=PATIENCE_SECONDS) as stranger:
+    with socket.create_connection(("127.0.0.1", engine.port), timeout=TIMEOUT_SECONDS) as stranger:
         stranger.sendall(packet)
         stranger.shutdown(socket.SHUT_WR)
         while stranger.recv(65536):

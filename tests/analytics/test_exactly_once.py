@@ -19,11 +19,11 @@ from analytics.clickhouse import client
 from analytics.clickhouse.migrator import load_migrations, migrate
 from analytics.spool.writer import SpoolWriter
 from analytics.totals.file import read_totals
-from tests.analytics.engine_process import ROOT, EngineProcess, wait_until
+from tests.analytics.engine_process import ROOT, EngineProcess
 from tests.analytics.request_counts import Counts, count_requests
 from tests.factories.analytics import make_entry
-from tests.patience import PATIENCE_SECONDS
 from tests.services import START_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 KILLS = 4
 RECORDS_BETWEEN_KILLS = 400
@@ -122,7 +122,7 @@ def test_ship_records__sigterm_and_drain__end_in_order(place: Place) -> None:
     assert second.wait(START_SECONDS) == 1
     assert b"Another shipper" in (place.directory / "shipper.log").read_bytes()
     place.shipper.terminate()
-    assert place.shipper.wait(PATIENCE_SECONDS) == 0
+    assert place.shipper.wait(TIMEOUT_SECONDS) == 0
 
     for _ in range(3):
         writer.append(make_entry(project_id=str(project)))

@@ -21,8 +21,8 @@ from analytics.spool.inflight import InflightRequest, InflightTable
 from analytics.spool.reader import is_finished, read_stretch
 from analytics.spool.writer import SpoolWriter
 from tests.factories.analytics import make_entry
-from tests.live.waiting import wait_for
 from tests.small_disk import SmallDisk, small_disk
+from tests.waiting import wait_until
 
 _RESERVE = 256 * 1024
 _BODY = b"x" * 8000
@@ -77,8 +77,8 @@ def test_append__reserve_used_up__records_wait_in_memory_and_are_written_in_orde
     disk.free()
     ids += append(writer, [make_entry(_BODY)])
 
-    wait_for(lambda: recorded(spool) == ids, what="the records that waited, and nobody came for them")
-    wait_for(lambda: "spool.write_recovered" in caplog.text)
+    wait_until(lambda: recorded(spool) == ids, what="the records that waited, and nobody came for them")
+    wait_until(lambda: "spool.write_recovered" in caplog.text)
     assert read_losses(spool).queued == writer.lost == 0
     events = [record.getMessage().split()[0] for record in caplog.records]
     assert [events.count(name) for name in ("spool.write_failed", "spool.record_lost", "spool.write_recovered")] == [
@@ -107,7 +107,7 @@ def test_append__memory_full_as_well__texts_go_first_and_the_rest_is_counted(
     assert losses.last_loss > 0
     assert len(recorded(spool)) + losses.queued + losses.lost == 1000
     disk.free()
-    wait_for(lambda: read_losses(spool).queued == 0)
+    wait_until(lambda: read_losses(spool).queued == 0)
     assert recorded(spool) == ids[: 1000 - losses.lost]
     assert caplog.text.count("spool.record_lost") == 1
     assert "secret" not in caplog.text
@@ -185,12 +185,12 @@ def test_worker__started_on_a_full_disk__serves_and_counts_from_then_on(
     ]
     ids = append(writer, [make_entry() for _ in range(20)])
     disk.free()
-    wait_for(lambda: len(recorded(spool)) == 20 - writer.lost, what="what waited to be written")
+    wait_until(lambda: len(recorded(spool)) == 20 - writer.lost, what="what waited to be written")
     ids += append(writer, [make_entry()])
 
     assert writer.lost > 0
     assert recorded(spool) == [*ids[: 20 - writer.lost], ids[-1]]
-    wait_for(lambda: read_losses(spool).lost == writer.lost, what="the count to be kept in a file")
+    wait_until(lambda: read_losses(spool).lost == writer.lost, what="the count to be kept in a file")
     for slot in slots:
         table.end(slot)
     assert len(table) == 0

@@ -27,9 +27,9 @@ from analytics.clickhouse.liveness import Liveness, liveness
 from analytics.errors import AnalyticsUnavailableError
 from core.models import Project
 from tests.analytics.contract.endpoints import ENDPOINTS, Endpoint
-from tests.analytics.engine_process import EngineProcess, running_engine, wait_until
+from tests.analytics.engine_process import EngineProcess, running_engine
 from tests.factories.core import client_of, make_project
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 ENDLESS = "SELECT count() AS number FROM numbers(1000000000000) AS n WHERE sipHash64(n.number) = 1"
 READS = [endpoint for endpoint in ENDPOINTS if endpoint.store]
@@ -105,7 +105,7 @@ def test_reads__store_stopped__all_answer_503_and_come_back_with_it(engine: Engi
 def _call(endpoint: Endpoint, api: APIClient, project: Project) -> Any:
     began = time.monotonic()
     answer = endpoint.call(api, project)
-    assert time.monotonic() - began < PATIENCE_SECONDS, endpoint
+    assert time.monotonic() - began < TIMEOUT_SECONDS, endpoint
     return answer
 
 
@@ -183,7 +183,7 @@ def _in_background(call: Callable[[], Any]) -> Callable[[], Any]:
     thread.start()
 
     def outcome() -> Any:
-        thread.join(PATIENCE_SECONDS)
+        thread.join(TIMEOUT_SECONDS)
         assert ended, "it still waits"
         return ended[0]
 

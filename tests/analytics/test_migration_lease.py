@@ -18,8 +18,8 @@ from analytics.clickhouse import client, lease, migrator
 from analytics.clickhouse.address import resolve_url
 from tests.analytics import upgrades
 from tests.analytics.test_migrations import _differences as differences
-from tests.live.waiting import wait_for
 from tests.services import START_SECONDS
+from tests.waiting import wait_until
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _ROWS = 20_000
@@ -114,7 +114,7 @@ def test_migrate__lease_of_a_living_process__is_waited_for(
 
     with lease.migration_lease(), caplog.at_level("INFO", logger="analytics.migrations"):
         other.start()
-        wait_for(lambda: "lease.waiting" in caplog.text or None)
+        wait_until(lambda: "lease.waiting" in caplog.text or None)
         assert f"process {os.getpid()}'" in caplog.text
         assert migrator.missing_migrations() == [one.name for one in migrator.load_migrations()]
     other.join(timeout=START_SECONDS)
@@ -140,7 +140,7 @@ def test_migrate__insert_under_way_as_its_table_goes__is_waited_for(project: uui
         target=lambda: client.execute(slow, {"project": late}, {"max_block_size": 100, "max_threads": 1})
     )
     insert.start()
-    wait_for(lambda: _count_inserts() or None)
+    wait_until(lambda: _count_inserts() or None)
 
     migrator.migrate()
     insert.join(timeout=START_SECONDS)
@@ -166,7 +166,7 @@ def _count_applied() -> int:
 
 
 def _wait_until_applied(number: int) -> None:
-    wait_for(lambda: _count_applied() >= number, seconds=START_SECONDS, what=f"{number} migrations to be applied")
+    wait_until(lambda: _count_applied() >= number, seconds=START_SECONDS, what=f"{number} migrations to be applied")
 
 
 def _count_inserts() -> int:

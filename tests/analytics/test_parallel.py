@@ -6,14 +6,14 @@ import threading
 import pytest
 
 from analytics.queries.parallel import both
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 
 def test_both__two_questions__run_at_the_same_time() -> None:
     meeting = threading.Barrier(2)
 
     def ask(answer: str) -> str:
-        meeting.wait(PATIENCE_SECONDS)
+        meeting.wait(TIMEOUT_SECONDS)
         return answer
 
     assert both(lambda: ask("first"), lambda: ask("second")) == ("first", "second")

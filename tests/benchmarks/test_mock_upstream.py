@@ -12,7 +12,7 @@ from openai import AsyncOpenAI, OpenAI
 
 from benchmarks import mock_upstream, payloads
 from benchmarks.load import Driver, Plan, Result, percentiles
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 PACE = 500.0
 
@@ -136,7 +136,7 @@ async def test_mock__client_gone_in_a_stream__counts_it_as_aborted(mock_port: in
     writer.close()
     await writer.wait_closed()
 
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while b'"streams_aborted": 1' not in await asyncio.to_thread(stats, mock_port):
             continue
 

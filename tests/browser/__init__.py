@@ -14,7 +14,7 @@ another host than this machine for anything. What a test provokes on purpose it 
 `problems.expect("status of 422")`; an expected problem that does not come fails the test too.
 
 Find things as people do, by role and label: a field without a label is then a failure of its own, and
-`unlabelled(page)` lists the others. Locators and `expect` wait up to `PATIENCE_SECONDS`; never wait for a time.
+`unlabelled(page)` lists the others. Locators and `expect` wait up to `TIMEOUT_SECONDS`; never wait for a time.
 
 Calls that block, such as `requests` in a helper, are fine between two awaits: the browser is another process. What has
 to happen while a page waits belongs into `asyncio.to_thread`.

@@ -11,9 +11,9 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from tests.browser.chromium import chromium_program
 from tests.browser.problems import Problems
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
-_PATIENCE_MS = PATIENCE_SECONDS * 1000
+_TIMEOUT_MS = TIMEOUT_SECONDS * 1000
 # The pages are the product's own, and a container lacks both the rights of the sandbox and a large /dev/shm.
 OPTIONS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
 
@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def chromium() -> AsyncIterator[Browser]:
     program = chromium_program()
-    expect.set_options(timeout=_PATIENCE_MS)
+    expect.set_options(timeout=_TIMEOUT_MS)
     async with async_playwright() as playwright:
         running = await playwright.chromium.launch(
             executable_path=program.path, args=OPTIONS, env={**os.environ, **program.environment}
@@ -40,7 +40,7 @@ async def chromium() -> AsyncIterator[Browser]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def context(chromium: Browser) -> AsyncIterator[BrowserContext]:
     made = await chromium.new_context()
-    made.set_default_timeout(_PATIENCE_MS)
+    made.set_default_timeout(_TIMEOUT_MS)
     yield made
     await made.close()
 

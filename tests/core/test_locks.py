@@ -13,8 +13,8 @@ from django.db import connection, connections
 
 from core.locks import installation_lock
 from tests.at_once import at_once
-from tests.live.waiting import wait_for
 from tests.services import START_SECONDS
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -47,7 +47,7 @@ def test_installation_lock__held_by_another__says_once_who_has_it(caplog: pytest
     waiting = threading.Thread(target=second)
     with installation_lock("test"), installation_lock("another"), caplog.at_level("INFO", logger="core.locks"):
         waiting.start()
-        wait_for(lambda: "lock.waiting" in caplog.text or None)
+        wait_until(lambda: "lock.waiting" in caplog.text or None)
         assert not entered.is_set()
         assert str(os.getpid()) in caplog.text
     waiting.join(timeout=START_SECONDS)

@@ -11,8 +11,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from tests.patience import PATIENCE_SECONDS
-
 
 @dataclass(frozen=True)
 class Received:
@@ -157,10 +155,3 @@ def answering_once(*pieces: bytes) -> Script:
         await peer.send(*pieces)
 
     return script
-
-
-async def eventually(condition: Callable[[], bool]) -> None:
-    """Lets the event loop run until `condition` holds."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not condition():  # noqa: ASYNC110 - any condition, nothing that could set an event
-            await asyncio.sleep(0.001)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.fakes.upstream import Connection, Received, UpstreamServer
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 Step = Callable[[Received, Connection], Awaitable[None]]
 
@@ -96,7 +96,7 @@ def stream(*pieces: bytes | float | threading.Event, end: str = "end") -> Step:
             if isinstance(piece, bytes):
                 await connection.send_chunk(piece)
             elif isinstance(piece, threading.Event):
-                await asyncio.to_thread(piece.wait, PATIENCE_SECONDS)
+                await asyncio.to_thread(piece.wait, TIMEOUT_SECONDS)
             else:
                 await asyncio.sleep(piece)
         if end == "end":
@@ -163,7 +163,7 @@ class Script:
             self.arrival.notify_all()
             return self.steps[min(len(self.received), len(self.steps)) - 1]
 
-    def wait_for(self, count: int, seconds: float = PATIENCE_SECONDS) -> None:
+    def wait_for(self, count: int, seconds: float = TIMEOUT_SECONDS) -> None:
         """Returns when `count` requests have arrived."""
         with self.arrival:
             if not self.arrival.wait_for(lambda: len(self.received) >= count, seconds):

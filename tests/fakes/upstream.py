@@ -18,7 +18,7 @@ from typing import Self
 
 from typing_extensions import override
 
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 MAX_HEAD_BYTES = 1 << 20
 
@@ -120,13 +120,13 @@ class UpstreamServer:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        if not self._listening.wait(PATIENCE_SECONDS):
+        if not self._listening.wait(TIMEOUT_SECONDS):
             raise RuntimeError("the upstream server did not start")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(PATIENCE_SECONDS)
+        self._thread.join(TIMEOUT_SECONDS)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)

@@ -16,7 +16,7 @@ from tests.fakes.scripted import ScriptedServer, answer
 from tests.fuzzing.entrances import Completions, Entrance, Management, Mcp, Telemetry
 from tests.fuzzing.exchange import Finding, Sent
 from tests.fuzzing.providers import ProviderAnswers
-from tests.gateway.conftest import PATIENT, assert_log_is_clean
+from tests.gateway.conftest import LONG_TIMEOUTS, assert_log_is_clean
 from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.stage import integration_of
 
@@ -52,7 +52,7 @@ def fuzzed_gateway() -> Iterator[GatewayService]:
     """Yields a gateway of one worker on the suite's ClickHouse. Its log is checked by the same rules as after every
     other test."""
     url = os.environ.get("CLICKHOUSE_URL") or (Path(os.environ["VAR_DIR"]) / "run" / "clickhouse.url").read_text()
-    settings = {**PATIENT, "CLICKHOUSE_URL": url.strip(), "GATEWAY_BODY_SECONDS": "5"}
+    settings = {**LONG_TIMEOUTS, "CLICKHOUSE_URL": url.strip(), "GATEWAY_BODY_SECONDS": "5"}
     with GatewayService(workers=1, settings=settings) as service:
         yield service
         assert_log_is_clean(service)

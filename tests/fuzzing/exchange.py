@@ -13,7 +13,7 @@ from typing import cast
 import httpx2
 
 from tests.gateway.service import PROVIDER_SECRET, Gateway
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 # The largest case that is sent; a larger one is not tried.
 MAX_CASE_BYTES = 2 * 1024 * 1024
@@ -95,7 +95,7 @@ def _request(gateway: Gateway, sent: Sent) -> Answer:
 def _raw(gateway: Gateway, raw: bytes) -> Answer:
     """Sends the bytes, closes the sending side, and reads to the end."""
     received = b""
-    with socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE_SECONDS) as connection:
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=TIMEOUT_SECONDS) as connection:
         try:
             connection.sendall(raw)
             connection.shutdown(socket.SHUT_WR)

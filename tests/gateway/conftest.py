@@ -18,7 +18,7 @@ Routed = Callable[..., tuple[Gateway, dict[str, Script]]]
 
 # These limits are longer than anything takes on a busy machine: no answer is too late, and no heartbeat commits a
 # status too early. Tests of time-outs and heartbeats use the service `brisk`.
-PATIENT = {
+LONG_TIMEOUTS = {
     "HEARTBEAT_SECONDS": "60",
     "UPSTREAM_CONNECT_SECONDS": "60",
     "UPSTREAM_FIRST_BYTE_SECONDS": "60",
@@ -38,7 +38,7 @@ def upstream() -> Iterator[ScriptedServer]:
 
 @pytest.fixture(scope="session")
 def service() -> Iterator[GatewayService]:
-    with GatewayService(settings=PATIENT) as running:
+    with GatewayService(settings=LONG_TIMEOUTS) as running:
         yield running
         assert_log_is_clean(running)
 
@@ -46,7 +46,7 @@ def service() -> Iterator[GatewayService]:
 @pytest.fixture(scope="session")
 def brisk() -> Iterator[GatewayService]:
     """A service of one worker that soon gives up a provider, and soon fills a silent stream with comments."""
-    settings = {**PATIENT, "HEARTBEAT_SECONDS": "0.3", "GATEWAY_BODY_SECONDS": "3"}
+    settings = {**LONG_TIMEOUTS, "HEARTBEAT_SECONDS": "0.3", "GATEWAY_BODY_SECONDS": "3"}
     settings |= {"HTTP_HEAD_SECONDS": "3", "MANAGEMENT_BODY_SECONDS": "3"}
     settings |= {"UPSTREAM_FIRST_BYTE_SECONDS": "3", "UPSTREAM_IDLE_SECONDS": "3", "UPSTREAM_TTFT_SECONDS": "5"}
     with GatewayService(workers=1, settings=settings) as running:
@@ -57,7 +57,7 @@ def brisk() -> Iterator[GatewayService]:
 @pytest.fixture(scope="session")
 def pair() -> Iterator[GatewayService]:
     """A service of two workers with few projects: after a change of prices the workers read all projects again."""
-    with GatewayService(settings=PATIENT) as running:
+    with GatewayService(settings=LONG_TIMEOUTS) as running:
         yield running
         assert_log_is_clean(running)
 

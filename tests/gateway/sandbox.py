@@ -10,8 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.live.waiting import wait_for
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -25,11 +24,11 @@ class SandboxProcess:
             cwd=ROOT,
             env={**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings.base", "VAR_DIR": self._folder.name},
         )
-        port = wait_for(lambda: port_file.read_text().strip() if port_file.exists() else None, what="the sandbox")
+        port = wait_until(lambda: port_file.read_text().strip() if port_file.exists() else None, what="the sandbox")
         self.base_url = f"http://127.0.0.1:{port}/v1"
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._child.terminate()
-        self._child.wait(PATIENCE_SECONDS)
+        self._child.wait(TIMEOUT_SECONDS)
         self._folder.cleanup()

@@ -28,8 +28,8 @@ from analytics.contracts import RequestRecord, SpoolEntry
 from tests.fakes.scripted import ScriptedServer
 from tests.gateway.spooled import Spooled
 from tests.gateway.wire import ENDPOINT, bearer
-from tests.patience import PATIENCE_SECONDS
 from tests.services import START_SECONDS, start_redis
+from tests.waiting import TIMEOUT_SECONDS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # This model of provider openai has a price before the first request.
@@ -84,7 +84,7 @@ class Seeder:
         assert self._child.stdin is not None and self._child.stdout is not None
         self._child.stdin.close()
         self._child.stdout.close()
-        self._child.wait(PATIENCE_SECONDS)
+        self._child.wait(TIMEOUT_SECONDS)
 
 
 class GatewayService:
@@ -101,7 +101,7 @@ class GatewayService:
         self.ports: list[int] = [holder.getsockname()[1] for holder in self._reserved]
         self._settings = settings or {}
         self._children: list[subprocess.Popen[bytes]] = []
-        self.client = httpx2.Client(timeout=2 * PATIENCE_SECONDS, limits=httpx2.Limits(max_keepalive_connections=100))
+        self.client = httpx2.Client(timeout=2 * TIMEOUT_SECONDS, limits=httpx2.Limits(max_keepalive_connections=100))
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -147,7 +147,7 @@ class GatewayService:
             child.terminate()
         for child in self._children:
             try:
-                child.wait(PATIENCE_SECONDS)
+                child.wait(TIMEOUT_SECONDS)
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
@@ -245,7 +245,7 @@ class GatewayService:
     def revoke_key(self, key: str) -> None:
         self.seeder.call("revoke_key", key=key)
 
-    def until(self, ask: Callable[[], T], good: Callable[[T], bool], *, seconds: float = PATIENCE_SECONDS) -> T:
+    def until(self, ask: Callable[[], T], good: Callable[[T], bool], *, seconds: float = TIMEOUT_SECONDS) -> T:
         """Asks until the answer satisfies `good` or the time is over; returns the last answer."""
         deadline = time.monotonic() + seconds
         while True:

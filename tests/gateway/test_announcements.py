@@ -13,14 +13,14 @@ from gateway.snapshot.announcements import CHANNEL, PRICES
 from integrations.models import ModelPrice, ProviderIntegration
 from integrations.pricing.services import load_shipped_prices
 from tests.factories.core import make_key, make_project
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 
 @pytest.fixture
 def heard(stores: None) -> Iterator[redis.client.PubSub]:
     with redis.Redis.from_url(settings.REDIS_URL) as client, client.pubsub(ignore_subscribe_messages=True) as channel:
         channel.subscribe(CHANNEL)
-        channel.get_message(timeout=PATIENCE_SECONDS)
+        channel.get_message(timeout=TIMEOUT_SECONDS)
         yield channel
 
 
@@ -30,7 +30,7 @@ def changes(channel: redis.client.PubSub) -> set[str]:
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         client.publish(CHANNEL, "now")
     found = set()
-    while (message := channel.get_message(timeout=PATIENCE_SECONDS)) is not None and message["data"] != b"now":
+    while (message := channel.get_message(timeout=TIMEOUT_SECONDS)) is not None and message["data"] != b"now":
         found.add(message["data"].decode())
     assert message is not None
     return found

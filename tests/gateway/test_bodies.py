@@ -16,7 +16,7 @@ from tests.fakes import scripted as play
 from tests.gateway.conftest import Scripted
 from tests.gateway.service import Gateway
 from tests.gateway.wire import ENDPOINT, assert_error, assert_request_id, body
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 VALID = json.dumps(body()).encode()
 
@@ -171,8 +171,8 @@ def test_content_type__other_than_json__body_decides(gateway: Gateway, content_t
 
 def test_body__slow_loris__is_given_up_after_the_set_time(brisk_scripted: Scripted) -> None:
     gateway, _ = brisk_scripted(play.answer())
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    with socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE_SECONDS) as connection:
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=TIMEOUT_SECONDS) as connection:
         head = f"POST {ENDPOINT} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {gateway.key}\r\n"
         connection.sendall(f"{head}content-length: 1000\r\n\r\n".encode())
         connection.settimeout(0.2)
@@ -195,7 +195,7 @@ def test_body__slow_loris__is_given_up_after_the_set_time(brisk_scripted: Script
 
 def test_connection__closed_inside_the_body__leaves_the_worker_well(gateway: Gateway) -> None:
     for _ in range(5):
-        with socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE_SECONDS) as connection:
+        with socket.create_connection(("127.0.0.1", gateway.port), timeout=TIMEOUT_SECONDS) as connection:
             connection.sendall(
                 f"POST {ENDPOINT} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {gateway.key}\r\n"
                 f"content-length: 1000\r\n\r\n{{".encode()

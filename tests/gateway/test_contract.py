@@ -20,7 +20,7 @@ from gateway.pipeline import contract
 from tests.fakes import scripted as play
 from tests.gateway.conftest import Scripted
 from tests.gateway.wire import body
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 SCHEMA = {
     "type": "object",
@@ -40,7 +40,7 @@ def no_process_left() -> Iterator[None]:
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives checks so long that none is given up, however busy the machine is."""
     for name in ("CHECK_SECONDS", "_REASON_SECONDS", "_QUEUE_SECONDS", "_START_SECONDS"):
-        monkeypatch.setattr(checker_process, name, PATIENCE_SECONDS)
+        monkeypatch.setattr(checker_process, name, TIMEOUT_SECONDS)
 
 
 PROJECT = UUID(int=1)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.fakes import scripted as play
 from tests.fakes.scripted import ScriptedServer
-from tests.gateway.conftest import PATIENT
+from tests.gateway.conftest import LONG_TIMEOUTS
 from tests.gateway.service import GatewayService
 from tests.gateway.wire import assert_error, body
 
@@ -18,7 +18,7 @@ from tests.gateway.wire import assert_error, body
 @pytest.fixture
 def own_service() -> Iterator[GatewayService]:
     """A service of the test's own, whose one worker re-reads its snapshots often."""
-    with GatewayService(workers=1, settings={**PATIENT, "SNAPSHOT_SECONDS": "0.2"}) as running:
+    with GatewayService(workers=1, settings={**LONG_TIMEOUTS, "SNAPSHOT_SECONDS": "0.2"}) as running:
         yield running
 
 

@@ -15,14 +15,14 @@ from tests.fakes import scripted as play
 from tests.gateway.conftest import Scripted
 from tests.gateway.service import Gateway
 from tests.gateway.wire import ENDPOINT, body
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 POINTS = 20
 
 
 def send_request(gateway: Gateway, *, stream: bool) -> socket.socket:
     content = json.dumps(body(stream=stream)).encode()
-    connection = socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE_SECONDS)
+    connection = socket.create_connection(("127.0.0.1", gateway.port), timeout=TIMEOUT_SECONDS)
     head = f"POST {ENDPOINT} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {gateway.key}\r\n"
     connection.sendall(f"{head}content-length: {len(content)}\r\n\r\n".encode() + content)
     return connection
@@ -69,7 +69,7 @@ def test_client__leaves_a_stream_at_a_random_point__is_cancelled_once(scripted: 
     connection.close()
 
     (received,) = script.received
-    assert received.gone.wait(PATIENCE_SECONDS)
+    assert received.gone.wait(TIMEOUT_SECONDS)
     assert outcomes(gateway, 1) == [Outcome.CANCELLED]
 
 
@@ -83,7 +83,7 @@ def test_client__leaves_while_waiting_for_a_whole_answer__is_cancelled_once(scri
     connection.close()
 
     (received,) = script.received
-    assert received.gone.wait(PATIENCE_SECONDS)
+    assert received.gone.wait(TIMEOUT_SECONDS)
     assert outcomes(gateway, 1) == [Outcome.CANCELLED]
 
 
@@ -94,7 +94,7 @@ def test_client__leaves_before_the_first_output_of_a_stream__is_cancelled_once(s
 
     connection.close()
 
-    assert script.received[0].gone.wait(PATIENCE_SECONDS)
+    assert script.received[0].gone.wait(TIMEOUT_SECONDS)
     assert outcomes(gateway, 1) == [Outcome.CANCELLED]
 
 
@@ -106,7 +106,7 @@ def test_client__stops_reading__stops_the_provider_too_and_can_still_leave(scrip
 
     connection.close()
 
-    assert script.received[0].gone.wait(PATIENCE_SECONDS)
+    assert script.received[0].gone.wait(TIMEOUT_SECONDS)
     assert outcomes(gateway, 1) == [Outcome.CANCELLED]
 
 

@@ -14,7 +14,7 @@ from tests.fakes.dialects.story import Story
 from tests.gateway.stage import Stage, model_of
 from tests.gateway.wire import ENDPOINT, Stream, assert_error, read_stream
 from tests.integrations.adapters.subject import subject_of
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 PROVIDERS = distinct_providers()
 REPORTING = [provider for provider in PROVIDERS if FAKES[provider].can.stream_errors]
@@ -110,7 +110,7 @@ def test_stream__left_by_the_client__ends_upstream_and_keeps_what_was_counted(st
     with gateway.client.stream("POST", ENDPOINT, json=content, headers=gateway.headers) as response:
         next(response.iter_raw())
 
-    assert script.received[0].gone.wait(PATIENCE_SECONDS)
+    assert script.received[0].gone.wait(TIMEOUT_SECONDS)
     record = gateway.record(response.headers["x-request-id"])
     assert (record.outcome, record.provider) == ("cancelled", provider)
     told = counted(provider, events)

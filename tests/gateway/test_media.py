@@ -11,7 +11,7 @@ from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.fakes.dialects.server import fails
 from tests.fakes.dialects.story import ReadRequest, Story
 from tests.fakes.upstream import Connection, Received, UpstreamServer
-from tests.gateway.conftest import PATIENT
+from tests.gateway.conftest import LONG_TIMEOUTS
 from tests.gateway.service import GatewayService
 from tests.gateway.stage import Stage, model_of, staged
 from tests.gateway.wire import assert_error
@@ -43,7 +43,7 @@ def files() -> Iterator[UpstreamServer]:
 @pytest.fixture(scope="module")
 def stage() -> Iterator[Stage]:
     """Every provider, on a gateway that may fetch from its own network, where the tests' files are."""
-    settings = {**PATIENT, "ALLOW_PRIVATE_MEDIA": "1"}
+    settings = {**LONG_TIMEOUTS, "ALLOW_PRIVATE_MEDIA": "1"}
     with GatewayService(workers=1, settings=settings) as service, staged(service) as made:
         yield made
 

@@ -18,7 +18,7 @@ from tests.fakes import scripted as play
 from tests.gateway.conftest import Scripted
 from tests.gateway.service import Gateway
 from tests.gateway.wire import ENDPOINT, body, read_stream
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 _MANAGED = "/api/llm/settings"
 _HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -40,7 +40,7 @@ class Answer:
 
 @contextmanager
 def connected(gateway: Gateway) -> Iterator[socket.socket]:
-    with socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE_SECONDS) as connection:
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=TIMEOUT_SECONDS) as connection:
         yield connection
 
 

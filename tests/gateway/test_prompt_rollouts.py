@@ -11,7 +11,7 @@ import pytest
 from rollouts.allocation import AllocationType, variant_of
 from tests.fakes import scripted as play
 from tests.fakes.scripted import Script, ScriptedServer
-from tests.gateway.conftest import PATIENT, Scripted
+from tests.gateway.conftest import LONG_TIMEOUTS, Scripted
 from tests.gateway.managed import Prompt, last_sent, make_prompt
 from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.test_database_away import take_away
@@ -196,7 +196,7 @@ def test_rollout__target_takes_other_variables__one_request_fits_all_times(scrip
 @pytest.fixture
 def own_service() -> Iterator[GatewayService]:
     """A service of the test's own, whose one worker re-reads its snapshots often."""
-    with GatewayService(workers=1, settings={**PATIENT, "SNAPSHOT_SECONDS": "0.2"}) as running:
+    with GatewayService(workers=1, settings={**LONG_TIMEOUTS, "SNAPSHOT_SECONDS": "0.2"}) as running:
         yield running
 
 

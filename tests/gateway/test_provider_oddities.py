@@ -12,7 +12,7 @@ from tests.fakes import scripted as play
 from tests.fakes.upstream import Connection, Received, head
 from tests.gateway.conftest import Scripted
 from tests.gateway.wire import ENDPOINT, assert_closing_chunk, assert_error, body, read_stream
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 STREAM = body(stream=True)
 ANSWER = json.dumps(play.completion()).encode()
@@ -128,7 +128,7 @@ def test_client__pipelines_two_requests__gets_two_answers(scripted: Scripted) ->
     content = json.dumps(body()).encode()
     head_of_one = f"POST {ENDPOINT} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {gateway.key}\r\n"
     one = f"{head_of_one}content-length: {len(content)}\r\n\r\n".encode() + content
-    with socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE_SECONDS) as connection:
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=TIMEOUT_SECONDS) as connection:
         connection.sendall(one * 2)
         answer = b""
         while answer.count(b'"usage"') < 2:
@@ -145,7 +145,7 @@ def test_client__expects_continue__is_told_to(scripted: Scripted) -> None:
         f"POST {ENDPOINT} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {gateway.key}\r\n"
         f"content-length: {len(content)}\r\nexpect: 100-continue\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE_SECONDS) as connection:
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=TIMEOUT_SECONDS) as connection:
         connection.sendall(request.encode())
         assert connection.recv(1024).startswith(b"HTTP/1.1 100")
         connection.sendall(content)
@@ -159,7 +159,7 @@ def test_client__speaks_http_1_0__gets_the_answer_and_the_end(scripted: Scripted
         request = (
             f"POST {ENDPOINT} HTTP/1.0\r\nauthorization: Bearer {gateway.key}\r\ncontent-length: {len(content)}\r\n\r\n"
         )
-        with socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE_SECONDS) as connection:
+        with socket.create_connection(("127.0.0.1", gateway.port), timeout=TIMEOUT_SECONDS) as connection:
             connection.sendall(request.encode() + content)
             answer = b"".join(iter(lambda: connection.recv(65536), b""))
 

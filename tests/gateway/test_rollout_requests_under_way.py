@@ -22,11 +22,11 @@ from rollouts.open_requests import OpenRequest, OpenRequestReader
 from tests.fakes import scripted as play
 from tests.fakes.scripted import ScriptedServer, Step
 from tests.fakes.upstream import Connection, Received
-from tests.gateway.conftest import PATIENT, Scripted
+from tests.gateway.conftest import LONG_TIMEOUTS, Scripted
 from tests.gateway.managed import Prompt, Rollout, make_prompt
 from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.wire import body, read_stream
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 
 def by_wish(released: threading.Event) -> Step:
@@ -40,7 +40,7 @@ def by_wish(released: threading.Event) -> Step:
             await begun(request, connection)
             return
         if wish == "silent":
-            await asyncio.to_thread(released.wait, 2 * PATIENCE_SECONDS)
+            await asyncio.to_thread(released.wait, 2 * TIMEOUT_SECONDS)
         await play.answer()(request, connection)
 
     return step
@@ -133,7 +133,7 @@ def of(gateway: Gateway, requests: list[InflightRequest]) -> list[InflightReques
 
 @pytest.fixture
 def own_service() -> Iterator[GatewayService]:
-    with GatewayService(workers=1, settings=PATIENT) as running:
+    with GatewayService(workers=1, settings=LONG_TIMEOUTS) as running:
         yield running
 
 

@@ -16,7 +16,7 @@ from gateway.snapshot import loader
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.store import SnapshotStore
 from integrations.pricing.cost import FREE
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 PROJECT = uuid4()
 KEY = KeyRecord(id=1, project_id=PROJECT, key_hash="hash", scopes=frozenset({"gateway"}), expires_at=None)
@@ -63,7 +63,7 @@ class Database:
     def _linger(self, read: str) -> None:
         if read == self.paused:
             self.has_read.set()
-            self.resume.wait(PATIENCE_SECONDS)
+            self.resume.wait(TIMEOUT_SECONDS)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ async def while_reading(database: Database, store: SnapshotStore, read: str, cha
     """Resolves the key, and makes and announces `change` between the read and its arrival."""
     database.pause(read)
     resolving = asyncio.ensure_future(store.resolve("hash"))
-    assert await asyncio.to_thread(database.has_read.wait, PATIENCE_SECONDS)
+    assert await asyncio.to_thread(database.has_read.wait, TIMEOUT_SECONDS)
     change()
     announced = asyncio.ensure_future(store.refresh_project(PROJECT))
     await asyncio.sleep(0)
@@ -100,7 +100,7 @@ async def test_change__announced_while_its_project_is_read_again_and_again__is_s
     store = SnapshotStore()
     database.pause("load_project")
     resolving = asyncio.ensure_future(store.resolve("hash"))
-    assert await asyncio.to_thread(database.has_read.wait, PATIENCE_SECONDS)
+    assert await asyncio.to_thread(database.has_read.wait, TIMEOUT_SECONDS)
 
     # given more changes than a load is repeated for, each announced before the load has ended
     announced = [asyncio.ensure_future(store.refresh_project(PROJECT)) for _ in range(20)]
@@ -118,7 +118,7 @@ async def test_prices__changed_while_they_are_read_for_the_first_time__are_the_n
     store = SnapshotStore()
     database.pause("load_prices")
     first = asyncio.ensure_future(store.project(PROJECT))
-    assert await asyncio.to_thread(database.has_read.wait, PATIENCE_SECONDS)
+    assert await asyncio.to_thread(database.has_read.wait, TIMEOUT_SECONDS)
 
     database.prices = {("openai", "gpt-new"): FREE}
     announced = asyncio.ensure_future(store.refresh_prices())
@@ -149,7 +149,7 @@ async def test_prices__changed_while_they_are_re_read__are_read_again_the_next_t
     await store.resolve("hash")
     database.pause("load_prices")
     refreshing = asyncio.ensure_future(store.refresh_all())
-    assert await asyncio.to_thread(database.has_read.wait, PATIENCE_SECONDS)
+    assert await asyncio.to_thread(database.has_read.wait, TIMEOUT_SECONDS)
     database.prices, database.mark = {("openai", "gpt-new"): FREE}, 2
     database.resume.set()
     await refreshing
@@ -196,10 +196,10 @@ async def test_keys__many_that_are_unknown_at_once__hold_up_no_project_and_are_r
     await store.resolve("hash")
     database.pause("project_of_key")
     tried = [asyncio.ensure_future(store.resolve(f"tried {number}")) for number in range(300)]
-    assert await asyncio.to_thread(database.has_read.wait, PATIENCE_SECONDS)
+    assert await asyncio.to_thread(database.has_read.wait, TIMEOUT_SECONDS)
 
     assert await store.resolve("hash") is not None
-    await asyncio.wait_for(store.refresh_project(PROJECT), PATIENCE_SECONDS)
+    await asyncio.wait_for(store.refresh_project(PROJECT), TIMEOUT_SECONDS)
     database.resume.set()
     found = await asyncio.gather(*tried, return_exceptions=True)
 

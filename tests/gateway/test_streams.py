@@ -10,7 +10,7 @@ from tests.fakes import scripted as play
 from tests.gateway.conftest import Scripted
 from tests.gateway.service import Gateway
 from tests.gateway.wire import ENDPOINT, Stream, assert_closing_chunk, assert_error, body, read_stream
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 STREAM = body(stream=True)
 HEARTBEAT = b": keep-alive\n\n"
@@ -239,7 +239,7 @@ def test_provider__silent_before_its_head__is_503_timeout(brisk_scripted: Script
     else:
         assert_error(response, 503, "provider_timeout", type="service_unavailable_error")
     assert gateway.record(response).error_code == "provider_timeout"
-    assert script.received[0].gone.wait(PATIENCE_SECONDS)
+    assert script.received[0].gone.wait(TIMEOUT_SECONDS)
 
 
 def test_provider__not_listening__is_503(scripted: Scripted) -> None:

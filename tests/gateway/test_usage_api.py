@@ -22,7 +22,7 @@ from gateway.limits.keys import Scope, requests_key, tokens_key
 from gateway.models import GatewaySettings
 from tests.factories.analytics import make_record, store
 from tests.factories.core import make_key, make_project
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -48,7 +48,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> datetime:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives Redis so long to answer that it never counts as away."""
-    monkeypatch.setattr(figures, "_TIMEOUT_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(figures, "_TIMEOUT_SECONDS", TIMEOUT_SECONDS)
 
 
 def make(**given: Any) -> Project:

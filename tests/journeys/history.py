@@ -29,9 +29,9 @@ from analytics.spool.counters import read_losses
 from tests.clock import Clock
 from tests.journeys.rows import Rows, read_rows
 from tests.live.service import ROLES, LiveService
-from tests.live.waiting import wait_for
 from tests.services import START_SECONDS
 from tests.small_disk import SmallDisk, small_disk
+from tests.waiting import wait_until
 
 logger = logging.getLogger("tests.history")
 
@@ -231,12 +231,12 @@ def play(seed: int, seconds: float, disk: SmallDisk) -> Ledger:
     try:
         _limit(service)
         with crowd(service, seed) as people:
-            wait_for(lambda: len(people.answered) > 20, seconds=START_SECONDS, what="the first answers")
+            wait_until(lambda: len(people.answered) > 20, seconds=START_SECONDS, what="the first answers")
             for accident in accidents(seed, seconds):
                 logger.info("accident %s", accident)
                 happen(accident, service, host, people.stop)
             before = len(people.answered)
-            wait_for(lambda: len(people.answered) > before + 50, seconds=START_SECONDS, what="answers after it all")
+            wait_until(lambda: len(people.answered) > before + 50, seconds=START_SECONDS, what="answers after it all")
         ledger = _agreed(service, people, disk.path / "spool", seed)
         logger.info(
             "history.held seed=%d ended=%s rows=%d lost=%d spent=%s counted=%s",
@@ -260,7 +260,7 @@ def _agreed(service: LiveService, people: Crowd, spool: Path, seed: int) -> Ledg
         return None if ledger.faults() else ledger
 
     try:
-        return wait_for(agreed, seconds=2 * START_SECONDS)
+        return wait_until(agreed, seconds=2 * START_SECONDS)
     except AssertionError:
         faults = seen[0].faults() if seen else ["a store never answered"]
         raise AssertionError(f"seed {seed}: {'; '.join(faults)}; {dict(people.ended)}") from None

@@ -10,8 +10,8 @@ from clickhouse_driver import Client
 from clickhouse_driver.errors import Error
 
 from tests.live.service import LiveService
-from tests.live.waiting import wait_for
 from tests.services import START_SECONDS
+from tests.waiting import wait_until
 
 ROLLUPS = ("requests_minute", "requests_hourly", "requests_daily", "users_daily", "session_days")
 
@@ -49,7 +49,7 @@ def rows_when(service: LiveService, project_id: str, good: Callable[[Rows], bool
         rows = read_rows(service, project_id)
         return rows if rows is not None and (good(rows) or rows.total > known) else None
 
-    while not good(rows := wait_for(news, seconds=START_SECONDS, what=what)):
+    while not good(rows := wait_until(news, seconds=START_SECONDS, what=what)):
         known = rows.total
     return rows
 

@@ -15,8 +15,7 @@ from rollouts.allocation import AllocationType, target_sql, unit_sql
 from tests.journeys.rows import rows_when
 from tests.journeys.traffic import Project, new_project
 from tests.live.service import LiveService
-from tests.live.waiting import wait_for
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 pytestmark = pytest.mark.live
 
@@ -93,10 +92,10 @@ def test_rollout__calls_of_many_users__log_and_arithmetic_agree_with_what_client
     project = new_project(journey_service, "managed prompts")
     # Each request opens a connection, so that all workers are reached.
     limits = httpx2.Limits(max_keepalive_connections=0)
-    with httpx2.Client(base_url=journey_service.base_url, timeout=PATIENCE_SECONDS, limits=limits) as client:
+    with httpx2.Client(base_url=journey_service.base_url, timeout=TIMEOUT_SECONDS, limits=limits) as client:
         api = Api(client, project)
         rollout = rolled_out(api)
-        wait_for(lambda: all("x-svc-variant" in api.ask().headers for _ in range(10)), what="the rollout everywhere")
+        wait_until(lambda: all("x-svc-variant" in api.ask().headers for _ in range(10)), what="the rollout everywhere")
 
         seen = Counter[tuple[str, str, str]]()
         for turn in range(2 * USERS):

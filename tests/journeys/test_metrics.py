@@ -13,8 +13,8 @@ from tests.journeys.rows import rows_when
 from tests.journeys.test_kills import kill_during_traffic, rows_with
 from tests.journeys.traffic import Project, Traffic, new_project
 from tests.live.service import LiveService
-from tests.live.waiting import wait_for
 from tests.services import START_SECONDS
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
@@ -36,7 +36,7 @@ def test_counters__after_kills_of_worker_shipper_and_engine__equal_the_request_l
         return counted(journey_service, project) == logged(journey_service, project)
 
     try:
-        wait_for(equal, seconds=START_SECONDS, what="the counters to equal the log")
+        wait_until(equal, seconds=START_SECONDS, what="the counters to equal the log")
     except AssertionError:
         assert counted(journey_service, project) == logged(journey_service, project)
     assert sum(counted(journey_service, project)["requests", "success"].values()) >= len(traffic.succeeded)

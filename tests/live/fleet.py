@@ -32,8 +32,8 @@ import requests
 from clickhouse_driver import Client
 
 from tests.live.service import ROOT, minimal_environment
-from tests.live.waiting import wait_for
 from tests.services import START_SECONDS, Service, start_clickhouse, start_postgresql, start_redis
+from tests.waiting import wait_until
 
 _MODEL = "openai_compatible/echo"
 _REQUESTS_A_HOST = 3
@@ -123,7 +123,7 @@ class Host:
 
     def wait(self) -> None:
         """Returns when the host serves or has ended."""
-        wait_for(
+        wait_until(
             lambda: self.address or self.has_ended or None, seconds=8 * START_SECONDS, what=f"{self.name} to serve"
         )
 

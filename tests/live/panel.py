@@ -12,7 +12,7 @@ from tests.browser.actions import sign_in
 from tests.fakes.scripted import Script, ScriptedServer, Step
 from tests.live.playground import Account, make_account
 from tests.live.prompts import Team
-from tests.live.waiting import wait_for
+from tests.waiting import wait_until
 
 PATH = "/admin/agent/panel/"
 
@@ -64,7 +64,7 @@ class Office:
         return found
 
     def wait_until_idle(self) -> None:
-        wait_for(lambda: not any(row["running"] for row in self.conversations()), what="the end of every chat")
+        wait_until(lambda: not any(row["running"] for row in self.conversations()), what="the end of every chat")
 
 
 def make_office(team: Team, upstream: ScriptedServer, user: Account | None = None, *, enabled: bool = True) -> Office:

@@ -17,7 +17,7 @@ from tests.browser.actions import sign_in
 from tests.fakes.scripted import DONE, FINISH, ROLE, USAGE_CHUNK, Script, ScriptedServer, Step, chunk
 from tests.fakes.upstream import Connection, Received
 from tests.live.prompts import Team
-from tests.live.waiting import wait_for
+from tests.waiting import wait_until
 
 PATH = "/admin/gateway/playground/"
 
@@ -82,7 +82,7 @@ class Stage:
             found: list[dict[str, Any]] = self.manage("requests", session_id=session_id)["results"]
             return found if len(found) >= count else None
 
-        return wait_for(listed, what=f"{count} requests of {session_id}")
+        return wait_until(listed, what=f"{count} requests of {session_id}")
 
 
 def make_stage(team: Team, upstream: ScriptedServer) -> Stage:

@@ -18,8 +18,8 @@ import psutil
 import requests
 
 from tests.live.service import ROOT, LiveService, minimal_environment
-from tests.live.waiting import wait_for
 from tests.services import START_SECONDS
+from tests.waiting import wait_until
 
 JSON = dict[str, Any]
 
@@ -196,7 +196,7 @@ class Rollout:
             found = self.metrics()
             return bool(found["target"]["request_count"] >= target and found["baseline"]["request_count"] >= baseline)
 
-        wait_for(recorded, what=f"{target} and {baseline} requests in the log")
+        wait_until(recorded, what=f"{target} and {baseline} requests in the log")
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,7 @@ class EachWorker:
         self.prompt = prompt
         self._opened: list[openai.OpenAI] = []
         self._clients: dict[int, openai.OpenAI] = {}
-        wait_for(self._reach_another, what="a connection to each worker")
+        wait_until(self._reach_another, what="a connection to each worker")
 
     def __enter__(self) -> EachWorker:
         return self
@@ -283,7 +283,7 @@ class EachWorker:
             return {answer.served for answer in seen} == {expected}
 
         try:
-            wait_for(served)
+            wait_until(served)
         except AssertionError:
             raise AssertionError(f"{expected!r} of every worker was expected: {seen}") from None
 

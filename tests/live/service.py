@@ -16,8 +16,8 @@ import requests
 from openai import OpenAI
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.live.waiting import wait_for
 from tests.services import START_SECONDS
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ROLES = ("redis", "engine", "sandbox", "web-1", "web-2", "shipper", "celery")
@@ -60,7 +60,7 @@ class LiveService:
 
     def kill(self, role: str) -> int:
         """Sends SIGKILL to a role's process; returns the pid that was killed."""
-        pid = wait_for(lambda: self.pid(role), what=f"a process for {role}")
+        pid = wait_until(lambda: self.pid(role), what=f"a process for {role}")
         os.kill(pid, signal.SIGKILL)
         return pid
 
@@ -71,7 +71,7 @@ class LiveService:
             pid = self.pid(role)
             return pid if pid != killed else None
 
-        return wait_for(successor, what=f"a successor for {role}")
+        return wait_until(successor, what=f"a successor for {role}")
 
     def openai(self, **options: Any) -> OpenAI:
         return OpenAI(base_url=f"{self.base_url}/api/gateway/v1", api_key=self.api_key, **options)
@@ -105,7 +105,7 @@ class LiveService:
         """Sends SIGTERM, and a second one that skips the PRESTOP_SECONDS; returns the exit code."""
         begun = self.log.count("service.stopping")
         self.process.send_signal(signal.SIGTERM)
-        wait_for(lambda: self.log.count("service.stopping") > begun, what="serve to begin to stop")
+        wait_until(lambda: self.log.count("service.stopping") > begun, what="serve to begin to stop")
         return self.stop()
 
     def kill_supervisor(self) -> None:
@@ -130,7 +130,7 @@ class LiveService:
             return self._printed(r"Serving (\S+) .*\n") or None
 
         # A start runs many processes, and `serve` itself gives it up after two minutes.
-        return wait_for(serving, seconds=2 * START_SECONDS, what="serve to print its address")
+        return wait_until(serving, seconds=2 * START_SECONDS, what="serve to print its address")
 
     def _printed(self, pattern: str) -> str:
         found = re.search(pattern, self.output)

@@ -15,9 +15,8 @@ import requests
 
 from tests.live.conftest import StartService
 from tests.live.service import ROOT, LiveService, minimal_environment
-from tests.live.waiting import wait_for
-from tests.patience import PATIENCE_SECONDS
 from tests.services import START_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 _DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 _COMPOSE = (ROOT / "compose.yaml").read_text(encoding="utf-8")
@@ -51,9 +50,9 @@ def _sign_in_over_plain_http(service: LiveService) -> None:
     subprocess.run([sys.executable, "manage.py", *words], cwd=ROOT, env=environment, check=True)
     login = f"{service.base_url}/admin/login/?next=/admin/"
     with requests.Session() as browser:
-        browser.get(login, timeout=PATIENCE_SECONDS)
+        browser.get(login, timeout=TIMEOUT_SECONDS)
         form = {"username": "ada", "password": "a long password", "csrfmiddlewaretoken": browser.cookies["csrftoken"]}
-        answer = browser.post(login, data=form, timeout=PATIENCE_SECONDS)
+        answer = browser.post(login, data=form, timeout=TIMEOUT_SECONDS)
         assert (answer.status_code, answer.url) == (200, f"{service.base_url}/admin/")
 
 
@@ -109,7 +108,7 @@ def test_dockerfile__health_check__passes_on_a_live_service_and_fails_without(li
         return check.returncode == 0
 
     # Docker repeats its health check as well; a single check waits for four seconds.
-    wait_for(lambda: passes(port), what="the health check to pass")
+    wait_until(lambda: passes(port), what="the health check to pass")
     assert not passes("1")
 
 
@@ -178,8 +177,8 @@ def test_compose__web_and_worker__run_beside_each_other(start_service: StartServ
             stderr=subprocess.STDOUT,
         )
     try:
-        wait_for(lambda: " ready." in log_file.read_text(encoding="utf-8"), seconds=START_SECONDS)
-        wait_for(lambda: "beat: Starting" in log_file.read_text(encoding="utf-8"), seconds=START_SECONDS)
+        wait_until(lambda: " ready." in log_file.read_text(encoding="utf-8"), seconds=START_SECONDS)
+        wait_until(lambda: "beat: Starting" in log_file.read_text(encoding="utf-8"), seconds=START_SECONDS)
     finally:
         worker.terminate()
         worker.wait(timeout=START_SECONDS)

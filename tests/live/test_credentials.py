@@ -23,7 +23,7 @@ from tests.fakes.scripted import raw
 from tests.live.conftest import StartService
 from tests.live.prompts import Team
 from tests.live.service import LiveService
-from tests.live.waiting import wait_for
+from tests.waiting import wait_until
 
 OVER_API = (
     "openai",
@@ -146,7 +146,7 @@ def test_credentials__of_a_run_with_failures__in_no_file_table_log_or_answer(
     run.outputs.append(operator.team.command("rotate_encryption_keys"))
     service = run.service
     for provider in (*OVER_API, OVER_ADMIN, FROM_ENVIRONMENT):
-        wait_for(lambda name=provider: service.manage(f"sessions/{MARK}-{name}").status_code == 200)  # type: ignore[misc]
+        wait_until(lambda name=provider: service.manage(f"sessions/{MARK}-{name}").status_code == 200)  # type: ignore[misc]
         requests_of = service.manage(f"sessions/{MARK}-{provider}/requests")
         run.outputs.append(requests_of.text + service.manage(f"sessions/{MARK}-{provider}").text)
     rows = _everything_in_clickhouse(service.var_dir)

@@ -9,8 +9,8 @@ import requests
 
 from tests.live.prompts import Team
 from tests.live.service import LiveService
-from tests.live.waiting import wait_for
 from tests.services import START_SECONDS
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -22,29 +22,29 @@ def team(live_service: LiveService) -> Team:
 def test_session__deleted_while_a_record_is_on_its_way__is_gone_and_its_account_stays(team: Team) -> None:
     session = f"forget-{uuid.uuid4().hex}"
     say(team, session)
-    wait_for(lambda: manage(team, f"sessions/{session}").status_code == 200, what="the session")
+    wait_until(lambda: manage(team, f"sessions/{session}").status_code == 200, what="the session")
     before = total_requests(team)
     say(team, session)
 
     answer = manage(team, f"sessions/{session}", method="DELETE")
 
     assert answer.status_code == 204
-    wait_for(lambda: total_requests(team) > before, what="the last record")
+    wait_until(lambda: total_requests(team) > before, what="the last record")
     # The worker finds the records that were on their way; the test before may have killed it, so the wait is long.
-    wait_for(lambda: is_gone(team, session), seconds=START_SECONDS, what="the end of the session")
+    wait_until(lambda: is_gone(team, session), seconds=START_SECONDS, what="the end of the session")
     assert total_requests(team) == before + 1
 
 
 def test_session__used_again_after_its_deletion__is_a_new_one(team: Team) -> None:
     session = f"again-{uuid.uuid4().hex}"
     say(team, session)
-    wait_for(lambda: manage(team, f"sessions/{session}").status_code == 200, what="the session")
+    wait_until(lambda: manage(team, f"sessions/{session}").status_code == 200, what="the session")
     assert manage(team, f"sessions/{session}", method="DELETE").status_code == 204
     assert manage(team, f"sessions/{session}").status_code == 404
 
     say(team, session)
 
-    wait_for(lambda: manage(team, f"sessions/{session}").status_code == 200, what="the new session")
+    wait_until(lambda: manage(team, f"sessions/{session}").status_code == 200, what="the new session")
     assert manage(team, f"sessions/{session}").json()["request_count"] == 1
 
 

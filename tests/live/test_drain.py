@@ -6,9 +6,8 @@ from urllib.parse import urlsplit
 
 from tests.live.conftest import StartService
 from tests.live.service import LiveService
-from tests.live.waiting import wait_for
-from tests.patience import PATIENCE_SECONDS
 from tests.services import START_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 # The sandbox's `slow` model sends a word every tenth of a second.
 _PROMPT = " ".join(f"word{number}" for number in range(30))
@@ -23,7 +22,7 @@ def test_stop__during_a_stream__stream_ends_whole_and_is_recorded(start_service:
     received = [next(chunks)]
 
     service.process.send_signal(signal.SIGTERM)
-    wait_for(lambda: _refuses_connections(service), what="new connections to be refused")
+    wait_until(lambda: _refuses_connections(service), what="new connections to be refused")
     received.extend(chunks)
 
     text = "".join(chunk.choices[0].delta.content or "" for chunk in received if chunk.choices)
@@ -37,7 +36,7 @@ def test_stop__during_a_stream__stream_ends_whole_and_is_recorded(start_service:
 def _refuses_connections(service: LiveService) -> bool:
     address = urlsplit(service.base_url)
     try:
-        socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=PATIENCE_SECONDS).close()
+        socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=TIMEOUT_SECONDS).close()
     except ConnectionRefusedError:
         return True
     return False

@@ -9,7 +9,7 @@ import pytest
 from tests.documents.examples import Example, examples_of, pages
 from tests.live.prompts import Project, new_projects
 from tests.live.service import LiveService
-from tests.live.waiting import wait_for
+from tests.waiting import wait_until
 
 PAGES = pages()
 
@@ -31,7 +31,7 @@ def run_until_it_matches(example: Example, variables: dict[str, str]) -> None:
         return example.matches(outputs[-1])
 
     try:
-        wait_for(is_answered, what=example.command)
+        wait_until(is_answered, what=example.command)
     except AssertionError as error:
         raise AssertionError(f"{error}\n{example.command}\nfirst {outputs[0]}\nlast {outputs[-1]}") from None
 

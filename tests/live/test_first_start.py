@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tests.live.conftest import StartService
 from tests.live.service import ROOT, LiveService, minimal_environment, run_curl
-from tests.live.waiting import wait_for
 from tests.services import START_SECONDS
+from tests.waiting import wait_until
 
 
 def test_first_start__printed_curl_line__answers(live_service: LiveService) -> None:
@@ -29,7 +29,7 @@ def test_first_start__one_session__is_listed_with_its_cost(live_service: LiveSer
         results: list[dict[str, object]] = response.json()["results"]
         return results[0] if results else None
 
-    session = wait_for(listed)
+    session = wait_until(listed)
     assert session["request_count"] == 1
     assert session["error_count"] == 0
 
@@ -60,7 +60,7 @@ def test_first_start__ended_before_anybody_saw_the_key__next_one_shows_a_new_key
         stderr=subprocess.DEVNULL,
     )
     try:
-        wait_for(lambda: _has_first_key(tmp_path / "var" / "db.sqlite3"), seconds=START_SECONDS)
+        wait_until(lambda: _has_first_key(tmp_path / "var" / "db.sqlite3"), seconds=START_SECONDS)
     finally:
         unseen.terminate()
         unseen.wait(timeout=START_SECONDS)

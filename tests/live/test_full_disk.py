@@ -23,9 +23,9 @@ import requests
 from analytics.spool.counters import read_losses
 from tests.journeys.rows import Rows, read_rows
 from tests.live.service import LiveService
-from tests.live.waiting import wait_for
 from tests.services import START_SECONDS
 from tests.small_disk import SmallDisk, small_disk
+from tests.waiting import wait_until
 
 logger = logging.getLogger("tests.live")
 
@@ -92,7 +92,7 @@ def test_disk__full_under_load_and_freed__all_answered_stored_or_counted_and_a_c
         for number in range(_CLIENTS):
             clients.submit(load.run, number)
         try:
-            wait_for(lambda: len(load.ids) > 100, seconds=START_SECONDS)
+            wait_until(lambda: len(load.ids) > 100, seconds=START_SECONDS)
             disk.fill()
             shipper = service.kill("shipper")
             load.stop.wait(seconds / 2)
@@ -102,11 +102,11 @@ def test_disk__full_under_load_and_freed__all_answered_stored_or_counted_and_a_c
             at_the_end = read_losses(spool)
             disk.free()
             freed = time.monotonic()
-            wait_for(lambda: read_losses(spool).queued == 0, what="the records that waited in memory")
-            wait_for(lambda: service.pid("shipper") not in (None, shipper), what="the pid file of the next shipper")
+            wait_until(lambda: read_losses(spool).queued == 0, what="the records that waited in memory")
+            wait_until(lambda: service.pid("shipper") not in (None, shipper), what="the pid file of the next shipper")
         finally:
             load.stop.set()
-    rows = wait_for(lambda: settled(service, load, spool), seconds=2 * START_SECONDS, what="rows and count to agree")
+    rows = wait_until(lambda: settled(service, load, spool), seconds=2 * START_SECONDS, what="rows and count to agree")
     recovered = time.monotonic() - freed
     losses, sent = read_losses(spool), load.statuses.total()
     logger.info(

@@ -4,7 +4,7 @@ import openai
 import pytest
 
 from tests.live.conftest import StartService
-from tests.live.waiting import wait_for
+from tests.waiting import wait_until
 
 _PROMPT = "canary-prompt-7f3a"
 _PROVIDER_KEY = "sk-canary-provider-key-7f3a"
@@ -22,7 +22,7 @@ def test_log__of_a_whole_run__holds_no_key_and_no_prompt(start_service: StartSer
             client.chat.completions.create(model=model, messages=messages)
     with pytest.raises(openai.AuthenticationError):
         client.with_options(api_key="svc_canary-wrong-key-7f3a").models.list()
-    wait_for(lambda: service.manage("sessions/logged").status_code == 200)
+    wait_until(lambda: service.manage("sessions/logged").status_code == 200)
     killed = service.kill("web-1")
     service.wait_for_successor("web-1", killed)
 

@@ -22,8 +22,7 @@ from typing_extensions import override
 
 from tests.live.conftest import StartService
 from tests.live.service import ROOT, LiveService
-from tests.live.waiting import wait_for
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 PREFIX = "prompt_gateway_"
 _DOCUMENT = ROOT / "docs" / "monitoring.md"
@@ -42,7 +41,7 @@ def families(live_service: LiveService) -> dict[str, Any]:
         text = live_service.metrics_text()
         return text if "budget_left_usd" in text and "rollout_stage" in text and "child_up" in text else None
 
-    text = wait_for(complete, what="all subjects")
+    text = wait_until(complete, what="all subjects")
     return {family.name: family for family in text_string_to_metric_families(text)}
 
 
@@ -79,7 +78,7 @@ def test_deployed__rules_and_dashboard__are_six_and_one() -> None:
 def test_metrics__on_the_main_port__to_keys_with_the_scope_and_of_their_project(live_service: LiveService) -> None:
     def ask(key: str) -> requests.Response:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        return requests.get(f"{live_service.base_url}/metrics", headers=headers, timeout=PATIENCE_SECONDS)
+        return requests.get(f"{live_service.base_url}/metrics", headers=headers, timeout=TIMEOUT_SECONDS)
 
     assert ask("").status_code == 401
     assert ask("svc_wrong").status_code == 401
@@ -90,7 +89,7 @@ def test_metrics__on_the_main_port__to_keys_with_the_scope_and_of_their_project(
 
     complete(live_service)
     counted = re.compile(rf'{PREFIX}requests_total{{[^}}]*project="{live_service.project_id}"[^}}]*}} [1-9]')
-    answer = wait_for(lambda: found if counted.search((found := ask(metrics)).text) else None, what="the request")
+    answer = wait_until(lambda: found if counted.search((found := ask(metrics)).text) else None, what="the request")
     assert answer.headers["content-type"].startswith("text/plain")
     assert set(re.findall(r'project="([^"]*)"', answer.text)) == {live_service.project_id}
     assert f"{PREFIX}store_up" not in answer.text
@@ -99,14 +98,14 @@ def test_metrics__on_the_main_port__to_keys_with_the_scope_and_of_their_project(
 
 
 def test_store__hangs__is_shown_at_once_and_again_when_it_is_back(live_service: LiveService) -> None:
-    wait_for(lambda: value(live_service, "store_up", store="redis") == 1, what="redis to be up")
-    pid = wait_for(lambda: live_service.pid("redis"))
+    wait_until(lambda: value(live_service, "store_up", store="redis") == 1, what="redis to be up")
+    pid = wait_until(lambda: live_service.pid("redis"))
     os.kill(pid, signal.SIGSTOP)
     try:
-        wait_for(lambda: value(live_service, "store_up", store="redis") == 0, what="redis to be down")
+        wait_until(lambda: value(live_service, "store_up", store="redis") == 0, what="redis to be down")
     finally:
         os.kill(pid, signal.SIGCONT)
-    wait_for(lambda: value(live_service, "store_up", store="redis") == 1, what="redis to be up again")
+    wait_until(lambda: value(live_service, "store_up", store="redis") == 1, what="redis to be up again")
 
 
 def complete(service: LiveService) -> None:
@@ -119,7 +118,7 @@ def issue(service: LiveService, scope: str) -> str:
         f"{service.base_url}/api/llm/keys",
         headers=headers,
         json={"name": scope, "scopes": [scope]},
-        timeout=PATIENCE_SECONDS,
+        timeout=TIMEOUT_SECONDS,
     )
     key: str = made.json()["key"]
     return key
@@ -127,7 +126,7 @@ def issue(service: LiveService, scope: str) -> str:
 
 def live_service_manage(service: LiveService, key: str) -> requests.Response:
     headers = {"Authorization": f"Bearer {key}", "X-Project-Id": service.project_id}
-    return requests.get(f"{service.base_url}/api/llm/keys", headers=headers, timeout=PATIENCE_SECONDS)
+    return requests.get(f"{service.base_url}/api/llm/keys", headers=headers, timeout=TIMEOUT_SECONDS)
 
 
 @contextmanager
@@ -168,17 +167,17 @@ def test_operators__one_alert_at_the_beginning_and_one_at_the_end__with_redis_aw
             },
             ("--without", "celery"),
         )
-        wait_for(lambda: value(service, "dead_letters") == 0, what="the first look at the spool")
-        redis = wait_for(lambda: service.pid("redis"))
+        wait_until(lambda: value(service, "dead_letters") == 0, what="the first look at the spool")
+        redis = wait_until(lambda: service.pid("redis"))
         os.kill(redis, signal.SIGSTOP)
         try:
             letter = service.var_dir / "spool" / "dead" / "1-2-3.reason"
             letter.parent.mkdir()
             letter.write_text("of this test")
-            wait_for(lambda: len(received) == 1, what="the alert")
-            wait_for(lambda: value(service, "alarms") == 1, what="the alert among the figures")
+            wait_until(lambda: len(received) == 1, what="the alert")
+            wait_until(lambda: value(service, "alarms") == 1, what="the alert among the figures")
             letter.unlink()
-            wait_for(lambda: len(received) == 2, what="the end of the alert")
+            wait_until(lambda: len(received) == 2, what="the end of the alert")
         finally:
             os.kill(redis, signal.SIGCONT)
         alerts = [json.loads(body) for _, body in received]

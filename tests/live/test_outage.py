@@ -30,7 +30,7 @@ from analytics.reconciliation.services import reconcile
 from tests.analytics.request_counts import count_requests
 from tests.live.conftest import StartService
 from tests.live.service import LiveService
-from tests.live.waiting import wait_for
+from tests.waiting import wait_until
 
 logger = logging.getLogger("tests.live")
 
@@ -85,7 +85,7 @@ def steady_load(service: LiveService) -> Iterator[Load]:
 @contextmanager
 def store_away(service: LiveService) -> Iterator[None]:
     """Stops the engine's process with SIGSTOP: it neither answers nor exits, so it is not restarted."""
-    pid = wait_for(lambda: service.pid("engine"))
+    pid = wait_until(lambda: service.pid("engine"))
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
@@ -136,14 +136,14 @@ def test_store__away_under_load_and_shipper_killed_twice__nothing_lost_or_double
 ) -> None:
     service = start_service({"CLICKHOUSE_QUERY_SECONDS": "2", "WEB_WORKERS": "2"})
     with steady_load(service) as load:
-        wait_for(lambda: listed(service) > 0, what="the first session")
+        wait_until(lambda: listed(service) > 0, what="the first session")
         with store_away(service), watched(service) as watch:
             for _ in range(2):
                 # The shipper is killed in the middle of an attempt.
                 load.stop.wait(OUTAGE_SECONDS / 3)
                 service.wait_for_successor("shipper", service.kill("shipper"))
             load.stop.wait(OUTAGE_SECONDS / 3)
-        wait_for(lambda: listed(service) == _SESSIONS, seconds=_RECOVERED_WITHIN_SECONDS, what="the sessions again")
+        wait_until(lambda: listed(service) == _SESSIONS, seconds=_RECOVERED_WITHIN_SECONDS, what="the sessions again")
     sent = load.statuses.total()
 
     assert load.statuses == {200: sent}
@@ -153,7 +153,7 @@ def test_store__away_under_load_and_shipper_killed_twice__nothing_lost_or_double
     client.close()
     project = UUID(service.project_id)
     began = time.monotonic()
-    wait_for(lambda: count_requests(project).requests >= sent, seconds=_RECOVERED_WITHIN_SECONDS, what="all records")
+    wait_until(lambda: count_requests(project).requests >= sent, seconds=_RECOVERED_WITHIN_SECONDS, what="all records")
     counts = count_requests(project)
     logger.info(
         "store.was_away seconds=%.0f requests=%d slowest=%.2f analytics=%s others=%s slowest_other=%.2f after=%.1f %s",
@@ -173,7 +173,7 @@ def test_session__first_request__is_listed(live_service: LiveService) -> None:
         model="sandbox/echo", messages=[{"role": "user", "content": "Hello"}]
     )
 
-    wait_for(lambda: first_listing(live_service, session), what="the session")
+    wait_until(lambda: first_listing(live_service, session), what="the session")
 
 
 def listed(service: LiveService) -> int:

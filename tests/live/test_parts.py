@@ -14,9 +14,8 @@ from openai import OpenAI
 
 from tests.live.conftest import StartService
 from tests.live.service import ROOT, LiveService, minimal_environment
-from tests.live.waiting import wait_for
-from tests.patience import PATIENCE_SECONDS
 from tests.services import START_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 
 @contextmanager
@@ -29,7 +28,7 @@ def _running(var_dir: Path, *command: str) -> Iterator[psutil.Process]:
         yield psutil.Process(process.pid)
     finally:
         process.terminate()
-        process.wait(timeout=PATIENCE_SECONDS)
+        process.wait(timeout=TIMEOUT_SECONDS)
 
 
 def _port(process: psutil.Process) -> int | None:
@@ -50,7 +49,7 @@ def test_web__other_server_on_the_same_services__answers_and_streams(
     live_service: LiveService, server: list[str]
 ) -> None:
     with _running(live_service.var_dir, *server, "0") as process:
-        port = wait_for(lambda: _port(process), seconds=START_SECONDS, what="the server to listen")
+        port = wait_until(lambda: _port(process), seconds=START_SECONDS, what="the server to listen")
         client = OpenAI(base_url=f"http://127.0.0.1:{port}/api/gateway/v1", api_key=live_service.api_key)
 
         whole = client.chat.completions.create(
@@ -72,6 +71,6 @@ def test_shipper__started_later__ships_what_waited(start_service: StartService) 
     assert service.manage("sessions/waited").status_code == 404
 
     with _running(service.var_dir, "manage.py", "ship_records"):
-        wait_for(lambda: service.manage("sessions/waited").status_code == 200, seconds=START_SECONDS)
+        wait_until(lambda: service.manage("sessions/waited").status_code == 200, seconds=START_SECONDS)
 
     assert service.stop() == 0

@@ -17,8 +17,7 @@ from tests.fakes.scripted import ScriptedServer, answer, endless, status
 from tests.live.playground import PATH, PlaygroundPage, Stage, gated, make_account, make_stage
 from tests.live.prompts import EachWorker, Team
 from tests.live.service import LiveService
-from tests.live.waiting import wait_for
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 GOOD, BETTER, BAD, ENDLESS = "openai/good", "openai/better", "openai/bad", "openai/endless"
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script> **bold** <b>b</b> &amp; {{7*7}}"
@@ -91,7 +90,7 @@ async def test_page__one_fails_and_one_is_stopped__says_so_and_keeps_the_others(
     await playground.done("1 of 3 answered, kept as session three at once")
     await expect(playground.answer(ENDLESS)).to_contain_text("stopped")
     stopped = next(received for received in script.received if json.loads(received.body)["model"] == "endless")
-    assert stopped.gone.wait(PATIENCE_SECONDS)
+    assert stopped.gone.wait(TIMEOUT_SECONDS)
     kept = stage.kept_requests("three at once", 3)
     assert {row["model"] or "bad": row["outcome"] for row in kept} == {
         "good": "success",
@@ -108,7 +107,7 @@ async def test_page__stop_all__ends_every_answer(playground: PlaygroundPage, sta
     await expect(playground.text(GOOD)).to_contain_text("word")
     await playground.page.get_by_role("button", name="Stop all").click()
     await playground.done("0 of 2 answered")
-    assert all(received.gone.wait(PATIENCE_SECONDS) for received in script.received)
+    assert all(received.gone.wait(TIMEOUT_SECONDS) for received in script.received)
 
 
 async def test_page__kept_as_a_session__is_listed_and_linked(playground: PlaygroundPage, stage: Stage) -> None:
@@ -126,7 +125,7 @@ async def test_page__kept_as_a_session__is_listed_and_linked(playground: Playgro
         return [row["request_count"] for row in rows if row["session_id"] == session_id]
 
     # A view's rows may become visible a moment after the rows that they are made of.
-    wait_for(lambda: listed() == [2], what="both requests in the list of sessions")
+    wait_until(lambda: listed() == [2], what="both requests in the list of sessions")
     await link.click()
     await expect(playground.page.get_by_text("2 requests")).to_be_visible()
 

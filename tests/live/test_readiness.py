@@ -18,17 +18,16 @@ import requests
 from tests.gateway.service import free_port
 from tests.live.conftest import StartService
 from tests.live.service import ROOT, LiveService, minimal_environment
-from tests.live.waiting import wait_for
-from tests.patience import PATIENCE_SECONDS
 from tests.services import START_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 # The stop does not wait this long: a second signal ends it.
-PATIENT = {"PRESTOP_SECONDS": "600"}
+LONG_TIMEOUTS = {"PRESTOP_SECONDS": "600"}
 
 
 def ready(base_url: str, key: str = "") -> requests.Response:
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return requests.get(f"{base_url}/readyz", headers=headers, timeout=PATIENCE_SECONDS)
+    return requests.get(f"{base_url}/readyz", headers=headers, timeout=TIMEOUT_SECONDS)
 
 
 def says(base_url: str, status: int, failing: list[str]) -> bool:
@@ -47,7 +46,7 @@ def complete(service: LiveService) -> openai.types.chat.ChatCompletion:
 
 
 def test_readyz__serving__ready_and_details_for_those_with_the_scope(live_service: LiveService) -> None:
-    wait_for(lambda: says(live_service.base_url, 200, []), what="a host that is ready")
+    wait_until(lambda: says(live_service.base_url, 200, []), what="a host that is ready")
 
     answer = ready(live_service.base_url)
     assert answer.json() == {"status": "ready", "failing": []}
@@ -58,7 +57,7 @@ def test_readyz__serving__ready_and_details_for_those_with_the_scope(live_servic
         return shown if "checks" in shown and len(shown["host"].get("stores", ())) == 3 else None
 
     # A worker that does not know the key yet looks it up, and shows more the next time.
-    shown = wait_for(details, what="details for a key with scope manage")
+    shown = wait_until(details, what="details for a key with scope manage")
     assert set(shown["checks"].values()) == {"passed"}
     assert set(shown["host"]) == {"stores", "disk", "spool", "children", "alarms"}
     assert set(shown["host"]["stores"]) == {"database", "redis", "analytics"}
@@ -68,8 +67,8 @@ def test_readyz__serving__ready_and_details_for_those_with_the_scope(live_servic
 
 @pytest.mark.parametrize("role", ["engine", "redis"])
 def test_readyz__store_hangs__host_stays_in(live_service: LiveService, role: str) -> None:
-    wait_for(lambda: says(live_service.base_url, 200, []), what="a host that is ready")
-    pid = wait_for(lambda: live_service.pid(role))
+    wait_until(lambda: says(live_service.base_url, 200, []), what="a host that is ready")
+    pid = wait_until(lambda: live_service.pid(role))
     os.kill(pid, signal.SIGSTOP)
     try:
         assert ready(live_service.base_url).status_code == 200
@@ -79,15 +78,15 @@ def test_readyz__store_hangs__host_stays_in(live_service: LiveService, role: str
 
 
 def test_stop__prestop_seconds__not_ready_first_and_whoever_comes_is_served(start_service: StartService) -> None:
-    service = start_service({**PATIENT, "WEB_WORKERS": "2"})
-    wait_for(lambda: says(service.base_url, 200, []), what="a host that is ready")
+    service = start_service({**LONG_TIMEOUTS, "WEB_WORKERS": "2"})
+    wait_until(lambda: says(service.base_url, 200, []), what="a host that is ready")
 
     service.process.send_signal(signal.SIGTERM)
     # Every worker says so, also one that has to start meanwhile.
-    wait_for(lambda: says(service.base_url, 503, ["draining"]), what="a host that is not ready")
+    wait_until(lambda: says(service.base_url, 503, ["draining"]), what="a host that is not ready")
     service.wait_for_successor("web-1", service.kill("web-1"))
     for _ in range(10):
-        wait_for(lambda: says(service.base_url, 503, ["draining"]), what="a host that is not ready")
+        wait_until(lambda: says(service.base_url, 503, ["draining"]), what="a host that is not ready")
     assert complete(service).choices[0].message.content == "Still there?"
     # A client that keeps connections is told to reconnect, which may lead it to another host.
     assert ready(service.base_url).headers["connection"] == "close"
@@ -105,7 +104,7 @@ def lone_worker(var_dir: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
         process = subprocess.Popen(
             [sys.executable, "-m", "uvicorn", "config.asgi:application", "--port", str(port)],
             cwd=ROOT,
-            env={**minimal_environment(var_dir), **PATIENT},
+            env={**minimal_environment(var_dir), **LONG_TIMEOUTS},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -120,7 +119,7 @@ def lone_worker(var_dir: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
 def test_lone_worker__before_migrations_and_after_sigterm__not_ready_and_says_why(tmp_path: Path) -> None:
     var_dir = tmp_path / "var"
     with lone_worker(var_dir) as (process, base_url):
-        wait_for(
+        wait_until(
             lambda: says(base_url, 503, ["configuration", "migrations"]),
             seconds=START_SECONDS,
             what="a worker whose tables are missing",
@@ -132,10 +131,10 @@ def test_lone_worker__before_migrations_and_after_sigterm__not_ready_and_says_wh
             env=minimal_environment(var_dir),
             check=True,
         )
-        wait_for(lambda: says(base_url, 200, []), what="a worker whose tables are there")
+        wait_until(lambda: says(base_url, 200, []), what="a worker whose tables are there")
 
         process.terminate()
-        wait_for(lambda: says(base_url, 503, ["draining"]), what="a worker that is about to stop")
-        assert requests.get(f"{base_url}/healthz", timeout=PATIENCE_SECONDS).status_code == 200
+        wait_until(lambda: says(base_url, 503, ["draining"]), what="a worker that is about to stop")
+        assert requests.get(f"{base_url}/healthz", timeout=TIMEOUT_SECONDS).status_code == 200
         process.terminate()
         process.wait(START_SECONDS)

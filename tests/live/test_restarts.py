@@ -17,9 +17,8 @@ import redis
 from tests.live.conftest import StartService
 from tests.live.prompts import WORKERS, client_ports
 from tests.live.service import ROLES, ROOT, LiveService, minimal_environment
-from tests.live.waiting import wait_for
-from tests.patience import PATIENCE_SECONDS
 from tests.services import START_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 
 def _complete(service: LiveService, session: str) -> bool:
@@ -57,7 +56,7 @@ def _redis_answers(service: LiveService) -> bool:
 def _web_answers(service: LiveService, pid: int) -> bool:
     """Returns whether this worker answered. A connection may reach another worker, which proves nothing yet."""
     address = urlsplit(service.base_url)
-    with socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=PATIENCE_SECONDS) as asking:
+    with socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=TIMEOUT_SECONDS) as asking:
         asking.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         return asking.recv(1) == b"H" and asking.getsockname()[1] in client_ports(pid)
 
@@ -74,22 +73,22 @@ def test_child__killed__is_restarted_and_the_service_works(live_service: LiveSer
 
     successor = live_service.wait_for_successor(role, killed)
 
-    assert wait_for(lambda: psutil.pid_exists(successor))
+    assert wait_until(lambda: psutil.pid_exists(successor))
     # The successor is a whole process with its imports, which have to finish before the next test uses it.
-    wait_for(lambda: _works(live_service, role, successor), seconds=START_SECONDS, what=f"{role} to work again")
-    wait_for(lambda: _complete(live_service, session), what="an answer after the restart")
-    wait_for(lambda: _is_listed(live_service, session), seconds=60, what="the record after the restart")
+    wait_until(lambda: _works(live_service, role, successor), seconds=START_SECONDS, what=f"{role} to work again")
+    wait_until(lambda: _complete(live_service, session), what="an answer after the restart")
+    wait_until(lambda: _is_listed(live_service, session), seconds=60, what="the record after the restart")
     assert f"child.restarted role={role} exit_code=-9" in live_service.log
 
 
 def test_supervisor__killed__leaves_no_child_and_the_next_start_works(start_service: StartService) -> None:
     service = start_service({"WEB_WORKERS": "2"})
-    children = [wait_for(partial(service.pid, role)) for role in ROLES]
+    children = [wait_until(partial(service.pid, role)) for role in ROLES]
 
     service.kill_supervisor()
 
     for pid in children:
-        wait_for(partial(_has_ended, pid), what=f"the end of {pid}")
+        wait_until(partial(_has_ended, pid), what=f"the end of {pid}")
     again = start_service()
     assert again.stop() == 0
 

@@ -23,8 +23,8 @@ from psycopg.conninfo import make_conninfo
 
 from tests.analytics.engine_process import EngineProcess
 from tests.live.service import LiveService
-from tests.live.waiting import wait_for
 from tests.services import START_SECONDS
+from tests.waiting import wait_until
 
 CLIENTS = 4
 _POLL_SECONDS = 0.05
@@ -135,7 +135,7 @@ class Load:
     def wait_for_more(self, each: int = 2) -> None:
         """Returns when every client has had `each` further answers."""
         targets = [answers + each for answers in self.answers]
-        wait_for(
+        wait_until(
             lambda: all(answers >= least for answers, least in zip(self.answers, targets, strict=True)) or self.errors,
             seconds=START_SECONDS,
             what=f"{each} more answers for each client",
@@ -217,7 +217,7 @@ def test_rolling_restart__two_hosts_under_load_with_streams__no_client_error(
         key = start("a").api_key
         start("b")
         proxy.hosts = {name: service.base_url for name, service in running.items()}
-        wait_for(lambda: proxy.ready == {"a", "b"}, what="both hosts in the proxy")
+        wait_until(lambda: proxy.ready == {"a", "b"}, what="both hosts in the proxy")
         load = Load(proxy.port, key)
         load.wait_for_more()
         for name in ("a", "b"):
@@ -246,11 +246,11 @@ def restart(
     """Restarts a host as a deployment does: the proxy leaves it out, its requests end, and its successor joins."""
     old = running[name]
     old.process.send_signal(signal.SIGTERM)
-    wait_for(lambda: name not in proxy.ready, what=f"{name} to be left out")
+    wait_until(lambda: name not in proxy.ready, what=f"{name} to be left out")
     # A client that keeps a connection to the host learns from its next answer that the connection ends.
     load.wait_for_more(3)
     old.process.send_signal(signal.SIGTERM)
     assert old.process.wait(START_SECONDS) == 0
     proxy.hosts[name] = start(name).base_url
-    wait_for(lambda: proxy.ready == {"a", "b"}, what=f"{name} to be taken in again")
+    wait_until(lambda: proxy.ready == {"a", "b"}, what=f"{name} to be taken in again")
     load.wait_for_more()

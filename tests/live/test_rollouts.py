@@ -29,7 +29,7 @@ from tests.live.prompts import (
     statuses,
 )
 from tests.live.service import LiveService
-from tests.live.waiting import wait_for
+from tests.waiting import wait_until
 
 _GOODS = [{"name": "goods", "type": "string", "required": True}]
 FIRST: dict[str, Any] = {"system_prompt": "You sell {{goods}}.", "model": "sandbox/mirror", "variables": _GOODS}
@@ -59,14 +59,14 @@ def test_first_version__active_at_once__is_what_the_model_receives(team: Team) -
         return answer if answer.served == "1 -" else None
 
     # A worker that holds the project's snapshot learns of the prompt.
-    answer = wait_for(served, what="version 1")
+    answer = wait_until(served, what="version 1")
     assert json.loads(answer.text) == [
         {"role": "system", "content": "You sell tea."},
         {"role": "user", "content": "What have you got?"},
     ]
     shown = prompt.shown()
     assert (shown["active_version_number"], shown["has_active_rollout"]) == (1, False)
-    wait_for(lambda: prompt.usage(0)["request_count"] == 1, what="the use of version 1 to be counted")
+    wait_until(lambda: prompt.usage(0)["request_count"] == 1, what="the use of version 1 to be counted")
 
 
 def test_manual__whole_life__each_worker_follows_and_clients_change_nothing(team: Team) -> None:
@@ -145,7 +145,7 @@ def test_redis__hangs__last_good_version_is_served_and_a_change_arrives_afterwar
                 assert {answer.served for answer in workers.ask().values()} == {"1 -"}
             rollout = prompt.rollout(stages=[{"weight": 100}])
             assert {answer.version for answer in workers.ask().values()} <= {"1", "2"}
-        wait_for(
+        wait_until(
             lambda: {answer.served for answer in workers.ask().values()} == {"2 target"},
             seconds=90,  # workers re-read by themselves every 30 seconds
             what="the rollout on every worker",
@@ -169,7 +169,7 @@ def test_automatic__failing_and_harmless_targets__rolled_back_by_beat_and_comple
         _ask_until_target_served(careful, 5)
         harmless.wait_until_recorded(target=10, baseline=0)
 
-        wait_for(lambda: failing.shown()["status"] == "rolled_back", seconds=150, what="beat to roll back")
+        wait_until(lambda: failing.shown()["status"] == "rolled_back", seconds=150, what="beat to roll back")
         _evaluate_next_minute(team, harmless, lambda: harmless.shown()["status"] == "completed")
 
     _assert_rolled_back(careless, failing, seen)
@@ -238,7 +238,7 @@ def _evaluate_next_minute(team: Team, rollout: Rollout, moved: Callable[[], bool
     closed, in which the rollout stays.
     """
     closed = (int(time.time()) // 60 + 1) * 60 + EVALUATION_LAG_SECONDS
-    wait_for(lambda: time.time() > closed, seconds=90, what="the end of the minute")
+    wait_until(lambda: time.time() > closed, seconds=90, what="the end of the minute")
     evaluate = partial(team.command, "evaluate_rollouts", "--rollout", rollout.id)
     with ThreadPoolExecutor(2) as pool:
         printed = [found.result() for found in [pool.submit(evaluate), pool.submit(evaluate)]]
@@ -248,7 +248,7 @@ def _evaluate_next_minute(team: Team, rollout: Rollout, moved: Callable[[], bool
         done or "Nothing to evaluate" in text or ", stays." in text
         for done, text in zip(promoted, printed, strict=True)
     ), printed
-    wait_for(moved, seconds=150, what=f"the rollout to move: {printed}")
+    wait_until(moved, seconds=150, what=f"the rollout to move: {printed}")
 
 
 @contextmanager
@@ -276,7 +276,7 @@ def _watched(workers: EachWorker) -> Iterator[list[Answer]]:
 @contextmanager
 def _stopped(service: LiveService, role: str) -> Iterator[None]:
     """Stops a role's process with SIGSTOP: connections stay open, and requests get no answer."""
-    pid = wait_for(lambda: service.pid(role))
+    pid = wait_until(lambda: service.pid(role))
     os.kill(pid, signal.SIGSTOP)
     try:
         yield

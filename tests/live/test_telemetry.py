@@ -18,8 +18,8 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Tracer
 
 from tests.live.service import LiveService
-from tests.live.waiting import wait_for
 from tests.services import START_SECONDS
+from tests.waiting import wait_until
 
 Spans = list[dict[str, Any]]
 
@@ -54,7 +54,7 @@ def wait_for_spans(service: LiveService, session: str, number: int) -> Spans:
         return spans if len(spans) >= number else None
 
     # An earlier test may have just killed the shipper.
-    return wait_for(enough, seconds=START_SECONDS, what=f"{number} spans of {session}")
+    return wait_until(enough, seconds=START_SECONDS, what=f"{number} spans of {session}")
 
 
 def ask(client: OpenAI, session: str, model: str = "sandbox/echo") -> None:

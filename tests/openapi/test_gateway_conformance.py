@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, Phase, settings
 
 from core.openapi.views import document
 from tests.fakes.scripted import ScriptedServer, answer
-from tests.gateway.conftest import PATIENT
+from tests.gateway.conftest import LONG_TIMEOUTS
 from tests.gateway.service import Gateway, GatewayService
 from tests.openapi.checks import CHECKS, EXAMPLES
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 schema = schemathesis.openapi.from_dict(document()).include(path_regex="^/api/(gateway/|agent/chat$)")
 schema.config.phases.update(phases=["examples", "fuzzing"])
@@ -24,7 +24,7 @@ schema.config.phases.update(phases=["examples", "fuzzing"])
 @pytest.fixture(scope="module")
 def served() -> Iterator[Gateway]:
     """A project whose only provider always answers."""
-    with ScriptedServer() as upstream, GatewayService(workers=1, settings=PATIENT) as service:
+    with ScriptedServer() as upstream, GatewayService(workers=1, settings=LONG_TIMEOUTS) as service:
         upstream.play("plain", answer())
         yield service.new_project(
             base_urls={"openai": upstream.base_url("plain")}, routing={"agent_model": "openai/gpt-4o"}
@@ -47,5 +47,5 @@ def test_gateway__any_documented_request__answers_as_described(case: schemathesi
         case.body["model"] = "gpt-4o-mini"
         case.body["stream"] = False
     headers = {"Authorization": f"Bearer {served.key}", "X-Project-Id": served.project_id}
-    answer = case.call(base_url=served.service.base_url(), headers=headers, timeout=PATIENCE_SECONDS)
+    answer = case.call(base_url=served.service.base_url(), headers=headers, timeout=TIMEOUT_SECONDS)
     case.validate_response(answer, checks=CHECKS, headers=headers)

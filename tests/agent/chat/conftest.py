@@ -9,7 +9,7 @@ import pytest
 
 from tests.agent.chat.playing import MODEL
 from tests.fakes.scripted import Script, Step
-from tests.gateway.conftest import PATIENT
+from tests.gateway.conftest import LONG_TIMEOUTS
 from tests.gateway.conftest import scripted as scripted
 from tests.gateway.conftest import upstream as upstream
 from tests.gateway.service import PROVIDER_SECRET, Gateway, GatewayService
@@ -24,7 +24,7 @@ Played = Callable[..., tuple[Gateway, Script]]
 @pytest.fixture(scope="session")
 def service() -> Iterator[GatewayService]:
     settings = {
-        **PATIENT,
+        **LONG_TIMEOUTS,
         "HEARTBEAT_SECONDS": "0.3",
         "GATEWAY_BODY_SECONDS": str(BODY_SECONDS),
         "AGENT_LEASE_SECONDS": str(LEASE_SECONDS),

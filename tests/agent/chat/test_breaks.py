@@ -29,7 +29,7 @@ from tests.fakes.scripted import DONE, ROLE, chunk, endless, hang
 from tests.fakes.upstream import Connection, Received
 from tests.gateway.service import Gateway, accepts, free_port
 from tests.gateway.spooled import spooled_entries
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def open_chat(gateway: Gateway, *, port: int | None = None, **body: Any) -> Iter
     content = json.dumps({"message": "What did we spend?", **body}).encode()
     lines = [f"POST {PATH} HTTP/1.1", "host: localhost", "content-type: application/json"]
     lines += [f"content-length: {len(content)}", *(f"{name}: {value}" for name, value in headers_of(gateway).items())]
-    with socket.create_connection(("127.0.0.1", port or gateway.port), timeout=PATIENCE_SECONDS) as connection:
+    with socket.create_connection(("127.0.0.1", port or gateway.port), timeout=TIMEOUT_SECONDS) as connection:
         connection.sendall("\r\n".join([*lines, "", ""]).encode() + content)
         yield connection
 
@@ -59,7 +59,7 @@ def conversation_of(received: bytes) -> str:
 
 def until_free(gateway: Gateway, conversation_id: str) -> None:
     assert not gateway.service.until(
-        lambda: running(gateway, conversation_id), lambda is_running: not is_running, seconds=PATIENCE_SECONDS
+        lambda: running(gateway, conversation_id), lambda is_running: not is_running, seconds=TIMEOUT_SECONDS
     )
 
 
@@ -68,7 +68,7 @@ def test_client__leaves__stops_the_model_and_keeps_the_partial_answer(played: Pl
     with open_chat(gateway) as connection:
         conversation_id = conversation_of(read_until(connection, b"word"))
 
-    assert script.received[0].gone.wait(PATIENCE_SECONDS)
+    assert script.received[0].gone.wait(TIMEOUT_SECONDS)
     until_free(gateway, conversation_id)
     _, answer = messages(gateway, conversation_id)
     assert answer["state"] == "cancelled"
@@ -84,9 +84,9 @@ def test_client__leaves_before_a_word__leaves_its_question(played: Played) -> No
     gateway, script = played(hang, says("Here."))
     with open_chat(gateway) as connection:
         conversation_id = conversation_of(read_until(connection, b"conversation_created"))
-        script.wait_for(1, PATIENCE_SECONDS)
+        script.wait_for(1, TIMEOUT_SECONDS)
 
-    assert script.received[0].gone.wait(PATIENCE_SECONDS)
+    assert script.received[0].gone.wait(TIMEOUT_SECONDS)
     until_free(gateway, conversation_id)
     assert [row["role"] for row in messages(gateway, conversation_id)] == ["user"]
     assert chat(gateway, "Again", conversation_id=conversation_id).text == "Here."
@@ -96,7 +96,7 @@ def test_client__leaves_between_steps__its_calls_and_results_are_replayed(played
     gateway, script = played(calls(("get_project", {}), ("get_project", {})), hang, says("Both are there."))
     with open_chat(gateway) as connection:
         conversation_id = conversation_of(read_until(connection, b"conversation_created"))
-        script.wait_for(2, PATIENCE_SECONDS)
+        script.wait_for(2, TIMEOUT_SECONDS)
 
     until_free(gateway, conversation_id)
     assert [row["role"] for row in messages(gateway, conversation_id)] == ["user", "assistant", "tool", "tool"]
@@ -111,7 +111,7 @@ def test_second_chat__in_the_same_conversation__is_409_on_both_workers(played: P
         conversation_id = conversation_of(read_until(connection, b"word"))
         # The wait is longer than a lease that is not renewed.
         held_until = time.monotonic() + 1.5 * LEASE_SECONDS
-        gateway.service.until(time.monotonic, lambda now: now > held_until, seconds=PATIENCE_SECONDS)
+        gateway.service.until(time.monotonic, lambda now: now > held_until, seconds=TIMEOUT_SECONDS)
         for port in gateway.service.ports:
             refused = post(gateway, {"message": "And?", "conversation_id": conversation_id}, port=port)
             assert (refused.status_code, refused.json()["error"]["type"]) == (409, "conflict_error")
@@ -150,7 +150,7 @@ def test_conversation__deleted_while_the_agent_answers__ends_with_error(played: 
         received = read_until(connection, b'"error"', received)
 
     assert b"deleted" in received
-    assert script.received[0].gone.wait(PATIENCE_SECONDS)
+    assert script.received[0].gone.wait(TIMEOUT_SECONDS)
     assert agent(gateway, "GET", f"conversations/{conversation_id}/messages").status_code == 404
 
 
@@ -181,7 +181,7 @@ def test_worker__is_killed__conversation_opens_when_its_lease_has_run_out(played
     with open_chat(gateway, port=port) as connection:
         conversation_id = conversation_of(read_until(connection, b"word"))
         worker.kill()
-        worker.wait(PATIENCE_SECONDS)
+        worker.wait(TIMEOUT_SECONDS)
 
     until_free(gateway, conversation_id)
     assert [row["role"] for row in messages(gateway, conversation_id)] == ["user", "assistant", "tool"]
@@ -199,10 +199,10 @@ def test_worker__stops__sends_an_error_and_keeps_the_partial_answer(played: Play
         worker.send_signal(signal.SIGTERM)
         received = read_until(connection, b'"error"', received)
         assert b"restarting" in received
-    worker.wait(PATIENCE_SECONDS)
+    worker.wait(TIMEOUT_SECONDS)
 
     assert worker.returncode in (0, -signal.SIGTERM)
-    assert script.received[0].gone.wait(PATIENCE_SECONDS)
+    assert script.received[0].gone.wait(TIMEOUT_SECONDS)
     assert not running(gateway, conversation_id)
     _, answer = messages(gateway, conversation_id)
     assert answer["state"] == "cancelled"
@@ -216,20 +216,20 @@ def test_worker__stops_while_the_agent_is_about_to_end__lets_it(played: Played) 
         await connection.start_stream()
         for event in (ROLE, chunk({"content": "Slow"})):
             await connection.send_chunk(event)
-        await asyncio.to_thread(stopping.wait, PATIENCE_SECONDS)
+        await asyncio.to_thread(stopping.wait, TIMEOUT_SECONDS)
         for event in (chunk({"content": " but whole"}), DONE):
             await connection.send_chunk(event)
         await connection.end_stream()
 
     gateway, _ = played(slow)
-    port, worker = started_worker(gateway, graceful_seconds=int(PATIENCE_SECONDS))
+    port, worker = started_worker(gateway, graceful_seconds=int(TIMEOUT_SECONDS))
     with open_chat(gateway, port=port) as connection:
         received = read_until(connection, b"Slow")
         worker.send_signal(signal.SIGTERM)
         assert not gateway.service.until(lambda: accepts(port), lambda is_open: not is_open)
         stopping.set()
         received = read_until(connection, b'"done"', received)
-    worker.wait(PATIENCE_SECONDS)
+    worker.wait(TIMEOUT_SECONDS)
 
     assert b" but whole" in received
 
@@ -240,12 +240,12 @@ def test_records__of_chats_that_broke_off__are_there_once(played: Played) -> Non
         with open_chat(gateway) as connection:
             read_until(connection, b"word")
     for received in script.received:
-        assert received.gone.wait(PATIENCE_SECONDS)
+        assert received.gone.wait(TIMEOUT_SECONDS)
 
     def found() -> list[str]:
         entries = spooled_entries(gateway.service.var / "spool")
         return [str(entry.record.outcome) for entry in entries if entry.record.project_id == gateway.project_id]
 
     assert (
-        gateway.service.until(found, lambda outcomes: len(outcomes) >= 3, seconds=PATIENCE_SECONDS) == ["cancelled"] * 3
+        gateway.service.until(found, lambda outcomes: len(outcomes) >= 3, seconds=TIMEOUT_SECONDS) == ["cancelled"] * 3
     )

@@ -14,7 +14,7 @@ from tests.agent.chat.conftest import Played
 from tests.agent.chat.playing import PATH, agent, calls, chat, headers_of, messages, read_events, says
 from tests.fakes.scripted import ROLE, chunk, raw, status, stream
 from tests.fakes.upstream import Connection, Received
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 MANY = 40
 
@@ -324,7 +324,7 @@ def test_chat__answer_without_end__is_stopped(played: Played) -> None:
 
     assert reply.types == ["conversation_created", "text_delta", "error"]
     assert 100_000 < len(reply.text) < 20_000 * MANY
-    assert script.received[0].gone.wait(PATIENCE_SECONDS)
+    assert script.received[0].gone.wait(TIMEOUT_SECONDS)
     assert messages(gateway, reply.conversation_id)[1]["content"] == reply.text
 
 
@@ -332,7 +332,7 @@ def test_chat__silent_model__is_bridged_by_comments(played: Played) -> None:
     bridged = threading.Event()
 
     async def silent(received: Received, connection: Connection) -> None:
-        await asyncio.to_thread(bridged.wait, PATIENCE_SECONDS)
+        await asyncio.to_thread(bridged.wait, TIMEOUT_SECONDS)
         await says("Late")(received, connection)
 
     gateway, _ = played(silent)

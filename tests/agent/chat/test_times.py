@@ -9,14 +9,14 @@ import pytest
 
 from tests.agent.chat.playing import MODEL, chat, messages, running, says
 from tests.fakes.scripted import ROLE, ScriptedServer, Step, chunk, stream
-from tests.gateway.conftest import PATIENT
+from tests.gateway.conftest import LONG_TIMEOUTS
 from tests.gateway.service import Gateway, GatewayService
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 
 @contextmanager
 def service_with_limit(name: str, seconds: str, *steps: Step) -> Iterator[tuple[Gateway, ScriptedServer]]:
-    with ScriptedServer() as upstream, GatewayService(workers=1, settings={**PATIENT, name: seconds}) as service:
+    with ScriptedServer() as upstream, GatewayService(workers=1, settings={**LONG_TIMEOUTS, name: seconds}) as service:
         upstream.play("slow", *steps)
         yield (
             service.new_project(
@@ -40,7 +40,7 @@ def test_chat__model_takes_too_long__is_stopped_and_its_words_are_kept(name: str
 
         assert reply.types == ["conversation_created", "text_delta", "error"]
         assert reason in reply.error
-        assert upstream.scripts["slow"].received[1].gone.wait(PATIENCE_SECONDS)
+        assert upstream.scripts["slow"].received[1].gone.wait(TIMEOUT_SECONDS)
         _, answer = messages(gateway, reply.conversation_id)
         assert (answer["content"], answer["state"], answer["error"]) == ("So far", "failed", reply.error)
         assert not running(gateway, reply.conversation_id)

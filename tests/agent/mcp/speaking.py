@@ -15,7 +15,7 @@ from mcp.types import CallToolResult, TextContent
 
 from tests.agent.chat.playing import headers_of
 from tests.gateway.service import Gateway
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 PATH = "/api/agent/mcp"
 ACCEPT = "application/json, text/event-stream"
@@ -29,7 +29,7 @@ async def session(
     hooks = {"request": [_spreading(itertools.cycle(gateway.service.ports))]} if spread else {}
     async with (
         httpx2.AsyncClient(
-            headers=headers or headers_of(gateway), timeout=4 * PATIENCE_SECONDS, event_hooks=hooks
+            headers=headers or headers_of(gateway), timeout=4 * TIMEOUT_SECONDS, event_hooks=hooks
         ) as http,
         streamable_http_client(gateway.service.base_url() + PATH, http_client=http) as (incoming, outgoing),
         ClientSession(incoming, outgoing) as opened,

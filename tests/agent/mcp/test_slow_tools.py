@@ -14,7 +14,7 @@ from tests.agent.chat.playing import headers_of
 from tests.agent.chat.test_refusals import assert_refused
 from tests.agent.mcp.speaking import PATH, call, content_of, error_code, send, session
 from tests.gateway.service import Gateway, GatewayService
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 
 class Silence:
@@ -119,4 +119,4 @@ def test_worker__that_stops__sends_its_callers_on() -> None:
 
         gateway.service._children[0].send_signal(signal.SIGTERM)
 
-        assert_refused(answer.result(4 * PATIENCE_SECONDS), 503, "service_unavailable")
+        assert_refused(answer.result(4 * TIMEOUT_SECONDS), 503, "service_unavailable")

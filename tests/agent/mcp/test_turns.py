@@ -15,7 +15,7 @@ from agent.limits import PARALLEL_CALLS, TOOL_THREADS
 from agent.mcp.turns import outcome_in_turn
 from agent.scopes import Granted
 from agent.tools.base import ToolContext, ToolOutcome
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 
 class Door:
@@ -30,19 +30,19 @@ class Door:
         self.inside.append(context.project_id)
         self._entered.release()
         if name == "closed":
-            assert self.opened.wait(PATIENCE_SECONDS)
+            assert self.opened.wait(TIMEOUT_SECONDS)
         return ToolOutcome("{}", is_error=False)
 
     async def until_inside(self, number: int) -> None:
         """Waits until more calls have entered than before."""
         for _ in range(number):
-            assert await asyncio.to_thread(self._entered.acquire, timeout=PATIENCE_SECONDS)
+            assert await asyncio.to_thread(self._entered.acquire, timeout=TIMEOUT_SECONDS)
 
 
 @pytest.fixture
 def door(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Iterator[Door]:
     made = Door()
-    settings.AGENT_TOOL_SECONDS = 2 * PATIENCE_SECONDS
+    settings.AGENT_TOOL_SECONDS = 2 * TIMEOUT_SECONDS
     monkeypatch.setattr("agent.mcp.turns.call", made.call)
     yield made
     made.opened.set()
@@ -88,7 +88,7 @@ async def test_turns__nobody_waits_any_more__threads_keep_their_places(door: Doo
     assert json.loads(refused.content)["error"]["code"] == "tool_timeout"
     assert door.inside.count(project) == PARALLEL_CALLS
 
-    settings.AGENT_TOOL_SECONDS = 2 * PATIENCE_SECONDS
+    settings.AGENT_TOOL_SECONDS = 2 * TIMEOUT_SECONDS
     door.opened.set()
     assert not (await call(project, "open")).is_error
 

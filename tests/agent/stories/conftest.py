@@ -15,7 +15,7 @@ from tests.agent.chat.playing import ChatReply, Made, Request, calls, read_event
 from tests.fakes.scripted import ScriptedServer, Step
 from tests.live.prompts import Team
 from tests.live.service import LiveService
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 # The agent's own requests must not change the figures that the tests ask for.
 AGENT_MODEL = "openai/unpriced-agent"
@@ -66,14 +66,14 @@ class Project:
     def ask(self, message: str, **fields: Any) -> ChatReply:
         url = f"{self.team.service.base_url}/api/agent/chat"
         body = {"message": message, **fields}
-        answer = requests.post(url, json=body, headers=self.headers, timeout=4 * PATIENCE_SECONDS)
+        answer = requests.post(url, json=body, headers=self.headers, timeout=4 * TIMEOUT_SECONDS)
         assert answer.status_code == 200, answer.text
         return read_events(answer.content)
 
     def call(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         url = f"{self.team.service.base_url}/api/llm/{path}"
         answer = requests.request(
-            method, url, json=body, params=query, headers=self.headers, timeout=4 * PATIENCE_SECONDS
+            method, url, json=body, params=query, headers=self.headers, timeout=4 * TIMEOUT_SECONDS
         )
         assert answer.ok, answer.text
         return answer.json()
@@ -96,7 +96,7 @@ class Project:
     def _send(self, text: str, headers: dict[str, str], **fields: Any) -> requests.Response:
         url = f"{self.team.service.base_url}/api/gateway/v1/chat/completions"
         body = {"messages": [{"role": "user", "content": text}], **fields}
-        answer = requests.post(url, json=body, headers=self.headers | headers, timeout=4 * PATIENCE_SECONDS)
+        answer = requests.post(url, json=body, headers=self.headers | headers, timeout=4 * TIMEOUT_SECONDS)
         # A worker that knows the prompt and not yet its version asks a model that the project prefers.
         self.answered += answer.ok and answer.headers["x-svc-model-used"].endswith("echo")
         return answer

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from tests.agent.stories.conftest import Project, answers, looks_up
-from tests.live.waiting import wait_for
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
@@ -42,7 +41,7 @@ def test_spend_this_week__by_model__is_what_the_metrics_say(project: Project) ->
             project.complete("No worker knew the price before")
         return bool(row["total_cost_usd"])
 
-    wait_for(shipped, seconds=4 * PATIENCE_SECONDS, what="the requests in the metrics")
+    wait_until(shipped, seconds=4 * TIMEOUT_SECONDS, what="the requests in the metrics")
 
     def answer_text(results: list[dict[str, Any]]) -> str:
         by_model, by_day = results
@@ -98,7 +97,7 @@ def test_session_about_something__with_its_errors__is_what_the_session_says(proj
         counts = {row["session_id"]: row["request_count"] for row in sessions}
         return counts.get("case-17") == 2 and counts.get("case-18") == 1
 
-    wait_for(shipped, seconds=4 * PATIENCE_SECONDS, what="the sessions")
+    wait_until(shipped, seconds=4 * TIMEOUT_SECONDS, what="the sessions")
 
     def session_of(results: list[dict[str, Any]]) -> str:
         (found,) = results
@@ -138,7 +137,7 @@ def test_running_rollout__safe_to_promote__is_what_its_metrics_say(project: Proj
     rollout = prompt.rollout(mode="manual", allocation_type="random", stages=[{"weight": 50}, {"weight": 100}])
     # The rollout has to reach the workers first.
     sent = Counter(
-        wait_for(partial(project.arm, f"Which tea, {number}?", "tea"), what="the rollout at the workers")
+        wait_until(partial(project.arm, f"Which tea, {number}?", "tea"), what="the rollout at the workers")
         for number in range(2 * REQUESTS)
     )
 
@@ -149,7 +148,7 @@ def test_running_rollout__safe_to_promote__is_what_its_metrics_say(project: Proj
         found = metrics()
         return all(found[arm]["request_count"] >= sent[arm] for arm in ("target", "baseline"))
 
-    wait_for(counted, seconds=4 * PATIENCE_SECONDS, what="the arms' figures")
+    wait_until(counted, seconds=4 * TIMEOUT_SECONDS, what="the arms' figures")
     figures = ("request_count", "error_rate", "average_latency_ms", "p95_latency_ms", "total_cost_usd")
 
     def answer_text(results: list[dict[str, Any]]) -> str:

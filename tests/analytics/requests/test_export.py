@@ -30,7 +30,7 @@ from core.models import Project
 from tests.analytics.requests.conftest import entry
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -212,14 +212,14 @@ async def test_export__client_leaves_in_the_midst_of_a_question__its_thread_ends
 
     def lines() -> Iterator[bytes]:
         asked.set()
-        answered.wait(PATIENCE_SECONDS)
+        answered.wait(TIMEOUT_SECONDS)
         yield b"late\n"
 
     worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="leaving")
     pieces = streamed(b"first\n", partial(next, lines(), b""), worker)
     await anext(pieces)
     waiting = asyncio.ensure_future(anext(pieces))
-    assert await asyncio.to_thread(asked.wait, PATIENCE_SECONDS)
+    assert await asyncio.to_thread(asked.wait, TIMEOUT_SECONDS)
 
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -228,7 +228,7 @@ async def test_export__client_leaves_in_the_midst_of_a_question__its_thread_ends
     answered.set()
     for thread in threading.enumerate():
         if thread.name.startswith("leaving"):
-            await asyncio.to_thread(thread.join, PATIENCE_SECONDS)
+            await asyncio.to_thread(thread.join, TIMEOUT_SECONDS)
             assert not thread.is_alive()
 
 

@@ -23,7 +23,7 @@ from rest_framework.test import APIClient
 from analytics.clickhouse import client
 from core.models import Project
 from tests.analytics.telemetry.sending import SESSION, Sender, telemetry_of
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("telemetry")]
 
@@ -45,7 +45,7 @@ def closed_connections() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", str(PATIENCE_SECONDS))
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", str(TIMEOUT_SECONDS))
 
 
 @COMPRESSIONS

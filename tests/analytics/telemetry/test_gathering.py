@@ -14,8 +14,7 @@ from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
 from analytics.telemetry import storage
 from analytics.telemetry.errors import BusyError
 from analytics.telemetry.storage import Gatherer
-from tests.analytics.engine_process import wait_until
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 PROJECT = uuid4()
 
@@ -33,7 +32,7 @@ class FakeTable:
 
     def insert(self, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]], token: str) -> None:
         self.entered.release()
-        assert self.going.wait(PATIENCE_SECONDS)
+        assert self.going.wait(TIMEOUT_SECONDS)
         if self.failure is not None:
             raise self.failure
         if any("poison" in row for row in rows):
@@ -61,7 +60,7 @@ def posted_while_busy(gatherer: Gatherer, table: FakeTable, *posts: str) -> list
     table.going.clear()
     pool = ThreadPoolExecutor(len(posts) + 1)
     futures = [pool.submit(store, gatherer, "first")]
-    assert table.entered.acquire(timeout=PATIENCE_SECONDS)
+    assert table.entered.acquire(timeout=TIMEOUT_SECONDS)
     for number, post in enumerate(posts, start=1):
         futures.append(pool.submit(store, gatherer, post))
         _until_waiting(gatherer, number)
@@ -143,7 +142,7 @@ def test_posts__more_than_may_wait__refused_at_once(
     table.going.clear()
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(store, gatherer, "first")
-        assert table.entered.acquire(timeout=PATIENCE_SECONDS)
+        assert table.entered.acquire(timeout=TIMEOUT_SECONDS)
         waiting = pool.submit(store, gatherer, "waiting")
         _until_waiting(gatherer, 1)
         with pytest.raises(BusyError):

@@ -21,7 +21,7 @@ from gateway.limits import figures
 from gateway.limits.keys import Scope
 from gateway.models import GatewaySettings
 from tests.factories.core import make_project
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.django_db
 
@@ -48,7 +48,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> dict[str, Decimal | Exception]:
 
     monkeypatch.setattr(figures, "project_spend", spend)
     # A Redis that is only slow on a busy machine is not taken for away.
-    monkeypatch.setattr(figures, "_TIMEOUT_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(figures, "_TIMEOUT_SECONDS", TIMEOUT_SECONDS)
     return says
 
 

@@ -9,8 +9,8 @@ import pytest
 import redis
 
 from gateway.cache.store import _CONNECTIONS, CachedAnswer, ResponseCache
-from tests.patience import PATIENCE_SECONDS
 from tests.services import start_redis
+from tests.waiting import TIMEOUT_SECONDS
 
 CROWD = 600
 
@@ -23,7 +23,7 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 async def test_crowd__waits_its_turn_and_redis_is_not_taken_for_away(redis_url: str) -> None:
-    cache = ResponseCache(redis_url, max_bytes=1000, timeout=PATIENCE_SECONDS)
+    cache = ResponseCache(redis_url, max_bytes=1000, timeout=TIMEOUT_SECONDS)
     now = 2_000_000_000.0
     for number in range(100):
         cache.put(f"svc:cache:crowd:{number}", CachedAnswer("p", "m", "stop", now, b"%d" % number), 60)

@@ -20,7 +20,7 @@ from tests.gateway.conftest import Routed
 from tests.gateway.service import Gateway
 from tests.gateway.spooled import spooled_entries
 from tests.gateway.wire import ENDPOINT, assert_closing_chunk, assert_error, body, read_stream
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 MODELS = {"model": "openai/gpt-4o", "models": ["groq/other-1"]}
 
@@ -129,7 +129,7 @@ def test_a_stream_that_is_judged_for_long_is_kept_alive(brisk_routed: Routed) ->
     kept_alive = threading.Event()
 
     async def thinks(request: Received, connection: Connection) -> None:
-        await asyncio.to_thread(kept_alive.wait, PATIENCE_SECONDS)
+        await asyncio.to_thread(kept_alive.wait, TIMEOUT_SECONDS)
         await poor(request, connection)
 
     poor, poorer = grades(30, 20)

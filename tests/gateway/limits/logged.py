@@ -24,11 +24,11 @@ from gateway.limits.keys import Scope
 from gateway.limits.units import to_units
 from tests.fakes.scripted import DONE, FINISH, ROLE, Step, chunk, completion, endless, hang, status
 from tests.fakes.upstream import Connection, Received
-from tests.gateway.conftest import PATIENT
+from tests.gateway.conftest import LONG_TIMEOUTS
 from tests.gateway.service import ROOT, Gateway, GatewayService
 from tests.gateway.wire import ENDPOINT, bearer
-from tests.patience import PATIENCE_SECONDS
 from tests.services import start_clickhouse, start_redis
+from tests.waiting import TIMEOUT_SECONDS
 
 # These times are shorter than in operation, and longer than a busy machine delays a worker, Redis or the shipper.
 SHORTENED = {
@@ -43,7 +43,7 @@ class LoggedService(GatewayService):
     """A gateway service whose Redis and workers may be stopped and started again."""
 
     def __init__(self) -> None:
-        super().__init__(settings={**PATIENT, **SHORTENED})
+        super().__init__(settings={**LONG_TIMEOUTS, **SHORTENED})
 
     @override
     def _start(self, stack: ExitStack) -> None:
@@ -57,7 +57,7 @@ class LoggedService(GatewayService):
         command = [sys.executable, "manage.py", "ship_records"]
         with self.log.open("ab") as log:
             shipper = subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=log, stderr=log)
-        stack.callback(shipper.wait, PATIENCE_SECONDS)
+        stack.callback(shipper.wait, TIMEOUT_SECONDS)
         stack.callback(shipper.terminate)
 
     def empty_redis(self) -> None:
@@ -129,7 +129,7 @@ class Crowd:
     async def ask(self, count: int, *, over_seconds: float) -> None:
         chance = random.Random(self.seed)
         limits = httpx2.Limits(max_connections=count, max_keepalive_connections=0)
-        async with httpx2.AsyncClient(timeout=PATIENCE_SECONDS, limits=limits) as client, asyncio.TaskGroup() as tasks:
+        async with httpx2.AsyncClient(timeout=TIMEOUT_SECONDS, limits=limits) as client, asyncio.TaskGroup() as tasks:
             for _ in range(count):
                 tasks.create_task(self._ask(client, random.Random(chance.random()), over_seconds))
 
@@ -145,9 +145,9 @@ class Crowd:
             "user": user,
         }
         url = self.gateway.service.base_url(chance.choice(self.gateway.service.ports)) + ENDPOINT
-        patience = chance.random() if wish in ("stream", "hang") or chance.random() < 0.1 else PATIENCE_SECONDS
+        timeout = chance.random() if wish in ("stream", "hang") or chance.random() < 0.1 else TIMEOUT_SECONDS
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout):
                 headers = {**bearer(self.gateway.key), **self.headers}
                 answer = await client.post(url, json=sent, headers=headers)
                 self.statuses[answer.status_code] += 1

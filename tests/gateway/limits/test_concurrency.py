@@ -20,7 +20,7 @@ from tests.gateway.limits.logged import Crowd, LoggedService, by_wish
 from tests.gateway.service import PRICED_MODEL, Gateway
 from tests.gateway.spooled import spooled_entries
 from tests.gateway.wire import ENDPOINT, bearer, body
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
@@ -236,7 +236,7 @@ async def burst(gateway: Gateway, count: int) -> Counter[tuple[int, bool]]:
     urls = [gateway.service.base_url(port) + ENDPOINT for port in gateway.service.ports]
     limits = httpx2.Limits(max_connections=count, max_keepalive_connections=0)
     sent = body(model=MODEL, max_tokens=1)
-    async with httpx2.AsyncClient(timeout=2 * PATIENCE_SECONDS, limits=limits) as client:
+    async with httpx2.AsyncClient(timeout=2 * TIMEOUT_SECONDS, limits=limits) as client:
         asked = [client.post(urls[n % 2], json=sent, headers=bearer(gateway.key)) for n in range(count)]
         answers = await asyncio.gather(*asked)
     return Counter((answer.status_code, "x-ratelimit-limit-requests" in answer.headers) for answer in answers)

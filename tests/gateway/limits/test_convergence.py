@@ -21,7 +21,7 @@ from gateway.limits.limiter import Limiter
 from gateway.limits.seeding import Seeder, Times
 from gateway.project_settings.settings import LimitSettings
 from tests.gateway.limits.conftest import OwnRedis
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 PROJECT = "018f0000-0000-7000-8000-000000000003"
 LIMITS = LimitSettings(monthly_budget_usd=Decimal(90_000_000), session_budget_usd=Decimal(90_000_000), hard_stop=True)
@@ -145,7 +145,7 @@ class Life:
         await asyncio.sleep(self.chance.random() * 0.05)
 
     async def certain(self, scopes: list[Scope]) -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             while any(self.figures(scope)[2] for scope in scopes):  # noqa: ASYNC110 - of another process
                 await asyncio.sleep(0.05)
 
@@ -166,7 +166,7 @@ async def test_figure__after_any_course_of_events__is_the_logs(
     try:
         await life.run(250)
         scopes = [Scope(PROJECT, month=month_of(time_ns() // 1000)), Scope(PROJECT, session_id=SESSION)]
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             while not all(w.limiter.is_connected for w in life.workers):  # noqa: ASYNC110 - of another process
                 await asyncio.sleep(0.02)
             # A reservation that is not renewed lapses when the next request asks.

@@ -17,9 +17,9 @@ from tests.gateway.limits.workers import (
     SOON_SECONDS,
     Worker,
     spent,
-    until,
     worker,
 )
+from tests.waiting import eventually
 
 
 async def test_two_workers__at_once__admit_together_what_one_would(own_redis: OwnRedis) -> None:
@@ -32,7 +32,7 @@ async def test_two_workers__at_once__admit_together_what_one_would(own_redis: Ow
 
         for answer in admitted[:5]:
             one.limiter.settle(answer.reservation, 0, DOLLAR // 2)
-        await until(lambda: spent(own_redis, one.month) == (5 * DOLLAR // 2, 5 * DOLLAR))
+        await eventually(lambda: spent(own_redis, one.month) == (5 * DOLLAR // 2, 5 * DOLLAR))
         assert [(await one.ask(cost=DOLLAR)).refused_by for _ in range(4)] == ["", "", "month", "month"]
 
 
@@ -45,7 +45,7 @@ async def test_request__cancelled_while_it_asks__holds_nothing(own_redis: OwnRed
         with pytest.raises(asyncio.CancelledError):
             await task
         await one.ask(cost=1)
-        await until(lambda: spent(own_redis, one.month) == (0, 2))
+        await eventually(lambda: spent(own_redis, one.month) == (0, 2))
 
 
 async def test_refused_request__cancelled_while_it_asks__gives_no_room_to_others(own_redis: OwnRedis) -> None:
@@ -105,11 +105,11 @@ async def test_redis_that_refused_a_settlement__is_doubted_once_it_accepts_again
         own_redis.client.replicaof("127.0.0.1", 1)
         with caplog.at_level(logging.WARNING, logger="gateway.limits"):
             one.limiter.settle(held, 0, DOLLAR)
-            await until(lambda: "redis.refuses" in caplog.text)
+            await eventually(lambda: "redis.refuses" in caplog.text)
             own_redis.client.replicaof("no", "one")
             await one.ask(cost=1)
         # The connection was never lost, so only this doubt makes the worker ask the log.
-        await until(lambda: one.month in one.doubts)
+        await eventually(lambda: one.month in one.doubts)
         assert [record.getMessage().split()[0] for record in caplog.records] == ["redis.refuses", "redis.accepts"]
 
 
@@ -121,14 +121,14 @@ async def test_redis_restored_from_an_older_copy__is_doubted(fragile_redis: OwnR
         assert await one.limiter.raise_to(one.month, since, 0, final=True)
         kept: Any = fragile_redis.client.dump(one.month.spend)
         one.limiter.settle((await one.ask(cost=1)).reservation, 0, 1)
-        await until(lambda: spent(fragile_redis, one.month) == (2, 0))
+        await eventually(lambda: spent(fragile_redis, one.month) == (2, 0))
         one.doubts.clear()
 
         fragile_redis.service.stop()
-        await until(lambda: not one.limiter.is_connected)
+        await eventually(lambda: not one.limiter.is_connected)
         fragile_redis.start()
         fragile_redis.client.restore(one.month.spend, 0, kept, replace=True)
-        await until(lambda: one.limiter.is_connected)
+        await eventually(lambda: one.limiter.is_connected)
 
         await one.ask(cost=1)
         assert one.month in one.doubts
@@ -187,7 +187,7 @@ async def test_requests_that_ask_while_an_answer_is_awaited__are_one_command(own
 async def test_redis_paused__who_asks_while_an_answer_is_awaited__goes_by_what_the_worker_knows(
     fragile_redis: OwnRedis,
 ) -> None:
-    async with worker(fragile_redis, patience=SOON_SECONDS, requests_per_minute=4) as one:
+    async with worker(fragile_redis, redis_timeout=SOON_SECONDS, requests_per_minute=4) as one:
         await one.ask()
         fragile_redis.service.send(signal.SIGSTOP)
         answers = await asyncio.gather(*await asked_later(one, 4))
@@ -205,7 +205,7 @@ async def test_lease__of_a_request_under_way__is_renewed(own_redis: OwnRedis) ->
     async with worker(own_redis, lease=2.0, monthly_budget_usd=Decimal(10)) as one:
         first = await one.ask(cost=5)
         ends: Any = own_redis.client.zscore(one.month.reservations, first.reservation.name)
-        await until(lambda: (own_redis.client.zscore(one.month.reservations, first.reservation.name) or 0) > ends)
+        await eventually(lambda: (own_redis.client.zscore(one.month.reservations, first.reservation.name) or 0) > ends)
         assert spent(own_redis, one.month) == (0, 5)
 
 

@@ -21,10 +21,9 @@ from tests.gateway.limits.workers import (
     Worker,
     new_limiter,
     spent,
-    until,
     worker,
 )
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, eventually
 
 
 async def paused(own: OwnRedis) -> None:
@@ -40,12 +39,14 @@ AWAY = pytest.mark.parametrize("away", [paused, killed])
 
 
 def noticed_after(away: Away) -> float:
-    return SOON_SECONDS if away is paused else PATIENCE_SECONDS
+    return SOON_SECONDS if away is paused else TIMEOUT_SECONDS
 
 
 @AWAY
 async def test_redis_away__rates__are_this_workers_share(fragile_redis: OwnRedis, away: Away) -> None:
-    async with worker(fragile_redis, patience=noticed_after(away), requests_per_minute=6, tokens_per_minute=100) as one:
+    async with worker(
+        fragile_redis, redis_timeout=noticed_after(away), requests_per_minute=6, tokens_per_minute=100
+    ) as one:
         await away(fragile_redis)
         assert [(await one.ask(tokens=10)).refused_by for _ in range(4)] == ["", "", "", "requests"]
         one.limits = LimitSettings(tokens_per_minute=100)
@@ -56,10 +57,10 @@ async def test_redis_away__rates__are_this_workers_share(fragile_redis: OwnRedis
 @AWAY
 async def test_redis_away__budgets__go_by_what_was_known_last(fragile_redis: OwnRedis, away: Away) -> None:
     budget: dict[str, Any] = {"monthly_budget_usd": Decimal(10), "hard_stop": True}
-    async with worker(fragile_redis, patience=noticed_after(away), **budget) as one:
+    async with worker(fragile_redis, redis_timeout=noticed_after(away), **budget) as one:
         held = (await one.ask(cost=4 * DOLLAR)).reservation
         one.limiter.settle(held, 0, 4 * DOLLAR)
-        await until(lambda: spent(fragile_redis, one.month)[0] == 4 * DOLLAR)
+        await eventually(lambda: spent(fragile_redis, one.month)[0] == 4 * DOLLAR)
         await one.ask(cost=0)  # This worker then knows the figure.
 
         await away(fragile_redis)
@@ -75,7 +76,7 @@ async def test_redis_away__budgets__go_by_what_was_known_last(fragile_redis: Own
 async def test_redis_away__once_noticed__nobody_waits_for_it(
     fragile_redis: OwnRedis, away: Away, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with worker(fragile_redis, patience=noticed_after(away), requests_per_minute=600) as one:
+    async with worker(fragile_redis, redis_timeout=noticed_after(away), requests_per_minute=600) as one:
         await away(fragile_redis)
         await one.ask()
         assert not one.limiter.is_connected
@@ -92,22 +93,24 @@ async def test_redis_away_and_back__is_said_once_each_way(
     fragile_redis: OwnRedis, away: Away, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, logger="gateway.limits"):
-        async with worker(fragile_redis, patience=noticed_after(away), requests_per_minute=100) as one:
+        async with worker(fragile_redis, redis_timeout=noticed_after(away), requests_per_minute=100) as one:
             await away(fragile_redis)
             for _ in range(10):
                 await one.ask()
             await _return(fragile_redis, away)
-            await until(lambda: one.limiter.is_connected)
+            await eventually(lambda: one.limiter.is_connected)
             assert (await one.ask()).requests >= 1
     assert [record.getMessage().split()[0] for record in caplog.records] == ["redis.away", "redis.back"]
 
 
 @AWAY
 async def test_redis_back__what_happened_meanwhile__is_asked_of_the_log(fragile_redis: OwnRedis, away: Away) -> None:
-    async with worker(fragile_redis, patience=noticed_after(away), lease=3.0, monthly_budget_usd=Decimal(10)) as one:
+    async with worker(
+        fragile_redis, redis_timeout=noticed_after(away), lease=3.0, monthly_budget_usd=Decimal(10)
+    ) as one:
         before, under_way = (await one.ask(cost=DOLLAR)).reservation, (await one.ask(cost=DOLLAR)).reservation
         one.limiter.settle(before, 0, DOLLAR)
-        await until(lambda: spent(fragile_redis, one.month) == (DOLLAR, DOLLAR))
+        await eventually(lambda: spent(fragile_redis, one.month) == (DOLLAR, DOLLAR))
         # No other request may be open: its reservation would be renewed, and the log's sum would never be final.
         one.limiter.settle((await one.ask()).reservation, 0, 0)
         await away(fragile_redis)
@@ -117,12 +120,12 @@ async def test_redis_back__what_happened_meanwhile__is_asked_of_the_log(fragile_
 
         await _return(fragile_redis, away)
 
-        await until(lambda: one.limiter.is_connected)
-        await until(lambda: one.month in one.doubts)
+        await eventually(lambda: one.limiter.is_connected)
+        await eventually(lambda: one.month in one.doubts)
         one.limiter.settle(under_way, 0, DOLLAR)
         # The request log says 3 dollars of 3 requests; a Redis that lost all gets them from there, one that did not
         # counts none of them twice, and a reservation that a paused one made for nobody lapses.
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             while not await _raised(one, 3 * DOLLAR):  # noqa: ASYNC110 - of another process
                 await asyncio.sleep(0.05)
         assert spent(fragile_redis, one.month) == (3 * DOLLAR, 0)
@@ -148,7 +151,7 @@ async def test_redis_not_there_at_the_start__is_used_when_it_comes(fragile_redis
     try:
         assert [(await one.ask()).refused_by for _ in range(2)] == ["", "requests"]
         fragile_redis.start()
-        await until(lambda: limiter.is_connected)
+        await eventually(lambda: limiter.is_connected)
         assert [(await one.ask()).refused_by for _ in range(2)] == ["", "requests"]
     finally:
         await limiter.close()

@@ -23,7 +23,7 @@ from gateway.limits.units import to_units
 from gateway.project_settings.settings import LimitSettings
 from tests.factories.analytics import make_entry, store
 from tests.gateway.limits.conftest import OwnRedis
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 PROJECT = str(uuid4())
 BUDGET = Decimal("0.01")
@@ -54,17 +54,15 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
 
 
 @asynccontextmanager
-async def worker(
-    own: OwnRedis, *, log_patience: float = PATIENCE_SECONDS, seeds: bool = True
-) -> AsyncIterator[Limiter]:
+async def worker(own: OwnRedis, *, log_timeout: float = TIMEOUT_SECONDS, seeds: bool = True) -> AsyncIterator[Limiter]:
     seeder = Seeder(600.0)
     limiter = Limiter(
         own.url,
         workers=2,
         lease_seconds=60.0,
-        timeout=PATIENCE_SECONDS,
+        timeout=TIMEOUT_SECONDS,
         on_doubt=seeder.doubt,
-        log_timeout=log_patience,
+        log_timeout=log_timeout,
     )
     await limiter.tried()
     task = asyncio.create_task(seeder.run(limiter)) if seeds else None
@@ -131,7 +129,7 @@ async def test_room_in_the_budget__after_the_look__is_what_the_log_leaves(own_re
 
 
 async def test_log__that_does_not_answer__is_waited_for_once(own_redis: OwnRedis, log: Log) -> None:
-    async with worker(own_redis, log_patience=0.05, seeds=False) as one:
+    async with worker(own_redis, log_timeout=0.05, seeds=False) as one:
         assert await outcomes([one], claims(50)) == {""}
         assert not one.waits
         # The session is unknown as well.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from time import time_ns
@@ -14,7 +12,7 @@ from gateway.limits.keys import Scope, month_of
 from gateway.limits.limiter import Limiter
 from gateway.project_settings.settings import LimitSettings
 from tests.gateway.limits.conftest import OwnRedis
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, eventually
 
 PROJECT = "018f0000-0000-7000-8000-000000000002"
 DOLLAR = 10**10
@@ -49,30 +47,24 @@ class Worker:
         return Scope(PROJECT, month=month_of(self.arrived_us))
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not condition():  # noqa: ASYNC110 - of another process
-            await asyncio.sleep(0.01)
-
-
 def new_limiter(
-    own: OwnRedis, workers: int, lease: float, doubts: list[Scope], patience: float = PATIENCE_SECONDS
+    own: OwnRedis, workers: int, lease: float, doubts: list[Scope], timeout: float = TIMEOUT_SECONDS
 ) -> Limiter:
     """Returns a limiter that does not take a slow Redis on a busy machine for away."""
     return Limiter(
         own.url,
         workers=workers,
         lease_seconds=lease,
-        timeout=patience,
+        timeout=timeout,
         on_doubt=lambda scope, _: doubts.append(scope),
     )
 
 
 @asynccontextmanager
-async def worker(own: OwnRedis, *, lease: float = 60.0, patience: float = PATIENCE_SECONDS, **limits: Any) -> Any:
+async def worker(own: OwnRedis, *, lease: float = 60.0, redis_timeout: float = TIMEOUT_SECONDS, **limits: Any) -> Any:
     doubts: list[Scope] = []
-    limiter = new_limiter(own, WORKERS, lease, doubts, patience)
-    await until(lambda: limiter.is_connected)
+    limiter = new_limiter(own, WORKERS, lease, doubts, redis_timeout)
+    await eventually(lambda: limiter.is_connected)
     try:
         yield Worker(limiter, doubts, LimitSettings(**limits))
     finally:

@@ -11,7 +11,7 @@ from tests.gateway.conftest import Routed, Scripted
 from tests.gateway.playground.calls import MESSAGES, compare, results
 from tests.gateway.playground.conftest import COMPARE_SECONDS
 from tests.gateway.service import PRICED_MODEL
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 PRICED = f"openai/{PRICED_MODEL}"
 COST = 0.000078
@@ -49,7 +49,7 @@ def test_compare__one_down_one_slow_three_good__three_results_and_two_errors(rou
     assert answered[models[0]] >= 300 and answered[models[2]] >= 200
     late = found[models[4]]
     assert late["latency_ms"] >= COMPARE_SECONDS * 500
-    assert scripts["together"].received[0].gone.wait(PATIENCE_SECONDS)
+    assert scripts["together"].received[0].gone.wait(TIMEOUT_SECONDS)
     for result in found.values():
         record = gateway.record(result["request_id"])
         assert (record.source, record.session_id) == ("playground", "side-by-side")
@@ -108,7 +108,7 @@ def test_compare__several_models__are_asked_at_the_same_time(routed: Routed) -> 
     gateway, scripts = routed({}, openai=[hang], groq=[hang], xai=[hang])
     compare(gateway, "openai/gpt-4o", "groq/llama-3.3-70b-versatile", "xai/grok-4")
     received = [script.received[0] for script in scripts.values()]
-    assert all(request.gone.wait(PATIENCE_SECONDS) for request in received)
+    assert all(request.gone.wait(TIMEOUT_SECONDS) for request in received)
     assert max(request.arrived_at for request in received) < min(request.gone_at or 0 for request in received)
 
 

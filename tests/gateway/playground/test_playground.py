@@ -13,7 +13,7 @@ from tests.gateway.conftest import Routed, Scripted
 from tests.gateway.playground.calls import MESSAGES, ask
 from tests.gateway.service import PRICED_MODEL
 from tests.gateway.wire import UUID
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 PRICED = f"openai/{PRICED_MODEL}"
 COST = 0.000078  # The cost is of 11 prompt and 7 completion tokens at 2 and 8 dollars a million.
@@ -245,7 +245,7 @@ def test_playground__client_leaves__hangs_up_upstream_and_records_it(scripted: S
         f"x-project-id: {gateway.project_id}\r\ncontent-type: application/json\r\n"
         f"content-length: {len(content)}\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE_SECONDS) as connection:
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=TIMEOUT_SECONDS) as connection:
         connection.sendall(head.encode() + content)
         script.wait_for(1)
-    assert script.received[0].gone.wait(PATIENCE_SECONDS)
+    assert script.received[0].gone.wait(TIMEOUT_SECONDS)

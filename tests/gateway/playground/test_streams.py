@@ -12,7 +12,7 @@ from tests.gateway.playground.calls import MESSAGES, ask
 from tests.gateway.service import PRICED_MODEL, Gateway
 from tests.gateway.spooled import spooled_entries
 from tests.gateway.wire import Stream, assert_closing_chunk, read_stream
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 
 def taken_apart(raw: bytes) -> tuple[Stream, dict[str, Any]]:
@@ -83,7 +83,7 @@ def test_stream__client_leaves__hangs_up_upstream_and_says_cancelled(scripted: S
             if b"word" in seen:
                 break
     (received,) = script.received
-    assert received.gone.wait(PATIENCE_SECONDS)
+    assert received.gone.wait(TIMEOUT_SECONDS)
     (record,) = gateway.service.until(lambda: records_of(gateway), bool)
     assert (record.source, record.outcome, record.tokens_estimated) == ("playground", "cancelled", True)
     assert record.completion_tokens > 0
@@ -97,4 +97,4 @@ def test_stream__client_leaves_before_output__hangs_up_upstream(scripted: Script
     with gateway.client.stream("POST", url, json=content, headers=headers) as response:
         assert response.status_code == 200
         script.wait_for(1)
-    assert script.received[0].gone.wait(PATIENCE_SECONDS)
+    assert script.received[0].gone.wait(TIMEOUT_SECONDS)

@@ -18,8 +18,8 @@ from integrations.health.monitor import HealthMonitor
 from integrations.health.targets import CircuitState, Target
 from integrations.providers.errors import FailureKind
 from tests.integrations.health.workers import following, new_target, until, workers
-from tests.patience import PATIENCE_SECONDS
 from tests.services import Service, start_redis
+from tests.waiting import TIMEOUT_SECONDS
 
 # A worker notices within a second that Redis does not answer; noticing its return takes up to six seconds.
 _NOTICED_SECONDS = store.ANSWER_SECONDS
@@ -63,7 +63,7 @@ def server() -> Iterator[Redis]:
 @pytest.fixture(autouse=True)
 def _long_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Raises the time-outs, so that a slow machine does not make an answering Redis count as absent."""
-    monkeypatch.setattr(store, "ANSWER_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(store, "ANSWER_SECONDS", TIMEOUT_SECONDS)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from integrations.health.targets import UNKNOWN, CircuitState, Target
 from integrations.health.window import slice_of
 from integrations.providers.errors import FailureKind
 from tests.integrations.health.workers import connected, following, new_target, until, workers
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 # Changes are to be shared within half a second, which a machine that runs other tests too may exceed.
 
@@ -26,8 +26,8 @@ from tests.patience import PATIENCE_SECONDS
 def _redis_is_there(stores: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Raises the time-outs for slow machines, since a worker that gives Redis up counts and probes alone."""
     for name in ("ANSWER_SECONDS", "CLAIM_SECONDS"):
-        monkeypatch.setattr(store, name, PATIENCE_SECONDS)
-    monkeypatch.setattr(sync, "_FINAL_SEND_SECONDS", PATIENCE_SECONDS)
+        monkeypatch.setattr(store, name, TIMEOUT_SECONDS)
+    monkeypatch.setattr(sync, "_FINAL_SEND_SECONDS", TIMEOUT_SECONDS)
 
 
 def break_circuit(monitor: HealthMonitor, target: Target, times: int = 5) -> None:

@@ -10,7 +10,7 @@ from itertools import count
 
 from integrations.health.monitor import HealthMonitor
 from integrations.health.targets import Target
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 # The ids are above those of the tests' databases, and each is used once, since the suite's Redis keeps its data.
 _ids = count(1_000_000)
@@ -44,7 +44,7 @@ async def connected(*monitors: HealthMonitor) -> None:
     await until(lambda: all(monitor.connected for monitor in monitors))
 
 
-async def until(condition: Callable[[], bool], *, seconds: float = PATIENCE_SECONDS) -> float:
+async def until(condition: Callable[[], bool], *, seconds: float = TIMEOUT_SECONDS) -> float:
     """Waits for the condition and returns the seconds that it took. Fails when it takes longer than `seconds`."""
     started = time.monotonic()
     while not condition():

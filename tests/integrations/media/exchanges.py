@@ -9,10 +9,10 @@ import pytest
 
 from integrations.errors import MediaError
 from integrations.media import MediaFetcher, MediaLimits
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
-LIMITS = MediaLimits(max_bytes=100_000, request_bytes=250_000, seconds=PATIENCE_SECONDS, allow_private=True)
+LIMITS = MediaLimits(max_bytes=100_000, request_bytes=250_000, seconds=TIMEOUT_SECONDS, allow_private=True)
 STRICT = replace(LIMITS, allow_private=False)
 NewFetcher = Callable[..., MediaFetcher]
 

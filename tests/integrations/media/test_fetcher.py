@@ -12,9 +12,10 @@ from integrations.errors import MediaBusyError
 from integrations.media import MediaLimits
 from integrations.media.fetcher import MAX_FILES
 from integrations.providers.base import Media
-from tests.fakes.raw_server import Peer, answer, answering, eventually, raw_server
+from tests.fakes.raw_server import Peer, answer, answering, raw_server
 from tests.integrations.media.exchanges import LIMITS, PNG, STRICT, NewFetcher, problem_of
 from tests.integrations.names import Names
+from tests.waiting import eventually
 
 
 async def test_fetch__a_picture__has_its_bytes_and_its_kind(new_fetcher: NewFetcher) -> None:

@@ -18,7 +18,7 @@ from tests.at_once import at_once
 from tests.factories.core import make_project
 from tests.integrations.pricing.catalog_server import CatalogServer
 from tests.integrations.pricing.catalogs import catalog_b, model_a
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -68,7 +68,7 @@ def test_sync__at_once__one_runs_and_the_others_are_refused(server: CatalogServe
 
     def slow(request: Any) -> None:
         # The answer waits until all other runs have been refused.
-        barrier.wait(PATIENCE_SECONDS)
+        barrier.wait(TIMEOUT_SECONDS)
         serve(request)
 
     server.pages["/a"] = slow
@@ -77,7 +77,7 @@ def test_sync__at_once__one_runs_and_the_others_are_refused(server: CatalogServe
         try:
             return sync_prices(trigger=PriceSyncLog.Trigger.API).status
         except ApplicationError as error:
-            barrier.wait(PATIENCE_SECONDS)
+            barrier.wait(TIMEOUT_SECONDS)
             return error.code
 
     assert Counter(at_once(CALLERS, run)) == {"success": 1, "sync_running": CALLERS - 1}

@@ -27,7 +27,7 @@ from integrations.selectors import price_table
 from integrations.signals import prices_changed
 from tests.integrations.pricing.catalog_server import CatalogServer
 from tests.integrations.pricing.catalogs import catalog_b, model_a
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.django_db
 
@@ -194,7 +194,7 @@ def alone(server: CatalogServer, settings: Settings, tmp_path: Path) -> CatalogS
 
 
 def test_sync__slow_pieces__given_up(alone: CatalogServer, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings.PRICING_FETCH_SECONDS = 2 * PATIENCE_SECONDS
+    settings.PRICING_FETCH_SECONDS = 2 * TIMEOUT_SECONDS
     now = 0.0
     monkeypatch.setattr(fetch, "time", SimpleNamespace(monotonic=lambda: now))
 

@@ -11,7 +11,7 @@ from aiohttp import web
 from openai import OpenAI
 
 from integrations.sandbox.server import Sandbox
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +27,8 @@ def sandbox_url() -> Iterator[str]:
 
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
-    yield asyncio.run_coroutine_threadsafe(start(), loop).result(PATIENCE_SECONDS)
-    asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(PATIENCE_SECONDS)
+    yield asyncio.run_coroutine_threadsafe(start(), loop).result(TIMEOUT_SECONDS)
+    asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(TIMEOUT_SECONDS)
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()
@@ -36,5 +36,5 @@ def sandbox_url() -> Iterator[str]:
 
 @pytest.fixture
 def client(sandbox_url: str) -> Iterator[OpenAI]:
-    with OpenAI(base_url=sandbox_url, api_key="none", max_retries=0, timeout=PATIENCE_SECONDS) as client:
+    with OpenAI(base_url=sandbox_url, api_key="none", max_retries=0, timeout=TIMEOUT_SECONDS) as client:
         yield client

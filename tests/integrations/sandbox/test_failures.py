@@ -13,7 +13,7 @@ import requests
 from openai import OpenAI
 
 from tests.integrations.sandbox.requests import HELLO
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 
 @pytest.mark.parametrize(
@@ -112,13 +112,13 @@ def test_hang_half__many_requests__answered_or_not_by_their_bytes(client: OpenAI
             with pytest.raises(httpx.ReadTimeout):
                 httpx.post(url, content=body, timeout=0.3)
         else:
-            assert httpx.post(url, content=body, timeout=PATIENCE_SECONDS).status_code == 200
+            assert httpx.post(url, content=body, timeout=TIMEOUT_SECONDS).status_code == 200
     assert 0 < len(hanging) < len(bodies)
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'{"messages": []}', b'{"messages": "x"}', b'{"messages": [1]}'])
 def test_malformed__body__is_a_400(sandbox_url: str, body: bytes) -> None:
-    response = requests.post(f"{sandbox_url}/chat/completions", data=body, timeout=PATIENCE_SECONDS)
+    response = requests.post(f"{sandbox_url}/chat/completions", data=body, timeout=TIMEOUT_SECONDS)
 
     assert response.status_code == 400
     assert response.json()["error"]["type"] == "invalid_request_error"

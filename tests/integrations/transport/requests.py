@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from integrations.providers.base import UpstreamRequest
 from integrations.transport.base import Timeouts, Transport
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
-LONG_TIMEOUTS = Timeouts(connect=PATIENCE_SECONDS, first_byte=PATIENCE_SECONDS, idle=PATIENCE_SECONDS)
+LONG_TIMEOUTS = Timeouts(connect=TIMEOUT_SECONDS, first_byte=TIMEOUT_SECONDS, idle=TIMEOUT_SECONDS)
 LIMIT = 64 * 1024 * 1024
 
 

@@ -13,8 +13,9 @@ import pytest
 from integrations.providers.base import UpstreamRequest
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.transport.base import Timeouts, Transport
-from tests.fakes.raw_server import Peer, answer, answering, answering_once, eventually, raw_server
+from tests.fakes.raw_server import Peer, answer, answering, answering_once, raw_server
 from tests.integrations.transport.requests import LIMIT, LONG_TIMEOUTS, fetch, post
+from tests.waiting import eventually
 
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from integrations.transport.base import Transport
 from tests.fakes.raw_server import Peer, raw_server
 from tests.integrations.transport.requests import LONG_TIMEOUTS, fetch, post
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 STREAMS = 512
 MEBIBYTE = 1 << 20
@@ -61,7 +61,7 @@ async def test_reader__that_does_not_read__stalls_the_peer(transport: Transport)
 async def _until_still(progress: Callable[[], int]) -> None:
     """Returns when `progress()` is above zero and has not changed for a fifth of a second."""
     before = -1
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while before != progress() or not before:
             before = progress()
             await asyncio.sleep(0.2)

@@ -12,10 +12,10 @@ import pytest
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.transport.base import Transport
 from integrations.transport.pool import PooledTransport
-from tests.fakes.raw_server import Peer, answer, answering, eventually, raw_server
+from tests.fakes.raw_server import Peer, answer, answering, raw_server
 from tests.integrations.transport.conftest import NewTransport
 from tests.integrations.transport.requests import LIMIT, LONG_TIMEOUTS, fetch, post
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, eventually
 
 
 async def test_connections__one_after_the_other__are_one(transport: Transport) -> None:
@@ -36,7 +36,7 @@ async def test_connections__of_parallel_requests__are_reused_afterwards(transpor
 async def accepted(listener: socket.socket) -> socket.socket:
     """Returns the server's end of a new connection, whose first request has been answered."""
     connected, _ = await asyncio.to_thread(listener.accept)
-    connected.settimeout(PATIENCE_SECONDS)
+    connected.settimeout(TIMEOUT_SECONDS)
 
     def serve() -> None:
         while b"{}" not in connected.recv(65536, socket.MSG_PEEK):
@@ -107,7 +107,7 @@ async def test_connection__ended_before_the_loop_notices__is_detected_and_replac
     """The end of the connection has reached the system's buffers before the next request, without a turn of the event
     loop in between."""
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        listener.settimeout(PATIENCE_SECONDS)
+        listener.settimeout(TIMEOUT_SECONDS)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         first = asyncio.create_task(fetch(transport, url))
         peer = await accepted(listener)

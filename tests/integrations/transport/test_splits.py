@@ -13,7 +13,7 @@ from integrations.transport.base import Transport
 from tests.fakes.raw_server import answering_once, raw_server
 from tests.integrations.transport.conftest import TRANSPORTS, NewTransport
 from tests.integrations.transport.requests import fetch
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 HEAD = b"HTTP/1.1 200 OK\r\nX-Request-Id: abc\r\nContent-Type: text/event-stream\r\n"
 BODY = 'data: {"text": "é€😀"}\r\n\r\ndata: [DONE]\n\n'.encode()
@@ -52,5 +52,5 @@ async def test_response__cut_anywhere__has_the_same_body(new: NewTransport, fram
 @pytest.mark.parametrize("framing", FRAMED)
 async def test_response__byte_by_byte__has_the_same_body(transport: Transport, framing: str) -> None:
     response = FRAMED[framing]
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         assert await _body(transport, [response[at : at + 1] for at in range(len(response))]) == BODY

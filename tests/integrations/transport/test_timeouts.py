@@ -11,9 +11,9 @@ import pytest
 
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.transport.base import Transport
-from tests.fakes.raw_server import Peer, RawServer, Script, answer, answering, eventually, raw_server
+from tests.fakes.raw_server import Peer, RawServer, Script, answer, answering, raw_server
 from tests.integrations.transport.requests import LIMIT, LONG_TIMEOUTS, fetch, post
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, eventually
 
 SHORT = 0.05
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n"
@@ -125,7 +125,7 @@ async def test_read__cancelled_again_and_again__still_times_out(transport: Trans
     async with raw_server(_silent_after(HEAD)) as server:
         response = await transport.send(post(server.url), replace(LONG_TIMEOUTS, idle=0.2))
         with pytest.raises(ProviderError) as caught:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 while True:
                     with contextlib.suppress(TimeoutError):
                         await asyncio.wait_for(anext(response.chunks()), SHORT)
@@ -140,7 +140,7 @@ async def test_send__cancelled__hangs_up_at_once(transport: Transport) -> None:
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending
-        await asyncio.wait_for(server.peers[0].gone.wait(), PATIENCE_SECONDS)
+        await asyncio.wait_for(server.peers[0].gone.wait(), TIMEOUT_SECONDS)
 
 
 async def test_stream__closed_while_it_runs__hangs_up_at_once(transport: Transport) -> None:
@@ -148,7 +148,7 @@ async def test_stream__closed_while_it_runs__hangs_up_at_once(transport: Transpo
         response = await transport.send(post(server.url), LONG_TIMEOUTS)
         assert await anext(response.chunks()) == b"hello"
         response.close()
-        await asyncio.wait_for(server.peers[0].gone.wait(), PATIENCE_SECONDS)
+        await asyncio.wait_for(server.peers[0].gone.wait(), TIMEOUT_SECONDS)
 
 
 async def test_connection__after_many_phases__keeps_serving(transport: Transport) -> None:

@@ -12,10 +12,10 @@ import trustme
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.transport.base import Transport
 from integrations.transport.factory import create_transport
-from tests.fakes.raw_server import Peer, answer, answering, answering_once, eventually, raw_server
+from tests.fakes.raw_server import Peer, answer, answering, answering_once, raw_server
 from tests.integrations.transport.conftest import NewTransport
 from tests.integrations.transport.requests import fetch
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, eventually
 
 
 async def test_tls__trusted_certificate__is_used_and_kept(
@@ -119,5 +119,5 @@ async def test_tls__stream_closed__hangs_up_at_once(
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending
-        await asyncio.wait_for(server.peers[0].gone.wait(), PATIENCE_SECONDS)
+        await asyncio.wait_for(server.peers[0].gone.wait(), TIMEOUT_SECONDS)
         await transport.close()

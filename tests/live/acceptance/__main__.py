@@ -31,8 +31,8 @@ from tests.live.acceptance.course import FIRST_REQUESTS, Course
 from tests.live.acceptance.worlds import WORLDS, World
 from tests.live.prompts import JSON, new_projects
 from tests.live.service import LiveService
-from tests.live.waiting import wait_for
 from tests.services import START_SECONDS, start_postgresql
+from tests.waiting import wait_until
 
 STAGES: tuple[JSON, ...] = tuple(
     {"weight": weight, "min_duration_minutes": 1, "min_requests": 0 if weight == 100 else FIRST_REQUESTS}
@@ -65,7 +65,7 @@ def _wait_until_recorded(courses: Sequence[Course]) -> None:
     """Waits for the baselines' requests, whose usual latency and cost are read at the start of a rollout."""
     for course in courses:
         served = sum(one.outcome != "422" for one in course.clients.seen)
-        wait_for(
+        wait_until(
             lambda at=course, count=served: at.prompt.usage(0)["request_count"] >= count,  # type: ignore[misc]
             seconds=START_SECONDS,
             what=f"{served} requests of {course.world.name} in the log",

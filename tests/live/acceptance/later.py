@@ -39,7 +39,7 @@ def main() -> None:
 def _wait_until_known(project_id: UUID, rollout_id: UUID, count: int) -> None:
     from analytics.queries.variants import arm_totals
     from rollouts.open_requests import open_requests
-    from tests.live.waiting import wait_for
+    from tests.waiting import wait_until
 
     now = datetime.now(UTC)
     since, until = now - timedelta(hours=1), now + timedelta(hours=1)
@@ -48,7 +48,7 @@ def _wait_until_known(project_id: UUID, rollout_id: UUID, count: int) -> None:
         arms = arm_totals(project_id, rollout_id, since, until)
         return sum(arm.requests for arm in arms.values()) + len(open_requests(rollout_id)) >= count
 
-    wait_for(known, what=f"{count} requests of rollout {rollout_id}")
+    wait_until(known, what=f"{count} requests of rollout {rollout_id}")
 
 
 def _evaluate(rollout_id: UUID) -> None:
@@ -56,14 +56,14 @@ def _evaluate(rollout_id: UUID) -> None:
     from rollouts.evaluate import evaluate_rollout
     from rollouts.models import Rollout
     from rollouts.states import Status
-    from tests.live.waiting import wait_for
+    from tests.waiting import wait_until
 
     def evaluated() -> bool:
         if evaluate_rollout(rollout_id) is not None:
             return True
         return not Rollout.objects.filter(pk=rollout_id, status=Status.RUNNING.value).exists()
 
-    wait_for(evaluated, what=f"an evaluation of rollout {rollout_id}")
+    wait_until(evaluated, what=f"an evaluation of rollout {rollout_id}")
 
 
 if __name__ == "__main__":

@@ -19,9 +19,8 @@ from tests.live.acceptance.course import FIRST_REQUESTS, Course
 from tests.live.acceptance.worlds import WORLDS, World
 from tests.live.prompts import new_projects
 from tests.live.service import ROOT, LiveService, minimal_environment
-from tests.live.waiting import wait_for
-from tests.patience import PATIENCE_SECONDS
 from tests.services import START_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 # Fewer than 20 of 80 requests at 49 % come five times in a million; enough of the cached ones remain for a comparison.
 REQUESTS, REQUESTS_CACHED = 80, 160
@@ -87,7 +86,7 @@ def _prepare(courses: list[Course]) -> None:
 
 def _start(courses: list[Course], usual: list[Course]) -> None:
     for course in usual:
-        wait_for(lambda at=course: at.prompt.usage(0)["request_count"] >= USUAL_REQUESTS, what="the requests before")  # type: ignore[misc]
+        wait_until(lambda at=course: at.prompt.usage(0)["request_count"] >= USUAL_REQUESTS, what="the requests before")  # type: ignore[misc]
     for course in courses:
         course.start(STAGES[course.world.harmless])
 
@@ -103,7 +102,7 @@ def _evaluate(courses: list[Course], service: LiveService) -> None:
         input=json.dumps(evaluations),
         capture_output=True,
         text=True,
-        timeout=START_SECONDS + PATIENCE_SECONDS,
+        timeout=START_SECONDS + TIMEOUT_SECONDS,
     )
     assert ran.returncode == 0, ran.stderr
     for course in courses:

@@ -11,7 +11,7 @@ from tests.browser.problems import Problems
 from tests.fakes.scripted import endless, status
 from tests.live.panel import Office, PanelPage
 from tests.live.playground import gated
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 HOSTILE = """# Report
 <script>alert(1)</script> <img src=x onerror=alert(2)> <b onclick="alert(3)">b</b> <style>body{display:none}</style>
@@ -116,7 +116,7 @@ async def test_panel__stopped__keeps_the_partial_answer(panel: PanelPage, office
     await expect(panel.answers).to_contain_text("word word")
     await panel.stop_button.click()
     await panel.done("Stopped")
-    assert script.received[0].gone.wait(PATIENCE_SECONDS)
+    assert script.received[0].gone.wait(TIMEOUT_SECONDS)
     await expect(panel.answers).to_contain_text("word word")
     await expect(panel.answers).to_contain_text("Stopped.")
     office.wait_until_idle()
@@ -151,7 +151,7 @@ async def test_panel__left_while_the_agent_answers__stops_it(panel: PanelPage, o
     await panel.ask("Count")
     await expect(panel.answers).to_contain_text("word word")
     await panel.page.get_by_role("button", name="New conversation").click()
-    assert script.received[0].gone.wait(PATIENCE_SECONDS)
+    assert script.received[0].gone.wait(TIMEOUT_SECONDS)
     await expect(panel.answers).to_have_count(0)
     await expect(panel.send_button).to_be_enabled()
     office.wait_until_idle()
