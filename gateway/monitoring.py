@@ -89,7 +89,7 @@ def worker_metrics(states: list[WorkerState]) -> Iterator[Metric]:
         ["check"],
         [((check,), sum(state.ready.get(check, False) for state in states)) for check in _checks(states)],
     )
-    yield gauge("in_flight_requests", "Requests under way.", (), [((), sum(state.in_flight for state in states))])
+    yield gauge("in_flight_requests", "Requests in flight.", (), [((), sum(state.in_flight for state in states))])
     yield gauge(
         "event_loop_lag_seconds",
         "The longest that a worker's event loop was held up within 15 seconds, of the slowest worker.",
@@ -121,9 +121,9 @@ def _circuits(states: list[WorkerState]) -> Metric:
         for integration, provider, model, circuit in state.circuits:
             targets.setdefault(provider, {})[(integration, model)] = circuit
     counts = [
-        ((provider, wanted), list(found.values()).count(wanted))
+        ((provider, state), list(found.values()).count(state))
         for provider, found in sorted(targets.items())
-        for wanted in _CIRCUIT_STATES
+        for state in _CIRCUIT_STATES
     ]
     return gauge(
         "circuits", "Models of integrations that rest (open) or are tried (half_open).", ["provider", "state"], counts

@@ -1,6 +1,6 @@
-"""Publishes in Redis which requests of running rollouts this worker has open, for the evaluation of rollouts. A worker
-without such requests does not connect to Redis. While Redis is away no request waits for it: open requests then count
-when they end."""
+"""Publishes in Redis the open requests of this worker, for the evaluation of rollouts: those of its requests in flight
+that a rollout allocated and that have no first output. A worker without such requests does not connect to Redis. While
+Redis is away no request waits for it: open requests then count when they end."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ class OpenRequests:
         """Publishes at regular intervals until it is cancelled."""
         while True:
             await asyncio.sleep(INTERVAL_SECONDS)
-            await self.tell()
+            await self.publish()
 
-    async def tell(self) -> None:
+    async def publish(self) -> None:
         """Publishes the open requests. Raises nothing while Redis is away."""
-        lists = self._waiting(time.perf_counter() - OPEN_SECONDS)
+        lists = self._without_output(time.perf_counter() - OPEN_SECONDS)
         withdrawn = self._announced - lists.keys()
         if not lists and not withdrawn:
             return
@@ -101,10 +101,10 @@ class OpenRequests:
     async def close(self) -> None:
         """Withdraws the published lists, if that can be done quickly: the requests are over."""
         if not self._away:
-            await self.tell()
+            await self.publish()
         await self._redis.aclose()
 
-    def _waiting(self, since: float) -> dict[str, list[OpenRequest]]:
+    def _without_output(self, since: float) -> dict[str, list[OpenRequest]]:
         """Returns by rollout the requests that arrived by `since` (`perf_counter`) and have no first output."""
         found: dict[str, list[OpenRequest]] = {}
         for request in self._open.values():

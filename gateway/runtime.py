@@ -68,8 +68,8 @@ class Runtime:
     deadlines: Deadlines
     readiness: Readiness
     judge: Judge
-    body_bytes: int  # the largest request
-    answer_bytes: int  # the largest answer of a provider
+    body_bytes: int  # the maximum size of a request
+    answer_bytes: int  # the maximum size of a provider's answer
     loop: asyncio.AbstractEventLoop
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
 

@@ -63,9 +63,9 @@ class UsageView(ProjectAPIView):
     @operation("usage", "What is used of the limits", query=[UsageParameters], answer=Usage)
     def get(self, request: Request) -> Response:
         """The current use of the limits, and of one session's budget when `session_id` is given."""
-        asked = UsageParameters(data=request.query_params)
-        asked.is_valid(raise_exception=True)
-        return Response(usage_of(self.project_id, asked.validated_data["session_id"]))
+        parameters = UsageParameters(data=request.query_params)
+        parameters.is_valid(raise_exception=True)
+        return Response(usage_of(self.project_id, parameters.validated_data["session_id"]))
 
 
 class CacheView(ProjectAPIView):

@@ -21,7 +21,7 @@ class DeliveryInline(RightsInline):
 
 @admin.register(BudgetAlert)
 class BudgetAlertAdmin(RightsAdmin):
-    list_display = ["created_at", "project", "month", "threshold_percent", "spent_usd", "budget_usd", "told"]
+    list_display = ["created_at", "project", "month", "threshold_percent", "spent_usd", "budget_usd", "delivery_states"]
     list_select_related = ["project"]
     list_filter = ["threshold_percent", "month"]
     search_fields = ["project__name"]
@@ -31,14 +31,14 @@ class BudgetAlertAdmin(RightsAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[BudgetAlert]:
         return super().get_queryset(request).prefetch_related("deliveries")
 
-    @admin.display(description="told")
-    def told(self, row: BudgetAlert) -> str:
+    @admin.display(description="deliveries")
+    def delivery_states(self, row: BudgetAlert) -> str:
         return ", ".join(str(delivery) for delivery in row.deliveries.all()) or "-"
 
 
 @admin.register(AlertSecret)
 class AlertSecretAdmin(RightsAdmin):
-    """There is one as soon as a project has an `alert_webhook_url`."""
+    """The secrets of webhooks. A project has one as soon as it has an `alert_webhook_url`."""
 
     list_display = ["project", "created_at", "rotated_at"]
     list_select_related = ["project"]

@@ -196,7 +196,7 @@ def _try(message: Message, send: Callable[[Message], None]) -> tuple[str, bool]:
 
 
 def _note(message: Message, channel: str, outcome: str) -> None:
-    """In the row, as far as there is one and the database answers: it is for people to look at."""
+    """Saves the outcome in the message's row, for people to read, if there is a row and the database answers."""
     if message.row is None:
         return
     try:

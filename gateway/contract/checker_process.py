@@ -18,7 +18,7 @@ from django.conf import settings
 
 CHECK_SECONDS = 1.0
 _REASON_SECONDS = 0.25
-# The longest that a check waits behind slow ones before it fails.
+# The maximum wait of a check behind slow ones, after which it fails.
 _QUEUE_SECONDS = 2.0
 _START_SECONDS = 10.0
 
@@ -69,10 +69,10 @@ class CheckProcess:
             process.kill()
             process.wait()
 
-    def _violation(self, check: Check, asked: float) -> tuple[int, str] | None:
+    def _violation(self, check: Check, requested_at: float) -> tuple[int, str] | None:
         if not check.belongs_here():
             raise CheckMovedError
-        if time.monotonic() - asked > _QUEUE_SECONDS:
+        if time.monotonic() - requested_at > _QUEUE_SECONDS:
             raise CheckTooLongError
         try:
             connection = self._connection or self._started()

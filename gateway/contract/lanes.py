@@ -1,6 +1,6 @@
 """Runs two checking processes a worker, so that one project's schemas do not cost another project its checks. A project
 whose check overran moves to the slow process for a while, with its waiting checks: it then waits only behind its own
-schemas. Other projects wait once for the check that was under way, at most CHECK_SECONDS."""
+schemas. Other projects wait once for the running check, at most CHECK_SECONDS."""
 
 from __future__ import annotations
 

@@ -75,8 +75,8 @@ class Line(msgspec.Struct, frozen=True):
 
     @property
     def part(self) -> Part:
-        """The part follows from the text alone, so that the same text is never in both parts, whatever data set it came
-        in."""
+        """Returns the part that the text belongs to. It follows from the text alone, so that a text that comes in two
+        data sets is never in both parts."""
         is_odd = hashlib.sha256(encoded(self.text.strip())).digest()[-1] % 2
         return Part.JUDGING if is_odd else Part.WRITING
 

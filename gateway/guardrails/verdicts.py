@@ -17,7 +17,7 @@ class GuardrailStage(StrEnum):
 
 
 class GuardrailAction(StrEnum):
-    FLAGGED = "flagged"  # seen and recorded; the request went on as it was
+    FLAGGED = "flagged"  # The finding was recorded, and the request went on as it was.
     BLOCKED = "blocked"
     MASKED = "masked"
     CHANGED = "changed"

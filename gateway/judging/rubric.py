@@ -43,7 +43,7 @@ CRITERIA = (RELEVANCE, COHERENCE, HELPFULNESS)
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """`score` is from 0 to 100."""
+    """The judge's grade by one criterion; `score` is from 0 to 100."""
 
     score: float
     reason: str

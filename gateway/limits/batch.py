@@ -63,12 +63,12 @@ class Batch(Command):
 
     __slots__ = (
         "_admissions",
-        "_asked",
         "_extra",
         "_ledger",
         "_loop",
         "_minute_limits",
         "_month",
+        "_requested",
         "_sessions",
         "_settled",
         "_settlements",
@@ -83,14 +83,14 @@ class Batch(Command):
         self._admissions: list[PendingAdmission] = []
         # The columns of batch.lua's arguments: sessions, reservations, and costs or tokens.
         self._settled: tuple[list[int], list[str], list[int | str]] = [], [], []
-        self._asked: tuple[list[int], list[str], list[int]] = [], [], []
+        self._requested: tuple[list[int], list[str], list[int]] = [], [], []
         self._extra = 0
         self._month = None if minute_limits.month is None else ledger.known_of(minute_limits.month)
         self._sessions: dict[str, tuple[int, Scope, KnownSpend]] = {}
 
     @property
     def month_is_spent(self) -> bool:
-        """Says after the answer whether the month's budget is used up, reservations left out."""
+        """True, once the answer is there, if the month's budget is used up; reservations do not count."""
         return self._month is not None and self._month.spent >= self._minute_limits.month_budget
 
     def admit(self, reservation: Reservation) -> asyncio.Future[tuple[bytes, int, int | None]]:
@@ -98,7 +98,7 @@ class Batch(Command):
         script."""
         answer: asyncio.Future[tuple[bytes, int, int | None]] = self._loop.create_future()
         self._admissions.append(PendingAdmission(reservation, answer))
-        sessions, names, tokens = self._asked
+        sessions, names, tokens = self._requested
         sessions.append(self._number(reservation.session))
         names.append(reservation.name)
         tokens.append(min(reservation.claim.tokens, _MAX_EXACT))
@@ -127,7 +127,7 @@ class Batch(Command):
         known = [0.0 if self._month is None else float(self._month.spent)]
         known += [float(of_session.spent) for _, _, of_session in sessions]
         extra = max(-_MAX_EXACT, min(self._extra, _MAX_EXACT))
-        own = _encode((time_ns() // 1000, extra, known, self._settled, self._asked, self._ledger.waits))
+        own = _encode((time_ns() // 1000, extra, known, self._settled, self._requested, self._ledger.waits))
         self.data = self._minute_limits.command(own, [scope for _, scope, _ in sessions])
 
     @override
@@ -135,8 +135,8 @@ class Batch(Command):
         settled, admitted, month, *sessions = answer
         if settled or any(standing and standing[2] for standing in (month, *sessions)):
             self._count_all(settled or [0] * len(self._settlements))
-        for asked, found in zip(self._admissions, zip(*[iter(admitted)] * 3, strict=True), strict=True):
-            self._answer(asked, found)
+        for pending, result in zip(self._admissions, zip(*[iter(admitted)] * 3, strict=True), strict=True):
+            self._answer(pending, result)
         # The spend is taken from Redis, whatever was added to it here.
         if month and self._month is not None and self._minute_limits.month is not None:
             self._ledger.learn(self._minute_limits.month, self._month, month)
@@ -159,15 +159,15 @@ class Batch(Command):
             found = self._sessions[session.spend] = len(self._sessions) + 1, session, self._ledger.known_of(session)
         return found[0]
 
-    def _answer(self, asked: PendingAdmission, found: tuple[Any, ...]) -> None:
-        refused_by = found[0]
+    def _answer(self, pending: PendingAdmission, result: tuple[Any, ...]) -> None:
+        refused_by = result[0]
         if isinstance(refused_by, redis.ResponseError):
-            self._fail(asked, refused_by)
-        elif not asked.answer.done():
-            asked.answer.set_result(found)
+            self._fail(pending, refused_by)
+        elif not pending.answer.done():
+            pending.answer.set_result(result)
         elif not refused_by:
             # The request was cancelled, so its reservation is settled with nothing.
-            self._ledger.settle(asked.reservation, 0, 0)
+            self._ledger.settle(pending.reservation, 0, 0)
 
     def _count_all(self, doubted: Sequence[Any]) -> None:
         """Counts settlements where a spend is in doubt; certain spends are taken from the standing."""

@@ -1,4 +1,4 @@
-"""A request's claim on its project's limits, and its reservation while it is under way."""
+"""A request's claim on its project's limits, and its reservation while it is in flight."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ _TIMEOUT_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """`spent_usd` counts requests that ended, `reserved_usd` those under way. `is_certain` says that Redis knows all of
-    it, or that the request log was asked."""
+    """The spend of a month or a session: `spent_usd` of requests that ended, `reserved_usd` of those in flight.
+    `is_certain` is True if Redis knows all of it, or the request log was queried."""
 
     spent_usd: Decimal
     reserved_usd: Decimal
@@ -32,7 +32,8 @@ class Spend:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """The use of one minute; tokens of requests under way are estimates. None where Redis counts nothing or is away."""
+    """The use of one minute; tokens of requests in flight are estimates. A figure is None where Redis counts nothing or
+    is away."""
 
     requests: int | None
     tokens: int | None

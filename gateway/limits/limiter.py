@@ -82,7 +82,7 @@ class Limiter:
 
     @property
     def is_connected(self) -> bool:
-        """Says whether Redis is asked; if not, this worker's own figures decide."""
+        """True if Redis decides about admissions; otherwise this worker's own figures do."""
         return self._redis.is_open
 
     async def tried(self) -> None:
@@ -116,16 +116,16 @@ class Limiter:
             batch = self._open_batches.get(minute_limits) or self._new_batch(minute_limits)
         except RedisAwayError:
             return self._local.admit(reservation)
-        asked = batch.admit(reservation)
+        answer = batch.admit(reservation)
         try:
-            refused_by, requests, tokens = await asked
+            refused_by, requests, tokens = await answer
         except RedisAwayError:
             return self._local.admit(reservation)
         except redis.RedisError as error:
             self._note_refusal(error)
             return self._local.admit(reservation)
         except asyncio.CancelledError:
-            if asked.done() and not asked.cancelled() and asked.exception() is None and not asked.result()[0]:
+            if answer.done() and not answer.cancelled() and answer.exception() is None and not answer.result()[0]:
                 self.settle(reservation, 0, 0)
             raise
         if self._refusing:

@@ -17,8 +17,8 @@ _MAX_SCOPES = 20_000
 
 
 class KnownSpend:
-    """The spend of one scope in units, and since when it is in doubt, in Redis's notation; empty for a certain
-    spend."""
+    """The spend of one scope in units. `doubted` is the time since which the spend is in doubt, in Redis's notation;
+    empty for a certain spend."""
 
     __slots__ = ("doubted", "spent")
 

@@ -54,7 +54,7 @@ class Seeder:
         self._due: dict[Scope, float] = {}
         self._since: dict[Scope, int] = {}
         # The time when this worker first learned of the scope's doubt.
-        self._heard: dict[Scope, float] = {}
+        self._learned_at: dict[Scope, float] = {}
         self._news = asyncio.Event()
         self._failing = False
 
@@ -62,7 +62,7 @@ class Seeder:
         """Notes a doubt. The call is cheap, because every answer of Redis that has a doubt makes it."""
         if self._since.get(scope) != since_us:
             self._since[scope] = since_us
-            self._heard[scope] = monotonic()
+            self._learned_at[scope] = monotonic()
             self._due[scope] = 0.0
             self._news.set()
 
@@ -72,18 +72,18 @@ class Seeder:
             await self._wait()
             now = monotonic()
             due = [scope for scope, at in self._due.items() if at <= now]
-            asked = await self._ask(limiter, due)
-            asked_at = monotonic()
+            times = await self._times_of(limiter, due)
+            queried_at = monotonic()
             try:
-                found = await asyncio.to_thread(_spends, asked)
+                spends = await asyncio.to_thread(_spends, times)
             except _STORE_ERRORS as error:
                 self._note_failure(type(error).__name__)
                 limiter.log_is_away()
-                self._due.update(dict.fromkeys(asked, monotonic() + _RETRY_SECONDS))
+                self._due.update(dict.fromkeys(times, monotonic() + _RETRY_SECONDS))
                 continue
             self._failing = False
-            for scope, (since_us, _) in asked.items():
-                await self._raise(limiter, scope, since_us, found.get(scope, 0), asked_at)
+            for scope, (since_us, _) in times.items():
+                await self._raise(limiter, scope, since_us, spends.get(scope, 0), queried_at)
 
     async def _wait(self) -> None:
         soonest = min(self._due.values(), default=None)
@@ -94,8 +94,8 @@ class Seeder:
         except TimeoutError:
             return
 
-    async def _ask(self, limiter: Limiter, scopes: Iterable[Scope]) -> dict[Scope, Times]:
-        asked: dict[Scope, Times] = {}
+    async def _times_of(self, limiter: Limiter, scopes: Iterable[Scope]) -> dict[Scope, Times]:
+        times: dict[Scope, Times] = {}
         for scope in list(scopes)[:_MAX_SESSIONS]:
             try:
                 doubt = await limiter.since(scope)
@@ -104,17 +104,17 @@ class Seeder:
                 continue
             if doubt.since_us is not None:
                 if self._since.get(scope) != doubt.since_us:
-                    self._since[scope], self._heard[scope] = doubt.since_us, monotonic()
-                asked[scope] = Times(doubt.since_us, max(doubt.since_us, doubt.last_us, time_ns() // 1000))
+                    self._since[scope], self._learned_at[scope] = doubt.since_us, monotonic()
+                times[scope] = Times(doubt.since_us, max(doubt.since_us, doubt.last_us, time_ns() // 1000))
             elif doubt.is_unsure:
                 self._due[scope] = monotonic() + _RETRY_SECONDS
             else:
                 self._forget(scope)
-        return asked
+        return times
 
-    async def _raise(self, limiter: Limiter, scope: Scope, since_us: int, spent: int, asked_at: float) -> None:
+    async def _raise(self, limiter: Limiter, scope: Scope, since_us: int, spent: int, queried_at: float) -> None:
         # The age counts from the query's start, since requests that arrived during the query are not in the sum.
-        age = asked_at - self._heard[scope]
+        age = queried_at - self._learned_at[scope]
         final = age >= self._settle
         try:
             done = await limiter.raise_to(scope, since_us, spent, final=final)
@@ -124,12 +124,12 @@ class Seeder:
             self._forget(scope)
         elif done:
             looks = [look for look in (*_QUERY_TIMES, self._settle) if look > age]
-            self._due[scope] = self._heard[scope] + min(looks, default=self._settle)
+            self._due[scope] = self._learned_at[scope] + min(looks, default=self._settle)
         else:
             self._due[scope] = monotonic() + _RETRY_SECONDS
 
     def _forget(self, scope: Scope) -> None:
-        for known in (self._due, self._since, self._heard):
+        for known in (self._due, self._since, self._learned_at):
             known.pop(scope, None)
 
     def _note_failure(self, reason: str) -> None:
@@ -138,23 +138,23 @@ class Seeder:
         self._failing = True
 
 
-def _spends(asked: Mapping[Scope, Times]) -> dict[Scope, int]:
+def _spends(requested: Mapping[Scope, Times]) -> dict[Scope, int]:
     """Returns units of cost by scope."""
-    found: dict[Scope, int] = {}
+    spends: dict[Scope, int] = {}
     sessions: dict[str, dict[str, Scope]] = {}
-    for scope, times in asked.items():
+    for scope, times in requested.items():
         if scope.month:
             start, end = month_limits(scope.month)
             until, beyond = (min(max(start, _time(time)), end) for time in times)
-            found[scope] = to_units(project_spend(UUID(scope.project), start, until, beyond=(beyond, end)))
+            spends[scope] = to_units(project_spend(UUID(scope.project), start, until, beyond=(beyond, end)))
         else:
             sessions.setdefault(scope.project, {})[scope.session_id] = scope
     for project, scopes in sessions.items():
-        limits = {session_id: _time(asked[scope].until_us) for session_id, scope in scopes.items()}
-        later = {session_id: _time(asked[scope].beyond_us) for session_id, scope in scopes.items()}
+        limits = {session_id: _time(requested[scope].until_us) for session_id, scope in scopes.items()}
+        later = {session_id: _time(requested[scope].beyond_us) for session_id, scope in scopes.items()}
         for session_id, cost in session_spends(UUID(project), limits, beyond=later).items():
-            found[scopes[session_id]] = to_units(cost)
-    return found
+            spends[scopes[session_id]] = to_units(cost)
+    return spends
 
 
 def _time(microseconds: int) -> datetime:

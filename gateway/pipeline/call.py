@@ -11,7 +11,7 @@ from typing import TypeVar
 from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.failover import first_answer
 from gateway.pipeline.prepare import prepared
-from gateway.pipeline.reasoning import asked_with_reasoning
+from gateway.pipeline.reasoning import call_with_reasoning
 from gateway.pipeline.uncounted import estimate, with_usage, without_usage
 from gateway.protocol.wire import LazyFields, nested_too_deeply
 from gateway.runtime import Runtime
@@ -81,7 +81,7 @@ class _Caller:
             return first_answer(self._runtime, attempts, state, lambda attempt: call(context, attempt))
 
         def with_reasoning(attempt: Attempt) -> Awaitable[T]:
-            return asked_with_reasoning(context, attempt, state, lambda changed: call(changed, attempt))
+            return call_with_reasoning(context, attempt, state, lambda changed: call(changed, attempt))
 
         return first_answer(self._runtime, attempts, state, with_reasoning)
 

@@ -96,7 +96,7 @@ class FailedCall(msgspec.Struct, frozen=True):
 class RoutingState(msgspec.Struct):
     """The provider and model of the latest attempt, with the attempts that failed before it.
 
-    `attempt_warnings` name what the adapter left out of the latest request. `asked_at` is the start of the latest call
+    `attempt_warnings` name what the adapter left out of the latest request. `called_at` is the start of the latest call
     (`perf_counter`), `served_seconds` the duration of the call that answers, None while no call has. `stream_error` is
     the kind of failure that broke a stream after its first output. `failed_costs` belong to the failed attempts that
     are billed, None for one without a price; `media` are fetched files by address.
@@ -108,7 +108,7 @@ class RoutingState(msgspec.Struct):
     fallback_used: bool = False
     retries: int = 0
     attempt_warnings: tuple[str, ...] = ()
-    asked_at: float = 0.0
+    called_at: float = 0.0
     served_seconds: float | None = None
     stream_error: str = ""
     failed: list[AttemptRecord] = msgspec.field(default_factory=list)
@@ -198,8 +198,8 @@ class RequestState(msgspec.Struct):
 
     def offset_us(self) -> int:
         """Returns the microseconds from the request's arrival to the latest call of a provider; 0 before the first."""
-        asked_at = self.routing.asked_at
-        return int((asked_at - self.started) * 1_000_000) if asked_at else 0
+        called_at = self.routing.called_at
+        return int((called_at - self.started) * 1_000_000) if called_at else 0
 
     def serve_from(self, attempt: Attempt) -> None:
         """Makes `attempt` the one that the record and the response headers name."""

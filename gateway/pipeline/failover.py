@@ -106,7 +106,7 @@ class _Failover(Generic[T]):
         state, routing, retries = self._state, self._state.routing, 0
         while True:
             state.serve_from(attempt)
-            routing.asked_at = time.perf_counter()
+            routing.called_at = time.perf_counter()
             try:
                 result = await self._call(attempt)
             except (ProviderError, RecursionError) as error:
@@ -126,10 +126,10 @@ class _Failover(Generic[T]):
                 # The client has left, or the request is at fault before the provider was asked.
                 self._runtime.health.release_probe(attempt.target)
                 if isinstance(error, asyncio.CancelledError):
-                    routing.served_seconds = time.perf_counter() - routing.asked_at
+                    routing.served_seconds = time.perf_counter() - routing.called_at
                 raise
             else:
-                seconds = time.perf_counter() - routing.asked_at
+                seconds = time.perf_counter() - routing.called_at
                 routing.served_seconds = seconds
                 self._runtime.health.note_success(attempt.target, seconds * 1000)
                 return result
@@ -175,7 +175,7 @@ def _weight(failure: ProviderError) -> int:
 
 def _note(runtime: Runtime, state: RequestState, attempt: Attempt, failure: ProviderError) -> None:
     failure.provider = failure.provider or attempt.provider
-    seconds = time.perf_counter() - state.routing.asked_at
+    seconds = time.perf_counter() - state.routing.called_at
     error = failure.kind.value
     if isinstance(failure, UnsupportedParameterError):
         error = "unsupported_parameter"

@@ -21,8 +21,8 @@ logger = logging.getLogger("gateway.request")
 T = TypeVar("T")
 
 INTROSPECTION = "introspection"
-"""The attribute of a record whose answer was asked for its reasoning by the project: requested, or refused when the
-provider took the request only without."""
+"""The attribute of a record for which the project's settings added the request for reasoning. Its value is `requested`,
+or `refused` when the provider accepted the request only without it."""
 
 # A request with one of these fields, null included, has chosen itself: these are the vendors' own names for the same
 # choice, and their adapters pass them on.
@@ -39,19 +39,19 @@ _CHOICE_FIELDS = (
 _MIN_ROOM_TOKENS, _AMPLE_TOKENS = 2048, 32_768
 
 
-async def asked_with_reasoning(
-    context: RequestContext, attempt: Attempt, state: RequestState, ask: Callable[[RequestContext], Awaitable[T]]
+async def call_with_reasoning(
+    context: RequestContext, attempt: Attempt, state: RequestState, call: Callable[[RequestContext], Awaitable[T]]
 ) -> T:
-    """Returns what `ask` gives for the request with reasoning asked for, or for the request as it is where the provider
-    refuses that: not every model takes it beside every parameter, and the client did not ask for it.
+    """Returns the result of `call` for the request with reasoning switched on, or for the request as it is where the
+    provider refuses that: not every model accepts it beside every parameter, and the client did not request it.
 
     Raises ProviderError.
     """
     changed = with_reasoning(context, attempt, state)
     if changed is context:
-        return await ask(context)
+        return await call(context)
     try:
-        return await ask(changed)
+        return await call(changed)
     except ProviderError as failure:
         # The tokens of reasoning may be what made the request too long.
         if failure.kind not in (FailureKind.REJECTED, FailureKind.CONTEXT_LENGTH):
@@ -60,14 +60,14 @@ async def asked_with_reasoning(
         if failure.status is not None:
             _note_refusal(state, attempt, failure, failure.status)
     state.attributes[INTROSPECTION] = "refused"
-    return await ask(context)
+    return await call(context)
 
 
 def _note_refusal(state: RequestState, attempt: Attempt, failure: ProviderError, status: int) -> None:
     """Adds the refused call to the record. It counts as no retry, since the next call sends another request."""
-    seconds = time.perf_counter() - state.routing.asked_at
+    seconds = time.perf_counter() - state.routing.called_at
     state.note_failure(attempt, FailedCall(seconds, status, failure.kind.value, failure.usage))
-    state.routing.asked_at = time.perf_counter()
+    state.routing.called_at = time.perf_counter()
 
 
 def with_reasoning(context: RequestContext, attempt: Attempt, state: RequestState) -> RequestContext:

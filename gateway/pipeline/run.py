@@ -17,12 +17,12 @@ from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.cached import answer_key, look_up, replay, store
 from gateway.pipeline.context import RequestContext, RequestState
 from gateway.pipeline.guard_input import guard_input
+from gateway.pipeline.inflight import note_allocation, note_in_flight
 from gateway.pipeline.parse import ClientGoneError, late_body, parse, read_body
 from gateway.pipeline.prompt import with_prompt
 from gateway.pipeline.record import record
 from gateway.pipeline.respond import StreamedAnswer, answer_error, whole_answer
 from gateway.pipeline.select import select
-from gateway.pipeline.under_way import note_allocation, note_in_flight
 from gateway.pipeline.unreadable import note_unreadable
 from gateway.pipeline.watch import ClientWatch
 from gateway.protocol.headers import read_headers

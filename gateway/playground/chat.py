@@ -21,12 +21,12 @@ answer is shown."""
 def chat_body(model: str, given: Mapping[str, Any], *, stream: bool = False) -> bytes:
     """Returns the JSON for one model, checked by the gateway's own rules. Raises ValidationError naming the field at
     fault."""
-    asked: dict[str, Any] = {"model": model}
-    asked.update((name, given[name]) for name in FIELDS if given.get(name) is not None)
+    fields: dict[str, Any] = {"model": model}
+    fields.update((name, given[name]) for name in FIELDS if given.get(name) is not None)
     if stream:
-        asked["stream"] = True
+        fields["stream"] = True
     try:
-        body = json.dumps(asked, ensure_ascii=False, allow_nan=False).encode()
+        body = json.dumps(fields, ensure_ascii=False, allow_nan=False).encode()
     except RecursionError:
         raise nested_too_deeply() from None
     except ValueError:

@@ -12,9 +12,10 @@ from prompts.selectors import PromptVersionRecord, numbered_version
 _SYSTEM = ("system", "developer")
 
 
-def wanted_version(project_id: UUID, given: Mapping[str, Any]) -> PromptVersionRecord | None:
-    """Returns None when `prompt_version` is left out. The variables are checked here already, so that an error names
-    its field. Raises ValidationError, ConfigNotFoundError, VersionNotFoundError, VariableError."""
+def requested_version(project_id: UUID, given: Mapping[str, Any]) -> PromptVersionRecord | None:
+    """Returns the version that a call names; None when `prompt_version` is left out. The variables are checked here
+    already, so that an error names its field. Raises ValidationError, ConfigNotFoundError, VersionNotFoundError,
+    VariableError."""
     number, name = given.get("prompt_version"), given.get("prompt_config")
     if number is None:
         return None

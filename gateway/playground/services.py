@@ -64,8 +64,8 @@ async def run_all(runtime: Runtime, run: Run) -> list[Result]:
     """Runs every model at once; a model that fails or takes too long gives a result like the others. Raises
     ServiceUnavailableError when the project's configuration cannot be read."""
     snapshot = await runtime.snapshots.project(run.project_id)
-    asked = (_run_one(runtime, snapshot, run, model, body) for model, body in run.bodies.items())
-    results = await asyncio.gather(*asked)
+    calls = (_run_one(runtime, snapshot, run, model, body) for model, body in run.bodies.items())
+    results = await asyncio.gather(*calls)
     return await with_kept_scores(run, snapshot, results)
 
 

@@ -22,7 +22,7 @@ from gateway.playground.catalog import list_models
 from gateway.playground.chat import chat_body
 from gateway.playground.comparison import compared
 from gateway.playground.errors import PlaygroundError
-from gateway.playground.prompts import wanted_version
+from gateway.playground.prompts import requested_version
 from gateway.playground.serializers import CompareSerializer, ModelParameters, PlaygroundSerializer, validated
 from gateway.playground.services import Run, contender_of, run_all, stream_one, streamed_whole
 from gateway.playground.shapes import PlaygroundComparison, PlaygroundModel, PlaygroundResult
@@ -39,7 +39,7 @@ class _PlaygroundView(ProjectAPIView):
             bodies=bodies,
             evaluate=given["auto_evaluate"],
             seconds=seconds,
-            version=wanted_version(self.project_id, given),
+            version=requested_version(self.project_id, given),
         )
 
 
@@ -88,10 +88,10 @@ class ModelsView(ProjectAPIView):
     def get(self, request: Request) -> Response:
         """Models of the project's enabled providers whose price is known, preferred ones first. Others can be tried
         as well: a provider may serve what no price list has."""
-        wanted = ModelParameters(data=request.query_params)
-        wanted.is_valid(raise_exception=True)
+        parameters = ModelParameters(data=request.query_params)
+        parameters.is_valid(raise_exception=True)
         paginator = LimitOffset()
-        models = list_models(self.project_id, wanted.validated_data["search"])
+        models = list_models(self.project_id, parameters.validated_data["search"])
         return paginator.get_paginated_response(paginator.paginate_queryset(models, request, self))
 
 

@@ -8,8 +8,8 @@ import msgspec
 
 
 class TrustMode(StrEnum):
-    OFF = "off"  # no text is looked at
-    MONITOR = "monitor"  # findings are recorded, and no text is blocked or changed
+    OFF = "off"  # No text is checked.
+    MONITOR = "monitor"  # Findings are recorded, and no text is blocked or changed.
     ENFORCE = "enforce"
 
 

@@ -69,7 +69,7 @@ async def test_tell__open_for_long_without_output__is_told_and_nothing_else(
         teller.begin(state)
     streaming.answer.first_output = time.perf_counter()
 
-    await teller.tell()
+    await teller.publish()
 
     assert open_requests(rollout_id) == told(rollout_id, 1, 2)
 
@@ -80,13 +80,13 @@ async def test_tell__ended_ones__are_told_no_more_and_the_last_takes_its_keys_al
     states = [state_of(rollout_id, number) for number in (1, 2)]
     for state in states:
         teller.begin(state)
-    await teller.tell()
+    await teller.publish()
     teller.end(states[0])
-    await teller.tell()
+    await teller.publish()
     assert open_requests(rollout_id) == told(rollout_id, 2)
 
     teller.end(states[1])
-    await teller.tell()
+    await teller.publish()
 
     assert open_requests(rollout_id) == []
     assert store.keys(f"*{rollout_id}*") == []
@@ -96,7 +96,7 @@ async def test_tell__worker_that_says_no_more__its_keys_expire(
     teller: OpenRequests, rollout_id: str, store: redis.Redis
 ) -> None:
     teller.begin(state_of(rollout_id, 1))
-    await teller.tell()
+    await teller.publish()
 
     assert store.smembers(workers_key(rollout_id)) == {worker_token().encode()}
     assert 0 < store.pttl(key(rollout_id, worker_token())) <= EXPIRY_SECONDS * 1000
@@ -106,7 +106,7 @@ async def test_tell__worker_that_says_no_more__its_keys_expire(
 async def test_close__what_was_told__is_withdrawn(rollout_id: str, store: redis.Redis) -> None:
     teller, state = OpenRequests(settings.REDIS_URL), state_of(rollout_id, 1)
     teller.begin(state)
-    await teller.tell()
+    await teller.publish()
     teller.end(state)
 
     await teller.close()
@@ -119,12 +119,12 @@ async def test_tell__redis_away__one_line_says_so_and_none_while_nothing_is_to_b
 ) -> None:
     caplog.set_level(logging.WARNING, "gateway.open_requests")
     teller = OpenRequests(NOBODY)
-    await teller.tell()
+    await teller.publish()
     assert caplog.records == []
 
     teller.begin(state_of(rollout_id, 1))
     for _ in range(3):
-        await teller.tell()
+        await teller.publish()
     await teller.close()
 
     assert [record.message for record in caplog.records] == ["redis.away error=ConnectionError"]
@@ -137,9 +137,9 @@ async def test_tell__redis_back__what_is_open_then_is_told(
     teller.begin(state_of(rollout_id, 1))
     with monkeypatch.context() as patch:
         patch.setattr(teller, "_redis", redis.asyncio.Redis.from_url(NOBODY))
-        await teller.tell()
+        await teller.publish()
 
-    await teller.tell()
+    await teller.publish()
 
     assert open_requests(rollout_id) == told(rollout_id, 1)
     assert [record.message for record in caplog.records] == ["redis.away error=ConnectionError", "redis.back"]

@@ -16,11 +16,12 @@ _STRETCH, _LOOK_BACK_FACTOR, _LOOK_BACK = 16, 4, 256
 
 
 class _Phrases(NamedTuple):
-    """`beginnings` are the prefixes of all phrases, as `_normal` writes them; `longest` is in characters."""
+    """The phrases of the blocked topics. `prefixes` are those of all phrases, as `_normal` writes them; `max_length` is
+    in characters."""
 
-    beginnings: frozenset[str]
-    firsts: frozenset[str]
-    longest: int
+    prefixes: frozenset[str]
+    first_characters: frozenset[str]
+    max_length: int
 
 
 class TopicGate:
@@ -47,20 +48,18 @@ class TopicGate:
 
     def _held_from(self, end: int) -> int:
         tail, phrases = self._tail, self._phrases
-        for start in range(max(0, end - phrases.longest - _STRETCH), end):
+        for start in range(max(0, end - phrases.max_length - _STRETCH), end):
             first = tail[start] if tail[start].isascii() else plain(tail[start])
-            if first.casefold()[:1] in phrases.firsts and self._may_become_a_phrase(tail[start:end]):
+            if first.casefold()[:1] in phrases.first_characters and self._may_become_a_phrase(tail[start:end]):
                 return start
         return end
 
     def _may_become_a_phrase(self, text: str) -> bool:
-        beginnings = self._phrases.beginnings
-        return _normal(text) in beginnings or (
-            not text.isascii() and _normal(reading_with(text, " ").text) in beginnings
-        )
+        prefixes = self._phrases.prefixes
+        return _normal(text) in prefixes or (not text.isascii() and _normal(reading_with(text, " ").text) in prefixes)
 
     def _trim(self) -> None:
-        start = self._checked - _LOOK_BACK_FACTOR * self._phrases.longest - _LOOK_BACK
+        start = self._checked - _LOOK_BACK_FACTOR * self._phrases.max_length - _LOOK_BACK
         if start < _LOOK_BACK:
             return
         # The tail is cut at the end of a word, because the rest of a word would look like a whole one.
@@ -89,6 +88,6 @@ def _normal(text: str) -> str:
 @lru_cache(maxsize=512)
 def _phrases(topics: tuple[str, ...]) -> _Phrases:
     normal = [_normal(topic) for topic in topics]
-    beginnings = frozenset(phrase[:end].rstrip() for phrase in normal for end in range(1, len(phrase) + 1))
-    longest = max((len(phrase) for phrase in (*normal, *topics)), default=0)
-    return _Phrases(beginnings, frozenset(phrase[:1] for phrase in normal), longest)
+    prefixes = frozenset(phrase[:end].rstrip() for phrase in normal for end in range(1, len(phrase) + 1))
+    max_length = max((len(phrase) for phrase in (*normal, *topics)), default=0)
+    return _Phrases(prefixes, frozenset(phrase[:1] for phrase in normal), max_length)

@@ -43,7 +43,8 @@ class Notes:
 
 
 class TextWindow:
-    """`feed` and `finish` return the text that may go out. `masked` says whether any of it was masked."""
+    """The window over one text. `feed` and `finish` return the text that may go out; `masked` is True if any of it was
+    masked."""
 
     border = _BLANK
 
@@ -54,7 +55,7 @@ class TextWindow:
         self._before = 0  # the number of characters that have been dropped from `_text`
         self._given = 0  # the number of characters of `_text` that went out
         self._searched = 0  # an offset in `_text`: between `_given` and this one the text cannot be cut
-        self._cut_mask = False  # whether the last stretch ended in the middle of a masked finding
+        self._cut_mask = False  # True if the last stretch ended in the middle of a masked finding
         self.masked = False
 
     def feed(self, text: str) -> str:

@@ -1,15 +1,16 @@
 -- Admits requests within all limits of their project, or refuses them and counts nothing.
 
--- Microseconds after which the request log is asked again about a scope of which nothing is in doubt.
+-- The microseconds after which the request log is queried again for a scope whose spend is certain.
 local RECHECK = 3600000000
 
--- Before the first admission of a batch: puts in doubt what may not be known, and lets go what nobody renews.
+-- Prepares a scope for the first admission of a batch: puts it in doubt if Redis may not know all of its spend, and
+-- releases the reservations that no worker renews.
 local function freshen(scope)
     scope.fresh = true
     local unknown = not scope.since
-        -- Redis was started again, or another took its place: it may have forgotten what came last.
+        -- Redis was restarted or replaced, so it may have lost the latest writes.
         or scope.run ~= RUN
-        -- The budget may not have been counted before.
+        -- The limits were changed since: before that the spend may not have been counted.
         or tonumber(scope.set) < tonumber(SET_AT)
     if unknown then
         redis.call('HSET', scope.spend, 'run', RUN, 'set', larger(scope.set, SET_AT))
@@ -18,15 +19,15 @@ local function freshen(scope)
     elseif not scope.unsure and NOW - scope.arrived_before > RECHECK then
         doubt_scope(scope)
     end
-    local names = late(scope.held)
+    local names = expired(scope.reservations)
     if #names > 0 then
         write(scope)
-        let_go(scope.spend, scope.held, names, NOW)
+        release(scope.spend, scope.reservations, names, NOW)
         read(scope)
     end
 end
 
--- The request log has not been asked yet, and whoever asks here would rather wait for it than guess.
+-- Returns true if the request log has not been queried for the scope yet and the admissions are to wait for it.
 local function is_unknown(scope)
     if not scope.fresh then freshen(scope) end
     return WAITS and not scope.looked
@@ -50,14 +51,15 @@ local function write_reservations(scope)
         words[#words + 1] = ends
         words[#words + 1] = name
     end
-    redis.call('ZADD', scope.held, unpack(words))
-    redis.call('EXPIRE', scope.held, scope.ttl)
+    redis.call('ZADD', scope.reservations, unpack(words))
+    redis.call('EXPIRE', scope.reservations, scope.ttl)
 end
 
--- Returns the name of the limit that refuses, 'unknown' or '', and requests and tokens of the minute with this one.
-local function admit(session, name, wanted)
+-- Returns the name of the limit that refuses, 'unknown' or '', and the requests and tokens of the minute, this request
+-- included.
+local function admit(session, name, tokens)
     if minute.requests + 1 > (REQUESTS_LIMIT or math.huge) then return 'requests', minute.requests, false end
-    if minute.tokens + wanted > (TOKENS_LIMIT or math.huge) then return 'tokens', minute.requests, minute.tokens end
+    if minute.tokens + tokens > (TOKENS_LIMIT or math.huge) then return 'tokens', minute.requests, minute.tokens end
 
     local cost = parts(name)
     if month and HARD_STOP and is_unknown(month) or session and is_unknown(session) then
@@ -68,5 +70,5 @@ local function admit(session, name, wanted)
 
     if month then reserve(month, name, cost) end
     if session then reserve(session, name, cost) end
-    return '', count_in_minute(wanted)
+    return '', count_in_minute(tokens)
 end

@@ -1,21 +1,25 @@
--- Settles and admits requests of one project: settlements first, then admissions in the order in which they ask, each as
--- if it were alone. What is counted is read once and written once for all.
+-- Settles and admits requests of one project: first the settlements, then the admissions in order, each as if it came
+-- alone. Each count is read once and written once.
 --
--- KEYS: requests of the minute, tokens of the minute, spend and held of the month, then spend and held of each session.
--- ARGV: 1 requests limit, 2 tokens limit, 3 month's budget, 4 whether it refuses (1), 5 budget of a session, 6 lease in
---       milliseconds, 7 which start of Redis this is, 8 when the limits were set, in microseconds; those that do not exist
---       are ''. 9 as MessagePack: now in microseconds; tokens that the settled requests used beyond what they had
---       reserved, or less; what the worker last knew of the month's spend, then the same of each session; of all
---       settlements three lists, which session is theirs (0: none), reservations, and what they cost (as text beyond what
---       a double holds); of all admissions the same with tokens in the place of costs; whether admissions are to be
---       'unknown', and count nothing, while the log has not been asked about a budget that they need. The reservation of a request that
---       Redis did not admit is one that nobody holds.
--- Returns what is answered to the settlements: nothing when all were counted, else of each 0 when it was, or 1 for the
--- month, 2 for the session, or both where it was not, or an error; of each admission the name of the limit that refuses,
--- 'unknown' or '', and requests and tokens of the minute with this one, or an error and two that say nothing; then the standing
--- (spend.lua) of the month and of each session, empty where there is none.
+-- KEYS: requests and tokens of the minute, spend and reservations of the month, then spend and reservations of each
+--       session.
+-- ARGV: 1 limit of requests, 2 limit of tokens, 3 budget of the month, 4 1 if that budget refuses requests, 5 budget of
+--       a session, 6 lease in milliseconds, 7 id of this start of Redis, 8 time of the last change of the limits in
+--       microseconds; '' stands for a limit that does not exist. 9, as MessagePack:
+--       - the time now in microseconds;
+--       - the tokens that the settled requests used beyond their reservations, negative if they used less;
+--       - the spend of the month and of each session as the worker last knew it;
+--       - three lists of the settlements: number of the session (0: none), reservation, cost (as text above the largest
+--         integer that a double holds); a request that Redis did not admit has a reservation that is not stored;
+--       - three lists of the admissions: number of the session, reservation, tokens;
+--       - true if admissions are answered 'unknown', and count nothing, while the request log has not been queried for
+--         a budget that they need.
+-- Returns three things. For the settlements: nothing when all were counted, else one number each: 0 when it was
+-- counted, 1 when the month did not count it, 2 when the session did not, 3 when neither did; or an error. For each
+-- admission: the limit that refuses, 'unknown' or '', then requests and tokens of the minute; or an error and two
+-- zeros. Then the standing (spend.lua) of the month and of each session, empty where there is none.
 
--- A session that cannot be counted must not take the others with it.
+-- Runs `work` for a session. An error ends the counting of this session and of no other.
 local function try(session, work, ...)
     if session.error then return end
     local done, problem = pcall(work, session, ...)
@@ -23,19 +27,19 @@ local function try(session, work, ...)
     session.error = type(problem) == 'table' and {err = problem.err} or redis.error_reply(tostring(problem))
 end
 
-local function take(scope, place, name, cost)
+local function add_settlement(scope, place, name, cost)
     local index = #scope.ended + 1
     scope.ended[index], scope.costs[index], scope.places[index] = name, cost, place
 end
 
 local function settle()
     local answers, all_counted = {}, true
-    local of_session, names, costs = unpack(SETTLED)
+    local of_session, names, costs = unpack(SETTLEMENTS)
     for place, name in ipairs(names) do
         local session = sessions[of_session[place]]
         answers[place] = 0
-        if month then take(month, place, name, costs[place]) end
-        if session then take(session, place, name, costs[place]) end
+        if month then add_settlement(month, place, name, costs[place]) end
+        if session then add_settlement(session, place, name, costs[place]) end
     end
     if month then settle_all(month, answers, 1) end
     for _, session in ipairs(sessions) do
@@ -48,7 +52,7 @@ end
 
 local function admit_all()
     local answers = {}
-    local of_session, names, tokens = unpack(ASKED)
+    local of_session, names, tokens = unpack(ADMISSIONS)
     for place, name in ipairs(names) do
         local session, index = sessions[of_session[place]], #answers + 1
         if session and not session.fresh then try(session, freshen) end
@@ -61,19 +65,20 @@ local function admit_all()
     return answers
 end
 
--- Nothing is told before all is written: a Redis without memory for it has admitted nobody.
+-- Writes a scope and returns its standing. Every write comes before the reply: a Redis that is out of memory has then
+-- admitted no request.
 local function close(scope)
     if scope.error then return {} end
     write(scope)
     write_reservations(scope)
-    return stands(scope)
+    return standing_of(scope)
 end
 
 read_minute()
 if month then read(month) end
 for _, session in ipairs(sessions) do try(session, read) end
-local told = {settle(), admit_all(), {}}
+local reply = {settle(), admit_all(), {}}
 write_minute()
-if month then told[3] = close(month) end
-for index, session in ipairs(sessions) do told[index + 3] = close(session) end
-return told
+if month then reply[3] = close(month) end
+for index, session in ipairs(sessions) do reply[index + 3] = close(session) end
+return reply

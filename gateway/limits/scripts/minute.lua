@@ -1,4 +1,4 @@
--- Requests and tokens of the minute, read once and written once.
+-- The requests and tokens of the minute, read once and written once for a batch.
 local minute = {requests = 0, tokens = 0, admitted = 0}
 
 local function read_minute()
@@ -7,7 +7,7 @@ local function read_minute()
     minute.requests = REQUESTS_LIMIT and tonumber(found[1]) or 0
     minute.tokens = tonumber(found[2]) or 0
     if found[2] and EXTRA_TOKENS ~= 0 then
-        -- Below 0: what was settled was admitted by a Redis that has been lost since.
+        -- The sum may be below 0 if the settled requests were admitted by a Redis that has lost its data since.
         minute.tokens, minute.corrected = math.max(minute.tokens + EXTRA_TOKENS, 0), true
     end
 end

@@ -1,6 +1,6 @@
--- A scope while a batch is counted: read once, written once.
+-- A scope in the memory of the script: it is read once and written once for a batch.
 
--- From here on doubles skip integers: larger amounts are left to Redis.
+-- Doubles hold integers exactly below this bound; Redis adds larger amounts itself.
 local EXACT = 9007199254740992
 
 local function read(scope)
@@ -31,7 +31,7 @@ local function put(scope, field, number)
     scope.changes[field] = true
 end
 
--- `amount`: a number, or its text, which may begin with a minus.
+-- Adds `amount`, a number or its text, to a field of the scope.
 local function add(scope, field, amount)
     local before = scope[field]
     local sum = before + tonumber(amount)
@@ -41,7 +41,7 @@ local function add(scope, field, amount)
     read(scope)
 end
 
--- `lost` as `doubt` has it.
+-- Puts the scope in doubt; `lost` is the parameter of `doubt`.
 local function doubt_scope(scope, lost)
     write(scope)
     doubt(scope.spend, NOW, lost)
@@ -49,7 +49,7 @@ local function doubt_scope(scope, lost)
     read(scope)
 end
 
--- As `standing` tells it, once it is written.
-local function stands(scope)
+-- Returns the standing of a scope that has been written, in the form of `standing`.
+local function standing_of(scope)
     return {scope.text.base, scope.text.after, scope.unsure and 1 or 0, whole(scope.since)}
 end

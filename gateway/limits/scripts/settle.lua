@@ -1,4 +1,4 @@
--- Puts what requests cost in the place of what was reserved for them.
+-- Replaces reservations by the actual costs of their requests.
 
 local function settle_one(scope, reserved, arrived, cost)
     if reserved ~= '0' then add(scope, 'reserved', '-' .. reserved) end
@@ -7,19 +7,20 @@ local function settle_one(scope, reserved, arrived, cost)
     if not is_earlier and arrived > scope.last then put(scope, 'last', arrived) end
 end
 
--- Adds `flag` to the answers of those that were not counted; these have put the scope in doubt.
+-- Settles all ended requests of a scope. Adds `flag` to the answers for those that were not counted; they put the scope
+-- in doubt.
 local function settle_all(scope, answers, flag)
     local names = scope.ended
     if #names == 0 then return end
-    local holds = redis.call('ZMSCORE', scope.held, unpack(names))
-    redis.call('ZREM', scope.held, unpack(names))
+    local holds = redis.call('ZMSCORE', scope.reservations, unpack(names))
+    redis.call('ZREM', scope.reservations, unpack(names))
     local lost
     for index, name in ipairs(names) do
         local reserved, arrived = parts(name)
         if holds[index] then
             settle_one(scope, reserved, arrived, scope.costs[index])
         else
-            -- Counting it here as well could count it twice: the request log has it, or will have it in a moment.
+            -- The request log has this request or will have it soon, so counting it here could count it twice.
             lost = math.max(lost or 0, arrived)
             local place = scope.places[index]
             answers[place] = answers[place] + flag

@@ -1,9 +1,10 @@
--- What to ask the request log about a scope.
+-- Decides whether the request log has to be queried for a scope, and from when.
 --
--- KEYS: spend, held. ARGV: 1 now in microseconds, 2 milliseconds for which nobody else is to ask.
--- Returns `since` ('' when nothing is in doubt or somebody is asking already), the standing, and when the latest of the
--- requests arrived that are counted after `since`.
-lapse(KEYS[1], KEYS[2], ARGV[1])
+-- KEYS: spend, reservations. ARGV: 1 the time now in microseconds, 2 the milliseconds during which no other worker is
+--       to query the log.
+-- Returns `since` ('' when the spend is certain or another worker is querying), the standing, and the latest arrival of
+-- the requests that are counted after `since`.
+release_expired(KEYS[1], KEYS[2], ARGV[1])
 local found = redis.call('HMGET', KEYS[1], 'since', 'unsure', 'asked', 'last')
 local now = clock_ms()
 if not found[2] then return {'', standing(KEYS[1]), '0'} end

@@ -1,4 +1,4 @@
-"""`manage.py evaluate_guardrails`: how well the detectors do on labelled texts, and what they cost."""
+"""`manage.py evaluate_guardrails` measures on labelled texts how well the detectors do, and their cost in time."""
 
 from __future__ import annotations
 

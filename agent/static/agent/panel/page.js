@@ -1,8 +1,8 @@
 // The page of the chat: the choice of a project, the list of its conversations, and the one that is open.
 
 import { Api, ApiError } from "../../gateway/playground/api.js";
-import { byId, partOf, tell } from "../../gateway/playground/elements.js";
-import { Kept } from "../../gateway/playground/kept.js";
+import { byId, partOf, showText } from "../../gateway/playground/elements.js";
+import { BrowserStorage } from "../../gateway/playground/storage.js";
 import { Conversations } from "./conversations.js";
 import { Renderer } from "./renderer.js";
 import { Thread } from "./thread.js";
@@ -21,8 +21,8 @@ class Page {
     const token = byId("composer").elements.csrfmiddlewaretoken.value;
     const { rendered, renderedTexts, renderedCharacters, user } = panel.dataset;
     this.api = new Api(token, "/api/agent/");
-    this.kept = new Kept(`agent.${user}`);
-    this.state = { conversations: {}, draft: "", ...this.kept.read() };
+    this.storage = new BrowserStorage(`agent.${user}`);
+    this.state = { conversations: {}, draft: "", ...this.storage.read() };
     const renderer = new Renderer(new Api(token, rendered), Number(renderedTexts), Number(renderedCharacters));
     this.thread = new Thread(this.api, renderer, {
       retry: (text) => this.#send(text),
@@ -71,7 +71,7 @@ class Page {
 
   #saveState(state) {
     Object.assign(this.state, state);
-    this.kept.write(this.state);
+    this.storage.write(this.state);
   }
 
   async #openProject() {
@@ -134,7 +134,7 @@ class Page {
   }
 
   #notice(text) {
-    tell(partOf(byId("notice"), "text"), text);
+    showText(partOf(byId("notice"), "text"), text);
     byId("notice").hidden = !text;
   }
 
@@ -241,7 +241,7 @@ class Page {
   #showProblem(error) {
     const problem = byId("problem");
     problem.hidden = !error;
-    tell(partOf(problem, "text"), error ? explanation(error) : "");
+    showText(partOf(problem, "text"), error ? explanation(error) : "");
     const login = partOf(problem, "login");
     login.hidden = error?.status !== 401;
     login.href = `${this.panel.dataset.login}?${new URLSearchParams({ next: location.pathname })}`;

@@ -1,10 +1,10 @@
 // One model's answer: a column that fills while the answer arrives.
 
 import { ApiError } from "./api.js";
-import { byId, element, fromTemplate, partOf, tell } from "./elements.js";
+import { byId, element, fromTemplate, partOf, showText } from "./elements.js";
 
 export class Answer {
-  // `result` is the API's once there is one; `refused` the ApiError of a request that was not taken.
+  // `result` is the result object of the API, null before it arrives; `refused` is the ApiError of a refused request.
   result = null;
   refused = null;
   #abort = new AbortController();
@@ -33,7 +33,7 @@ export class Answer {
 
   async run(api, body) {
     const startedAt = performance.now();
-    this.#say("waiting");
+    this.#showState("waiting");
     try {
       for await (const event of api.stream("playground", { ...body, model: this.model, stream: true }, this.#abort.signal)) {
         this.#take(event, startedAt);
@@ -46,7 +46,7 @@ export class Answer {
     return this;
   }
 
-  // fastest, cheapest
+  // Shows the marks that the answer has earned: "fastest", "cheapest".
   mark(names) {
     this.part("marks").replaceChildren(...names.map((name) => element("span", {}, name)));
   }
@@ -57,7 +57,7 @@ export class Answer {
       return;
     }
     if (data === "[DONE]") {
-      this.#say("finishing");
+      this.#showState("finishing");
       return;
     }
     const { delta } = JSON.parse(data).choices?.[0] ?? {};
@@ -65,10 +65,10 @@ export class Answer {
     if (!delta?.content && !reasoning) return;
     if (!this.#firstAt) {
       this.#firstAt = performance.now();
-      this.#say("answering");
+      this.#showState("answering");
       this.#figures({ "First token": milliseconds(this.#firstAt - startedAt) });
     }
-    // As text: a model may write anything.
+    // The content is appended as text, because a model may write anything.
     if (delta.content) this.part("text").append(delta.content);
     if (reasoning) {
       this.part("reasoning").hidden = false;
@@ -84,10 +84,10 @@ export class Answer {
     }
     const { content, tool_calls: calls } = result.response ?? {};
     if (typeof content === "string") this.part("text").textContent = content;
-    tell(this.part("calls"), calls ? JSON.stringify(calls, null, 2) : "");
-    tell(this.part("warning"), result.warning ?? "");
-    this.#say(result.error ? "failed" : "done");
-    tell(this.part("problem"), result.error ? `${result.error.code}: ${result.error.message}` : "");
+    showText(this.part("calls"), calls ? JSON.stringify(calls, null, 2) : "");
+    showText(this.part("warning"), result.warning ?? "");
+    this.#showState(result.error ? "failed" : "done");
+    showText(this.part("problem"), result.error ? `${result.error.code}: ${result.error.message}` : "");
     this.#figures(figuresOf(result));
     this.#judged(result);
   }
@@ -102,7 +102,7 @@ export class Answer {
 
   #fail(error) {
     if (error.name === "AbortError") {
-      this.#say("stopped");
+      this.#showState("stopped");
       return;
     }
     if (!(error instanceof ApiError)) throw error;
@@ -111,11 +111,11 @@ export class Answer {
   }
 
   #tellFailure(text) {
-    this.#say("failed");
-    tell(this.part("problem"), text);
+    this.#showState("failed");
+    showText(this.part("problem"), text);
   }
 
-  #say(state) {
+  #showState(state) {
     this.column.dataset.state = state;
     this.part("state").textContent = state;
   }

@@ -1,7 +1,7 @@
-// The management API, as the one who is signed in to the admin.
+// A client of the management API with the rights of the user who is signed in to the admin.
 
 export class ApiError extends Error {
-  // `details` has messages by field; `status` is 0 when there was no answer, or not the whole of it.
+  // `details` holds lists of messages by field; `status` is 0 when the answer is missing or incomplete.
   constructor(status, { code = "", message = `The service answered ${status}.`, details = {} } = {}) {
     super(message);
     Object.assign(this, { status, code, details });
@@ -9,23 +9,23 @@ export class ApiError extends Error {
 }
 
 export class Api {
-  // `root` is the part that all paths have in common.
+  // `root` is the prefix of all paths.
   constructor(token, root = "/api/llm/") {
     Object.assign(this, { token, root, project: "" });
   }
 
-  // One that stays with the project of now.
+  // Returns a client that keeps the current project when this one changes to another.
   ofProject() {
     return Object.assign(new Api(this.token, this.root), { project: this.project });
   }
 
-  // The answer's JSON.
+  // Returns the JSON of the answer. Throws ApiError.
   async get(path, query = {}, signal = undefined) {
     const response = await this.#ask(`${path}?${new URLSearchParams(query)}`, { signal });
     return response.json();
   }
 
-  // The same.
+  // Returns the JSON of the answer. Throws ApiError.
   async post(path, body) {
     return (await this.#send("POST", path, body)).json();
   }
@@ -34,7 +34,7 @@ export class Api {
     await this.#send("DELETE", path);
   }
 
-  // The events of a stream, as `{event, data}`.
+  // Yields the events of a stream as `{event, data}`. Throws ApiError.
   async *stream(path, body, signal) {
     yield* events((await this.#send("POST", path, body, signal)).body);
   }
@@ -56,7 +56,7 @@ export class Api {
   }
 }
 
-// Server-sent events of a body, whichever way its bytes were cut.
+// Yields the server-sent events of a body, whose bytes may be cut anywhere.
 async function* events(body) {
   let rest = "";
   for await (const part of parts(body)) {
@@ -74,7 +74,7 @@ async function* events(body) {
   }
 }
 
-// No `for await` over the body itself: not every browser has it.
+// Yields the texts of a body. Not every browser can iterate over the body itself.
 async function* parts(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   try {

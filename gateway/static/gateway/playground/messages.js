@@ -1,4 +1,4 @@
-// The editor of messages: add, remove, reorder.
+// The editor of messages, which adds, removes and reorders them.
 
 import { byId, fromTemplate, partOf } from "./elements.js";
 
@@ -44,7 +44,7 @@ export class Messages {
     return row;
   }
 
-  // Puts the lower of two neighbours before the upper one; the pressed button stays in focus where it can.
+  // Moves the lower of two neighbours before the upper one; the pressed button keeps the focus if it is still enabled.
   #move(lower, upper, part) {
     const moved = part === "up" ? lower : upper;
     upper.before(lower);

@@ -1,19 +1,19 @@
-// The models to ask: found by part of their name, or written out.
+// The choice of models, which are searched by a part of their name or typed whole.
 
 import { ApiError } from "./api.js";
-import { byId, element, tell } from "./elements.js";
+import { byId, element, showText } from "./elements.js";
 
 const SHOWN = 30;
 const PAUSE_MS = 150;
 
 export class Models {
   #chosen = [];
-  #asked = null;
+  #request = null;
   #timer = 0;
 
-  constructor(api, most, changed) {
+  constructor(api, maxModels, changed) {
     this.api = api;
-    this.most = most;
+    this.maxModels = maxModels;
     this.changed = changed;
     this.input = byId("model-search");
     this.options = byId("model-options");
@@ -21,7 +21,7 @@ export class Models {
     this.input.addEventListener("focus", () => this.#searchSoon());
     this.input.addEventListener("blur", () => this.close());
     this.input.addEventListener("keydown", (event) => this.#press(event));
-    // Before the input loses its focus, and the list with it.
+    // The event comes before the input loses its focus, which closes the list.
     this.options.addEventListener("mousedown", (event) => {
       event.preventDefault();
       const picked = event.target.closest("[role=option]");
@@ -34,19 +34,19 @@ export class Models {
   }
 
   set value(names) {
-    this.#chosen = names.slice(0, this.most);
+    this.#chosen = names.slice(0, this.maxModels);
     this.#show();
   }
 
   add(name) {
     if (this.#chosen.includes(name)) {
-      tell(byId("models-problem"), `${name} is chosen already.`);
-    } else if (this.#chosen.length >= this.most) {
-      tell(byId("models-problem"), `At most ${this.most} models can be compared.`);
+      showText(byId("models-problem"), `${name} is chosen already.`);
+    } else if (this.#chosen.length >= this.maxModels) {
+      showText(byId("models-problem"), `At most ${this.maxModels} models can be compared.`);
     } else {
       this.#chosen.push(name);
       this.#show();
-      tell(byId("models-problem"), "");
+      showText(byId("models-problem"), "");
       this.changed();
     }
     this.input.value = "";
@@ -55,7 +55,7 @@ export class Models {
 
   close() {
     clearTimeout(this.#timer);
-    this.#asked?.abort();
+    this.#request?.abort();
     this.options.hidden = true;
     this.input.ariaExpanded = "false";
     this.input.removeAttribute("aria-activedescendant");
@@ -80,15 +80,15 @@ export class Models {
   }
 
   async #search() {
-    this.#asked = new AbortController();
+    this.#request = new AbortController();
     try {
       const query = { search: this.input.value.slice(0, 200), limit: SHOWN };
-      const { results } = await this.api.get("playground/models", query, this.#asked.signal);
+      const { results } = await this.api.get("playground/models", query, this.#request.signal);
       this.#offer(results);
     } catch (error) {
       if (error.name === "AbortError") return;
       if (!(error instanceof ApiError)) throw error;
-      tell(byId("models-problem"), error.message);
+      showText(byId("models-problem"), error.message);
     }
   }
 

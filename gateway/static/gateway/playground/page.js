@@ -1,12 +1,12 @@
-// The playground's page: collects the form, asks each model for a stream of its own, and compares what came.
+// The playground's page: reads the form, requests a stream from each model, and compares the answers.
 
 import { Api } from "./api.js";
 import { Answer } from "./answer.js";
-import { byId, element, tell } from "./elements.js";
-import { Kept } from "./kept.js";
+import { byId, element, showText } from "./elements.js";
+import { BrowserStorage } from "./storage.js";
 import { Messages } from "./messages.js";
 import { Models } from "./models.js";
-import { clearProblems, FieldProblem, tellProblem, tellProblems } from "./problems.js";
+import { clearProblems, FieldProblem, showProblem, showProblems } from "./problems.js";
 import { Prompts } from "./prompts.js";
 
 const FIRST = [{ role: "user", content: "" }];
@@ -19,8 +19,8 @@ class Page {
   constructor(form) {
     this.form = form;
     this.api = new Api(form.elements.csrfmiddlewaretoken.value);
-    this.kept = new Kept(`playground.${form.dataset.user}`);
-    const changed = () => this.#keep();
+    this.storage = new BrowserStorage(`playground.${form.dataset.user}`);
+    const changed = () => this.#save();
     this.messages = new Messages(changed);
     this.models = new Models(this.api, Number(form.dataset.maxModels), changed);
     this.prompts = new Prompts(this.api, () => {
@@ -32,7 +32,7 @@ class Page {
   }
 
   async start() {
-    await this.#show(this.kept.read());
+    await this.#show(this.storage.read());
     this.form.dataset.ready = "true";
   }
 
@@ -87,7 +87,7 @@ class Page {
     byId("session-field").hidden = !byId("keep").checked;
   }
 
-  // A version that names a model is for that one, until others are chosen.
+  // Selects the model that the prompt version names, unless the user has chosen others.
   #suggest() {
     const chosen = this.models.value;
     const model = this.prompts.suggestedModel;
@@ -96,18 +96,18 @@ class Page {
     this.models.value = [model];
   }
 
-  #keep() {
-    // Before all of it is shown, the form holds less than what is kept.
-    if (this.form.dataset.ready) this.kept.write(this.#state);
+  #save() {
+    // Until the form shows all of the stored state, saving would lose a part of it.
+    if (this.form.dataset.ready) this.storage.write(this.#state);
   }
 
-  // The request but for its model, or null when a field cannot be sent: then it is told.
+  // Returns the request without its model; null, with the problem shown, when a field cannot be sent.
   #request(session) {
     const body = { messages: this.messages.value, auto_evaluate: byId("auto_evaluate").checked };
     for (const field of this.parameters.filter(({ value }) => value.trim() !== "")) {
       const value = field.dataset.kind === "number" ? Number(field.value) : field.value;
       if (field.dataset.kind === "number" && !Number.isFinite(value)) {
-        tellProblem(field.name, "Has to be a number.");
+        showProblem(field.name, "Has to be a number.");
         return null;
       }
       body[field.name] = value;
@@ -117,7 +117,7 @@ class Page {
       return { ...body, ...this.prompts.request };
     } catch (error) {
       if (!(error instanceof FieldProblem)) throw error;
-      tellProblem(error.field, error.message);
+      showProblem(error.field, error.message);
       return null;
     }
   }
@@ -128,7 +128,7 @@ class Page {
     const models = this.models.value;
     const session = byId("keep").checked ? byId("session_id").value.trim() || newSession() : "";
     const body = this.#request(session);
-    if (models.length === 0) tell(byId("models-problem"), "Choose at least one model.");
+    if (models.length === 0) showText(byId("models-problem"), "Choose at least one model.");
     if (!body || models.length === 0) return;
     this.#setRunning(true);
     byId("results").replaceChildren();
@@ -147,11 +147,11 @@ class Page {
 
   #conclude(session) {
     mark(this.#answers);
-    for (const { refused } of this.#answers) if (refused) tellProblems(refused.details);
+    for (const { refused } of this.#answers) if (refused) showProblems(refused.details);
     const done = this.#answers.filter((answer) => answer.succeeded).length;
     const status = byId("status");
     status.textContent = `${done} of ${this.#answers.length} answered`;
-    // What was refused before it was a request is in no session.
+    // Requests that were refused by validation belong to no session.
     if (!session || this.#answers.every(({ refused }) => refused)) return;
     status.append(", kept as session ", this.#sessionLink(session));
   }
@@ -164,7 +164,7 @@ class Page {
   }
 }
 
-// Of equals the one named first, as the comparison of the API has it.
+// Marks the best answers; of equal ones the first, as in the comparison of the API.
 function mark(answers) {
   const good = answers.filter((answer) => answer.succeeded);
   if (good.length < 2) return;

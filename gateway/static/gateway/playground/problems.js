@@ -1,6 +1,6 @@
-// Where a refused field is told: beside the field where there is one, else below the form.
+// Shows the problems of refused fields: beside the field if the form has it, else below the form.
 
-import { byId, element, tell } from "./elements.js";
+import { byId, element, showText } from "./elements.js";
 
 export class FieldProblem extends Error {
   constructor(field, message) {
@@ -18,26 +18,26 @@ const PLACES = [
 ];
 
 export function clearProblems() {
-  for (const place of document.querySelectorAll("#playground .problem")) tell(place, "");
+  for (const place of document.querySelectorAll("#playground .problem")) showText(place, "");
   for (const field of document.querySelectorAll("#playground [aria-invalid]")) field.removeAttribute("aria-invalid");
 }
 
-// `details` has messages by field. Returns whether each of them had a place.
-export function tellProblems(details) {
-  const places = Object.entries(details).map(([name, texts]) => tellProblem(name, texts.join(" ")));
+// Shows the lists of messages in `details`, by field. Returns whether the form has a place for each of them.
+export function showProblems(details) {
+  const places = Object.entries(details).map(([name, texts]) => showProblem(name, texts.join(" ")));
   return places.length > 0 && places.every(Boolean);
 }
 
-export function tellProblem(name, text) {
+export function showProblem(name, text) {
   for (const [pattern, find] of PLACES) {
     const found = pattern.exec(name);
     const place = found && find(found[1]);
     if (place) {
-      tell(place, text);
+      showText(place, text);
       return true;
     }
   }
-  tell(byId("general-problem"), `${name}: ${text}`);
+  showText(byId("general-problem"), `${name}: ${text}`);
   return false;
 }
 

@@ -1,15 +1,15 @@
-// A version of a managed prompt, and a field for each of its variables by its type.
+// The choice of a version of a managed prompt, with a field for each of its variables.
 
 import { ApiError } from "./api.js";
-import { byId, element, option, tell } from "./elements.js";
+import { byId, element, option, showText } from "./elements.js";
 import { FieldProblem } from "./problems.js";
 
-const MOST = 1000;
+const MAX_LISTED = 1000;
 
 export class Prompts {
   #configs = [];
   #versions = [];
-  // What was typed stays for the next version that has a variable of the name.
+  // Typed values stay for the next version that has variables of the same names.
   #values = {};
 
   constructor(api, changed) {
@@ -17,7 +17,7 @@ export class Prompts {
     this.changed = changed;
     this.config = byId("config");
     this.version = byId("version");
-    this.config.addEventListener("change", () => this.#told(this.#pickConfig("")).then(changed));
+    this.config.addEventListener("change", () => this.#showingErrors(this.#pickConfig("")).then(changed));
     this.version.addEventListener("change", () => {
       this.#showVersion();
       changed();
@@ -28,25 +28,25 @@ export class Prompts {
     });
   }
 
-  // What is stored: ids and texts.
+  // The state to store: ids and values.
   get state() {
     return { config: this.config.value, version: this.version.value, values: this.#values };
   }
 
-  // The configs of the project, and of them the one that was chosen before.
+  // Loads the configs of the project, and selects the one that was chosen before.
   async load(state = {}) {
-    await this.#told(this.#load(state));
+    await this.#showingErrors(this.#load(state));
   }
 
   async #load({ config = "", version = "", values = {} }) {
     const { project } = this.api;
     this.#values = values;
-    // Until those of the project are there, nothing of another can be picked.
+    // Until the configs of the project have arrived, no config of another project can be picked.
     this.config.disabled = true;
     this.config.replaceChildren();
     await this.#pickConfig("");
-    const { results } = await this.api.get("prompts/configs", { limit: MOST });
-    // The project may have been left meanwhile.
+    const { results } = await this.api.get("prompts/configs", { limit: MAX_LISTED });
+    // Another project may have been selected meanwhile.
     if (project !== this.api.project) return;
     this.#configs = results;
     const options = results.map(({ id, name }) => option(id, name, id === config));
@@ -55,7 +55,7 @@ export class Prompts {
     this.config.disabled = false;
   }
 
-  // What the request says of the prompt. Throws FieldProblem for a value that is not of its type.
+  // Returns the fields of the request that concern the prompt. Throws FieldProblem for a value of a wrong type.
   get request() {
     const config = this.#configs.find(({ id }) => id === this.config.value);
     const version = this.#version;
@@ -76,12 +76,12 @@ export class Prompts {
     return this.#versions.find(({ id }) => id === this.version.value);
   }
 
-  async #told(work) {
+  async #showingErrors(work) {
     try {
       await work;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      tell(byId("prompt_config-problem"), error.message);
+      showText(byId("prompt_config-problem"), error.message);
     }
   }
 
@@ -89,14 +89,14 @@ export class Prompts {
     const id = this.config.value;
     this.#versions = [];
     if (id) {
-      const { results } = await this.api.get(`prompts/configs/${id}/versions`, { limit: MOST });
+      const { results } = await this.api.get(`prompts/configs/${id}/versions`, { limit: MAX_LISTED });
       if (id !== this.config.value) return;
       this.#versions = results;
     }
-    const wanted = this.#versions.find((row) => row.id === version) ?? this.#versions.find((row) => row.is_active);
+    const selected = this.#versions.find((row) => row.id === version) ?? this.#versions.find((row) => row.is_active);
     this.version.replaceChildren(...this.#versions.map((row) => {
       const active = row.is_active ? ", active" : "";
-      return option(row.id, `${row.version_number}${active}`, row === wanted);
+      return option(row.id, `${row.version_number}${active}`, row === selected);
     }));
     byId("version-field").hidden = !id;
     this.#showVersion();
@@ -105,8 +105,8 @@ export class Prompts {
   #showVersion() {
     const version = this.#version;
     byId("prompt-text").hidden = !version;
-    tell(byId("prompt-text").querySelector("pre"), version?.system_prompt ?? "");
-    tell(byId("prompt_config-problem"), "");
+    showText(byId("prompt-text").querySelector("pre"), version?.system_prompt ?? "");
+    showText(byId("prompt_config-problem"), "");
     const fields = (version?.variables ?? []).map((variable, index) => this.#field(variable, `variable-${index}`));
     byId("variables").replaceChildren(...fields);
     byId("variables").hidden = fields.length === 0;
@@ -141,7 +141,7 @@ function valueOf(name, type, text) {
   try {
     return JSON.parse(text);
   } catch {
-    const wanted = type === "number" || type === "boolean" ? `a ${type}` : `JSON of type ${type}`;
-    throw new FieldProblem(`prompt_variables.${name}`, `Has to be ${wanted}.`);
+    const expected = type === "number" || type === "boolean" ? `a ${type}` : `JSON of type ${type}`;
+    throw new FieldProblem(`prompt_variables.${name}`, `Has to be ${expected}.`);
   }
 }

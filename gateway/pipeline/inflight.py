@@ -1,4 +1,4 @@
-"""Notes where other processes can see them the requests that this worker is serving, and the version that a rollout
+"""Writes the requests in flight of this worker into a table that other processes read, with the version that a rollout
 chose for each. A request then counts even when it never ends or its worker dies."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from gateway.runtime import Runtime
 
 
 def note_in_flight(runtime: Runtime, state: RequestState, request: ChatCompletionRequest) -> int:
-    """Returns the request's slot in the table of requests in flight."""
+    """Adds the request to the table of requests in flight; returns its slot there."""
     return runtime.inflight.begin(
         InflightRequest(
             request_id=state.request_id,
@@ -27,7 +27,7 @@ def note_in_flight(runtime: Runtime, state: RequestState, request: ChatCompletio
 
 
 def note_allocation(runtime: Runtime, state: RequestState, slot: int) -> None:
-    """Notes the version that a rollout chose. `slot` is the request's in the table of requests in flight."""
+    """Adds the version that a rollout chose to the request's row in the table of requests in flight, at `slot`."""
     prompt = state.prompt
     runtime.inflight.allocate(
         slot,

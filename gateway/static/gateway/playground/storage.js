@@ -1,6 +1,6 @@
-// What a page keeps in this browser for the next visit. It has no field for a key.
+// Keeps the state of a page in this browser for the next visit. No key of an API is part of it.
 
-export class Kept {
+export class BrowserStorage {
   constructor(name) {
     this.name = name;
   }
@@ -17,7 +17,7 @@ export class Kept {
     try {
       localStorage.setItem(this.name, JSON.stringify(state));
     } catch {
-      // Storage is full or forbidden: the page works without.
+      // The storage is full or forbidden; the page works without it.
     }
   }
 }
