@@ -133,14 +133,14 @@ def start_rollout(command: dict[str, Any]) -> dict[str, Any]:
     from rollouts.states import Stage
 
     project_id = UUID(command["project_id"])
-    wanted = NewRollout(
+    rollout = NewRollout(
         config_id=UUID(command["config_id"]),
         target_version_id=UUID(command["version_id"]),
         name="test",
         allocation_type=AllocationType(command["allocation_type"]),
         stages=[Stage(weight, 0, 0) for weight in command["weights"]],
     )
-    row = create_rollout(project_id=project_id, new=wanted, actor="test")
+    row = create_rollout(project_id=project_id, new=rollout, actor="test")
     start(project_id=project_id, rollout_id=row.pk, actor="test")
     return {"rollout_id": str(row.pk)}
 

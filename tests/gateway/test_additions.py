@@ -145,11 +145,11 @@ def test_cache__what_the_integration_or_the_clients_header_changes__is_another_a
     stage = made("anthropic")
     script = stage.play("anthropic", FINE, FINE, FINE)
     sent = body(model=model_of("anthropic"))
-    asked = [
+    statuses = [
         status_of(stage.gateway.post(sent, headers={**ASK, **more}))
         for more in ({"anthropic-beta": "a-1"}, {"anthropic-beta": "b-2"}, {})
     ]
-    assert asked == [(200, "miss")] * 3
+    assert statuses == [(200, "miss")] * 3
     wait_until_kept(stage.gateway, 3)
     assert status_of(stage.gateway.post(sent, headers={**ASK, "anthropic-beta": "a-1"})) == (200, "hit")
     assert status_of(stage.gateway.post(sent, headers={**ASK, "openai-beta": "a-1"})) == (200, "hit")

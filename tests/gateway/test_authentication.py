@@ -31,7 +31,7 @@ def test_key__revoked_or_expired_or_unknown__same_answer(service: GatewayService
     expired = service.make_key(gateway.project_id, expires_in=-5)
     revoked = service.make_key(gateway.project_id)
     service.revoke_key(revoked)
-    assert status_once_known(service, gateway, revoked, gateway.port, wanted=401) == 401
+    assert status_once_known(service, gateway, revoked, gateway.port, expected=401) == 401
 
     answers = [gateway.post(body(), key=key) for key in (expired, revoked, "svc_" + "B" * 43)]
 
@@ -99,7 +99,7 @@ def test_key__tried_before_it_existed__works_once_it_is_made(service: GatewaySer
 
     # then each worker takes it
     for port in service.ports:
-        assert status_once_known(service, gateway, key, port, wanted=200) == 200
+        assert status_once_known(service, gateway, key, port, expected=200) == 200
 
 
 def test_revoked_key__stops_working_on_every_worker(service: GatewayService, gateway: Gateway) -> None:
@@ -110,11 +110,13 @@ def test_revoked_key__stops_working_on_every_worker(service: GatewayService, gat
     service.revoke_key(key)
 
     for port in service.ports:
-        assert status_once_known(service, gateway, key, port, wanted=401) == 401
+        assert status_once_known(service, gateway, key, port, expected=401) == 401
 
 
-def status_once_known(service: GatewayService, gateway: Gateway, key: str, port: int, *, wanted: int) -> int:
-    return service.until(lambda: gateway.post(body(), key=key, port=port).status_code, lambda status: status == wanted)
+def status_once_known(service: GatewayService, gateway: Gateway, key: str, port: int, *, expected: int) -> int:
+    return service.until(
+        lambda: gateway.post(body(), key=key, port=port).status_code, lambda status: status == expected
+    )
 
 
 def test_models__without_key__is_401(gateway: Gateway) -> None:

@@ -20,14 +20,14 @@ from tests.gateway.stage import integration_of
 MODEL = "claude-sonnet-5"
 ASK: dict[str, Any] = {"role": "user", "content": "What is new?"}
 PAGE = {"type": "web_search_result", "url": "https://a.test", "title": "A", "encrypted_content": "RW5j"}
-SAID: list[dict[str, Any]] = [
+BLOCKS: list[dict[str, Any]] = [
     {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
     {"type": "text", "text": "I look."},
     {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "news"}},
     {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [PAGE]},
     {"type": "server_tool_use", "id": "srvtoolu_2", "name": "web_search", "input": {"query": "more"}},
 ]
-MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": SAID}
+MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": BLOCKS}
 PAUSED = {**MESSAGE, "stop_reason": "pause_turn", "usage": {"input_tokens": 9, "output_tokens": 4}}
 
 
@@ -43,7 +43,7 @@ async def pauses(received: Received, connection: Connection) -> None:
 
 def events() -> Iterator[dict[str, Any]]:
     yield {"type": "message_start", "message": {**PAUSED, "content": [], "stop_reason": None}}
-    for index, block in enumerate(SAID):
+    for index, block in enumerate(BLOCKS):
         start = {**block, **({"input": {}} if "input" in block else {})}
         yield {"type": "content_block_start", "index": index, "content_block": start}
         if "input" in block:
@@ -69,8 +69,8 @@ def gateway(service: GatewayService, server: DialectServer) -> Gateway:
 def answer_of(client: openai.OpenAI, stream: bool, model: str, messages: list[Any]) -> Any:
     if not stream:
         return client.chat.completions.create(model=model, messages=messages).choices[0]
-    with client.chat.completions.stream(model=model, messages=messages) as told:
-        return told.get_final_completion().choices[0]
+    with client.chat.completions.stream(model=model, messages=messages) as events:
+        return events.get_final_completion().choices[0]
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -86,7 +86,7 @@ def test_pause__sent_back_as_it_came__goes_on_with_the_vendors_blocks(
         assert choice.message.provider_specific_fields["stop_reason"] == "pause_turn"
         paused = choice.message.model_dump(exclude_none=True)
         assert answer_of(client, stream, MODEL, [ASK, paused]).message.content == "Nothing."
-        assert json.loads(script.received[1].body)["messages"] == [ASK, {"role": "assistant", "content": SAID}]
+        assert json.loads(script.received[1].body)["messages"] == [ASK, {"role": "assistant", "content": BLOCKS}]
         # Another vendor gets the turn's text without the fields that are Claude's own.
         elsewhere = server.play("openai", answer_with(FAKES["openai"], Story(text="Fine.")))
         history: list[Any] = [ASK, paused, ASK]

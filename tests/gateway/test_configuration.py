@@ -25,7 +25,7 @@ def status_of(gateway: Gateway, key: str, port: int) -> int:
     return gateway.post(body(), key=key, port=port).status_code
 
 
-def text_of(gateway: Gateway, port: int, wanted: str) -> str:
+def text_of(gateway: Gateway, port: int, expected: str) -> str:
     def ask() -> str:
         response = gateway.post(body(), port=port)
         if response.status_code != 200:
@@ -33,7 +33,7 @@ def text_of(gateway: Gateway, port: int, wanted: str) -> str:
         text: str = response.json()["choices"][0]["message"]["content"]
         return text
 
-    return gateway.service.until(ask, lambda text: text == wanted)
+    return gateway.service.until(ask, lambda text: text == expected)
 
 
 def test_integration__made_changed_disabled_deleted__is_seen_by_every_worker(

@@ -37,7 +37,7 @@ def no_process_left() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def long_time_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives checks so long that none is given up, however busy the machine is."""
     for name in ("CHECK_SECONDS", "_REASON_SECONDS", "_QUEUE_SECONDS", "_START_SECONDS"):
         monkeypatch.setattr(checker_process, name, TIMEOUT_SECONDS)
@@ -64,7 +64,9 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("text", "reason"), BROKEN)
-def test_answer__breaks_the_schema__is_passed_through_and_told(scripted: Scripted, text: str, reason: str) -> None:
+def test_answer__violates_the_schema__is_passed_through_and_reported(
+    scripted: Scripted, text: str, reason: str
+) -> None:
     gateway, _ = scripted(play.answer(text))
 
     response = gateway.post(asking())
@@ -108,10 +110,10 @@ def test_tool_call__under_a_schema__is_no_violation(scripted: Scripted) -> None:
 @pytest.mark.parametrize(("text", "broken"), [(KEPT, False), ('{"name": 5, "ages": [1]}', True)])
 def test_stream__is_held_to_the_schema__and_its_last_chunk_says_so(scripted: Scripted, text: str, broken: bool) -> None:
     gateway, _ = scripted(play.answer(text))
-    wanted = asking()
+    request = asking()
 
     with gateway.openai().chat.completions.create(
-        model=wanted["model"], messages=wanted["messages"], response_format=wanted["response_format"], stream=True
+        model=request["model"], messages=request["messages"], response_format=request["response_format"], stream=True
     ) as stream:
         chunks = list(stream)
         request_id = stream.response.headers["x-request-id"]
@@ -229,7 +231,7 @@ def test_schemas__of_one_project_that_explode__cost_another_none_of_its_checks(s
     assert [(answer.status_code, HEADER in answer.headers) for answer in refused] == [(200, False)] * 8
 
 
-def test_violation__whose_place_takes_too_long_to_find__is_told_without(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_violation__whose_place_takes_too_long_to_find__is_reported_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checker_process, "_REASON_SECONDS", _REASON_SECONDS)
     assert str(problem_of(doubling(18), "5")).startswith("choices[0]: ")
 
@@ -289,9 +291,9 @@ def test_large_answer__is_judged_like_a_small_one(scripted: Scripted) -> None:
 
 def test_sdk__parses_what_keeps_to_the_schema(scripted: Scripted) -> None:
     gateway, _ = scripted(play.answer(KEPT))
-    wanted = asking()
+    request = asking()
     client: openai.OpenAI = gateway.openai()
     answer = client.chat.completions.create(
-        model=wanted["model"], messages=wanted["messages"], response_format=wanted["response_format"]
+        model=request["model"], messages=request["messages"], response_format=request["response_format"]
     )
     assert json.loads(answer.choices[0].message.content or "")["name"] == "Ada"

@@ -57,7 +57,7 @@ def assert_retried(stage: Stage, response: httpx2.Response) -> None:
 
 
 @pytest.mark.parametrize("provider", REPORTING)
-def test_stream__error_before_output__asked_again_and_answered(stage: Stage, provider: str) -> None:
+def test_stream__error_before_output__is_retried_and_answered(stage: Stage, provider: str) -> None:
     script = stage.play(provider, breaks(FAKES[provider], Story(), BUSY), HELLO)
 
     response = ask(stage, provider)
@@ -113,8 +113,8 @@ def test_stream__left_by_the_client__ends_upstream_and_keeps_what_was_counted(st
     assert script.received[0].gone.wait(TIMEOUT_SECONDS)
     record = gateway.record(response.headers["x-request-id"])
     assert (record.outcome, record.provider) == ("cancelled", provider)
-    told = counted(provider, events)
-    assert record.prompt_tokens == told.prompt_tokens if told else record.prompt_tokens > 0
+    usage = counted(provider, events)
+    assert record.prompt_tokens == usage.prompt_tokens if usage else record.prompt_tokens > 0
     assert record.completion_tokens > 0
 
 
@@ -131,7 +131,7 @@ def test_stream__ended_before_output__never_an_empty_answer(stage: Stage, provid
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("status", [500, 503, 529])
-def test_failure__passing__asked_again_and_answered(stage: Stage, provider: str, stream: bool, status: int) -> None:
+def test_failure__transient__is_retried_and_answered(stage: Stage, provider: str, stream: bool, status: int) -> None:
     stage.play(provider, fails(FAKES[provider], status, "try again"), HELLO)
 
     response = ask(stage, provider, stream=stream)

@@ -58,7 +58,7 @@ def client(stage: Stage) -> Iterator[openai.OpenAI]:
         yield made
 
 
-def tellable(provider: str, story: Story) -> bool:
+def is_expressible(provider: str, story: Story) -> bool:
     """Returns whether the dialect can express the story."""
     can = FAKES[provider].can
     return (
@@ -69,7 +69,9 @@ def tellable(provider: str, story: Story) -> bool:
     )
 
 
-TOLD = [(provider, name) for provider in PROVIDERS for name, story in STORIES.items() if tellable(provider, story)]
+EXPRESSIBLE = [
+    (provider, name) for provider in PROVIDERS for name, story in STORIES.items() if is_expressible(provider, story)
+]
 
 
 def pruned(value: Any) -> Any:
@@ -127,7 +129,7 @@ def arguments_for(provider: str, story: Story) -> dict[str, Any]:
     return {"model": model_of(provider), "messages": ASK, **tools}
 
 
-@pytest.mark.parametrize(("provider", "name"), TOLD)
+@pytest.mark.parametrize(("provider", "name"), EXPRESSIBLE)
 def test_sdk__whole__the_same_whoever_answers(stage: Stage, client: openai.OpenAI, provider: str, name: str) -> None:
     story = STORIES[name]
     stage.play(provider, story)
@@ -161,7 +163,7 @@ def assert_headers(headers: Any, provider: str) -> None:
     assert not dropped(headers)
 
 
-@pytest.mark.parametrize(("provider", "name"), TOLD)
+@pytest.mark.parametrize(("provider", "name"), EXPRESSIBLE)
 def test_sdk__streamed__the_same_whoever_answers(stage: Stage, client: openai.OpenAI, provider: str, name: str) -> None:
     story = STORIES[name]
     stage.play(provider, story)
@@ -227,9 +229,9 @@ def test_tool_loop__call_result_answer__runs_on_every_provider(
     assert first.stream is second.stream is stream
     assert first.tools == second.tools == ("get_weather",)
     assert [(call.name, dict(call.arguments)) for call in second.calls] == [(c.name, c.arguments) for c in calls]
-    for call, (names, text), told in zip(second.calls, second.results, calls, strict=True):
+    for call, (names, text), expected in zip(second.calls, second.results, calls, strict=True):
         assert names in (call.id, call.name)
-        assert f"degrees of {told.arguments['city']}" in text
+        assert f"degrees of {expected.arguments['city']}" in text
 
 
 def choice_of(client: openai.OpenAI, *, stream: bool, **arguments: Any) -> Any:
@@ -286,10 +288,10 @@ def test_sdk__parse__schema_goes_out_and_the_object_comes_back(
     assert set(asked.schema["properties"]) == {"city", "degrees"}
 
 
-def test_all_providers__asked_at_once__each_gives_its_own_answer(stage: Stage, client: openai.OpenAI) -> None:
+def test_all_providers__called_at_once__each_gives_its_own_answer(stage: Stage, client: openai.OpenAI) -> None:
     """One adapter serves all requests of a worker, so nothing of one stream may reach another."""
-    told = {provider: f"I am {provider}. " * 20 for provider in PROVIDERS}
-    for provider, text in told.items():
+    texts = {provider: f"I am {provider}. " * 20 for provider in PROVIDERS}
+    for provider, text in texts.items():
         stage.play(provider, Story(text=text, pieces=40))
 
     def ask(provider: str) -> tuple[str, str]:
@@ -300,5 +302,5 @@ def test_all_providers__asked_at_once__each_gives_its_own_answer(stage: Stage, c
         answers = list(pool.map(ask, PROVIDERS * 4))
 
     assert len(answers) == 4 * len(PROVIDERS)
-    assert dict(answers) == told
-    assert all(told[provider] == text for provider, text in answers)
+    assert dict(answers) == texts
+    assert all(texts[provider] == text for provider, text in answers)

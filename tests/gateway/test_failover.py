@@ -28,7 +28,7 @@ from tests.gateway.scene import Answer, Scene, failing
         (FailureKind.CREDENTIALS, FailureKind.TIMEOUT, "provider_timeout"),
     ],
 )
-async def test_failover__all_fail__the_client_is_told_what_may_pass(
+async def test_failover__all_fail__the_client_gets_the_transient_failure(
     first: FailureKind, second: FailureKind, code: str
 ) -> None:
     scene = Scene(retry_enabled=False)
@@ -41,11 +41,11 @@ async def test_failover__all_fail__the_client_is_told_what_may_pass(
     assert caught.value.code == code
 
 
-async def test_failover__time_is_up__nobody_else_is_asked_or_blamed() -> None:
-    scene, asked = Scene(retry_enabled=False), []
+async def test_failover__time_is_up__no_other_is_called_or_blamed() -> None:
+    scene, called = Scene(retry_enabled=False), []
 
     async def call(attempt: Attempt) -> str:
-        asked.append(attempt.provider)
+        called.append(attempt.provider)
         scene.state.started -= 2000
         raise failing(FailureKind.TIMEOUT)
 
@@ -54,7 +54,7 @@ async def test_failover__time_is_up__nobody_else_is_asked_or_blamed() -> None:
         await scene.first_answer(call)
 
     assert caught.value.code == "provider_timeout"
-    assert asked == ["openai"]
+    assert called == ["openai"]
     assert await scene.health.claim_probe(scene.second.target)
 
 
@@ -75,16 +75,16 @@ async def test_failover__fallback_with_a_moment_left__is_not_blamed_for_its_time
     assert scene.circuit(scene.second) is CircuitState.CLOSED
 
 
-async def test_failover__attempts_below_one__asks_once() -> None:
-    scene, asked = Scene(retry_max_attempts=0), []
+async def test_failover__attempts_below_one__calls_once() -> None:
+    scene, called = Scene(retry_max_attempts=0), []
 
     async def call(attempt: Attempt) -> str:
-        asked.append(attempt.provider)
+        called.append(attempt.provider)
         raise failing(FailureKind.UNAVAILABLE, retry_after=0.0)
 
     with pytest.raises(ApplicationError):
         await scene.first_answer(call)
-    assert asked == ["openai", "groq"]
+    assert called == ["openai", "groq"]
 
 
 @pytest.mark.parametrize("reason", [UnsupportedParameterError("n", "no"), asyncio.CancelledError(), RuntimeError("x")])

@@ -186,7 +186,7 @@ def assert_failed_over(record: RequestRecord, fault: Fault) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_providers__one_asks_to_wait_and_another_fails__client_is_told_to_wait(routed: Routed, stream: bool) -> None:
+def test_providers__one_is_limited_and_another_fails__client_gets_retry_after(routed: Routed, stream: bool) -> None:
     limited = play.status(429, headers={"retry-after": "3600"})
     gateway, _ = routed(
         {"fallback_order": ["openai", "groq"], "retry_enabled": False}, openai=[limited], groq=[play.status(503)]
@@ -199,14 +199,14 @@ def test_providers__one_asks_to_wait_and_another_fails__client_is_told_to_wait(r
     assert [attempt.status for attempt in gateway.record(response).attempts] == [429, 503]
 
 
-@pytest.mark.parametrize("told", ["86400", "3600000"])
-def test_provider__asks_to_wait_for_long__client_is_told_an_hour(routed: Routed, told: str) -> None:
-    gateway, _ = routed(openai=[play.status(429, headers={"retry-after": told})])
+@pytest.mark.parametrize("retry_after", ["86400", "3600000"])
+def test_provider__long_retry_after__client_gets_an_hour(routed: Routed, retry_after: str) -> None:
+    gateway, _ = routed(openai=[play.status(429, headers={"retry-after": retry_after})])
 
     assert gateway.post(body()).headers["retry-after"] == "3600"
 
 
-def test_circuit__open_after_failures__client_is_told_when_to_come_back(routed: Routed) -> None:
+def test_circuit__open_after_failures__client_gets_retry_after(routed: Routed) -> None:
     gateway, _ = routed({"retry_enabled": False}, openai=[play.status(500)])
 
     answers = [gateway.post(body()) for _ in range(30)]

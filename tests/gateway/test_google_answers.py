@@ -65,7 +65,7 @@ def test_botched_call__another_place_serves__its_answer(gateway: Gateway, server
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_botched_call__of_the_only_place__is_asked_again(gateway: Gateway, server: DialectServer, stream: bool) -> None:
+def test_malformed_call__of_the_only_attempt__is_retried(gateway: Gateway, server: DialectServer, stream: bool) -> None:
     """A model that wrote a broken tool call usually gives another answer at the next try."""
     script = server.play("google", BOTCHED, answer_with(FAKES["google"], Story(text="Fine.", pieces=1)))
     response = gateway.post({**ASK, "model": "google/gemini-2.5-flash", "stream": stream})

@@ -20,7 +20,9 @@ TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": 
 MESSAGES = [{"role": "user", "content": "Zwölf Äpfel"}]
 
 
-def asked(routed: Routed, provider: str, settings: dict[str, Any], content: bytes | dict[str, Any]) -> tuple[Any, ...]:
+def exchange(
+    routed: Routed, provider: str, settings: dict[str, Any], content: bytes | dict[str, Any]
+) -> tuple[Any, ...]:
     """Returns what the provider received, the response and its gateway."""
     gateway, scripts = routed(settings, **{provider: [play.answer()]})
     response = gateway.post(content)
@@ -32,11 +34,11 @@ def introspection_of(gateway: Gateway, response: Any) -> str | None:
 
 
 @pytest.mark.parametrize(("budget", "effort"), [(2048, "low"), (8192, "medium"), (30_000, "high"), (0, "medium")])
-def test_model_that_reasons__asked_for_nothing__is_asked_for_its_reasoning(
+def test_reasoning_model__request_leaves_it_open__reasoning_is_requested(
     routed: Routed, budget: int, effort: str
 ) -> None:
     settings = {**LOOKING, "thinking_budget_tokens": budget}
-    sent, response, gateway = asked(routed, "openai", settings, body(model="gpt-5", messages=MESSAGES))
+    sent, response, gateway = exchange(routed, "openai", settings, body(model="gpt-5", messages=MESSAGES))
 
     assert json.loads(sent)["reasoning_effort"] == effort
     assert json.loads(sent)["messages"] == MESSAGES
@@ -44,13 +46,13 @@ def test_model_that_reasons__asked_for_nothing__is_asked_for_its_reasoning(
     assert introspection_of(gateway, response) == "requested"
 
 
-def test_stream__of_a_model_that_reasons__is_asked_too(routed: Routed) -> None:
-    sent, _, _ = asked(routed, "openai", LOOKING, body(model="o3", stream=True))
+def test_stream__of_a_reasoning_model__reasoning_is_requested(routed: Routed) -> None:
+    sent, _, _ = exchange(routed, "openai", LOOKING, body(model="o3", stream=True))
     assert json.loads(sent)["reasoning_effort"] == "low"
 
 
 @pytest.mark.parametrize(
-    "said",
+    "fields",
     [
         {"thinking": {"type": "disabled"}},
         {"thinking": None},
@@ -59,27 +61,27 @@ def test_stream__of_a_model_that_reasons__is_asked_too(routed: Routed) -> None:
         {"reasoning": {"effort": "high"}},
     ],
 )
-def test_request__that_speaks_of_reasoning__has_its_way(routed: Routed, said: dict[str, Any]) -> None:
-    told, *_ = asked(routed, "openai", LOOKING, body(model="gpt-5", **said))
-    untold, *_ = asked(routed, "openai", {}, body(model="gpt-5", **said))
-    assert told == untold
+def test_request__that_speaks_of_reasoning__has_its_way(routed: Routed, fields: dict[str, Any]) -> None:
+    with_introspection, *_ = exchange(routed, "openai", LOOKING, body(model="gpt-5", **fields))
+    without_introspection, *_ = exchange(routed, "openai", {}, body(model="gpt-5", **fields))
+    assert with_introspection == without_introspection
 
 
 @pytest.mark.parametrize("model", ["gpt-4o", "gpt-nobody-knows"])
 def test_model__that_does_not_reason_or_nobody_knows__gets_the_bytes_as_sent(routed: Routed, model: str) -> None:
     content = b' {"model": "%s" , "messages":[{"role":"user","content":"\\u00fc"}]}\n' % model.encode()
-    sent, response, gateway = asked(routed, "openai", LOOKING, content)
+    sent, response, gateway = exchange(routed, "openai", LOOKING, content)
     assert sent == content
     assert introspection_of(gateway, response) is None
 
 
 def test_project__that_does_not_look__changes_nothing(routed: Routed) -> None:
     content = b'{"model":"gpt-5","messages":[{"role":"user","content":"x"}]}'
-    sent, *_ = asked(routed, "openai", {"thinking_budget_tokens": 2048}, content)
+    sent, *_ = exchange(routed, "openai", {"thinking_budget_tokens": 2048}, content)
     assert sent == content
 
 
-def test_fallback__to_a_model_that_does_not_reason__is_asked_without(routed: Routed) -> None:
+def test_fallback__to_a_model_that_does_not_reason__is_called_without(routed: Routed) -> None:
     gateway, scripts = routed(LOOKING, openai=[play.status(500)], groq=[play.answer()])
 
     response = gateway.post(body(model="openai/gpt-5", models=["groq/llama-3.3-70b-versatile"]))
@@ -91,7 +93,7 @@ def test_fallback__to_a_model_that_does_not_reason__is_asked_without(routed: Rou
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_provider__that_takes_the_request_only_without_the_wish__gets_it_without(routed: Routed, stream: bool) -> None:
+def test_provider__that_refuses_the_request_for_reasoning__gets_it_without(routed: Routed, stream: bool) -> None:
     gateway, scripts = routed(LOOKING, openai=[play.status(400), play.answer()])
     content = json.dumps(body(model="gpt-5", messages=MESSAGES, temperature=0.3, stream=stream)).encode()
 
@@ -114,7 +116,7 @@ def test_request__that_is_at_fault_itself__fails_as_it_would_without(routed: Rou
 
 
 @pytest.mark.parametrize(
-    "said",
+    "fields",
     [
         {"tools": [TOOL], "tool_choice": "required"},
         {"tools": [TOOL], "tool_choice": {"type": "function", "function": {"name": "look"}}},
@@ -122,9 +124,9 @@ def test_request__that_is_at_fault_itself__fails_as_it_would_without(routed: Rou
         {"max_tokens": 2047},
     ],
 )
-def test_request__that_leaves_no_room_for_reasoning__is_left_as_it_is(routed: Routed, said: dict[str, Any]) -> None:
+def test_request__that_leaves_no_room_for_reasoning__is_left_as_it_is(routed: Routed, fields: dict[str, Any]) -> None:
     gateway, scripts = routed(LOOKING, openai=[play.answer()])
-    response = gateway.post(body(model="gpt-5", **said))
+    response = gateway.post(body(model="gpt-5", **fields))
     assert "reasoning_effort" not in json.loads(scripts["openai"].received[-1].body)
     assert introspection_of(gateway, response) is None
 

@@ -78,9 +78,9 @@ def test_image__by_address__arrives_as_the_provider_takes_it(
     stage: Stage, files: UpstreamServer, provider: str, stream: bool
 ) -> None:
     url = f"{files.url}/picture.png?signed=canary-query"
-    asked, fetched = ask(stage, provider, files, image(url), stream=stream)
+    request, fetched = ask(stage, provider, files, image(url), stream=stream)
     needs = bool(fetches(subject_of(provider), image(url)))
-    assert asked.images == ((("image/png", PNG),) if needs else (("url", url),))
+    assert request.images == ((("image/png", PNG),) if needs else (("url", url),))
     assert fetched == needs
 
 
@@ -89,9 +89,9 @@ def test_document__by_address__arrives_as_the_provider_takes_it(
     stage: Stage, files: UpstreamServer, provider: str
 ) -> None:
     url = f"{files.url}/report.pdf"
-    asked, fetched = ask(stage, provider, files, document(url), stream=False)
+    request, fetched = ask(stage, provider, files, document(url), stream=False)
     needs = bool(fetches(subject_of(provider), document(url)))
-    assert asked.documents == ((("application/pdf", PDF),) if needs else (("url", url),))
+    assert request.documents == ((("application/pdf", PDF),) if needs else (("url", url),))
     assert fetched == needs
 
 

@@ -20,7 +20,7 @@ from tests.gateway.recorded import Answer, Recording, exchanges
 from tests.gateway.reversed import openai_request
 from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.stage import integration_of
-from tests.gateway.test_recordings import assert_headers, assert_told, named, read_chunks, read_whole
+from tests.gateway.test_recordings import assert_failure_of, assert_headers, named, read_chunks, read_whole
 from tests.gateway.wire import assert_closing_chunk, assert_error, read_stream, without_comments
 
 pytestmark = pytest.mark.recordings
@@ -80,11 +80,11 @@ def with_canonical_arguments(answer: Answer) -> Answer:
 
 
 def assert_same(seen: Answer, recording: Recording) -> None:
-    wanted = native_answer(recording)
-    assert with_canonical_arguments(seen).choices == wanted.choices
-    assert wanted.usage is not None
+    expected = native_answer(recording)
+    assert with_canonical_arguments(seen).choices == expected.choices
+    assert expected.usage is not None
     assert seen.usage is not None
-    assert {name: seen.usage[name] for name in wanted.usage} == wanted.usage
+    assert {name: seen.usage[name] for name in expected.usage} == expected.usage
 
 
 @named(WHOLE)
@@ -118,11 +118,14 @@ def test_recording__streamed__the_sdks_helper_puts_it_together(project_of: Proje
     call["extra_body"].pop("response_format", None)
     with project_of(recording).openai() as client, client.chat.completions.stream(**call) as events:
         snapshots = [event.snapshot for event in events if event.type == "chunk"]
-    wanted = native_answer(recording)
+    expected = native_answer(recording)
     (choice,) = snapshots[-1].choices
-    assert (choice.message.content or "", choice.finish_reason) == (wanted.choices[0].text, wanted.choices[0].finish)
+    assert (choice.message.content or "", choice.finish_reason) == (
+        expected.choices[0].text,
+        expected.choices[0].finish,
+    )
     calls = [(call.function.name, canonical(call.function.arguments)) for call in choice.message.tool_calls or ()]
-    assert calls == wanted.choices[0].calls
+    assert calls == expected.choices[0].calls
 
 
 @named(STREAMS)
@@ -190,15 +193,15 @@ def test_recording__cut_before_its_end__is_an_error_and_not_an_answer(
 @named(BROKEN)
 def test_recording__error_inside_a_200__is_a_status_or_one_event(project_of: ProjectOf, recording: Recording) -> None:
     gateway = project_of(recording)
-    wanted = native_answer(recording)
+    expected = native_answer(recording)
 
     response = gateway.post(request_body(recording))
 
-    if wanted.choices[0].text:
+    if expected.choices[0].text:
         (error,) = read_stream(response.content).errors
-        assert wanted.error in error["message"]
+        assert expected.error in error["message"]
     else:
-        assert wanted.error in assert_error(response, 503, "provider_unavailable")
+        assert expected.error in assert_error(response, 503, "provider_unavailable")
     with gateway.openai() as client, pytest.raises(openai.APIError):
         list(client.chat.completions.create(**as_call(recording)))
 
@@ -211,7 +214,7 @@ def test_recording__failure__has_its_status_and_the_providers_words(
 
     response = gateway.post(request_body(recording))
 
-    status, code = assert_told(response, recording)
+    status, code = assert_failure_of(response, recording)
     record = gateway.record(response)
     assert (record.outcome, record.status_code, record.error_code) == ("error", status, code)
     assert {attempt.status for attempt in record.attempts} == {recording["response"]["status"]}

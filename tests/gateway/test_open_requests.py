@@ -36,7 +36,7 @@ def store(stores: None) -> Iterator[redis.Redis]:
 
 
 @pytest.fixture
-async def teller(stores: None) -> AsyncIterator[OpenRequests]:
+async def publisher(stores: None) -> AsyncIterator[OpenRequests]:
     found = OpenRequests(settings.REDIS_URL)
     yield found
     await found.close()
@@ -49,12 +49,12 @@ def state_of(rollout_id: str, number: int, *, age: float = LONG, unit: int = 5, 
     return RequestState(f"request-{number}", number, started, nothing, nothing, nothing, prompt=prompt)
 
 
-def told(rollout_id: str, *numbers: int) -> list[OpenRequest]:
+def listed(rollout_id: str, *numbers: int) -> list[OpenRequest]:
     return [OpenRequest(f"request-{number}", rollout_id, 3, "target", 5, number) for number in numbers]
 
 
-async def test_tell__open_for_long_without_output__is_told_and_nothing_else(
-    teller: OpenRequests, rollout_id: str
+async def test_publish__open_for_long_without_output__is_listed_and_nothing_else(
+    publisher: OpenRequests, rollout_id: str
 ) -> None:
     streaming = state_of(rollout_id, 4)
     for state in (
@@ -66,80 +66,80 @@ async def test_tell__open_for_long_without_output__is_told_and_nothing_else(
         state_of(rollout_id, 6, fallback=True),
         state_of(str(uuid4()), 7),
     ):
-        teller.begin(state)
+        publisher.begin(state)
     streaming.answer.first_output = time.perf_counter()
 
-    await teller.publish()
+    await publisher.publish()
 
-    assert open_requests(rollout_id) == told(rollout_id, 1, 2)
+    assert open_requests(rollout_id) == listed(rollout_id, 1, 2)
 
 
-async def test_tell__ended_ones__are_told_no_more_and_the_last_takes_its_keys_along(
-    teller: OpenRequests, rollout_id: str, store: redis.Redis
+async def test_publish__ended_requests__are_removed_and_the_keys_with_the_last(
+    publisher: OpenRequests, rollout_id: str, store: redis.Redis
 ) -> None:
     states = [state_of(rollout_id, number) for number in (1, 2)]
     for state in states:
-        teller.begin(state)
-    await teller.publish()
-    teller.end(states[0])
-    await teller.publish()
-    assert open_requests(rollout_id) == told(rollout_id, 2)
+        publisher.begin(state)
+    await publisher.publish()
+    publisher.end(states[0])
+    await publisher.publish()
+    assert open_requests(rollout_id) == listed(rollout_id, 2)
 
-    teller.end(states[1])
-    await teller.publish()
+    publisher.end(states[1])
+    await publisher.publish()
 
     assert open_requests(rollout_id) == []
     assert store.keys(f"*{rollout_id}*") == []
 
 
-async def test_tell__worker_that_says_no_more__its_keys_expire(
-    teller: OpenRequests, rollout_id: str, store: redis.Redis
+async def test_publish__worker_that_stops__its_keys_expire(
+    publisher: OpenRequests, rollout_id: str, store: redis.Redis
 ) -> None:
-    teller.begin(state_of(rollout_id, 1))
-    await teller.publish()
+    publisher.begin(state_of(rollout_id, 1))
+    await publisher.publish()
 
     assert store.smembers(workers_key(rollout_id)) == {worker_token().encode()}
     assert 0 < store.pttl(key(rollout_id, worker_token())) <= EXPIRY_SECONDS * 1000
     assert 0 < store.ttl(workers_key(rollout_id)) <= WORKERS_EXPIRY_SECONDS
 
 
-async def test_close__what_was_told__is_withdrawn(rollout_id: str, store: redis.Redis) -> None:
-    teller, state = OpenRequests(settings.REDIS_URL), state_of(rollout_id, 1)
-    teller.begin(state)
-    await teller.publish()
-    teller.end(state)
+async def test_close__published_requests__are_withdrawn(rollout_id: str, store: redis.Redis) -> None:
+    publisher, state = OpenRequests(settings.REDIS_URL), state_of(rollout_id, 1)
+    publisher.begin(state)
+    await publisher.publish()
+    publisher.end(state)
 
-    await teller.close()
+    await publisher.close()
 
     assert store.keys(f"*{rollout_id}*") == []
 
 
-async def test_tell__redis_away__one_line_says_so_and_none_while_nothing_is_to_be_told(
+async def test_publish__redis_away__is_logged_once_and_only_with_requests_to_publish(
     rollout_id: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "gateway.open_requests")
-    teller = OpenRequests(NOBODY)
-    await teller.publish()
+    publisher = OpenRequests(NOBODY)
+    await publisher.publish()
     assert caplog.records == []
 
-    teller.begin(state_of(rollout_id, 1))
+    publisher.begin(state_of(rollout_id, 1))
     for _ in range(3):
-        await teller.publish()
-    await teller.close()
+        await publisher.publish()
+    await publisher.close()
 
     assert [record.message for record in caplog.records] == ["redis.away error=ConnectionError"]
 
 
-async def test_tell__redis_back__what_is_open_then_is_told(
-    teller: OpenRequests, rollout_id: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+async def test_publish__redis_back__open_requests_are_listed(
+    publisher: OpenRequests, rollout_id: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.WARNING, "gateway.open_requests")
-    teller.begin(state_of(rollout_id, 1))
+    publisher.begin(state_of(rollout_id, 1))
     with monkeypatch.context() as patch:
-        patch.setattr(teller, "_redis", redis.asyncio.Redis.from_url(NOBODY))
-        await teller.publish()
+        patch.setattr(publisher, "_redis", redis.asyncio.Redis.from_url(NOBODY))
+        await publisher.publish()
 
-    await teller.publish()
+    await publisher.publish()
 
-    assert open_requests(rollout_id) == told(rollout_id, 1)
+    assert open_requests(rollout_id) == listed(rollout_id, 1)
     assert [record.message for record in caplog.records] == ["redis.away error=ConnectionError", "redis.back"]

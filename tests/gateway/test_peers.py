@@ -78,7 +78,7 @@ def _chunked(raw: bytes) -> tuple[bytes, bytes]:
             return text, raw
 
 
-def asked(gateway: Gateway, sent: bytes, *, then_end: bool = False) -> Answer:
+def answer_to(gateway: Gateway, sent: bytes, *, then_end: bool = False) -> Answer:
     """Returns the one answer to what is sent over a connection of its own."""
     with connected(gateway) as connection:
         connection.sendall(sent)
@@ -94,10 +94,10 @@ def completion(gateway: Gateway, **fields: object) -> bytes:
     return head.encode() + b"content-length: %d\r\n\r\n" % len(content) + content
 
 
-def with_pauses(*told: str | float) -> list[bytes | float]:
+def with_pauses(*pieces: str | float) -> list[bytes | float]:
     """Yields a provider's stream: texts, and the seconds of silence between them."""
-    said = [play.chunk({"content": word}) if isinstance(word, str) else word for word in told]
-    return [play.ROLE, *said, play.FINISH, play.USAGE_CHUNK, play.DONE]
+    chunks = [play.chunk({"content": word}) if isinstance(word, str) else word for word in pieces]
+    return [play.ROLE, *chunks, play.FINISH, play.USAGE_CHUNK, play.DONE]
 
 
 def log_since(gateway: Gateway, size: int) -> str:
@@ -137,13 +137,13 @@ def test_head__beyond_the_limits__is_refused_and_closed(gateway: Gateway, head: 
 def test_head__just_within_the_limits__is_served(gateway: Gateway) -> None:
     many = b"".join(b"X-%d: a\r\n" % number for number in range(197))
     for head in (b"X: " + b"a" * 65_000 + b"\r\n", many, b"X: " + b"a" * 100 + b"\r\n"):
-        answer = asked(gateway, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + head + b"\r\n")
+        answer = answer_to(gateway, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + head + b"\r\n")
         assert answer.status == 200
 
 
 def test_head__small_before_a_large_body_in_one_piece__is_served(gateway: Gateway) -> None:
     sent = completion(gateway, messages=[{"role": "user", "content": "x" * 900_000}])
-    assert asked(gateway, sent, then_end=True).status == 200
+    assert answer_to(gateway, sent, then_end=True).status == 200
 
 
 def test_trailers__of_a_chunked_body__are_no_headers_and_no_way_around_the_limit(gateway: Gateway) -> None:
@@ -151,7 +151,7 @@ def test_trailers__of_a_chunked_body__are_no_headers_and_no_way_around_the_limit
     content = json.dumps(body()).encode()
     chunk = b"%x\r\n%s\r\n0\r\n" % (len(content), content)
 
-    late = asked(gateway, head + chunk + f"authorization: Bearer {gateway.key}\r\n\r\n".encode(), then_end=True)
+    late = answer_to(gateway, head + chunk + f"authorization: Bearer {gateway.key}\r\n\r\n".encode(), then_end=True)
     assert (late.status, late.code) == (401, "missing_api_key")
 
     with connected(gateway) as connection:
@@ -214,7 +214,7 @@ def test_body__that_takes_longer_than_a_head_may__is_no_reason_to_cut_a_stream(b
 def test_websocket__on_any_path__is_refused_in_one_line(gateway: Gateway, path: str) -> None:
     before = gateway.service.log.stat().st_size
     head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-    answer = asked(gateway, f"{head}Sec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n".encode())
+    answer = answer_to(gateway, f"{head}Sec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n".encode())
 
     assert (answer.status, answer.code) == (400, "websocket_unsupported")
     (line,) = log_since(gateway, before).splitlines()
@@ -247,14 +247,14 @@ def test_http2_upgrade__many_in_one_piece__are_refused_behind_the_first(gateway:
 
 
 def test_connect__to_another_host__is_refused(gateway: Gateway) -> None:
-    answer = asked(gateway, b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n")
+    answer = answer_to(gateway, b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n")
     assert (answer.status, answer.code) == (400, "malformed_request")
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/api/schema/", "/admin/login/", "/api/llm/keys"])
 def test_half_closed__after_the_request__gets_its_answer(gateway: Gateway, path: str) -> None:
     headers = f"Host: localhost\r\nAuthorization: Bearer {gateway.key}\r\nX-Project-Id: {gateway.project_id}\r\n"
-    answer = asked(gateway, f"GET {path} HTTP/1.1\r\n{headers}\r\n".encode(), then_end=True)
+    answer = answer_to(gateway, f"GET {path} HTTP/1.1\r\n{headers}\r\n".encode(), then_end=True)
     assert answer.status == 200
 
 
@@ -264,7 +264,7 @@ def test_half_closed__while_the_provider_thinks__gets_its_answer(scripted: Scrip
     thinking = play.stream(*pieces) if stream else play.answer(delay=1.0)
     gateway, _ = scripted(thinking)
 
-    answer = asked(gateway, completion(gateway, stream=stream), then_end=True)
+    answer = answer_to(gateway, completion(gateway, stream=stream), then_end=True)
 
     assert answer.status == 200
     if stream:
@@ -310,7 +310,7 @@ def test_request__ambiguous__is_refused_and_closed(gateway: Gateway, sent: bytes
     before = gateway.service.log.stat().st_size
     head = f"POST {ENDPOINT} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {gateway.key}\r\n".encode()
 
-    answer = asked(gateway, head + sent + _HEALTH)
+    answer = answer_to(gateway, head + sent + _HEALTH)
 
     assert (answer.status, answer.code) == (400, "malformed_request")
     assert re.findall(r"request\.refused status=(\d+)", log_since(gateway, before)) == ["400"]

@@ -25,7 +25,7 @@ def projects(pair: GatewayService, upstream: ScriptedServer) -> tuple[Gateway, G
     return first, second
 
 
-def costs(gateway: Gateway, wanted: str) -> list[str]:
+def costs(gateway: Gateway, expected: str) -> list[str]:
     """Returns the cost of a request at each worker."""
 
     def ask(port: int) -> str:
@@ -34,7 +34,7 @@ def costs(gateway: Gateway, wanted: str) -> list[str]:
         return gateway.record(response).cost_usd
 
     return [
-        gateway.service.until(lambda: ask(port), lambda cost: cost == wanted)  # noqa: B023 - called here
+        gateway.service.until(lambda: ask(port), lambda cost: cost == expected)  # noqa: B023 - called here
         for port in gateway.service.ports
     ]
 

@@ -30,7 +30,7 @@ def test_failure_of_the_provider__says_version_and_variant(scripted: Scripted) -
     assert "x-svc-prompt-version" not in paused.headers
 
 
-def test_failure_before_a_provider_is_asked__says_version_and_variant_or_why_not(scripted: Scripted) -> None:
+def test_failure_before_any_call__says_version_and_variant_or_why_not(scripted: Scripted) -> None:
     gateway, script = scripted(play.answer())
     variables = [{"name": "name", "type": "string", "required": True}]
     prompt = make_prompt(gateway, "Dear {{name}}.", "Dearest {{name}}.", variables=variables)

@@ -37,7 +37,7 @@ def ask(gateway: Gateway, *, port: int | None = None, stream: bool = False, **he
     return response
 
 
-def everywhere(gateway: Gateway, wanted: str, *, user_id: str = "") -> None:
+def everywhere(gateway: Gateway, expected: str, *, user_id: str = "") -> None:
     """Waits until every worker answers with the given version, variant or warning."""
     service = gateway.service
 
@@ -49,8 +49,8 @@ def everywhere(gateway: Gateway, wanted: str, *, user_id: str = "") -> None:
         return f"{version} {response.headers.get('x-svc-variant', '-')}"
 
     for port in service.ports:
-        got = service.until(lambda at=port: seen(at), lambda answer: answer == wanted)  # type: ignore[misc]
-        assert got == wanted, port
+        got = service.until(lambda at=port: seen(at), lambda answer: answer == expected)  # type: ignore[misc]
+        assert got == expected, port
 
 
 def test_rollout__whole_life__same_request_and_every_worker_follows(
@@ -174,13 +174,13 @@ def test_rollout__target_takes_other_variables__one_request_fits_all_times(scrip
     prompt = make_prompt(gateway, "Dear {{first}}.", "Dear {{last}}.")
     sent = body(prompt_config="support", prompt_variables={"first": "Ann", "last": "Lee"})
 
-    def answered(wanted: str, **headers: str) -> None:
+    def answered(expected: str, **headers: str) -> None:
         gateway.service.until(
             lambda: gateway.post(sent, headers=headers).headers.get("x-svc-variant", "-"),
             lambda got: got == (headers.get("x-svc-force-variant") or "-"),
         )
         assert gateway.post(sent, headers=headers).status_code == 200
-        assert last_sent(script)["messages"][0]["content"] == wanted
+        assert last_sent(script)["messages"][0]["content"] == expected
 
     answered("Dear Ann.")
     rollout = prompt.roll_out(prompt.version_ids[1], 50)

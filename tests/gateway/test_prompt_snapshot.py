@@ -46,14 +46,14 @@ def test_managed_prompts__known_versions__four_queries_however_many_configs() ->
 def test_managed_prompts__rollout__pending_running_paused_completed() -> None:
     config = make_config(name="a")
     first, second = make_version(config, "One."), make_version(config, "Two.")
-    wanted = NewRollout(
+    new = NewRollout(
         config_id=config.pk,
         target_version_id=second.pk,
         name="r",
         allocation_type=AllocationType.SESSION_STICKY,
         stages=[Stage(25, 0, 0), Stage(100, 0, 0)],
     )
-    rollout = create_rollout(project_id=config.project_id, new=wanted, actor="test")
+    rollout = create_rollout(project_id=config.project_id, new=new, actor="test")
     its: dict[str, Any] = {"project_id": config.project_id, "rollout_id": rollout.pk, "actor": "test"}
 
     assert managed_prompts(config.project_id)["a"].rollout is None

@@ -160,7 +160,7 @@ def test_defaults__left_out_by_the_request__are_the_versions() -> None:
         {"response_format": {"type": "text"}},
     ],
 )
-def test_defaults__said_by_the_request__stay_the_requests(own: dict[str, Any]) -> None:
+def test_defaults__set_by_the_request__stay_the_requests(own: dict[str, Any]) -> None:
     version = a_version(temperature=0.25, max_tokens=9, tools=[TOOL], response_format=SCHEMA)
 
     context, _ = injected(own, a_prompt(version))
@@ -171,13 +171,13 @@ def test_defaults__said_by_the_request__stay_the_requests(own: dict[str, Any]) -
     assert "tools" not in body or "functions" not in body
 
 
-@pytest.mark.parametrize(("asked", "used"), [("auto", "gpt-4o"), ("gpt-4o-mini", "gpt-4o-mini")])
-def test_default_model__only_for_auto(asked: str, used: str) -> None:
-    context, state = injected({"model": asked}, a_prompt(a_version(model="gpt-4o")))
+@pytest.mark.parametrize(("requested", "used"), [("auto", "gpt-4o"), ("gpt-4o-mini", "gpt-4o-mini")])
+def test_default_model__only_for_auto(requested: str, used: str) -> None:
+    context, state = injected({"model": requested}, a_prompt(a_version(model="gpt-4o")))
 
     assert sent(context)["model"] == used
     assert state.request is not None
-    assert state.request.model == asked
+    assert state.request.model == requested
 
 
 def test_prompt__without_text__adds_its_parameters_and_no_message() -> None:

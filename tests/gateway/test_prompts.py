@@ -303,9 +303,9 @@ def test_prompt__activated_undone_deleted__is_seen_by_every_worker(service: Gate
         # The header is missing while a worker has read the config and not yet its version.
         return f"{response.headers.get('x-svc-prompt-version')} {system_message(script)}"
 
-    def all_serve(wanted: str) -> None:
+    def all_serve(expected: str) -> None:
         for port in service.ports:
-            assert service.until(lambda at=port: served(at), lambda got: got == wanted) == wanted  # type: ignore[misc]
+            assert service.until(lambda at=port: served(at), lambda got: got == expected) == expected  # type: ignore[misc]
 
     all_serve("1 One.")
     second = prompt.add("Two.")

@@ -39,7 +39,7 @@ def until_status(gateway: Gateway, status: int, **fields: Any) -> None:
 
 
 @pytest.mark.parametrize("model", ["xai/grok-4", "anthropic/claude-haiku-4.5", "openai/gpt-oss-20b"])
-def test_provider_model__no_such_integration__404_and_nobody_is_asked(routed: Routed, model: str) -> None:
+def test_provider_model__no_such_integration__404_and_no_provider_is_called(routed: Routed, model: str) -> None:
     gateway, scripts = routed(NO_FALLBACK, **takers())
 
     response = gateway.post(body(model=model))
@@ -54,12 +54,12 @@ def test_provider_model__switched_off__404_that_says_so_and_back_when_it_is_on_a
     gateway, scripts = routed(NO_FALLBACK, xai=[play.answer("grok")], **takers())
     switch(gateway, "xai", on=False)
     until_status(gateway, 404, model="xai/grok-4")
-    asked = len(scripts["xai"].received)
+    received = len(scripts["xai"].received)
 
     response = gateway.post(body(model="xai/grok-4"))
 
     assert "'xai' is disabled" in assert_error(response, 404, "model_not_found")
-    assert len(scripts.pop("xai").received) == asked
+    assert len(scripts.pop("xai").received) == received
     assert_untouched(scripts)
 
     switch(gateway, "xai", on=True)
@@ -79,7 +79,7 @@ def test_provider_model__switched_off_and_a_fallback_order__is_no_failure_to_fal
     assert_untouched(scripts)
 
 
-def test_provider_model__switched_off_and_models__those_are_asked_and_the_headers_say_so(routed: Routed) -> None:
+def test_provider_model__switched_off_and_models__those_are_called_and_the_headers_say_so(routed: Routed) -> None:
     gateway, scripts = routed(NO_FALLBACK, xai=[play.answer("grok")], **takers())
     switch(gateway, "xai", on=False)
     until_status(gateway, 404, model="xai/grok-4")
@@ -125,7 +125,7 @@ def test_bare_model__vendor_never_set_up__served_by_who_serves_anything(routed: 
     assert "x-svc-fallback-used" not in response.headers
 
 
-def test_provider_model__integration_that_workers_hear_of_by_and_by__asked_alone_from_then_on(routed: Routed) -> None:
+def test_provider_model__new_integration__is_called_alone_once_workers_know_it(routed: Routed) -> None:
     gateway, scripts = routed(NO_FALLBACK, xai=[play.answer("grok")], **takers())
     assert gateway.manage("DELETE", "integrations/xai").status_code == 204
     until_status(gateway, 404, model="xai/grok-4")
@@ -144,27 +144,27 @@ def test_provider_model__integration_that_workers_hear_of_by_and_by__asked_alone
     assert_untouched(scripts)
 
 
-def test_provider_object__leaves_the_provider_out__404_and_nobody_is_asked(routed: Routed) -> None:
+def test_provider_object__leaves_the_provider_out__404_and_no_provider_is_called(routed: Routed) -> None:
     gateway, scripts = routed(xai=[play.answer("grok")], **takers())
 
-    for wish in ({"ignore": ["xai"]}, {"only": list(TAKERS)}):
-        response = gateway.post(body(model="xai/grok-4", provider=wish))
+    for preferences in ({"ignore": ["xai"]}, {"only": list(TAKERS)}):
+        response = gateway.post(body(model="xai/grok-4", provider=preferences))
         assert_error(response, 404, "model_not_found", naming="provider object leaves out")
     assert_untouched(scripts)
 
 
 @pytest.mark.parametrize(
-    ("settings", "wish"),
+    ("settings", "preferences"),
     [(NO_FALLBACK, ...), ({}, {"allow_fallbacks": False})],
     ids=["fallback_enabled off", "allow_fallbacks false"],
 )
-def test_failing_provider__fallback_is_off__nobody_else_is_asked(
-    routed: Routed, settings: dict[str, Any], wish: Any
+def test_failing_provider__fallback_is_off__no_other_is_called(
+    routed: Routed, settings: dict[str, Any], preferences: Any
 ) -> None:
     order = {"fallback_order": ["openrouter", "openai_compatible"], "retry_enabled": False, **settings}
     gateway, scripts = routed(order, xai=[play.status(503)], **takers())
 
-    response = gateway.post(body(model="xai/grok-4", provider=wish))
+    response = gateway.post(body(model="xai/grok-4", provider=preferences))
 
     assert_error(response, 503, "provider_unavailable", naming="xai")
     assert "x-svc-fallback-used" not in response.headers
@@ -178,10 +178,10 @@ def test_failing_provider__fallback_is_switched_off__gets_nothing(routed: Routed
     gateway, scripts = routed(order, xai=[play.status(503)], groq=[play.answer("off")])
     switch(gateway, "groq", on=False)
     until_status(gateway, 404, model="groq/llama-3.3-70b-versatile")
-    asked = len(scripts["groq"].received)
+    received = len(scripts["groq"].received)
 
     assert_error(gateway.post(body(model="xai/grok-4")), 503, "provider_unavailable", naming="xai")
-    assert len(scripts["groq"].received) == asked
+    assert len(scripts["groq"].received) == received
 
 
 def test_failing_provider__fallback_is_on__next_one_of_the_order_and_the_headers_say_so(routed: Routed) -> None:

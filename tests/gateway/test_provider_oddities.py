@@ -66,7 +66,7 @@ def test_answer__shorter_than_announced__is_an_error(scripted: Scripted) -> None
     assert_error(gateway.post(body()), 503, "provider_unavailable")
 
 
-def test_answer__compressed_although_not_asked_for__is_not_passed_on_as_garbage(scripted: Scripted) -> None:
+def test_answer__compressed_without_being_requested__is_not_passed_on_as_garbage(scripted: Scripted) -> None:
     gateway, _ = scripted(play.raw(200, gzip.compress(ANSWER), {"content-encoding": "gzip"}))
 
     response = gateway.post(body())
@@ -138,7 +138,7 @@ def test_client__pipelines_two_requests__gets_two_answers(scripted: Scripted) ->
     assert answer.index(b"one") < answer.index(b"two")
 
 
-def test_client__expects_continue__is_told_to(scripted: Scripted) -> None:
+def test_client__expects_continue__gets_it(scripted: Scripted) -> None:
     gateway, _ = scripted(play.answer("one"))
     content = json.dumps(body()).encode()
     request = (

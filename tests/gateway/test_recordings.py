@@ -108,12 +108,12 @@ def read_chunks(chunks: list[ChatCompletionChunk]) -> Answer:
     return seen
 
 
-def assert_same(seen: Answer, wanted: Answer) -> None:
-    assert seen.choices == wanted.choices
-    if wanted.usage is not None:
+def assert_same(seen: Answer, expected_answer: Answer) -> None:
+    assert seen.choices == expected_answer.choices
+    if expected_answer.usage is not None:
         assert seen.usage is not None
-        assert seen.usage["prompt_tokens"] == wanted.usage["prompt_tokens"]
-        assert seen.usage["total_tokens"] == wanted.usage["total_tokens"]
+        assert seen.usage["prompt_tokens"] == expected_answer.usage["prompt_tokens"]
+        assert seen.usage["total_tokens"] == expected_answer.usage["total_tokens"]
 
 
 def assert_headers(headers: Any, recording: Recording) -> None:
@@ -131,13 +131,13 @@ def assert_forwarded(replay: ReplayServer, recording: Recording) -> None:
     """Asserts that the provider got what the client sent, as JSON values, with its own name of the model."""
     (received, *_) = replay.received_by(recording["name"])
     sent = json.loads(received.body)
-    wanted = request_body(recording)
-    if wanted.get("stream"):
+    request = request_body(recording)
+    if request.get("stream"):
         sent.pop("stream_options", None)
-        wanted.pop("stream_options", None)
+        request.pop("stream_options", None)
     assert sent.pop("model", recording["model"]) == recording["model"]
-    wanted.pop("model")
-    assert sent == wanted
+    request.pop("model")
+    assert sent == request
     assert received.headers.get("accept-encoding", "identity") == "identity"
 
 
@@ -249,15 +249,15 @@ def test_recording__error_after_output__is_one_event_and_the_end(project_of: Pro
         list(client.chat.completions.create(**as_call(recording)))
 
 
-def assert_told(response: Any, recording: Recording) -> tuple[int, str]:
+def assert_failure_of(response: Any, recording: Recording) -> tuple[int, str]:
     """Returns the status and the code that the client sees of a recorded failure."""
     answer = recording["response"]
     status, code = STATUSES.get(answer["status"], (503, "provider_unavailable"))
-    for said, told in OF_ITS_OWN.items():
-        if f'"{said}"' in (answer.get("body_text") or ""):
-            status, code = told
-    told_by = recording["provider"] if code in OF_ITS_OWN else ""
-    message = assert_error(response, status, code, told_by=told_by)
+    for vendor_code, translation in OF_ITS_OWN.items():
+        if f'"{vendor_code}"' in (answer.get("body_text") or ""):
+            status, code = translation
+    provider_error_of = recording["provider"] if code in OF_ITS_OWN else ""
+    message = assert_error(response, status, code, provider_error_of=provider_error_of)
     assert upstream_message(recording)[:20] in message
     return status, code
 
@@ -270,7 +270,7 @@ def test_recording__failure__has_its_status_and_the_providers_words(
 
     response = gateway.post(with_valid_content(request_body(recording)))
 
-    status, code = assert_told(response, recording)
+    status, code = assert_failure_of(response, recording)
     record = gateway.record(response)
     assert (record.outcome, record.status_code, record.error_code) == ("error", status, code)
     # Every retry got the same recorded answer.
@@ -305,7 +305,7 @@ def test_recording__streamed__the_sdks_helper_puts_it_together(project_of: Proje
         snapshots = [event.snapshot for event in events if event.type == "chunk"]
 
     for choice in snapshots[-1].choices:
-        wanted = expected(recording).choices[choice.index]
-        assert (choice.message.content or "", choice.finish_reason) == (wanted.text, wanted.finish)
+        choice_expected = expected(recording).choices[choice.index]
+        assert (choice.message.content or "", choice.finish_reason) == (choice_expected.text, choice_expected.finish)
         calls = [(call.function.name, call.function.arguments) for call in choice.message.tool_calls or ()]
-        assert calls == wanted.calls
+        assert calls == choice_expected.calls

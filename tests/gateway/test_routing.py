@@ -102,7 +102,7 @@ def test_fallback__request_of_the_next_provider__is_built_from_the_clients_own(r
     assert first.headers["authorization"] == second.headers["authorization"]
 
 
-def test_unsupported__by_the_provider_asked_for__is_400_naming_the_parameter(routed: Routed) -> None:
+def test_unsupported__by_the_requested_provider__is_400_naming_the_parameter(routed: Routed) -> None:
     gateway, scripts = routed({"fallback_order": ["openai"]}, anthropic=[play.answer()], openai=[play.answer()])
 
     response = gateway.post(body(model="anthropic/claude-sonnet-4-5", n=2))

@@ -187,7 +187,7 @@ def test_select__auto_and_first_preferred_is_down__the_next_one_and_no_failover(
 
 
 @pytest.mark.parametrize(
-    ("fields", "settings", "said"),
+    ("fields", "settings", "reason"),
     [
         ({}, {}, "preferred models"),
         ({}, {"preferred_models": ("command-a-03-2025",)}, "preferred models"),
@@ -199,9 +199,9 @@ def test_select__auto_and_first_preferred_is_down__the_next_one_and_no_failover(
     ],
 )  # fmt: skip
 def test_select__auto_without_a_model__404_says_why(
-    fields: dict[str, Any], settings: dict[str, Any], said: str
+    fields: dict[str, Any], settings: dict[str, Any], reason: str
 ) -> None:
-    with pytest.raises(ModelNotFoundError, match=said):
+    with pytest.raises(ModelNotFoundError, match=reason):
         chosen({"model": "auto", **fields}, **settings)
 
 

@@ -45,7 +45,7 @@ def test_settings__saved_in_the_admin__are_what_the_pipeline_reads(admin_client:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"fallback_order": ["nobody"]}, "Unknown provider: nobody."),
         ({"fallback_order": ["openai", "openai"]}, "A name stands there twice."),
@@ -57,13 +57,15 @@ def test_settings__saved_in_the_admin__are_what_the_pipeline_reads(admin_client:
         ({"retry_max_attempts": 11}, "less than or equal to 10"),
     ],
 )
-def test_settings__out_of_range__are_refused_by_field(admin_client: Client, changes: dict[str, Any], said: str) -> None:
+def test_settings__out_of_range__are_refused_by_field(
+    admin_client: Client, changes: dict[str, Any], message: str
+) -> None:
     project = make_project()
 
     response = admin_client.post(reverse(ADD), posted(str(project.pk), **changes))
 
     assert response.status_code == 200
-    assert said in response.content.decode()
+    assert message in response.content.decode()
     assert not GatewaySettings.objects.exists()
 
 
@@ -112,7 +114,7 @@ def test_guardrails__edited_as_fields__are_what_the_pipeline_reads(admin_client:
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "said"),
+    ("field", "value", "message"),
     [
         ("trust_mode", "strict", "Select a valid choice."),
         ("blocked_input_topics", "a\nb\na", "A name stands there twice."),
@@ -126,12 +128,12 @@ def test_guardrails__edited_as_fields__are_what_the_pipeline_reads(admin_client:
     ],
 )
 def test_guardrails__out_of_range__are_refused_by_field(
-    admin_client: Client, field: str, value: str, said: str
+    admin_client: Client, field: str, value: str, message: str
 ) -> None:
     fields = {**posted(str(make_project().pk)), f"guardrails_{field}": value}
     response = admin_client.post(reverse(ADD), fields)
     assert response.status_code == 200
-    assert said in response.content.decode()
+    assert message in response.content.decode()
     assert not GatewaySettings.objects.exists()
 
 

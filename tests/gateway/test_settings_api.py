@@ -343,10 +343,10 @@ OBJECTS = st.fixed_dictionaries(
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(wanted=OBJECTS)
-def test_settings__any_good_object__comes_back_equal(api: APIClient, wanted: dict[str, Any]) -> None:
-    expected = {**DEFAULTS, **wanted, "guardrails": {**GUARDRAILS, **wanted.get("guardrails", {})}}
-    answer = api.put(PATH, wanted)
+@given(values=OBJECTS)
+def test_settings__any_good_object__comes_back_equal(api: APIClient, values: dict[str, Any]) -> None:
+    expected = {**DEFAULTS, **values, "guardrails": {**GUARDRAILS, **values.get("guardrails", {})}}
+    answer = api.put(PATH, values)
     assert answer.status_code == 200, answer.content
     assert without_warnings(answer.json()) == without_warnings(expected)
     assert answer.json() == api.get(PATH).json()

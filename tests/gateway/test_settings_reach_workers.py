@@ -18,7 +18,7 @@ from tests.gateway.wire import body
 Seen = Callable[[Gateway, httpx2.Response], bool]
 
 
-def _was_asked_to_reason(gateway: Gateway, response: httpx2.Response) -> bool:
+def _reasoning_was_requested(gateway: Gateway, response: httpx2.Response) -> bool:
     return INTROSPECTION in gateway.record(response).attributes
 
 
@@ -37,7 +37,7 @@ GROUPS: dict[str, tuple[dict[str, Any], Seen]] = {
         lambda _, response: response.status_code == 400,
     ),
     "cache": ({"cache_ttl_seconds": 60}, lambda _, response: response.headers["x-svc-cache"] != "skip"),
-    "reasoning": ({"introspection_enabled": True}, _was_asked_to_reason),
+    "reasoning": ({"introspection_enabled": True}, _reasoning_was_requested),
     "logging": ({"log_content": False}, _kept_no_text),
 }
 
@@ -52,10 +52,10 @@ def test_put__reaches_both_workers_and_so_does_taking_it_back(scripted: Scripted
     def ask(port: int) -> bool:
         return seen(gateway, gateway.post(body(model="gpt-5", seed=next(numbers)), port=port))
 
-    def becomes(wanted: bool, port: int) -> bool:
-        return service.until(partial(ask, port), lambda found: found is wanted) is wanted
+    def becomes(expected: bool, port: int) -> bool:
+        return service.until(partial(ask, port), lambda found: found is expected) is expected
 
     assert [ask(port) for port in service.ports] == [False, False]
-    for given, wanted in ((settings, True), ({}, False)):
+    for given, expected in ((settings, True), ({}, False)):
         assert gateway.manage("PUT", "settings", given).status_code == 200
-        assert [becomes(wanted, port) for port in service.ports] == [True, True]
+        assert [becomes(expected, port) for port in service.ports] == [True, True]

@@ -98,11 +98,11 @@ def api(project: Project) -> APIClient:
     return client
 
 
-@pytest.mark.parametrize(("wanted", "expected"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize(("values", "expected"), CASES.values(), ids=CASES)
 def test_settings__that_do_nothing__taken_and_named(
-    api: APIClient, wanted: dict[str, Any], expected: list[tuple[str, str]]
+    api: APIClient, values: dict[str, Any], expected: list[tuple[str, str]]
 ) -> None:
-    answer = api.put(PATH, wanted)
+    answer = api.put(PATH, values)
 
     assert answer.status_code == 200
     warnings = answer.json()["warnings"]
@@ -126,7 +126,7 @@ def test_codes__all__in_the_document_and_each_in_a_case() -> None:
     assert {code for _, expected in CASES.values() for _, code in expected} == set(WARNING_CODES)
 
 
-def test_admin__setting_that_does_nothing__said_when_it_is_saved_and_when_it_is_shown(
+def test_admin__setting_without_effect__warning_when_it_is_saved_and_when_it_is_shown(
     admin_client: Client, api: APIClient, project: Project
 ) -> None:
     api.put(PATH, {"guardrails": {"pii_block_on_detect": True}})

@@ -72,7 +72,7 @@ def test_provider_comments__are_not_passed_on(scripted: Scripted) -> None:
 
 
 @pytest.mark.parametrize("include", [True, False, None])
-def test_usage__whatever_the_client_asked__comes_once_and_is_asked_upstream(
+def test_usage__whatever_the_client_requested__comes_once_and_is_requested_upstream(
     scripted: Scripted, include: bool | None
 ) -> None:
     gateway, script = scripted(play.answer("one two three"))
@@ -109,7 +109,7 @@ def test_usage__wherever_the_provider_puts_it__comes_once_in_the_last_chunk(
     assert (record.prompt_tokens, record.completion_tokens, record.tokens_estimated) == (11, 7, False)
 
 
-def test_usage__never_said__is_estimated_and_marked(scripted: Scripted) -> None:
+def test_usage__never_stated__is_estimated_and_marked(scripted: Scripted) -> None:
     gateway, _ = scripted(play.stream(play.ROLE, WORD, play.FINISH, play.DONE))
 
     response = gateway.post(STREAM)
@@ -250,7 +250,7 @@ def test_provider__not_listening__is_503(scripted: Scripted) -> None:
         assert_error(dead.post(body(stream=stream)), 503, "provider_unavailable")
 
 
-def test_failover__to_the_next_model__is_told_in_headers(scripted: Scripted) -> None:
+def test_failover__to_the_next_model__is_shown_in_headers(scripted: Scripted) -> None:
     gateway, script = scripted(play.status(503), play.answer("from the second"))
     gateway.service.set_routing(gateway.project_id, retry_enabled=False)
 

@@ -17,9 +17,9 @@ ROLE = {"role": "assistant", "content": None}
 
 def completion(message: dict[str, Any], finish_reason: str, **extra: Any) -> bytes:
     """Returns a completion without usage, unless `extra` has it."""
-    told = {name: value for name, value in play.completion().items() if name != "usage"}
+    uncounted = {name: value for name, value in play.completion().items() if name != "usage"}
     choice = {"index": 0, "message": message, "finish_reason": finish_reason}
-    return json.dumps({**told, "choices": [choice], **extra}).encode()
+    return json.dumps({**uncounted, "choices": [choice], **extra}).encode()
 
 
 @pytest.mark.parametrize("extra", [{}, {"usage": None}, {"usage": {}}], ids=str)

@@ -25,7 +25,7 @@ def _lose_key_of(gateway: Gateway, provider: str) -> None:
     gateway.service.set_routing(gateway.project_id, retry_max_attempts=2)
 
 
-def _until_told(gateway: Gateway, code: str, **fields: object) -> None:
+def _until_error(gateway: Gateway, code: str, **fields: object) -> None:
     gateway.service.until(
         lambda: gateway.post(body(**fields)).json(), lambda answer: answer.get("error", {}).get("code") == code
     )
@@ -34,14 +34,14 @@ def _until_told(gateway: Gateway, code: str, **fields: object) -> None:
 def test_unreadable__only_provider_of_the_model__is_500_of_its_own(routed: Routed) -> None:
     gateway, scripts = routed(openai=[play.answer()])
     _lose_key_of(gateway, "openai")
-    _until_told(gateway, "credential_unreadable")
-    asked = len(scripts["openai"].received)
+    _until_error(gateway, "credential_unreadable")
+    received = len(scripts["openai"].received)
 
     response = gateway.post(body())
 
     assert_error(response, 500, "credential_unreadable", naming="openai")
     assert response.json()["error"]["type"] == "api_error"
-    assert len(scripts["openai"].received) == asked
+    assert len(scripts["openai"].received) == received
     record = gateway.record(response)
     assert (record.status_code, record.error_code) == (500, "credential_unreadable")
     assert [(attempt.provider, attempt.error) for attempt in record.attempts] == [("openai", "credential_unreadable")]
@@ -53,7 +53,7 @@ def test_unreadable__only_provider_of_the_model__is_500_of_its_own(routed: Route
 def test_unreadable__another_provider_of_the_model__takes_over_and_says_so(routed: Routed) -> None:
     gateway, _ = routed(openai=[play.answer("lost")], azure_openai=[play.answer("saved")])
     _lose_key_of(gateway, "openai")
-    _until_told(gateway, "credential_unreadable", model="gpt-4o", provider={"allow_fallbacks": False})
+    _until_error(gateway, "credential_unreadable", model="gpt-4o", provider={"allow_fallbacks": False})
 
     response = gateway.post(body(model="gpt-4o"))
 
@@ -68,7 +68,7 @@ def test_unreadable__another_provider_of_the_model__takes_over_and_says_so(route
 def test_unreadable__fallback_provider_with_another_model__takes_over(routed: Routed) -> None:
     gateway, _ = routed({"fallback_order": ["groq"]}, openai=[play.answer("lost")], groq=[play.answer("saved")])
     _lose_key_of(gateway, "openai")
-    _until_told(gateway, "credential_unreadable", provider={"allow_fallbacks": False})
+    _until_error(gateway, "credential_unreadable", provider={"allow_fallbacks": False})
 
     response = gateway.post(body())
 
@@ -80,7 +80,7 @@ def test_unreadable__fallback_provider_with_another_model__takes_over(routed: Ro
 def test_unreadable__credential_entered_again__serves_at_once(routed: Routed) -> None:
     gateway, _ = routed(openai=[play.answer("back")])
     _lose_key_of(gateway, "openai")
-    _until_told(gateway, "credential_unreadable")
+    _until_error(gateway, "credential_unreadable")
 
     changed = gateway.manage("PUT", "integrations/openai", {"api_key": "sk-entered-again-0123"})
 
@@ -91,6 +91,6 @@ def test_unreadable__credential_entered_again__serves_at_once(routed: Routed) ->
 def test_unreadable__model_of_nobody__is_404_still(routed: Routed) -> None:
     gateway, _ = routed(openai=[play.answer()])
     _lose_key_of(gateway, "openai")
-    _until_told(gateway, "credential_unreadable")
+    _until_error(gateway, "credential_unreadable")
 
     assert_error(gateway.post(body(model="claude-sonnet-4-5")), 404, "model_not_found")

@@ -46,7 +46,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> datetime:
 
 
 @pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def long_redis_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives Redis so long to answer that it never counts as away."""
     monkeypatch.setattr(figures, "_TIMEOUT_SECONDS", TIMEOUT_SECONDS)
 
@@ -160,7 +160,7 @@ def test_spend__that_redis_is_not_certain_of__is_the_larger_one(
         assert limit_usage.usage_of(project.pk, "", now)["month"]["spent_usd"] == expected
 
 
-def test_redis_away__the_log_is_asked(settings: Any, spool: Path, now: datetime) -> None:
+def test_redis_away__the_request_log_answers(settings: Any, spool: Path, now: datetime) -> None:
     project = make(monthly_budget_usd=Decimal(10), rate_limit_enabled=True, rate_limit_rpm=5, rate_limit_tpm=5)
     spent_in_log(spool, project, "3.5", at=now, session="s")
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
@@ -172,7 +172,7 @@ def test_redis_away__the_log_is_asked(settings: Any, spool: Path, now: datetime)
     assert answer.json()["session"]["spent_usd"] == 3.5
 
 
-def test_log_away__what_redis_knows_is_told_as_uncertain(
+def test_log_away__figures_of_redis__are_uncertain(
     client: redis.Redis, monkeypatch: pytest.MonkeyPatch, now: datetime
 ) -> None:
     project = make(monthly_budget_usd=Decimal(10))

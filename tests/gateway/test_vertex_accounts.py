@@ -58,7 +58,7 @@ def test_service_account__many_requests__one_token(
     assert sent == {"Bearer ya29.token-1"}
 
 
-def test_service_account__refused_by_google__the_operators_fault_and_nothing_secret_told(
+def test_service_account__refused_by_google__the_operators_fault_and_no_secret_is_shown(
     gateway: Gateway, vertex: DialectServer, tokens: TokenServer
 ) -> None:
     tokens.refusal = (400, {"error": "invalid_grant", "error_description": "Invalid JWT Signature."})

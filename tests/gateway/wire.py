@@ -30,21 +30,21 @@ def assert_request_id(response: httpx2.Response) -> str:
 
 
 def assert_error(
-    response: httpx2.Response, status: int, code: str, *, type: str = "", naming: str = "", told_by: str = ""
+    response: httpx2.Response, status: int, code: str, *, type: str = "", naming: str = "", provider_error_of: str = ""
 ) -> str:
-    """Checks the whole error envelope, in which only the message of the provider `told_by` may be added. Returns the
-    message."""
+    """Checks the whole error envelope, to which only the error object of the provider `provider_error_of` may be added.
+    Returns the message."""
     assert response.status_code == status, response.text[:500]
     assert_request_id(response)
     assert response.headers["content-type"].startswith("application/json")
     answer = response.json()
     assert set(answer) == {"error"}
     error = answer["error"]
-    if told_by:
-        told = error.pop("provider_error")
-        assert set(told) == {"provider", "status", "error"}
-        assert told["provider"] == told_by
-        assert isinstance(told["error"], dict)
+    if provider_error_of:
+        details = error.pop("provider_error")
+        assert set(details) == {"provider", "status", "error"}
+        assert details["provider"] == provider_error_of
+        assert isinstance(details["error"], dict)
     assert set(error) == {"message", "type", "code"}
     assert all(isinstance(value, str) and value for value in error.values()), error
     assert error["code"] == code, error

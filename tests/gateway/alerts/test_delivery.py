@@ -259,7 +259,7 @@ def test_secret__rotated__signs_from_then_on(receiver: str) -> None:
     assert not verified(headers, body, old)
 
 
-def test_secret__that_cannot_be_read__is_told_and_tried_again(receiver: str) -> None:
+def test_secret__that_cannot_be_read__is_reported_and_retried(receiver: str) -> None:
     row = make("webhook", alert_webhook_url=receiver)
     AlertSecret.objects.filter(project=row.alert.project).update(token="damaged")
     deliver(row.pk)

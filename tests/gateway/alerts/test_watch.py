@@ -134,7 +134,7 @@ def test_figure__that_redis_is_not_certain_of__is_the_logs(
     assert percents(project) == [50, 80]
 
 
-def test_redis_away__the_log_is_asked(log: dict[str, Any], settings: Any) -> None:
+def test_redis_away__the_request_log_answers(log: dict[str, Any], settings: Any) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     project = make()
     log[str(project.pk)] = Decimal("5.5")

@@ -38,7 +38,7 @@ def status_of(response: Any) -> tuple[int, str]:
     return response.status_code, response.headers["x-svc-cache"]
 
 
-def test_same_request__asked_again__is_answered_without_the_provider(scripted: Scripted) -> None:
+def test_same_request__sent_again__is_answered_without_the_provider(scripted: Scripted) -> None:
     gateway, script = scripted(play.answer("Grüße 👋 an alle"), play.answer("another"))
     first = gateway.post(body(), headers=ASK)
     wait_until_kept(gateway)
@@ -76,12 +76,12 @@ def test_hit__under_limits__counts_as_a_request_and_gives_its_reservation_back(s
     gateway, _ = scripted(play.answer())
     limits = {"rate_limit_rpm": 100, "rate_limit_tpm": 100_000, "monthly_budget_usd": "10"}
     gateway.service.set_routing(gateway.project_id, rate_limit_enabled=True, **limits)
-    asked = [gateway.post(body(), headers=ASK)]
+    responses = [gateway.post(body(), headers=ASK)]
     wait_until_kept(gateway)
-    asked += [gateway.post(body(), headers=ASK) for _ in range(4)]
-    assert [status_of(response)[1] for response in asked] == ["miss", *["hit"] * 4]
-    assert all("x-ratelimit-remaining-requests" in response.headers for response in asked)
-    minutes = {minute_of(gateway.record(response).ts) for response in asked}
+    responses += [gateway.post(body(), headers=ASK) for _ in range(4)]
+    assert [status_of(response)[1] for response in responses] == ["miss", *["hit"] * 4]
+    assert all("x-ratelimit-remaining-requests" in response.headers for response in responses)
+    minutes = {minute_of(gateway.record(response).ts) for response in responses}
 
     def used() -> tuple[int, int]:
         with client_of(gateway) as client:
@@ -110,9 +110,9 @@ def test_project_with_a_ttl__caches_what_does_not_refuse(scripted: Scripted) -> 
     gateway.post(body())
     wait_until_kept(gateway, 2)
 
-    told = [gateway.post(body(), headers=headers) for headers in ({}, {"cache-control": "no-store"})]
+    responses = [gateway.post(body(), headers=headers) for headers in ({}, {"cache-control": "no-store"})]
 
-    assert [status_of(response)[1] for response in told] == ["hit", "skip"]
+    assert [status_of(response)[1] for response in responses] == ["hit", "skip"]
     refreshed = gateway.post(body(), headers={"cache-control": "no-cache"})
     assert status_of(refreshed)[1] == "miss"
 
@@ -181,10 +181,10 @@ def test_sdk__gets_tool_calls_from_the_cache_as_from_the_provider(scripted: Scri
 )
 def test_answer__not_worth_keeping__is_not_kept(scripted: Scripted, step: Any, fields: dict[str, Any]) -> None:
     gateway, script = scripted(step)
-    asked = len([gateway.post(body(**fields), headers=ASK) for _ in range(2)])
+    requests = len([gateway.post(body(**fields), headers=ASK) for _ in range(2)])
     with client_of(gateway) as client:
         assert list(client.scan_iter(match=prefix(gateway.project_id) + "*")) == []
-    assert len(script.received) >= asked
+    assert len(script.received) >= requests
 
 
 def test_answer__that_nobody_could_judge__is_not_kept(scripted: Scripted) -> None:
@@ -198,10 +198,10 @@ def test_answer__that_nobody_could_judge__is_not_kept(scripted: Scripted) -> Non
     assert [status_of(gateway.post(body(), headers=ASK)) for _ in range(3)] == [(200, "miss")] * 3
 
 
-def test_answer_of_a_fallback__is_not_kept_in_place_of_the_model_asked_for(routed: Routed) -> None:
+def test_answer_of_a_fallback__is_not_stored_for_the_requested_model(routed: Routed) -> None:
     gateway, _ = routed(openai=[play.status(500)], groq=[play.answer()])
-    wanted = body(model="openai/gpt-4o", models=["groq/llama-3.3-70b-versatile"])
-    assert [status_of(gateway.post(wanted, headers=ASK)) for _ in range(2)] == [(200, "miss")] * 2
+    request = body(model="openai/gpt-4o", models=["groq/llama-3.3-70b-versatile"])
+    assert [status_of(gateway.post(request, headers=ASK)) for _ in range(2)] == [(200, "miss")] * 2
 
 
 def test_another_projects_identical_request__never_hits(scripted: Scripted) -> None:
@@ -219,17 +219,17 @@ def test_managed_prompt__of_another_version__is_another_request(scripted: Script
     seeder = gateway.service.seeder
     versions = [{"system_prompt": "Be kind."}, {"system_prompt": "Be brief."}]
     made = seeder.call("make_prompt", project_id=gateway.project_id, name="p", versions=versions)
-    wanted = body(prompt_config="p")
-    gateway.service.until(lambda: gateway.post(wanted).status_code, lambda code: code == 200)
-    gateway.post(wanted, headers=ASK)
+    request = body(prompt_config="p")
+    gateway.service.until(lambda: gateway.post(request).status_code, lambda code: code == 200)
+    gateway.post(request, headers=ASK)
     wait_until_kept(gateway)
-    assert status_of(gateway.post(wanted, headers=ASK)) == (200, "hit")
+    assert status_of(gateway.post(request, headers=ASK)) == (200, "hit")
 
     ids = {"config_id": made["config_id"], "version_id": made["version_ids"][1]}
     seeder.call("activate_prompt", project_id=gateway.project_id, **ids)
 
     found = gateway.service.until(
-        lambda: gateway.post(wanted, headers=ASK), lambda answer: status_of(answer)[1] == "miss"
+        lambda: gateway.post(request, headers=ASK), lambda answer: status_of(answer)[1] == "miss"
     )
     assert found.headers["x-svc-prompt-version"] == "2"
     assert b"Be brief." in script.received[-1].body
@@ -245,7 +245,7 @@ def test_cache_control__in_two_lines__is_read_as_one(scripted: Scripted) -> None
     assert status_of(response) == (200, "skip")
 
 
-def test_kept_answer__older_than_asked_for__is_not_given(scripted: Scripted) -> None:
+def test_stored_answer__older_than_max_age__is_not_returned(scripted: Scripted) -> None:
     gateway, script = scripted(play.answer())
     gateway.post(body(), headers=ASK)
     wait_until_kept(gateway)

@@ -77,8 +77,8 @@ def test_key__another_value_of_a_shaping_field__is_another_key(request: dict[str
 def test_key__same_request_written_otherwise__is_the_same(request: dict[str, Any], data: st.DataObject) -> None:
     names = data.draw(st.permutations(list(request)))
     shuffled = {name: request[name] for name in names}
-    told = {"user": data.draw(st.text()), "metadata": {"a": "b"}, "stream": False, "seed": request.get("seed")}
-    body = json.dumps({**shuffled, **told}, indent=3, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    ignored = {"user": data.draw(st.text()), "metadata": {"a": "b"}, "stream": False, "seed": request.get("seed")}
+    body = json.dumps({**shuffled, **ignored}, indent=3, ensure_ascii=False).encode("utf-8", "surrogatepass")
     assume(_is_text(request))
     assert cache_key(PROJECT, ("", 0), TARGET, SETTINGS, body, stream=False) == key_of(request)
 

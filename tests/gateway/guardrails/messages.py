@@ -17,7 +17,7 @@ def verdicts(project: Gateway, response: Any) -> list[tuple[str, str, str]]:
     return [(verdict.guardrail, verdict.action, verdict.detail) for verdict in found]
 
 
-def said(content: Any, **extra: Any) -> list[dict[str, Any]]:
+def user_message(content: Any, **extra: Any) -> list[dict[str, Any]]:
     return [{"role": "user", "content": content, **extra}]
 
 

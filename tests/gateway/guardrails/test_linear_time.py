@@ -95,9 +95,9 @@ class Searched(str):
     times = 0
 
     @override
-    def __contains__(self, wanted: object) -> bool:
+    def __contains__(self, part: object) -> bool:
         self.times += 1
-        return isinstance(wanted, str) and super().__contains__(wanted)
+        return isinstance(part, str) and super().__contains__(part)
 
 
 def test_personal_data__of_the_operator__is_not_searched_for_again() -> None:

@@ -198,7 +198,7 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize("text", SIDEWAYS)
-def test_injection_score__asks_for_the_instructions_sideways__reaches_the_threshold(text: str) -> None:
+def test_injection_score__indirect_request_for_the_instructions__reaches_the_threshold(text: str) -> None:
     assert injection_score(text, untrusted=False).is_injection
 
 

@@ -59,9 +59,9 @@ def test_masks_texts_calls_and_reasoning(stage: Stage, client: openai.OpenAI, pr
     with client.chat.completions.stream(model=model_of(provider), messages=ASK, **options) as events:
         streamed = events.get_final_completion()
     for answer in (whole, streamed):
-        told = answer.model_dump_json()
-        assert "example.org" not in told
-        assert "4242" not in told
+        serialized = answer.model_dump_json()
+        assert "example.org" not in serialized
+        assert "4242" not in serialized
         message = answer.choices[0].message
         assert message.content == "Write to [EMAIL], and pay with [CARD]."
         for call in message.tool_calls or []:

@@ -94,16 +94,16 @@ class TestWholeAnswers:
         response = project.post(
             body(messages=[{"role": "system", "content": SECRET}, {"role": "user", "content": "?"}])
         )
-        said = response.json()["choices"][0]["message"]["content"]
-        assert said == f"Here: ![chart]({LINK_REMOVED}) and [docs](https://docs.example/start)."
+        content = response.json()["choices"][0]["message"]["content"]
+        assert content == f"Here: ![chart]({LINK_REMOVED}) and [docs](https://docs.example/start)."
         assert verdicts(project, response) == [("exfiltration_url", "output", "masked", "image")]
 
     def test_leaves_addresses_to_tools_and_masks_what_looks_like_a_file(self, routed: Routed) -> None:
         message = {"content": f"data:text/plain,{MAIL}", "tool_calls": [call(json.dumps({"url": STOLEN}))]}
         project = guarded(routed, [whole(message)], mask_output_pii=True, block_exfiltration_urls=True)
-        said = project.post(body(messages=[{"role": "user", "content": SECRET}])).json()["choices"][0]["message"]
-        assert said["content"] == "data:text/plain,[EMAIL]"
-        assert json.loads(said["tool_calls"][0]["function"]["arguments"]) == {"url": STOLEN}
+        message = project.post(body(messages=[{"role": "user", "content": SECRET}])).json()["choices"][0]["message"]
+        assert message["content"] == "data:text/plain,[EMAIL]"
+        assert json.loads(message["tool_calls"][0]["function"]["arguments"]) == {"url": STOLEN}
 
     @pytest.mark.parametrize(
         ("message", "code", "detail"),
@@ -117,8 +117,8 @@ class TestWholeAnswers:
         checks: dict[str, Any] = {"blocked_output_topics": ["atom bomb"], "blocked_tools": ["delete_all"]}
         project = guarded(routed, [whole(message)], **checks)
         response = project.post(body())
-        told = assert_error(response, 400, code, type="guardrail_error")
-        assert "tom bomb" not in told.lower()
+        error_text = assert_error(response, 400, code, type="guardrail_error")
+        assert "tom bomb" not in error_text.lower()
         record = project.record(response)
         assert (record.outcome, record.status_code, record.error_code) == ("error", 400, code)
         # The provider's bill is counted all the same; its answer is not stored.
@@ -153,11 +153,11 @@ class TestStreams:
         text = f"Write to {MAIL}, or pay with {CARD}. Then wait for an answer, however long it may take to come."
         project = guarded(routed, [letters(text)], mask_output_pii=True)
         response = project.post(body(stream=True))
-        said = read_stream(response.content)
-        assert said.text == text.replace(MAIL, "[EMAIL]").replace(CARD, "[CARD]")
-        assert said.chunks[0]["choices"][0]["delta"]["role"] == "assistant"
-        assert len({part["id"] for part in said.chunks}) == 1
-        assert_closing_chunk(said)
+        output = read_stream(response.content)
+        assert output.text == text.replace(MAIL, "[EMAIL]").replace(CARD, "[CARD]")
+        assert output.chunks[0]["choices"][0]["delta"]["role"] == "assistant"
+        assert len({part["id"] for part in output.chunks}) == 1
+        assert_closing_chunk(output)
         kept = kept_response(project, response)
         assert "[EMAIL]" in kept
         assert "4242" not in kept
@@ -195,9 +195,9 @@ class TestStreams:
 
         pieces = [piece(index, letter) for letter in MAIL for index in (0, 1)]
         project = guarded(routed, [stream(ROLE, *pieces, FINISH, USAGE_CHUNK, DONE)], mask_output_pii=True)
-        said = read_stream(project.post(body(stream=True, n=2)).content)
+        output = read_stream(project.post(body(stream=True, n=2)).content)
         texts = {0: "", 1: ""}
-        for part in said.chunks:
+        for part in output.chunks:
             for choice in part["choices"]:
                 texts[choice["index"]] += choice["delta"].get("content") or ""
         assert texts == {0: "[EMAIL]", 1: "[EMAIL]"}
@@ -219,9 +219,9 @@ class TestStreams:
                 received += piece
                 if b"It was an" in received:
                     passed_on.set()
-        said = read_stream(received)
-        assert said.text == "It was an "
-        (error,) = said.errors
+        output = read_stream(received)
+        assert output.text == "It was an "
+        (error,) = output.errors
         assert (error["type"], error["code"]) == ("guardrail_error", "blocked_topic")
         record = project.record(response)
         assert (record.status_code, record.error_code, record.tokens_estimated) == (400, "blocked_topic", True)

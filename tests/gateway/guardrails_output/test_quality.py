@@ -69,9 +69,9 @@ def test_a_good_answer_passes_and_its_judgement_is_a_request_of_its_own(routed: 
     assert verdicts(project, response) == [("passed", "85 of 100, at least 70 is wanted", 0.85)]
     (judgement,) = judgements(project, response, 1)
     assert (judgement.source, judgement.outcome, judgement.prompt_tokens) == ("judge", "success", 11)
-    asked = json.loads(scripts["together"].received[0].body)
-    assert asked["response_format"]["json_schema"]["strict"] is True
-    assert "a poor answer" in asked["messages"][1]["content"]
+    request = json.loads(scripts["together"].received[0].body)
+    assert request["response_format"]["json_schema"]["strict"] is True
+    assert "a poor answer" in request["messages"][1]["content"]
 
 
 def test_a_poor_answer_fails_over_once(routed: Routed) -> None:
@@ -87,7 +87,7 @@ def test_a_poor_answer_fails_over_once(routed: Routed) -> None:
     ]
     assert record.attempts[0].completion_tokens == 7
     # The judge gets the masked answer.
-    assert b"ada@example.org" not in b"".join(asked.body for asked in scripts["together"].received)
+    assert b"ada@example.org" not in b"".join(received.body for received in scripts["together"].received)
 
 
 def test_two_poor_answers_are_refused(routed: Routed) -> None:
@@ -117,9 +117,9 @@ def test_a_poor_answer_is_refused_when_the_other_attempt_fails(routed: Routed) -
 def test_streams_are_held_until_they_are_judged(routed: Routed) -> None:
     project, _ = judged(routed, grades(20, 90))
     response = project.post(body(**MODELS, stream=True))
-    said = read_stream(response.content)
-    assert said.text == "a better answer, to [EMAIL]"
-    assert_closing_chunk(said)
+    stream = read_stream(response.content)
+    assert stream.text == "a better answer, to [EMAIL]"
+    assert_closing_chunk(stream)
     assert response.headers["x-svc-model-used"] == "other-1"
     project, _ = judged(routed, grades(20, 30))
     assert_error(project.post(body(**MODELS, stream=True)), 400, "low_quality", type="guardrail_error")
@@ -141,9 +141,9 @@ def test_a_stream_that_is_judged_for_long_is_kept_alive(brisk_routed: Routed) ->
             received += piece
             kept_alive.set()
     assert received.startswith(b":")
-    said = read_stream(received)
-    assert said.text == ""
-    assert [error["code"] for error in said.errors] == ["low_quality"]
+    stream = read_stream(received)
+    assert stream.text == ""
+    assert [error["code"] for error in stream.errors] == ["low_quality"]
 
 
 def test_a_stream_that_breaks_while_it_is_held_is_a_status(routed: Routed) -> None:

@@ -46,23 +46,23 @@ def project() -> Project:
     return made
 
 
-def asked(project: Project, spool: Path, *verdicts: dict[str, Any], **values: Any) -> str:
+def recorded_request(project: Project, spool: Path, *verdicts: dict[str, Any], **values: Any) -> str:
     attributes = {VERDICTS: json.dumps(verdicts)} if verdicts else {}
     entry = make_entry(project_id=str(project.pk), attributes=attributes, **values)
     store(spool, entry)
     return entry.record.request_id
 
 
-def scores_told(project: Project) -> list[tuple[str, float, str, str]]:
+def recorded_scores(project: Project) -> list[tuple[str, float, str, str]]:
     rows = Score.objects.for_project(project.pk).order_by("score_name")
     return [(row.score_name, row.score_value, row.score_type, row.score_label) for row in rows]
 
 
 def test_each_guardrail_becomes_one_score(project: Project, spool: Path) -> None:
-    request_id = asked(project, spool, PII, CARD, POOR, GOOD)
-    asked(project, spool)
+    request_id = recorded_request(project, spool, PII, CARD, POOR, GOOD)
+    recorded_request(project, spool)
     assert score_verdicts(back=HOUR) == 2
-    assert scores_told(project) == [
+    assert recorded_scores(project) == [
         ("guardrail.low_quality", 85.0, "number", "passed"),
         ("guardrail.pii", 1.0, "boolean", "masked"),
     ]
@@ -72,46 +72,46 @@ def test_each_guardrail_becomes_one_score(project: Project, spool: Path) -> None
 
 
 def test_nothing_is_scored_twice(project: Project, spool: Path) -> None:
-    asked(project, spool, PII)
+    recorded_request(project, spool, PII)
     score_verdicts(back=HOUR)
     assert score_verdicts(back=HOUR) == 1  # The copy has not arrived yet, so the same score is written again.
     copy_due()
     assert score_verdicts(back=HOUR) == 0
-    assert len(scores_told(project)) == 1
+    assert len(recorded_scores(project)) == 1
     assert Score.objects.get(project=project).revision == 1
 
 
 def test_what_was_missed_is_found_by_a_longer_look(project: Project, spool: Path) -> None:
     two_hours_ago = make_entry().record.ts - 7200 * 1_000_000
-    asked(project, spool, PII, ts=two_hours_ago)
+    recorded_request(project, spool, PII, ts=two_hours_ago)
     assert score_verdicts(back=HOUR) == 0
     assert score_verdicts(back=3 * HOUR) == 1
 
 
 def test_an_answer_that_could_not_be_judged_has_no_score(project: Project, spool: Path) -> None:
-    asked(project, spool, UNJUDGED)
+    recorded_request(project, spool, UNJUDGED)
     assert score_verdicts(back=HOUR) == 0
-    assert scores_told(project) == []
+    assert recorded_scores(project) == []
 
 
 def test_more_requests_than_one_page(project: Project, spool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("analytics.queries.unscored._ROWS_AT_ONCE", 2)
     now = make_entry().record.ts
     for _ in range(5):
-        asked(project, spool, PII, ts=now)
+        recorded_request(project, spool, PII, ts=now)
     assert score_verdicts(back=HOUR) == 5
 
 
 def test_a_verdict_nobody_can_read_stops_no_other(project: Project, spool: Path) -> None:
     entry = make_entry(project_id=str(project.pk), attributes={VERDICTS: '[{"guardrail":7}]'})
     store(spool, entry)
-    asked(project, spool, PII)
+    recorded_request(project, spool, PII)
     assert score_verdicts(back=HOUR) == 1
 
 
 def test_other_projects_are_left_alone(project: Project, spool: Path) -> None:
     stranger = make_project()
-    asked(stranger, spool, PII)
+    recorded_request(stranger, spool, PII)
     assert score_verdicts(back=HOUR) == 0
 
 
@@ -123,12 +123,12 @@ def test_a_store_that_is_away_postpones(project: Project, monkeypatch: pytest.Mo
     task(15)
 
 
-def test_a_project_too_busy_to_be_asked_keeps_no_other_waiting(
+def test_project__too_busy_for_the_query__delays_no_other(
     project: Project, spool: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     busy = make_project()
     GatewaySettings.objects.create(project=busy, guardrails={"trust_mode": "monitor"})
-    asked(project, spool, PII)
+    recorded_request(project, spool, PII)
 
     def limited(project_id: UUID, *args: Any, **kwargs: Any) -> Any:
         if project_id == busy.pk:

@@ -52,7 +52,7 @@ def event(index: int, delta: dict[str, Any], reason: str | None = None) -> Strea
     return StreamEvent(json.dumps(chunk).encode(), has_output=bool(delta))
 
 
-def said(index: int, whole: dict[str, Any], cut: random.Random) -> list[StreamEvent]:
+def events_of(index: int, whole: dict[str, Any], cut: random.Random) -> list[StreamEvent]:
     """Returns a choice's answer as events: reasoning and content mixed, then its calls mixed."""
     texts = [[{name: piece} for piece in pieces(whole[name], cut)] for name in ("reasoning_content", "content")]
     calls = []
@@ -92,7 +92,7 @@ def message(reasoning: str, content: str, first: str, second: str) -> dict[str, 
 @given(messages, st.randoms(use_true_random=False))
 def test_a_stream_says_what_the_whole_says(given_texts: list[tuple[str, str, str, str]], cut: random.Random) -> None:
     wholes = [message(*each) for each in given_texts]
-    events = mixed([said(index, whole, cut) for index, whole in enumerate(wholes)], cut)
+    events = mixed([events_of(index, whole, cut) for index, whole in enumerate(wholes)], cut)
     ends = [event(index, {}, "stop") for index in range(len(wholes))]
     guard = StreamGuard(checks())
     out = [sent for one in events for sent in guard.feed([one])] + guard.close(ends)
@@ -143,9 +143,9 @@ def test_stream__fields_of_the_vendor__masked_at_once_since_they_are_whole() -> 
     message: dict[object, object] = {}
     for item in events:
         message = accumulate_delta(message, json.loads(item.data)["choices"][0]["delta"])
-    told = json.dumps(message)
-    assert "ada@" not in told
-    assert "10.1.2.3" not in told
+    serialized = json.dumps(message)
+    assert "ada@" not in serialized
+    assert "10.1.2.3" not in serialized
     fields: Any = message["provider_specific_fields"]
     assert fields["content"][0]["citationsContent"]["content"][0]["text"] == message["content"]
     assert fields["trace"]["guardrail"]["modelOutput"][0].endswith(" said")
@@ -166,8 +166,8 @@ def test_fields_of_the_vendor_come_whole_and_are_masked_whole() -> None:
         {"provider_specific_fields": fields},
     ]
     out = guard.feed([event(0, delta) for delta in deltas]) + guard.close([event(0, {}, "stop")])
-    told = [json.loads(sent.data)["choices"][0]["delta"].get("provider_specific_fields") for sent in out]
-    first, second = [one for one in told if one is not None]
+    deltas_out = [json.loads(sent.data)["choices"][0]["delta"].get("provider_specific_fields") for sent in out]
+    first, second = [one for one in deltas_out if one is not None]
     assert first == {"parts": [{"index": 0, "executableCode": {"code": "mail('[EMAIL]')"}}]}
     assert second == {
         "groundingMetadata": {

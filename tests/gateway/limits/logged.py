@@ -87,13 +87,13 @@ class LoggedService(GatewayService):
         return int(base or 0) + int(after or 0), int(reserved or 0), unsure is not None
 
 
-def by_wish() -> Step:
+def answer_by_user() -> Step:
     """Answers as the request's `user` says: ok-<tokens of the answer>, 500, hang or stream."""
 
     async def step(request: Received, connection: Connection) -> None:
         sent = json.loads(request.body)
-        wish, _, tokens = sent["user"].partition("-")
-        if wish == "ok":
+        outcome, _, tokens = sent["user"].partition("-")
+        if outcome == "ok":
             await asyncio.sleep(random.random() * 0.3)
             usage = {"prompt_tokens": 11, "completion_tokens": int(tokens), "total_tokens": 11 + int(tokens)}
             if sent.get("stream"):
@@ -104,9 +104,9 @@ def by_wish() -> Step:
                 return
             body = json.dumps(completion("x", usage=usage)).encode()
             await connection.send_whole(200, body, {"content-type": "application/json"})
-        elif wish == "500":
+        elif outcome == "500":
             await status(500)(request, connection)
-        elif wish == "hang":
+        elif outcome == "hang":
             await hang(request, connection)
         else:
             await endless(0.02)(request, connection)
@@ -135,17 +135,17 @@ class Crowd:
 
     async def _ask(self, client: httpx2.AsyncClient, chance: random.Random, over_seconds: float) -> None:
         await asyncio.sleep(chance.random() * over_seconds)
-        wish = chance.choices(["ok", "500", "hang", "stream"], [8, 2, 1, 1])[0]
-        user = f"ok-{chance.randint(1, self.max_tokens)}" if wish == "ok" else wish
+        outcome = chance.choices(["ok", "500", "hang", "stream"], [8, 2, 1, 1])[0]
+        user = f"ok-{chance.randint(1, self.max_tokens)}" if outcome == "ok" else outcome
         sent = {
             "model": self.model,
             "max_tokens": self.max_tokens,
             "messages": [{"role": "user", "content": "x" * chance.randint(40, 400)}],
-            "stream": wish == "stream" or chance.random() < 0.3,
+            "stream": outcome == "stream" or chance.random() < 0.3,
             "user": user,
         }
         url = self.gateway.service.base_url(chance.choice(self.gateway.service.ports)) + ENDPOINT
-        timeout = chance.random() if wish in ("stream", "hang") or chance.random() < 0.1 else TIMEOUT_SECONDS
+        timeout = chance.random() if outcome in ("stream", "hang") or chance.random() < 0.1 else TIMEOUT_SECONDS
         try:
             async with asyncio.timeout(timeout):
                 headers = {**bearer(self.gateway.key), **self.headers}

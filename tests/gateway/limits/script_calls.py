@@ -64,7 +64,7 @@ def settle(
 def batch(
     own: OwnRedis,
     terms: Terms,
-    *asked: tuple[str, int] | Ended,
+    *requests: tuple[str, int] | Ended,
     now: int,
     known: int = 0,
     run: str = "run-1",
@@ -73,9 +73,9 @@ def batch(
     """Returns the answers to settlements and to admissions, and the standings of month and session."""
     limits = (terms.requests, terms.tokens, terms.month, terms.hard, terms.session, LEASE_MS, run, set_at)
     keys, in_session, spends = (KEYS, 1, [known, known]) if terms.session != "" else (KEYS[:4], 0, [known])
-    ended = [each for each in asked if isinstance(each, Ended)]
+    ended = [each for each in requests if isinstance(each, Ended)]
     settlements = columns([(in_session, each.name, each.cost) for each in ended])
-    admissions = columns([(in_session, *each) for each in asked if not isinstance(each, Ended)])
+    admissions = columns([(in_session, *each) for each in requests if not isinstance(each, Ended)])
     words = (now, sum(each.tokens for each in ended), spends, settlements, admissions)
     settled, admitted, month, *session = own.run(scripts.BATCH, keys, *limits, msgspec.msgpack.encode(words))
     answers = [admitted[at : at + 3] for at in range(0, len(admitted), 3)]

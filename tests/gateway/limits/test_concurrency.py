@@ -16,7 +16,7 @@ import pytest
 
 from gateway.limits.keys import Scope, minute_of, requests_key, tokens_key
 from tests.fakes.scripted import ScriptedServer, answer
-from tests.gateway.limits.logged import Crowd, LoggedService, by_wish
+from tests.gateway.limits.logged import Crowd, LoggedService, answer_by_user
 from tests.gateway.service import PRICED_MODEL, Gateway
 from tests.gateway.spooled import spooled_entries
 from tests.gateway.wire import ENDPOINT, bearer, body
@@ -40,7 +40,7 @@ def logged() -> Iterator[LoggedService]:
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[ScriptedServer]:
     with ScriptedServer() as server:
-        server.play("wish", by_wish())
+        server.play("wish", answer_by_user())
         server.play("plain", answer())
         yield server
 
@@ -184,10 +184,10 @@ def test_redis_paused__requests_are_answered_meanwhile_and_each_worker_says_it_o
     # Only this worker's share of the limit counts now.
     assert int(answers[-1].headers["x-ratelimit-remaining-requests"]) <= 100_000
 
-    def said() -> Counter[str]:
+    def new_lines() -> Counter[str]:
         return away_lines(logged) - before
 
-    assert logged.until(said, lambda found: found["redis.back"] == 2) == {"redis.away": 2, "redis.back": 2}
+    assert logged.until(new_lines, lambda found: found["redis.back"] == 2) == {"redis.away": 2, "redis.back": 2}
 
 
 def test_redis_killed_and_back_empty__spend_comes_from_the_log_to_the_last_digit(
@@ -237,8 +237,8 @@ async def burst(gateway: Gateway, count: int) -> Counter[tuple[int, bool]]:
     limits = httpx2.Limits(max_connections=count, max_keepalive_connections=0)
     sent = body(model=MODEL, max_tokens=1)
     async with httpx2.AsyncClient(timeout=2 * TIMEOUT_SECONDS, limits=limits) as client:
-        asked = [client.post(urls[n % 2], json=sent, headers=bearer(gateway.key)) for n in range(count)]
-        answers = await asyncio.gather(*asked)
+        calls = [client.post(urls[n % 2], json=sent, headers=bearer(gateway.key)) for n in range(count)]
+        answers = await asyncio.gather(*calls)
     return Counter((answer.status_code, "x-ratelimit-limit-requests" in answer.headers) for answer in answers)
 
 

@@ -45,7 +45,7 @@ class Log:
         """Returns whether a record made now can be read while its arrival is still asked about."""
         return time() + LOG_SECONDS < arrived_us / 1_000_000 + SETTLE_SECONDS
 
-    def spends(self, asked: Mapping[Scope, Times]) -> dict[Scope, int]:
+    def spends(self, scopes: Mapping[Scope, Times]) -> dict[Scope, int]:
         now = time()
         return {
             scope: sum(
@@ -53,7 +53,7 @@ class Log:
                 for at, arrived, cost in self.records
                 if at <= now and (arrived < times.until_us or arrived > times.beyond_us)
             )
-            for scope, times in asked.items()
+            for scope, times in scopes.items()
         }
 
     @property
@@ -81,7 +81,7 @@ class Life:
     def __init__(self, own: OwnRedis, log: Log, chance: random.Random) -> None:
         self.own, self.log, self.chance = own, log, chance
         self.workers = [Worker(own), Worker(own)]
-        self.under_way: list[tuple[Worker, Reservation]] = []
+        self.in_flight: list[tuple[Worker, Reservation]] = []
         self.serial = 0
 
     async def run(self, steps: int) -> None:
@@ -89,7 +89,7 @@ class Life:
         for _ in range(steps):
             event = self.chance.choices(events, [50, 40, 4, 2, 1, 2, 20])[0]
             await event()
-        while self.under_way:
+        while self.in_flight:
             await self.settle()
 
     async def admit(self) -> None:
@@ -101,12 +101,12 @@ class Life:
         claim = Claim(f"r{id(self)}-{self.serial}", PROJECT, SESSION, arrived_us, 0, cost)
         admission = await worker.limiter.admit(LIMITS, claim)
         assert admission.reservation is not None
-        self.under_way.append((worker, admission.reservation))
+        self.in_flight.append((worker, admission.reservation))
 
     async def settle(self) -> None:
-        if not self.under_way:
+        if not self.in_flight:
             return
-        worker, held = self.under_way.pop(self.chance.randrange(len(self.under_way)))
+        worker, held = self.in_flight.pop(self.chance.randrange(len(self.in_flight)))
         cost = self.chance.randint(0, MAX_UNITS)
         self.log.add(self.chance, held.claim.arrived_us, cost)
         worker.limiter.settle(held, 0, cost)
@@ -132,13 +132,13 @@ class Life:
     async def worker_dies(self) -> None:
         dead = self.workers.pop(0)
         self.workers.append(Worker(self.own))
-        for worker, held in self.under_way:
+        for worker, held in self.in_flight:
             if worker is dead:
                 # The worker died after its record, or the request is recorded as interrupted with an unknown cost.
                 recorded, cost = self.chance.random() < 0.5, self.chance.randint(0, MAX_UNITS)
                 in_time = self.log.takes_in_time(held.claim.arrived_us)
                 self.log.add(self.chance, held.claim.arrived_us, cost if recorded and in_time else 0)
-        self.under_way = [(worker, held) for worker, held in self.under_way if worker is not dead]
+        self.in_flight = [(worker, held) for worker, held in self.in_flight if worker is not dead]
         await dead.die()
 
     async def rest(self) -> None:

@@ -45,7 +45,7 @@ def test_raise__final__ends_the_doubt(own_redis: OwnRedis) -> None:
     assert raise_to(own_redis, MONTH, since, 40, final=1) == [1, [b"40", b"3", 0, str(since).encode()]]
 
 
-def test_raise__while_an_earlier_request_is_under_way__waits(own_redis: OwnRedis) -> None:
+def test_raise__while_an_earlier_request_is_in_flight__waits(own_redis: OwnRedis) -> None:
     begin(own_redis)
     admit(own_redis, Terms(month=1000), "early", cost=4, at=NOW + 10)
     lost = NOW + 20
@@ -102,7 +102,7 @@ def unsure(own: OwnRedis) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("asked", "doubted"),
+    ("changes", "doubted"),
     [
         ({}, False),
         ({"set_at": NOW + 1}, True),
@@ -112,13 +112,13 @@ def unsure(own: OwnRedis) -> bool:
     ],
 )
 def test_spend__is_doubted__when_something_may_not_have_been_counted(
-    own_redis: OwnRedis, asked: dict[str, Any], doubted: bool
+    own_redis: OwnRedis, changes: dict[str, Any], doubted: bool
 ) -> None:
     certain(own_redis)
-    admit(own_redis, Terms(month=1000), "later", cost=1, **asked)
+    admit(own_redis, Terms(month=1000), "later", cost=1, **changes)
     assert unsure(own_redis) is doubted
     assert spent(own_redis, MONTH) == (3, 1)
-    admit(own_redis, Terms(month=1000), "again", cost=1, **asked)
+    admit(own_redis, Terms(month=1000), "again", cost=1, **changes)
     assert unsure(own_redis) is doubted
 
 
@@ -130,7 +130,7 @@ def test_limits__of_an_older_setting__do_not_doubt_again(own_redis: OwnRedis) ->
     assert not unsure(own_redis)
 
 
-def test_doubt__never_leaves_a_later_request_in_what_the_log_is_asked_about(own_redis: OwnRedis) -> None:
+def test_doubt__later_request__is_never_before_its_since(own_redis: OwnRedis) -> None:
     certain(own_redis)
     admit(own_redis, Terms(month=1000), "ahead", cost=1, at=NOW + 500, now=NOW + 1)
     settle(own_redis, f"ahead|1|{NOW + 500}", cost=7)
@@ -146,7 +146,7 @@ def test_doubt__never_leaves_a_later_request_in_what_the_log_is_asked_about(own_
     assert spent(own_redis, MONTH) == (17, 0)
 
 
-def test_since__asked_by_two_workers__is_told_to_one(own_redis: OwnRedis) -> None:
+def test_since__two_workers__only_one_queries_the_log(own_redis: OwnRedis) -> None:
     since = begin(own_redis)
     first, second = (own_redis.run(scripts.SINCE, [MONTH.spend, MONTH.reservations], NOW, 60_000) for _ in range(2))
     assert (first[0], second[0]) == (str(since).encode(), b"")

@@ -36,7 +36,7 @@ async def test_two_workers__at_once__admit_together_what_one_would(own_redis: Ow
         assert [(await one.ask(cost=DOLLAR)).refused_by for _ in range(4)] == ["", "", "month", "month"]
 
 
-async def test_request__cancelled_while_it_asks__holds_nothing(own_redis: OwnRedis) -> None:
+async def test_request__cancelled_during_its_admission__holds_nothing(own_redis: OwnRedis) -> None:
     async with worker(own_redis, monthly_budget_usd=Decimal(10)) as one:
         await one.ask(cost=1)
         task = asyncio.create_task(one.ask(cost=DOLLAR))
@@ -48,7 +48,7 @@ async def test_request__cancelled_while_it_asks__holds_nothing(own_redis: OwnRed
         await eventually(lambda: spent(own_redis, one.month) == (0, 2))
 
 
-async def test_refused_request__cancelled_while_it_asks__gives_no_room_to_others(own_redis: OwnRedis) -> None:
+async def test_refused_request__cancelled_during_its_admission__gives_no_room_to_others(own_redis: OwnRedis) -> None:
     async with worker(own_redis, tokens_per_minute=10) as one:
         await one.ask(tokens=8)
         task = asyncio.create_task(one.ask(tokens=8))
@@ -59,7 +59,7 @@ async def test_refused_request__cancelled_while_it_asks__gives_no_room_to_others
         assert (await one.ask(tokens=1)).tokens == 9
 
 
-async def test_redis_that_refuses__is_said_once_and_the_worker_goes_by_its_own(
+async def test_redis_that_refuses__is_logged_once_and_the_worker_uses_its_own_figures(
     own_redis: OwnRedis, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with worker(own_redis, requests_per_minute=4) as one:
@@ -161,7 +161,7 @@ async def test_requests_of_one_turn__are_one_command__each_in_its_session(own_re
         assert [answer.refused_by for answer in again] == ["", ""]
 
 
-async def asked_later(one: Worker, requests: int, **claim: Any) -> list[asyncio.Task[Admission]]:
+async def admissions_in_later_turns(one: Worker, requests: int, **claim: Any) -> list[asyncio.Task[Admission]]:
     """Asks in later turns of the event loop than the one before."""
     tasks = []
     for _ in range(requests):
@@ -176,7 +176,7 @@ async def test_requests_that_ask_while_an_answer_is_awaited__are_one_command(own
         await one.ask()
         before: Any = own_redis.client.info("commandstats")
         own_redis.service.send(signal.SIGSTOP)
-        tasks = await asked_later(one, 6)
+        tasks = await admissions_in_later_turns(one, 6)
         own_redis.service.send(signal.SIGCONT)
         answers = await asyncio.gather(*tasks)
         after: Any = own_redis.client.info("commandstats")
@@ -184,13 +184,13 @@ async def test_requests_that_ask_while_an_answer_is_awaited__are_one_command(own
         assert after["cmdstat_evalsha"]["calls"] - before["cmdstat_evalsha"]["calls"] == 2
 
 
-async def test_redis_paused__who_asks_while_an_answer_is_awaited__goes_by_what_the_worker_knows(
+async def test_redis_paused__request_during_an_awaited_answer__is_decided_by_the_worker(
     fragile_redis: OwnRedis,
 ) -> None:
     async with worker(fragile_redis, redis_timeout=SOON_SECONDS, requests_per_minute=4) as one:
         await one.ask()
         fragile_redis.service.send(signal.SIGSTOP)
-        answers = await asyncio.gather(*await asked_later(one, 4))
+        answers = await asyncio.gather(*await admissions_in_later_turns(one, 4))
         assert [answer.refused_by for answer in answers] == ["", "", "requests", "requests"]
         fragile_redis.service.send(signal.SIGCONT)
 
@@ -201,7 +201,7 @@ async def test_more_requests_than_a_command_takes__are_all_answered(own_redis: O
         assert [answer.requests for answer in answers if not answer.refused_by] == list(range(1, 501))
 
 
-async def test_lease__of_a_request_under_way__is_renewed(own_redis: OwnRedis) -> None:
+async def test_lease__of_a_request_in_flight__is_renewed(own_redis: OwnRedis) -> None:
     async with worker(own_redis, lease=2.0, monthly_budget_usd=Decimal(10)) as one:
         first = await one.ask(cost=5)
         ends: Any = own_redis.client.zscore(one.month.reservations, first.reservation.name)

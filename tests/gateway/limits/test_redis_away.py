@@ -81,7 +81,7 @@ async def test_redis_away__once_noticed__nobody_waits_for_it(
         await one.ask()
         assert not one.limiter.is_connected
         waits: list[Any] = []
-        monkeypatch.setattr(Channel, "send", lambda *asked: waits.append(asked))
+        monkeypatch.setattr(Channel, "send", lambda *commands: waits.append(commands))
         for _ in range(50):
             await one.ask()
         assert waits == []
@@ -89,7 +89,7 @@ async def test_redis_away__once_noticed__nobody_waits_for_it(
 
 
 @AWAY
-async def test_redis_away_and_back__is_said_once_each_way(
+async def test_redis_away_and_back__is_logged_once_each(
     fragile_redis: OwnRedis, away: Away, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, logger="gateway.limits"):
@@ -104,11 +104,11 @@ async def test_redis_away_and_back__is_said_once_each_way(
 
 
 @AWAY
-async def test_redis_back__what_happened_meanwhile__is_asked_of_the_log(fragile_redis: OwnRedis, away: Away) -> None:
+async def test_redis_back__spend_of_the_outage__comes_from_the_log(fragile_redis: OwnRedis, away: Away) -> None:
     async with worker(
         fragile_redis, redis_timeout=noticed_after(away), lease=3.0, monthly_budget_usd=Decimal(10)
     ) as one:
-        before, under_way = (await one.ask(cost=DOLLAR)).reservation, (await one.ask(cost=DOLLAR)).reservation
+        before, in_flight = (await one.ask(cost=DOLLAR)).reservation, (await one.ask(cost=DOLLAR)).reservation
         one.limiter.settle(before, 0, DOLLAR)
         await eventually(lambda: spent(fragile_redis, one.month) == (DOLLAR, DOLLAR))
         # No other request may be open: its reservation would be renewed, and the log's sum would never be final.
@@ -122,7 +122,7 @@ async def test_redis_back__what_happened_meanwhile__is_asked_of_the_log(fragile_
 
         await eventually(lambda: one.limiter.is_connected)
         await eventually(lambda: one.month in one.doubts)
-        one.limiter.settle(under_way, 0, DOLLAR)
+        one.limiter.settle(in_flight, 0, DOLLAR)
         # The request log says 3 dollars of 3 requests; a Redis that lost all gets them from there, one that did not
         # counts none of them twice, and a reservation that a paused one made for nobody lapses.
         async with asyncio.timeout(TIMEOUT_SECONDS):

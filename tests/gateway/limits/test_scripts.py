@@ -52,8 +52,8 @@ def test_settlement__of_what_was_reserved__is_counted(own_redis: OwnRedis) -> No
 
 def test_settlement__that_one_scope_does_not_know__tells_of_that_one(own_redis: OwnRedis) -> None:
     admit(own_redis, Terms(month=100), "a", cost=6)
-    told = settle(own_redis, f"a|6|{NOW}", cost=4, now=NOW + 7)
-    assert told == [2, [b"0", b"4", 1, str(NOW).encode()], [b"0", b"0", 1, str(NOW + 7).encode()]]
+    reply = settle(own_redis, f"a|6|{NOW}", cost=4, now=NOW + 7)
+    assert reply == [2, [b"0", b"4", 1, str(NOW).encode()], [b"0", b"0", 1, str(NOW + 7).encode()]]
     assert (spent(own_redis, MONTH), spent(own_redis, SESSION)) == ((4, 0), (0, 0))
 
 
@@ -104,8 +104,8 @@ def test_batch__whose_session_cannot_be_counted__answers_the_others(own_redis: O
     keys = [*KEYS[:4], SESSION.spend, SESSION.reservations, OTHER.spend, OTHER.reservations]
     limits = (both.requests, both.tokens, both.month, both.hard, both.session, LEASE_MS, "run-1", 0)
     ended = columns([(1, f"a|4|{NOW}", 3)])
-    asked = columns([(1, f"b|5|{NOW}", 1), (0, f"c|6|{NOW}", 1), (2, f"d|7|{NOW}", 1)])
-    own = msgspec.msgpack.encode((NOW, 0, [0, 0, 0], ended, asked))
+    admissions = columns([(1, f"b|5|{NOW}", 1), (0, f"c|6|{NOW}", 1), (2, f"d|7|{NOW}", 1)])
+    own = msgspec.msgpack.encode((NOW, 0, [0, 0, 0], ended, admissions))
     settled, admitted, month, session, other = own_redis.run(scripts.BATCH, keys, *limits, own)
     assert isinstance(settled[0], redis.ResponseError)
     assert isinstance(admitted[0], redis.ResponseError)

@@ -86,17 +86,17 @@ class Limits(RuleBasedStateMachine):
 
     @rule(
         data=st.data(),
-        asked=st.lists(st.tuples(st.integers(0, 30), AMOUNT), max_size=5),
+        arriving=st.lists(st.tuples(st.integers(0, 30), AMOUNT), max_size=5),
         used=st.lists(st.tuples(st.integers(0, 40), AMOUNT), max_size=5),
     )
-    def go_on(self, data: st.DataObject, asked: list[tuple[int, int]], used: list[tuple[int, int]]) -> None:
+    def go_on(self, data: st.DataObject, arriving: list[tuple[int, int]], used: list[tuple[int, int]]) -> None:
         """Sends ending and arriving requests in one batch."""
         ended = [self.end(data, *of_one) for of_one in used if self.model.reservations]
-        names = [self.name(cost) for _, cost in asked]
-        wanted = [self.model.ask(self.terms, name, *of_one) for name, of_one in zip(names, asked, strict=True)]
-        admissions = [(name, tokens) for name, (tokens, _) in zip(names, asked, strict=True)]
+        names = [self.name(cost) for _, cost in arriving]
+        expected = [self.model.ask(self.terms, name, *of_one) for name, of_one in zip(names, arriving, strict=True)]
+        admissions = [(name, tokens) for name, (tokens, _) in zip(names, arriving, strict=True)]
         answers = batch(self.own, self.terms, *admissions, *ended, now=NOW + 1000)[len(ended) : -2]
-        assert [answer[0].decode() for answer in answers] == wanted
+        assert [answer[0].decode() for answer in answers] == expected
 
     def name(self, cost: int) -> str:
         self.serial += 1

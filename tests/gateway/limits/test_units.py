@@ -40,8 +40,8 @@ def test_estimated_cost__of_several_prices__dearest_rounded_up(
     first: tuple[Decimal, Decimal], second: tuple[Decimal, Decimal], prompt: int, completion: int
 ) -> None:
     dearest = max(price * prompt + output * completion for price, output in (first, second)) / 10**6
-    wanted = int((dearest * 10**10).to_integral_value(ROUND_CEILING))
-    assert cost_units([Price(*first), None, Price(*second)], prompt, completion) == min(wanted, MAX_UNITS)
+    expected = int((dearest * 10**10).to_integral_value(ROUND_CEILING))
+    assert cost_units([Price(*first), None, Price(*second)], prompt, completion) == min(expected, MAX_UNITS)
 
 
 def test_estimated_cost__without_a_price__nothing() -> None:

@@ -37,13 +37,13 @@ class Log:
 
     spent: int
     is_broken: bool = False
-    asked: list[Scope] = field(default_factory=list)
+    queried: list[Scope] = field(default_factory=list)
 
-    def spends(self, asked: dict[Scope, Times]) -> dict[Scope, int]:
-        self.asked += asked
+    def spends(self, scopes: dict[Scope, Times]) -> dict[Scope, int]:
+        self.queried += scopes
         if self.is_broken:
             raise AnalyticsUnavailableError("it is away")
-        return dict.fromkeys(asked, self.spent)
+        return dict.fromkeys(scopes, self.spent)
 
 
 @pytest.fixture
@@ -80,8 +80,10 @@ def claims(count: int, *, session: str = "", arrived_us: int | None = None) -> l
     return [Claim(f"r-{uuid4()}", PROJECT, session, arrived + n, 0, COST) for n in range(count)]
 
 
-async def outcomes(limiters: list[Limiter], asked: list[Claim]) -> set[str]:
-    found = await asyncio.gather(*(limiters[n % len(limiters)].admit(LIMITS, claim) for n, claim in enumerate(asked)))
+async def outcomes(limiters: list[Limiter], requests: list[Claim]) -> set[str]:
+    found = await asyncio.gather(
+        *(limiters[n % len(limiters)].admit(LIMITS, claim) for n, claim in enumerate(requests))
+    )
     return {admission.refused_by for admission in found}
 
 
@@ -104,12 +106,12 @@ async def test_thousand_at_once__of_a_month_that_is_spent__none_admitted_by_two_
 async def test_thousand_at_once__of_a_session_that_is_spent__none_admitted(own_redis: OwnRedis, log: Log) -> None:
     only_session = LimitSettings(session_budget_usd=BUDGET)
     async with worker(own_redis) as one:
-        asked = claims(1000, session="of yesterday")
-        found = await asyncio.gather(*(one.admit(only_session, claim) for claim in asked))
+        requests = claims(1000, session="of yesterday")
+        found = await asyncio.gather(*(one.admit(only_session, claim) for claim in requests))
         assert {admission.refused_by for admission in found} == {"session"}
 
 
-async def test_settings_saved_anew__log_is_asked_before_anyone_is_admitted(own_redis: OwnRedis, log: Log) -> None:
+async def test_settings_saved_anew__log_is_queried_before_any_admission(own_redis: OwnRedis, log: Log) -> None:
     log.spent = 0
     async with worker(own_redis) as one:
         assert await outcomes([one], claims(1)) == {""}
@@ -125,7 +127,7 @@ async def test_room_in_the_budget__after_the_look__is_what_the_log_leaves(own_re
     async with worker(own_redis) as one, worker(own_redis) as two:
         found = await asyncio.gather(*(limiter.admit(LIMITS, claim) for limiter in (one, two) for claim in claims(50)))
         assert sum(not admission.refused_by for admission in found) == 7
-        assert log.asked
+        assert log.queried
 
 
 async def test_log__that_does_not_answer__is_waited_for_once(own_redis: OwnRedis, log: Log) -> None:
@@ -140,7 +142,7 @@ async def test_log__that_fails__is_not_waited_for(own_redis: OwnRedis, log: Log)
     log.is_broken = True
     async with worker(own_redis) as one:
         assert await outcomes([one], claims(10)) == {""}
-        assert log.asked
+        assert log.queried
 
 
 async def test_month_without_hard_stop__waits_for_nothing(own_redis: OwnRedis, log: Log) -> None:
@@ -148,7 +150,7 @@ async def test_month_without_hard_stop__waits_for_nothing(own_redis: OwnRedis, l
     async with worker(own_redis, seeds=False) as one:
         (claim,) = claims(1)
         assert (await one.admit(soft, claim)).refused_by == ""
-        assert not log.asked
+        assert not log.queried
 
 
 async def test_request__cancelled_while_it_waits__leaves_the_others_their_answer(own_redis: OwnRedis, log: Log) -> None:

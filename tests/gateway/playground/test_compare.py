@@ -104,7 +104,7 @@ def test_compare__all_fail__is_200_with_their_errors(routed: Routed) -> None:
     assert (response.json()["fastest"], response.json()["cheapest"]) == (None, None)
 
 
-def test_compare__several_models__are_asked_at_the_same_time(routed: Routed) -> None:
+def test_compare__several_models__are_called_at_the_same_time(routed: Routed) -> None:
     gateway, scripts = routed({}, openai=[hang], groq=[hang], xai=[hang])
     compare(gateway, "openai/gpt-4o", "groq/llama-3.3-70b-versatile", "xai/grok-4")
     received = [script.received[0] for script in scripts.values()]

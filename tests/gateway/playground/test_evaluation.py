@@ -40,7 +40,7 @@ def until_judged(gateway: Gateway, **fields: Any) -> dict[str, Any]:
     return found
 
 
-def test_evaluation__judge_answers__scores_are_told_and_kept(routed: Routed) -> None:
+def test_evaluation__judge_answers__scores_are_shown_and_stored(routed: Routed) -> None:
     gateway, script = judged(routed, answer(json.dumps(GRADES)))
     result = until_judged(gateway)
     assert result["response"]["content"] == "Paris"

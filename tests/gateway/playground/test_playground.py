@@ -67,7 +67,7 @@ def test_playground__answered__is_recorded_with_its_source(scripted: Scripted) -
     assert not record.stream
 
 
-def test_playground__unpriced_model__cost_is_null_and_said(scripted: Scripted) -> None:
+def test_playground__unpriced_model__cost_is_null_with_a_warning(scripted: Scripted) -> None:
     gateway, _ = scripted(answer())
     result = ask(gateway, model="openai/nobody-knows-the-price").json()
     assert result["cost_usd"] is None
@@ -127,12 +127,12 @@ def test_playground__prompt_config__is_rendered(scripted: Scripted) -> None:
 
 def test_playground__missing_variable__is_422(scripted: Scripted) -> None:
     gateway, _ = scripted(answer())
-    wanted = {"name": "name", "type": "string", "required": True}
+    variable = {"name": "name", "type": "string", "required": True}
     gateway.service.seeder.call(
         "make_prompt",
         project_id=gateway.project_id,
         name="greeter",
-        versions=[{"system_prompt": "You greet {{ name }}.", "variables": [wanted]}],
+        versions=[{"system_prompt": "You greet {{ name }}.", "variables": [variable]}],
     )
     response = gateway.service.until(
         lambda: ask(gateway, prompt_config="greeter"), lambda found: found.status_code != 404
@@ -158,11 +158,11 @@ def test_playground__guardrails__refuse_it_as_any_request(scripted: Scripted) ->
     assert response.json()["error"]["type"] == "guardrail_error"
 
 
-def test_playground__project_caches_answers__asks_the_model_all_the_same(scripted: Scripted) -> None:
+def test_playground__project_caches_answers__calls_the_model_nevertheless(scripted: Scripted) -> None:
     gateway, script = scripted(answer())
     gateway.service.set_routing(gateway.project_id, cache_ttl_seconds=600)
-    asked = [ask(gateway) for _ in range(3)]
-    assert len(script.received) == len(asked)
+    responses = [ask(gateway) for _ in range(3)]
+    assert len(script.received) == len(responses)
 
 
 @pytest.mark.parametrize(

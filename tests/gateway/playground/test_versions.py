@@ -88,12 +88,12 @@ def test_version__system_message__is_skipped_as_elsewhere(greeter: tuple[Gateway
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
-def test_version__bad_input__is_told_by_field_and_nothing_is_asked(
+def test_version__bad_input__is_reported_by_field_and_nothing_is_sent(
     greeter: tuple[Gateway, Script], fields: dict[str, Any], status: int, code: str, named: str | None, stream: bool
 ) -> None:
     gateway, script = greeter
-    wanted: dict[str, Any] = {"prompt_config": "greeter", "prompt_version": 2, **fields}
-    response = ask(gateway, stream=stream, **wanted)
+    request: dict[str, Any] = {"prompt_config": "greeter", "prompt_version": 2, **fields}
+    response = ask(gateway, stream=stream, **request)
     error = response.json()["error"]
     assert (response.status_code, error["code"]) == (status, code), response.text
     assert list(error.get("details") or []) == ([named] if named else [])

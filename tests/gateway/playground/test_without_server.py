@@ -84,9 +84,9 @@ def test_playground__scores_cannot_be_stored__answer_says_so(project: Project, m
     async def work(runtime: Runtime) -> list[Result]:
         return await with_kept_scores(run, await runtime.snapshots.project(project.pk), [result])
 
-    (told,) = on_loop(work)
-    assert told.shown()["scores"] == {"relevance": 50}
-    assert told.shown()["evaluation"]["error"]["code"] == "scores_not_kept"
+    (result,) = on_loop(work)
+    assert result.shown()["scores"] == {"relevance": 50}
+    assert result.shown()["evaluation"]["error"]["code"] == "scores_not_kept"
 
 
 def test_playground__judge_has_a_defect__answer_says_so(
@@ -102,6 +102,6 @@ def test_playground__judge_has_a_defect__answer_says_so(
     async def work(runtime: Runtime) -> Result:
         return await judged(runtime, await runtime.snapshots.project(project.pk), run, "m", answer)
 
-    told = on_loop(work)
-    assert told.shown()["evaluation"]["error"]["code"] == "internal_error"
+    result = on_loop(work)
+    assert result.shown()["evaluation"]["error"]["code"] == "internal_error"
     assert "judgement.failed request_id=r" in caplog.text

@@ -29,17 +29,17 @@ from tests.gateway.wire import body, read_stream
 from tests.waiting import TIMEOUT_SECONDS
 
 
-def by_wish(released: threading.Event) -> Step:
+def answer_by_user(released: threading.Event) -> Step:
     """Answers as the request's `user` says, until it is released: `silent` without a byte, `begun` after one word of a
     stream."""
     begun = play.stream(play.ROLE, play.chunk({"content": "Once"}), released, play.FINISH, play.DONE)
 
     async def step(request: Received, connection: Connection) -> None:
-        wish = json.loads(request.body).get("user")
-        if wish == "begun":
+        behaviour = json.loads(request.body).get("user")
+        if behaviour == "begun":
             await begun(request, connection)
             return
-        if wish == "silent":
+        if behaviour == "silent":
             await asyncio.to_thread(released.wait, 2 * TIMEOUT_SECONDS)
         await play.answer()(request, connection)
 
@@ -59,13 +59,13 @@ def roll_out(gateway: Gateway, weight: int) -> tuple[Prompt, Rollout]:
     return prompt, rollout
 
 
-def ask(gateway: Gateway, wish: str, *, port: int, stream: bool = False, **fields: str) -> httpx2.Response:
+def ask(gateway: Gateway, behaviour: str, *, port: int, stream: bool = False, **fields: str) -> httpx2.Response:
     headers = {f"x-svc-{name.replace('_', '-')}": value for name, value in fields.items()}
-    sent = body(prompt_config="support", user=wish, stream=stream)
+    sent = body(prompt_config="support", user=behaviour, stream=stream)
     return gateway.post(sent, headers=headers, port=port)
 
 
-def under_way(service: GatewayService) -> list[InflightRequest]:
+def in_flight(service: GatewayService) -> list[InflightRequest]:
     """Returns the requests in the workers' tables."""
     tables = names.list_files(service.var / "spool", names.INFLIGHT)
     return [request for table in tables for request in read_table(table.read_bytes())]
@@ -82,7 +82,7 @@ def test_open_requests__silent_ones_of_every_worker__are_seen_until_they_end(
     scripted: Scripted, released: threading.Event
 ) -> None:
     # given requests of a rollout, and such as are of no arm, that all wait for their provider
-    gateway, _ = scripted(by_wish(released))
+    gateway, _ = scripted(answer_by_user(released))
     service, reader = gateway.service, OpenRequestReader(gateway.service.environment["REDIS_URL"])
     _, rollout = roll_out(gateway, 50)
 
@@ -94,7 +94,7 @@ def test_open_requests__silent_ones_of_every_worker__are_seen_until_they_end(
         begun = clients.submit(ask, gateway, "begun", port=first, stream=True)
         forced = clients.submit(ask, gateway, "silent", port=second, force_variant="target")
         plain = clients.submit(gateway.post, body(user="silent"), port=first)
-        service.until(lambda: len(of(gateway, under_way(service))), lambda count: count == 3)
+        service.until(lambda: len(of(gateway, in_flight(service))), lambda count: count == 3)
         silent = [
             clients.submit(ask, gateway, "silent", port=port, stream=stream)
             for port in (first, second)
@@ -104,7 +104,7 @@ def test_open_requests__silent_ones_of_every_worker__are_seen_until_they_end(
         # when they have been open for long
         seen = service.until(open_now, lambda found: len(found) == len(silent))
         # A worker that listed later requests would have listed the earlier ones.
-        listed_under_way = {request.request_id for request in of(gateway, under_way(service))}
+        listed_in_flight = {request.request_id for request in of(gateway, in_flight(service))}
         released.set()
         answers = [one.result() for one in silent]
         others = [one.result() for one in (begun, forced, plain)]
@@ -121,7 +121,7 @@ def test_open_requests__silent_ones_of_every_worker__are_seen_until_they_end(
     for one in seen:
         honest = variant_of(rollout.id, AllocationType.RANDOM, 50, user_id="", session_id="", request_id=one.request_id)
         assert (one.stage, one.variant, one.alloc_unit) == (1, honest.variant, honest.unit)
-    assert {answer.headers["x-request-id"] for answer in others} <= listed_under_way
+    assert {answer.headers["x-request-id"] for answer in others} <= listed_in_flight
     assert read_stream(others[0].content).text == "Once"
     # and not any more when they have ended.
     assert service.until(open_now, lambda found: not found) == []
@@ -141,8 +141,8 @@ def test_worker_killed__with_requests_of_a_rollout__they_are_recorded_with_what_
     own_service: GatewayService, upstream: ScriptedServer, released: threading.Event
 ) -> None:
     # given a request of a rollout and one without, whose provider is silent
-    upstream.play("killed-under-way", by_wish(released))
-    gateway = own_service.new_project(base_urls={"openai": upstream.base_url("killed-under-way")})
+    upstream.play("killed-in-flight", answer_by_user(released))
+    gateway = own_service.new_project(base_urls={"openai": upstream.base_url("killed-in-flight")})
     prompt, rollout = roll_out(gateway, 100)
     (port,) = own_service.ports
     with ThreadPoolExecutor(2) as clients:
@@ -150,7 +150,7 @@ def test_worker_killed__with_requests_of_a_rollout__they_are_recorded_with_what_
             clients.submit(ask, gateway, "silent", port=port),
             clients.submit(gateway.post, body(user="silent"), port=port),
         ]
-        waiting = own_service.until(partial(under_way, own_service), lambda found: len(found) == 2)
+        waiting = own_service.until(partial(in_flight, own_service), lambda found: len(found) == 2)
 
         # when the worker is killed
         own_service.kill_worker(0)

@@ -55,7 +55,7 @@ def in_stream(error: dict[str, Any]) -> Step:
     return play.stream(b"data: " + json.dumps({"error": error}).encode() + b"\n\n")
 
 
-def asked(scripts: dict[str, Script]) -> dict[str, list[str]]:
+def called_models(scripts: dict[str, Script]) -> dict[str, list[str]]:
     """Returns the models that each provider was asked for, in order."""
     return {
         name: [json.loads(request.body)["model"] for request in script.received]
@@ -86,7 +86,7 @@ def test_refused_by_the_model__without_models__bad_request_with_the_vendors_deta
     assert (caught.value.code, caught.value.type, caught.value.status_code) == (code, "invalid_request_error", 400)
     assert error["provider_error"] == {"provider": "openai", "status": 400, "error": CODES[code]}
     assert error["message"] == f"openai: {CODES[code]['message']}"
-    assert asked(scripts) == {"openai": ["gpt-4o"]}
+    assert called_models(scripts) == {"openai": ["gpt-4o"]}
     record = gateway.record(caught.value.response.headers["x-request-id"])
     assert (record.status_code, record.error_type, record.error_code) == (400, "invalid_request_error", code)
     assert [(a.provider, a.error, a.status) for a in record.attempts] == [("openai", code, 400)]
@@ -108,7 +108,7 @@ def test_refused_by_the_model__models__next_model_and_not_the_same_elsewhere(
     response = gateway.post(body(**MODELS, stream=stream))
 
     assert response.status_code == 200, response.text
-    assert asked(scripts) == {"openai": ["gpt-4o", "gpt-4o-mini"]}
+    assert called_models(scripts) == {"openai": ["gpt-4o", "gpt-4o-mini"]}
     assert response.headers["x-svc-model-used"] == "gpt-4o-mini"
     assert response.headers["x-svc-original-model"] == "gpt-4o"
     assert response.headers["x-svc-fallback-used"] == "true"
@@ -122,7 +122,7 @@ def test_refused_by_the_model__error_in_the_stream_before_output__next_model(rou
     response = gateway.post(body(**MODELS, stream=True))
 
     assert response.headers["x-svc-model-used"] == "gpt-4o-mini"
-    assert asked(scripts) == {"openai": ["gpt-4o", "gpt-4o-mini"]}
+    assert called_models(scripts) == {"openai": ["gpt-4o", "gpt-4o-mini"]}
 
 
 def test_refused_by_the_model__after_output__the_last_event_says_so(routed: Routed) -> None:
@@ -142,7 +142,7 @@ def test_refused_by_the_model__after_output__the_last_event_says_so(routed: Rout
     assert stream.errors[0]["code"] == "content_filter"
     assert stream.errors[0]["provider_error"]["error"]["innererror"] == FILTERED["innererror"]
     assert stream.done
-    assert asked(scripts) == {"openai": ["gpt-4o"]}
+    assert called_models(scripts) == {"openai": ["gpt-4o"]}
     assert gateway.record(response).error_code == "content_filter"
 
 
@@ -154,16 +154,16 @@ def test_refused_by_the_model__the_same_name_of_another_provider_in_models__is_p
     response = gateway.post(body(models=["azure_openai/gpt-4o", "groq/llama-3.3-70b-versatile"]))
 
     assert response.headers["x-svc-provider"] == "groq"
-    assert "azure_openai" not in asked(scripts)
+    assert "azure_openai" not in called_models(scripts)
 
 
-def test_refused_by_the_model__allow_fallbacks_false__models_are_asked_still(routed: Routed) -> None:
+def test_refused_by_the_model__allow_fallbacks_false__models_are_called_still(routed: Routed) -> None:
     gateway, scripts = routed(ELSEWHERE, openai=[refusal(LONG), play.answer("small")], azure_openai=[play.answer()])
 
     response = gateway.post(body(**MODELS, provider={"allow_fallbacks": False}))
 
     assert response.status_code == 200
-    assert asked(scripts) == {"openai": ["gpt-4o", "gpt-4o-mini"]}
+    assert called_models(scripts) == {"openai": ["gpt-4o", "gpt-4o-mini"]}
 
 
 def test_refused_by_the_model__auto__next_preferred_model(routed: Routed) -> None:
@@ -175,13 +175,13 @@ def test_refused_by_the_model__auto__next_preferred_model(routed: Routed) -> Non
     assert response.headers["x-svc-model-used"] == "llama-3.3-70b-versatile"
 
 
-def test_refused_by_every_model__the_last_refusal_is_told(routed: Routed) -> None:
+def test_refused_by_every_model__the_last_refusal_is_returned(routed: Routed) -> None:
     gateway, scripts = routed(openai=[refusal(LONG), refusal(FILTERED)])
 
     response = gateway.post(body(**MODELS))
 
-    assert_error(response, 400, "content_filter", naming="content management policy", told_by="openai")
-    assert asked(scripts) == {"openai": ["gpt-4o", "gpt-4o-mini"]}
+    assert_error(response, 400, "content_filter", naming="content management policy", provider_error_of="openai")
+    assert called_models(scripts) == {"openai": ["gpt-4o", "gpt-4o-mini"]}
 
 
 def test_refused_by_the_model__the_next_one_is_away__it_may_come_back(routed: Routed) -> None:
@@ -190,10 +190,10 @@ def test_refused_by_the_model__the_next_one_is_away__it_may_come_back(routed: Ro
     assert_error(gateway.post(body(**MODELS)), 503, "provider_unavailable")
 
 
-def test_refused_by_the_model__the_next_ones_key_is_wrong__the_refusal_is_told(routed: Routed) -> None:
+def test_refused_by_the_model__the_next_ones_key_is_wrong__the_refusal_is_returned(routed: Routed) -> None:
     gateway, _ = routed(openai=[refusal(LONG), play.status(401)])
 
-    assert_error(gateway.post(body(**MODELS)), 400, "context_length_exceeded", told_by="openai")
+    assert_error(gateway.post(body(**MODELS)), 400, "context_length_exceeded", provider_error_of="openai")
 
 
 def test_refused_by_the_model__over_and_over__no_circuit_opens(routed: Routed) -> None:
@@ -212,7 +212,7 @@ def test_rejected_otherwise__ends_as_before(routed: Routed) -> None:
     gateway, scripts = routed(ELSEWHERE, openai=[play.status(400, "no such field")], azure_openai=[play.answer()])
 
     assert_error(gateway.post(body(**MODELS)), 400, "provider_rejected", naming="no such field")
-    assert asked(scripts) == {"openai": ["gpt-4o"]}
+    assert called_models(scripts) == {"openai": ["gpt-4o"]}
 
 
 def test_finish_reason_content_filter__stays_an_answer(routed: Routed) -> None:
@@ -224,11 +224,11 @@ def test_finish_reason_content_filter__stays_an_answer(routed: Routed) -> None:
 
     assert response.status_code == 200
     assert response.json()["choices"][0]["finish_reason"] == "content_filter"
-    assert asked(scripts) == {"openai": ["gpt-4o"]}
+    assert called_models(scripts) == {"openai": ["gpt-4o"]}
 
 
 @pytest.mark.parametrize("status", [429, 402, 400])
-def test_insufficient_quota__is_not_asked_again_and_has_a_code_of_its_own(routed: Routed, status: int) -> None:
+def test_insufficient_quota__is_not_retried_and_has_a_code_of_its_own(routed: Routed, status: int) -> None:
     gateway, scripts = routed(openai=[refusal(EMPTY, status)])
 
     with pytest.raises(openai.InternalServerError) as caught:
@@ -240,7 +240,7 @@ def test_insufficient_quota__is_not_asked_again_and_has_a_code_of_its_own(routed
     assert (caught.value.status_code, caught.value.code) == (503, "insufficient_quota")
     error: Any = caught.value.body
     assert error["provider_error"] == {"provider": "openai", "status": status, "error": EMPTY}
-    assert asked(scripts) == {"openai": ["gpt-4o"]}
+    assert called_models(scripts) == {"openai": ["gpt-4o"]}
     record = gateway.record(caught.value.response.headers["x-request-id"])
     assert (record.error_code, record.attempts[0].error) == ("insufficient_quota", "insufficient_quota")
 
@@ -252,10 +252,10 @@ def test_insufficient_quota__fallback__another_account_and_no_other_model_of_thi
 
     assert response.headers["x-svc-provider"] == "azure_openai"
     assert response.headers["x-svc-fallback-used"] == "true"
-    assert asked(scripts) == {"openai": ["gpt-4o"], "azure_openai": ["gpt-4o"]}
+    assert called_models(scripts) == {"openai": ["gpt-4o"], "azure_openai": ["gpt-4o"]}
 
 
-def test_rate_limit__is_asked_again_and_keeps_its_code(routed: Routed) -> None:
+def test_rate_limit__is_retried_and_keeps_its_code(routed: Routed) -> None:
     limit = {"message": "Rate limit reached", "type": "requests", "param": None, "code": "rate_limit_exceeded"}
     gateway, scripts = routed(openai=[refusal(limit, 429)])
 
@@ -265,7 +265,7 @@ def test_rate_limit__is_asked_again_and_keeps_its_code(routed: Routed) -> None:
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize(
-    ("status", "headers", "message", "told"),
+    ("status", "headers", "message", "seconds"),
     [
         (429, {"retry-after": "17"}, "slow down", 17),
         (503, {"retry-after": "17"}, "overloaded", 17),
@@ -283,12 +283,12 @@ def test_rate_limit__is_asked_again_and_keeps_its_code(routed: Routed) -> None:
     ids=["seconds", "503", "date", "duration", "unix", "iso", "words"],
 )
 def test_retry_after__of_the_last_failure__is_passed_on(
-    routed: Routed, stream: bool, status: int, headers: dict[str, str], message: str, told: int
+    routed: Routed, stream: bool, status: int, headers: dict[str, str], message: str, seconds: int
 ) -> None:
     gateway, scripts = routed(openai=[play.status(status, message, headers)])
 
     response = gateway.post(body(stream=stream))
 
     assert_error(response, 503, "provider_unavailable")
-    assert response.headers["retry-after"] == str(told)
+    assert response.headers["retry-after"] == str(seconds)
     assert len(scripts["openai"].received) == 1
