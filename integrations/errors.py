@@ -1,4 +1,21 @@
-"""The errors of the integrations app."""
+"""The errors of the integrations app.
+
+ApplicationError
+├── ConflictError
+│   ├── IntegrationExistsError       409 integration_exists
+│   ├── TooManyPricesError           409 too_many_prices
+│   ├── SyncRunningError             409 sync_running
+│   └── SyncBrokenOffError           409 sync_broken_off
+├── NotFoundError
+│   ├── IntegrationNotFoundError     404 integration_not_found
+│   └── PriceNotFoundError           404 price_not_found
+├── ServiceUnavailableError
+│   ├── MediaBusyError               503 service_unavailable
+│   └── HealthUnavailableError       503 health_unavailable
+└── ValidationError
+    ├── UnknownProviderError         400 invalid_value
+    └── MediaError                   400 invalid_value
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from integrations.providers.openai.compatible import DIALECTS
 from integrations.providers.openai.dialect import Dialect
+from tests.documents.tables import differences
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "providers" / "compatible.md"
 HEAD = (
@@ -50,11 +51,12 @@ def cells(row: Dialect) -> tuple[str, ...]:
     )
 
 
-def table() -> str:
+def table() -> list[str]:
     lines = [HEAD, tuple("---" for _ in HEAD), *(cells(row) for row in DIALECTS)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return ["| " + " | ".join(line) + " |" for line in lines]
 
 
 def test_docs__table_of_rows__equals_the_data() -> None:
-    current = PAGE.read_text().partition("the rows -->\n")[2].partition("\n<!-- end of table")[0]
-    assert current == table(), f"put this into {PAGE.name}:\n{table()}"
+    text = PAGE.read_text().partition("the rows -->\n")[2].partition("\n<!-- end of table")[0]
+    found, expected = text.split("\n"), table()
+    assert found == expected, differences("docs/providers/compatible.md", found, expected)

@@ -163,4 +163,8 @@ def test_prices__default_model_of_every_vendor__is_found() -> None:
     """The catalogs' names of vendor and model are looked up, which sometimes differ from the gateway's."""
     table = {(entry.provider, entry.model): entry for _, entry in shipped.entries()}
     missing = {row.provider for row in VENDORS if find_entry(table, row.provider, row.default_model) is None}
-    assert missing == NOT_LISTED
+    assert missing == NOT_LISTED, (
+        "the default model of each of these has no price: correct `default_model`, write the price list anew"
+        " (`manage.py build_price_list`), or, if the catalogs do not have it, change `NOT_LISTED` in this file:"
+        f" {sorted(missing ^ NOT_LISTED)}"
+    )

@@ -9,6 +9,7 @@ import pytest
 
 from integrations.providers.openai.legacy_functions import LegacyFunctions
 from integrations.registry import adapter_for, providers
+from tests.documents.tables import differences
 from tests.fakes.dialects.registry import FAKES
 from tests.integrations.adapters.subject import Subject, subject_of
 from tests.integrations.adapters.test_media import IMAGE_ADDRESS, PDF_ADDRESS, document, fetches, image
@@ -57,11 +58,12 @@ def table() -> list[str]:
 
 def test_overview__table__is_what_the_adapters_do() -> None:
     expected = [row(provider) for provider in providers()]
-    assert table() == expected, "\n" + "\n".join(expected)
+    found = table()
+    assert found == expected, differences("docs/providers.md", found, expected)
 
 
 @pytest.mark.parametrize("provider", providers())
 def test_overview__link__leads_to_a_page_that_names_the_provider(provider: str) -> None:
     page = DOCS / "providers" / f"{page_of(provider)}.md"
     assert page.is_file(), f"{page} is missing"
-    assert provider in page.read_text(encoding="utf-8")
+    assert provider in page.read_text(encoding="utf-8"), f"{page} does not name {provider}"

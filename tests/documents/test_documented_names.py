@@ -1,0 +1,92 @@
+"""Every error code, guardrail and endpoint of analytics is named in the page on it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from analytics.urls import urlpatterns
+from gateway.guardrails.verdicts import Guardrail
+from tests.documents.references import APPS, DOCUMENTS, ROOT, SOURCES
+
+_TREE = re.compile("[├└]── ")
+
+
+def _modules() -> Iterator[tuple[str, ast.Module]]:
+    """Yields the name and the syntax of every Python file of the apps."""
+    for source in SOURCES:
+        name = source.relative_to(ROOT)
+        if name.parts[0] in APPS and source.suffix == ".py":
+            yield str(name), ast.parse(source.read_text(encoding="utf-8"))
+
+
+def _declared(module: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yields the name and the code of every class of errors in a file that declares a code of its own."""
+    for node in module.body:
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Error"):
+            for line in node.body:
+                match line:
+                    case (
+                        ast.Assign(targets=[ast.Name(id="code")], value=ast.Constant(value=str(code)))
+                        | ast.AnnAssign(target=ast.Name(id="code"), value=ast.Constant(value=str(code)))
+                    ):
+                        yield node.name, code
+
+
+def _given(module: ast.Module) -> Iterator[str]:
+    """Yields every `code="…"` with which a file makes an error of an app's `errors.py`."""
+    errors = {
+        name.asname or name.name
+        for node in ast.walk(module)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").endswith("errors")
+        for name in node.names
+    }
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in errors:
+            for keyword in node.keywords:
+                if keyword.arg == "code" and isinstance(keyword.value, ast.Constant):
+                    yield str(keyword.value.value)
+
+
+def _text(pages: str) -> str:
+    return "\n".join(page.read_text(encoding="utf-8") for page in DOCUMENTS if page.match(pages))
+
+
+def test_error_codes__every_one__is_named_in_a_page() -> None:
+    pages = _text("docs/**/*.md") + _text("docs/*.md")
+    codes = {
+        code: place
+        for place, module in _modules()
+        for code in (*(code for _, code in _declared(module)), *_given(module))
+    }
+    missing = {code: place for code, place in codes.items() if f"`{code}`" not in pages}
+    assert missing == {}, (
+        "these codes are in no page: name the gateway's in the table of docs/routing.md#what-the-client-is-told,"
+        " the management API's in that of docs/api.md#errors or in the page of its endpoint"
+    )
+
+
+def test_error_classes__file_with_a_tree__has_each_in_it() -> None:
+    missing = [
+        f"{place}: {name}"
+        for place, module in _modules()
+        if _TREE.search(tree := ast.get_docstring(module) or "")
+        for name, _ in _declared(module)
+        if not re.search(rf"^(.*[├└]── )?{name}\b", tree, re.MULTILINE)
+    ]
+    assert missing == [], "these errors have no line in the tree at the top of their file"
+
+
+def test_guardrails__every_name__is_in_the_pages_on_them() -> None:
+    pages = _text("docs/guardrails*.md")
+    missing = [name.value for name in Guardrail if f"`{name.value}`" not in pages]
+    assert missing == [], "docs/guardrails.md and docs/guardrails-answers.md do not name these guardrails"
+
+
+@pytest.mark.parametrize("route", [str(pattern.pattern) for pattern in urlpatterns])
+def test_analytics__every_route__is_in_its_page(route: str) -> None:
+    path = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", route)
+    assert path in _text("docs/analytics.md"), f"docs/analytics.md does not name {path}"
