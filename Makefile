@@ -13,14 +13,14 @@ serve: $(READY)
 test: $(READY)
 	$(BIN)/python -m tests.run $(ARGS)
 
-# What answers within a minute: the linters, the types, and the tests of some apps that need no store.
+# The checks that end within a minute: the linters, the types, and those tests of some apps that need no store.
 quick: lint imports types
 	$(BIN)/pytest --no-stores -q tests/core tests/prompts tests/rollouts $(ARGS)
 
 demo: $(READY)
 	$(BIN)/python manage.py demo $(ARGS)
 
-# A random history of accidents under traffic: ARGS="--seed 7 --seconds 600" replays one.
+# Plays a random history of accidents under traffic; ARGS="--seed 7 --seconds 600" replays the one of a seed.
 chaos: $(READY)
 	$(BIN)/python -m tests.journeys.history $(ARGS)
 
@@ -30,11 +30,11 @@ bench: $(READY)
 bench-analytics: $(READY)
 	$(BIN)/python -m benchmarks.analytics $(ARGS)
 
-# An hour of it: make soak ARGS="--seconds 3600".
+# Runs for an hour with ARGS="--seconds 3600".
 soak: $(READY)
 	$(BIN)/python -m benchmarks.soak $(ARGS)
 
-# Hours of it: make fuzz ARGS="--seconds 14400".
+# Runs for four hours with ARGS="--seconds 14400".
 fuzz: $(READY)
 	$(BIN)/python -m tests.fuzzing $(ARGS)
 

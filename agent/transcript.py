@@ -1,4 +1,4 @@
-"""Stored messages in the form for a model: every call with its result, data fenced, and no more than fits.
+"""Stored messages in the form for a model: every call with its result, data fenced, within the model's limit.
 
 Works for any conversation, also one that broke off in the middle. Pure: takes rows, queries no database.
 """

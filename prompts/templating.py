@@ -67,7 +67,7 @@ class Template:
     names: frozenset[str]
     _undeclared: tuple[str, ...]
     _pieces: tuple[str, ...]  # The text and the placeholders as they are written, in order.
-    _slots: tuple[tuple[int, str], ...]  # For each placeholder its index in `_pieces` and its name.
+    _slots: tuple[tuple[int, str], ...]  # The index in `_pieces` and the name of each placeholder.
 
     def render(
         self,

@@ -1,5 +1,8 @@
-"""How often versions were served. The request log is in an app that this one does not import, so `config`, which
-imports both, registers the function that asks it."""
+"""The usage of versions: the number of requests that each served, and the time of the latest.
+
+The request log is in an app that this one does not import, so `config`, which imports both, registers the function that
+queries it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ def read_usage_from(source: UsageSource | None) -> None:
 
 
 def version_usage(project_id: UUID, config_id: UUID, number: int) -> VersionUsage | None:
-    """Returns the usage of a config's versions, or None while the request log does not answer."""
+    """Returns the usage of one version of a config, or None while the request log does not answer."""
     if _source is None:
         return None
     try:

@@ -95,7 +95,7 @@ def unit_sql(allocation_type: AllocationType) -> str:
 
 
 def target_sql(unit: str, weight: str) -> str:
-    """A ClickHouse condition: is a unit in the target arm? Takes expressions of its number and of the weight."""
+    """Returns a ClickHouse condition: the unit is in the target arm. Takes expressions of its number and the weight."""
     return f"({unit}) % {BUCKETS} < ({weight}) * {_BUCKETS_PER_PERCENT}"
 
 

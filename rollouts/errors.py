@@ -40,7 +40,7 @@ class RefusedTransitionError(ConflictError):
 
 
 class RolloutMovedError(ConflictError):
-    """Somebody else moved the rollout first, so that two promotes at once advance one stage."""
+    """Raised when somebody else moved the rollout first, so that two simultaneous promotions advance one stage."""
 
     code = "rollout_moved"
 

@@ -148,7 +148,7 @@ def closed_until(now: datetime) -> datetime:
 
 
 def elapsed_minutes(rollout: Rollout, now: datetime) -> float:
-    """Returns how long the current stage has been running, without its pauses."""
+    """Returns the time that the current stage has been running, without its pauses."""
     running = (now - rollout.running_since).total_seconds() if rollout.running_since else 0.0
     return (rollout.stage_seconds + running) / 60
 

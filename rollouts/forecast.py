@@ -1,4 +1,4 @@
-"""The forecast of the present stage: how long it takes if requests keep coming as they did in the last 24 hours."""
+"""The forecast of the present stage: its duration if requests keep coming as they did in the last 24 hours."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Traffic:
 
     @property
     def per_minute(self) -> float | None:
-        """The requests a minute, or None while less than one minute is known."""
+        """Returns the requests per minute, or None while less than one minute is known."""
         return self.requests / self.minutes if self.minutes >= 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class StageForecast:
-    """The forecast of a stage. `minutes` until both minima of the stage are met, 0 when they are; None where it is
-    unknown because the rollout does not run or no request came today. `evidence_decides`: from then on the stage
+    """The forecast of a stage. `minutes` is the time until both minima of the stage are met, 0 when they are, and None
+    when it is unknown because the rollout does not run or no request came today. With `evidence_decides` the stage then
     waits for the evidence."""
 
     per_minute: float | None

@@ -37,7 +37,7 @@ Arms = Mapping[str, ArmCounts]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Whole minutes from `start` up to, not including, `end`, of a rollout that began in the minute `began`."""
+    """The whole minutes from `start` up to, not including, `end`, of a rollout that began in the minute `began`."""
 
     began: datetime
     start: datetime

@@ -51,12 +51,13 @@ class Rollout(models.Model):
     name = models.CharField(max_length=NAME_CHARACTERS)
     mode = models.CharField(max_length=6, choices=Mode)
     allocation_type = models.CharField(max_length=14, choices=[(item.value, item.value) for item in AllocationType])
-    # `evaluation.Policy`: which failing metric rolls back, which one holds, and how much more the target may cost.
+    # The fields of `evaluation.Policy` that differ from its defaults: the action for each failing metric, and how much
+    # more the target may cost.
     policy = models.JSONField(default=dict)
     status = models.CharField(
         max_length=11, choices=[(item.value, item.value) for item in Status], default=Status.PENDING.value
     )
-    # Stages count from 1; 0 before the start.
+    # Stages count from 1; the value is 0 before the start.
     current_stage = models.PositiveSmallIntegerField(default=0)
     created_by = models.CharField(max_length=ACTOR_CHARACTERS, blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -155,9 +156,9 @@ class RolloutEvaluation(models.Model):
     through = models.DateTimeField(null=True)
     verdict = models.JSONField(default=dict)  # The figures of the latest verdict, see rollouts.figures.
     decided_at = models.DateTimeField(null=True)
-    # Requests that were counted while they were open: `still_open.Counted`. Their rows must not count them again.
+    # The requests that were counted while they were open (`still_open.Counted`), whose rows must not count them again.
     counted_open = models.JSONField(default=list, db_default=[])
-    # Operators were notified that the rollout waits for too long, once a stage.
+    # The latest stage for which operators were notified that the rollout waits for too long.
     overdue_stage = models.PositiveSmallIntegerField(default=0)
     claim = models.UUIDField(null=True)
     claimed_until = models.DateTimeField(null=True)

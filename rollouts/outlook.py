@@ -1,4 +1,4 @@
-"""The outlook of a running rollout at today's traffic: how long its stage takes, and which faults would be found."""
+"""The outlook of a running rollout at today's traffic: the duration of its stage, and the detectable faults."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _STICKY = "Requests of one user resemble each other: with sticky allocation it t
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """`power` is None for the first formula, which has no calculation of power, and while no traffic is known.
-    `sentences` say what can be found and what cannot."""
+    """The outlook of a running rollout. `power` is None for the first formula, which has no calculation of power, and
+    while no traffic is known. `sentences` explain which faults can be found."""
 
     forecast: StageForecast
     power: Power | None

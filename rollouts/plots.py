@@ -54,7 +54,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A figure that is plotted. `near_all`: a share close to 100 %, whose axis shows only the part that varies."""
+    """A figure that is plotted. `near_all` marks a share close to 100 %, whose axis shows only the part that varies."""
 
     title: str
     value: Callable[[_Sums, int], float | None]

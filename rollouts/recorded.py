@@ -45,8 +45,8 @@ Clusters = Mapping[str, Mapping[Metric, ClusterSums]]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Minutes in the order in which `advance` takes them, and the requests counted while they were open, to be
-    remembered from now on."""
+    """The minutes in the order in which `advance` takes them, and the requests to be remembered from now on, which were
+    counted while they were open."""
 
     minutes: tuple[MinuteCounts, ...]
     counted_open: tuple[Counted, ...]

@@ -106,8 +106,8 @@ class RolloutOpenRequests(TypedDict):
 
 
 class RolloutForecast(TypedDict):
-    """`minutes_to_minima`: until both minima of the present stage are met, if requests keep coming as they did in
-    the last 24 hours. `evidence_decides`: from then on the stage waits for the evidence."""
+    """The forecast of the present stage if requests keep coming as they did in the last 24 hours. `minutes_to_minima`
+    is the time until both of its minima are met; with `evidence_decides` the stage then waits for the evidence."""
 
     requests_per_minute: float | None
     minutes_to_minima: float | None
@@ -116,8 +116,8 @@ class RolloutForecast(TypedDict):
 
 
 class RolloutDetection(TypedDict):
-    """A fall of the share of answered requests from the usual one, and about how many minutes and requests of the
-    target it takes to find it; null when it is not found within a week."""
+    """A fall of the share of answered requests from the usual one, and the approximate minutes and requests of the
+    target until it is found; null when it is not found within a week."""
 
     answered_share: float
     fallen_to: float
@@ -127,8 +127,8 @@ class RolloutDetection(TypedDict):
 
 class RolloutPower(TypedDict):
     """The faults that would be found at the traffic of the last 24 hours: a typical `fall`, the `smallest` one that
-    is found before the stages end by their minima, and an average latency of 1.3 times the usual. Null: it is not
-    found."""
+    is found before the stages end by their minima, and an average latency of 1.3 times the usual. Null means
+    that the fault is not found."""
 
     fall: RolloutDetection
     smallest: RolloutDetection | None
@@ -145,10 +145,10 @@ class RolloutInterval(TypedDict):
 
 
 class RolloutMetric(TypedDict):
-    """`evidence` (the target is worse), `user_evidence` (its users fare worse) and `safety` (it is harmless) are
-    natural logarithms, as are the thresholds at which each of them decides. `user_evidence` is null for random
-    allocation. `users_undecided`: the metric would fail if its users agreed. `decides`: the verdict rests on this
-    metric; a metric that is not `judged` decides nothing."""
+    """One metric of both arms. `evidence` (that the target is worse), `user_evidence` (that its users fare worse) and
+    `safety` (that it is harmless) are natural logarithms, as are the thresholds at which each of them decides.
+    `user_evidence` is null for random allocation. `users_undecided` means that the metric would fail if its users
+    agreed, and `decides` that the verdict rests on this metric; a metric that is not `judged` decides nothing."""
 
     status: Literal["passing", "failing", "inconclusive"]
     judged: bool

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 MAX_STAGES = 50
-MAX_MINUTES = 525_600  # a year
+MAX_MINUTES = 525_600  # The maximum is a year.
 MAX_REQUESTS = 1_000_000_000
 
 
@@ -30,7 +30,7 @@ class Status(StrEnum):
 
 
 TERMINAL = frozenset({Status.COMPLETED, Status.ROLLED_BACK})
-# An active rollout still decides what its config serves, so a config has at most one.
+# An active rollout decides which version its config serves, so a config has at most one.
 ACTIVE = frozenset(Status) - TERMINAL
 
 
@@ -58,7 +58,7 @@ _RESULT: Mapping[Transition, Status] = {
 
 
 class TransitionError(Exception):
-    """The status does not allow the transition; `str` is a sentence for the client."""
+    """Raised when the status does not allow the transition; `str` is a sentence for the client."""
 
 
 class Position(NamedTuple):
@@ -107,7 +107,7 @@ DEFAULT_STAGES: tuple[Stage, ...] = (
 
 
 class StageError(ValueError):
-    """`field` is the path of what is wrong, as `stages[1].weight`; `message` says how."""
+    """Raised for invalid stages. `field` is the path of the value, as `stages[1].weight`; `message` explains it."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")

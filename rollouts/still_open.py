@@ -40,7 +40,7 @@ class Counted:
 
 
 def max_open_time(cap_ms: float | None) -> timedelta:
-    """Returns how long a request may be open before it counts as unanswered. `cap_ms` is the latency that one
+    """Returns the time for which a request may be open before it counts as unanswered. `cap_ms` is the latency that one
     request in a hundred exceeds; None when it is not known."""
     return max(_MIN_OPEN_TIME, timedelta(milliseconds=_TIMES_USUAL * (cap_ms or 0.0)))
 

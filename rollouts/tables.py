@@ -15,8 +15,8 @@ UNKNOWN = "?"
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
-    """A metric's row. `evidence` and `safety` are shown beside their thresholds; `decides`: the verdict rests on
-    this metric."""
+    """A metric's row. `evidence` and `safety` are shown beside their thresholds; `decides` means that the verdict rests
+    on this metric."""
 
     name: str
     status: str

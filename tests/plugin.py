@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests() -> Generator[None, None, None]:
-    # The hook is a wrapper, since pytest-django reads the settings in the same hook and also asks to be first.
+    # The hook is a wrapper, since pytest-django reads the settings in the same hook and is also declared to run first.
     _prepare()
     return (yield)
 

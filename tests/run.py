@@ -1,7 +1,7 @@
 """`python -m tests.run`: the whole suite in units, three side by side, each with servers of its own.
 
-Most tests wait: for time-outs, for a minute to close, for a process to start. Which units there are and in which order
-is a matter of time alone; a folder that is in none is a unit of its own. Arguments are passed on to one plain pytest.
+Most tests wait: for time-outs, for a minute to close, for a process to start. The division into units and their
+order affect only the time; a folder that is in none is a unit of its own. Arguments are passed on to one plain pytest.
 
 When all units have ended, tests that failed are run once more on the quiet machine, as CPython's `regrtest --rerun`
 does. A fault fails twice and so fails the suite; a test that only failed beside others is named in the last lines as
@@ -112,7 +112,7 @@ def _run_all(caches: Path) -> list[Run]:
         while waiting:
             try:
                 number, unit = waiting.popleft()
-            except IndexError:  # another lane was faster
+            except IndexError:  # Another lane has taken the last unit.
                 return
             cache = caches / str(number)
             runs.append(Run(unit, _run(unit, cache, started), cache))

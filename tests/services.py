@@ -30,7 +30,7 @@ class ServiceError(RuntimeError):
 
 
 class Service:
-    """A child process that stops with the suite, whatever ends the suite."""
+    """A child process that stops with the suite, however the suite ends."""
 
     def __init__(self, name: str, command: Sequence[str], *, folder: Path, user: str | None = None) -> None:
         self.name = name

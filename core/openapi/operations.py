@@ -34,7 +34,7 @@ _SUCCESS = {200: "Done.", 201: "Made.", 204: "Gone; the answer has no body."}
 
 @dataclass(frozen=True)
 class Query:
-    """The query parameters of an operation; `is_list`: the view's filters belong to them."""
+    """The query parameters of an operation; with `is_list` the view's filters belong to them."""
 
     names: frozenset[str]
     is_list: bool

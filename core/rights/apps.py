@@ -10,7 +10,7 @@ from typing_extensions import override
 class RightsAdminConfig(SimpleAdminConfig):
     """Django's admin app, with the site that checks the table of rights.
 
-    The apps' admin modules are imported when the site's URLs are asked for, and not in a process without pages.
+    The apps' admin modules are imported when the site's URLs are loaded, and not in a process without pages.
     """
 
     default_site = "core.rights.site.RightsAdminSite"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Pages:
-    """Access for templates: `pages.<name of the URL>` is whether the person may open that page in any project."""
+    """Access for templates: `pages.<name of the URL>` is true if the person may open that page in any project."""
 
     def __init__(self, person: AbstractBaseUser | AnonymousUser) -> None:
         self._person = person

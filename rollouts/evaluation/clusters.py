@@ -1,4 +1,4 @@
-"""Sums that tell how much the requests of one user resemble each other."""
+"""Sums that measure how much the requests of one user resemble each other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ClusterSums:
 
 
 def design_effect(sums: ClusterSums) -> float:
-    """Returns by how much a unit's requests count for less than independent ones, at least 1.
+    """Returns the factor, at least 1, by which a unit's requests count for less than independent ones.
 
     It is the variance of the units' sums around the expectation for their number of requests, divided by the variance
     of independent requests.

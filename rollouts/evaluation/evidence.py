@@ -1,4 +1,4 @@
-"""The factors of the e-processes: how much one minute or block speaks for or against the target.
+"""The factors of the e-processes, which measure how much one minute or block speaks for or against the target.
 
 Within a minute, if the arms do not differ, every choice of n of the N requests is as likely to be the target's as any
 other, whatever the load, the provider's state or the weight. Each factor below has a mean of at most 1 over these

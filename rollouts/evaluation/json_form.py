@@ -29,7 +29,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: type[T], data: Any) -> T:
-    """The value of type `kind` that `to_json` gave `data` for; fields that it lacks take their defaults.
+    """Returns the value of type `kind` that `to_json` turned into `data`; missing fields take their defaults.
 
     Raises KeyError, TypeError or ValueError for data of another form, or that lacks a field without a default.
     """

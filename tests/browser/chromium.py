@@ -1,8 +1,8 @@
 """The Chromium that the suite drives: one exact build, unpacked into the virtual environment on its first use.
 
 The npm package holds the program itself (no download of its own, no install script) with the few libraries and the font
-that it needs, so that neither root nor anything of the machine but glibc is asked for. npm is there for the tests of
-the npm SDK already.
+that it needs, so that it requires neither root nor anything of the machine but glibc. npm is there for the tests of the
+npm SDK already.
 """
 
 from __future__ import annotations

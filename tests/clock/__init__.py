@@ -19,7 +19,8 @@ class Clock:
         return {"PYTHONPATH": str(Path(__file__).parent), "CLOCK_OFFSET_FILE": str(self.file)}
 
     def set(self, offset: float) -> None:
-        """Sets the offset at once, for running processes too. The file is replaced whole, so no half number is read."""
+        """Sets the offset at once, for running processes too. The file is replaced atomically, so that no process reads
+        half a number."""
         written = self.file.with_suffix(".new")
         written.write_text(f"{offset}", encoding="ascii")
         os.replace(written, self.file)

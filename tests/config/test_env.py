@@ -1,4 +1,4 @@
-"""Every reader takes what it should, and refuses the rest by the variable's name without quoting the value."""
+"""Every reader accepts valid values, and refuses others by the variable's name without quoting the value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prometheus' text stays small whatever clients ask for, and shows the records that were shipped."""
+"""The text for Prometheus stays small for any requests of clients, and shows the records that were shipped."""
 
 from __future__ import annotations
 

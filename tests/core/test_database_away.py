@@ -1,4 +1,4 @@
-"""A SQLite file that another holds locked, behind Django's whole stack: pages and API say when to try again."""
+"""A SQLite file that another holds locked, behind Django's whole stack: pages and API answer with Retry-After."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Shown:
-    """Collects the keys that were shown; `readable` says whether the terminal can be read."""
+    """Collects the keys that were shown; `readable` is false where nobody can read the terminal."""
 
     def __init__(self, *, readable: bool = True) -> None:
         self.keys: list[BootstrappedProject] = []

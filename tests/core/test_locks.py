@@ -1,4 +1,4 @@
-"""Installation locks, over connections of their own: work that only one process may do at a time."""
+"""Installation locks, each over a connection of its own: only one process at a time holds a lock."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tests.gateway.service import GatewayService
 
 CASES = {"gateway": 300, "management": 300, "otlp": 300, "mcp": 300, "provider": 300}
 SEED = 14
-# The number of cases of a run that only its time bounds.
+# The number of cases of a run that only its time limits.
 UNBOUNDED = 1 << 40
 
 chosen = [name for name in ENTRANCES if os.environ.get("FUZZ_ENTRANCE", "") in ("", name)]
@@ -59,8 +59,8 @@ def _seed() -> int:
 
 
 def _assert_both_kinds_of_answers(outcome: Outcome) -> None:
-    """Checks that a campaign has both accepted and refused cases: with one kind alone it tests half of what it
-    claims."""
+    """Checks that a campaign has both accepted and refused cases, because one kind alone would leave half of the
+    gateway untested."""
     if outcome.cases < 100:
         return
     accepted = sum(count for status, count in outcome.statuses.items() if 200 <= status < 300)

@@ -1,7 +1,7 @@
 """One random history of accidents under traffic, and the invariant that has to hold at its end.
 
-`python -m tests.journeys.history --seed 7 --seconds 600` (or `make chaos ARGS="..."`) replays the history of a seed:
-which accidents, on whom, for how long, in which order. What the processes make of it is theirs.
+`python -m tests.journeys.history --seed 7 --seconds 600` (or `make chaos ARGS="..."`) replays the history of a seed,
+which fixes the accidents, their processes, durations and order. How the processes react differs from run to run.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@
 
 Each round has new stores. With `--former`, a host of that version makes them, `--rows` requests are stored, and it goes
 on serving under load while the new hosts start; `--until` takes its later ClickHouse migrations away, so that there is
-something to migrate. Counted: hosts that ended, keys that were shown, and figures that differ from the requests.
+something to migrate. The results count the hosts that ended, the keys that were shown, and the figures that differ from
+the requests.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A whole `manage.py serve` process of the test's own, started as a user would start it."""
+"""A whole `manage.py serve` process for tests, started as a user would start it."""
 
 from __future__ import annotations
 

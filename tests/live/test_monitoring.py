@@ -35,7 +35,7 @@ def value(service: LiveService, name: str, **labels: str) -> float | None:
 
 @pytest.fixture(scope="module")
 def families(live_service: LiveService) -> dict[str, Any]:
-    """The metric families by name, once every subject has been asked."""
+    """The metric families by name, once every subject has answered."""
 
     def complete() -> str | None:
         text = live_service.metrics_text()

@@ -1,4 +1,4 @@
-"""`/readyz` says whether a host should get traffic; it changes at once and before the socket closes."""
+"""`/readyz` reports whether a host should get traffic, and changes at once and before the socket closes."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ def test_stop__prestop_seconds__not_ready_first_and_whoever_comes_is_served(star
     wait_until(lambda: says(service.base_url, 200, []), what="a host that is ready")
 
     service.process.send_signal(signal.SIGTERM)
-    # Every worker says so, also one that has to start meanwhile.
+    # Every worker answers 503, also one that has to start meanwhile.
     wait_until(lambda: says(service.base_url, 503, ["draining"]), what="a host that is not ready")
     service.wait_for_successor("web-1", service.kill("web-1"))
     for _ in range(10):
         wait_until(lambda: says(service.base_url, 503, ["draining"]), what="a host that is not ready")
     assert complete(service).choices[0].message.content == "Still there?"
-    # A client that keeps connections is told to reconnect, which may lead it to another host.
+    # `connection: close` makes a client with a persistent connection reconnect, perhaps to another host.
     assert ready(service.base_url).headers["connection"] == "close"
 
     service.process.send_signal(signal.SIGTERM)

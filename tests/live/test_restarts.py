@@ -33,7 +33,7 @@ def _complete(service: LiveService, session: str) -> bool:
 
 
 def _works(service: LiveService, role: str, pid: int) -> bool:
-    """Returns whether the process does the work that neither an answer nor its record shows."""
+    """Returns whether the process works, for processes whose work neither an answer nor its record shows."""
     if role == "redis":
         return _redis_answers(service)
     if role == "celery":

@@ -17,5 +17,5 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-# Random examples for each operation, besides the bounds of every range: 80 seconds of one core for all of them.
+# The number of random examples for each operation, besides the bounds of every range; all take 80 seconds of one core.
 EXAMPLES = 4

@@ -1,6 +1,6 @@
 """Every call of the management API refuses unknown fields and values of another type, by name.
 
-The document says which calls there are, which fields they take and of which types.
+The document names the calls, their fields and the types of these.
 """
 
 from __future__ import annotations

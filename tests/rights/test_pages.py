@@ -47,7 +47,7 @@ _WHOLE = {"integrations_sync_prices", "agent_panel_rendered"}
 class Page(NamedTuple):
     name: str
     address: str
-    # Whether the page shows rows of a project that its address names.
+    # True if the page shows rows of a project that its address names.
     of_project: bool
 
     @property
@@ -56,7 +56,7 @@ class Page(NamedTuple):
 
 
 def test_table__pages_of_the_admin__all_have_a_line_and_no_other_has() -> None:
-    names = set(page_names())  # imports the apps' pages
+    names = set(page_names())  # The call imports the pages of all apps.
 
     assert [error.msg for error in every_page_has_a_line()] == []
     # Some tables lack pages that Django makes for a table.

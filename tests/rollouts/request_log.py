@@ -43,7 +43,7 @@ def begun(rollout: Rollout, minutes: int) -> Rollout:
 
 @dataclass
 class RequestLog:
-    """A request log in memory. `away`: the store does not answer. `recorded` are the rows of requests by id, with
+    """A request log in memory. With `away` the store does not answer. `recorded` are the rows of requests by id, with
     the arm and the time of each; a row that `add` received is recorded in the minute in which its request came."""
 
     rows: list[tuple[UUID, ArmMinute]] = field(default_factory=list)
@@ -76,7 +76,7 @@ class RequestLog:
         baseline: tuple[int, int] = (0, 0),
         slower: float = 1.0,
     ) -> None:
-        """Adds the minute that began `ago` minutes before this one: (requests, errors) of both arms."""
+        """Adds the minute that began `ago` minutes before this one, with the (requests, errors) of both arms."""
         minute = int(this_minute().timestamp()) // 60 - ago
         for variant, (requests, errors), factor in (("target", target, slower), ("baseline", baseline, 1.0)):
             if requests:

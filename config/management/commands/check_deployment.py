@@ -1,4 +1,4 @@
-"""`manage.py check_deployment`: says whether this host is fit to serve, and lists what is wrong."""
+"""`manage.py check_deployment`: reports whether this host is fit to serve, and lists its problems."""
 
 from __future__ import annotations
 

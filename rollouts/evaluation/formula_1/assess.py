@@ -24,8 +24,11 @@ from rollouts.evaluation.terms import Action, Status
 
 @dataclass(frozen=True, slots=True)
 class MetricStatus:
-    """`evidence` is ln E, `safety` ln S, `p_value` the anytime-valid one. A metric that is not `judged` decides
-    nothing: it is ignored, or neither arm has any value of it (no prices, only free models, only cache hits)."""
+    """The status of one metric. `evidence` is ln E, `safety` ln S, `p_value` the anytime-valid one.
+
+    A metric that is not `judged` decides nothing: it is ignored, or neither arm has any value of it (no prices, only
+    free models, only cache hits).
+    """
 
     metric: Metric
     status: Status
@@ -37,8 +40,8 @@ class MetricStatus:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """`sample_ratio_alarm`: chance cannot explain the arms' shares of the traffic, so that only a failure is
-    believed."""
+    """The statuses of all metrics. `sample_ratio_alarm` means that chance cannot explain the arms' shares of the
+    traffic, so that only a failure is believed."""
 
     status: Status
     metrics: Mapping[Metric, MetricStatus]

@@ -22,8 +22,8 @@ class SampleRatio:
 
     @property
     def evidence(self) -> float:
-        """ln R. R is the Bayes factor of a share drawn from around the weight against exactly the weight; its mean
-        is 1."""
+        """Returns ln R, the logarithm of the Bayes factor of a share drawn from around the weight against exactly the
+        weight. The mean of R is 1."""
         return self.before + self._of_stage()
 
     @property

@@ -32,12 +32,12 @@ class MetricState:
 
     @property
     def evidence(self) -> float:
-        """ln E, the evidence that the target is worse."""
+        """Returns ln E, the evidence that the target is worse."""
         return log_mean(self.worse, self.design)
 
     @property
     def safety(self) -> float:
-        """ln S, the evidence that the target keeps within its margin."""
+        """Returns ln S, the evidence that the target keeps within its margin."""
         return log_mean(self.safe, self.design)
 
 

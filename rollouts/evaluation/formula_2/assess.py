@@ -32,12 +32,14 @@ AGREE_AT = math.log(10.0)
 
 @dataclass(frozen=True, slots=True)
 class MetricStatus:
-    """`evidence` is ln E, `safety` ln S, `p_value` the anytime-valid one. A metric that is not `judged` decides
-    nothing: it is ignored, or neither arm has any value of it (no prices, only free models).
+    """The status of one metric. `evidence` is ln E, `safety` ln S, `p_value` the anytime-valid one.
 
-    `user_evidence` is the highest ln E of the users so far, of sticky allocation only. `users_undecided`: by its
-    requests the metric would fail, but few users may have made the difference, and users counted once each do not show
-    it.
+    A metric that is not `judged` decides nothing: it is ignored, or neither arm has any value of it (no prices, only
+    free models).
+
+    `user_evidence` is the highest ln E of the users so far, of sticky allocation only. `users_undecided` means
+    that the metric would fail by its requests, but that few users may have made the difference, and users counted once
+    each do not show it.
     """
 
     metric: Metric
@@ -52,8 +54,8 @@ class MetricStatus:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """`sample_ratio_alarm`: chance cannot explain the arms' shares of the traffic, so that only a failure is
-    believed."""
+    """The statuses of all metrics. `sample_ratio_alarm` means that chance cannot explain the arms' shares of the
+    traffic, so that only a failure is believed."""
 
     status: Status
     metrics: Mapping[Metric, MetricStatus]
@@ -71,7 +73,7 @@ class Assessment:
 
     @property
     def undecided_by_users(self) -> list[Metric]:
-        """The metrics that fail by their requests while their users do not agree."""
+        """Returns the metrics that fail by their requests while their users do not agree."""
         return [one.metric for one in self.metrics.values() if one.judged and one.users_undecided]
 
 

@@ -1,4 +1,4 @@
-"""The power of the tests: how long until a fault of the target would be found at the present traffic. Expectations, no
+"""The power of the tests: the time until a fault of the target would be found at the present traffic. Expectations, no
 promises.
 
 A fault that shows in a share p1 of the target's requests adds an expected amount to ln E with each of them: at odds of
@@ -48,8 +48,8 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """A fall in the share of answered requests, and about how many minutes and requests of the target it takes to find
-    it. Both are None when it is not found within a week or before the last stage that has a baseline ends."""
+    """A fall in the share of answered requests, and the approximate minutes and requests of the target until it is
+    found. Both are None when it is not found within a week or before the last stage that has a baseline ends."""
 
     usual: float
     fallen: float
@@ -59,9 +59,12 @@ class Detection:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """`fall` is a typical one, `smallest` the smallest that is found before the stages end by their minima (None: not
-    even a target that answers nothing is), `slower_minutes` until an average latency of 1.3 times the usual is found
-    (None: not found, or no latencies known). `sentences` say it to people.
+    """The power of the tests at the usual traffic.
+
+    `fall` is a typical fall of the share of answered requests, and `smallest` the smallest one that is found before the
+    stages end by their minima; None means that not even a target that answers nothing is found. `slower_minutes` is the
+    time until an average latency of 1.3 times the usual is found; None means that it is not found, or that no latencies
+    are known. `sentences` explain the figures to people.
     """
 
     fall: Detection

@@ -27,8 +27,8 @@ class SampleRatio:
 
     @property
     def evidence(self) -> float:
-        """ln R. R is the product over the stages of the mean Bayes factor of shares drawn from around the weight
-        against exactly the weight; its mean is 1."""
+        """Returns ln R. R is the product over the stages of the mean Bayes factor of shares drawn from around the
+        weight against exactly the weight; its mean is 1."""
         return self.before + self._of_stage()
 
     @property

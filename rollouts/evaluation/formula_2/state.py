@@ -80,7 +80,7 @@ class MetricState:
 
     @property
     def safety(self) -> float:
-        """ln S, the evidence that the target keeps within its margin."""
+        """Returns ln S, the evidence that the target keeps within its margin."""
         return log_mean(self.safe)
 
 
@@ -147,7 +147,7 @@ class State:
 
     @property
     def stage_requests(self) -> int:
-        """The target's requests in the current stage, answered or not."""
+        """Returns the number of the target's requests in the current stage, answered or not."""
         return self.stage_target.requests
 
     def waiting(self, metric: Metric) -> float:

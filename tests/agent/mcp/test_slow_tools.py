@@ -57,7 +57,7 @@ class Silence:
 
 @contextmanager
 def hanging(*, seconds: str) -> Iterator[tuple[Gateway, Silence]]:
-    """A service of its own: a call whose caller has left still talks to the store."""
+    """Yields a project of a separate service, because a call whose caller has left still talks to the store."""
     with closing(Silence()) as silence:
         # The store's time limit is longer than that of all tools, because the test is about their callers.
         store_limit = {"CLICKHOUSE_SILENT_SECONDS": "60"}

@@ -100,7 +100,7 @@ def test_every_tool__in_a_transaction_that_only_reads__succeeds(world: World, mo
 @contextmanager
 def _reading_only() -> Iterator[None]:
     is_sqlite = connection.vendor == "sqlite"
-    # The constraints of the test's own rows are checked before, since PostgreSQL locks rows for that.
+    # The constraints of the test's own rows are checked before, because PostgreSQL locks rows to check them.
     before = ["PRAGMA query_only = ON"] if is_sqlite else ["SET CONSTRAINTS ALL IMMEDIATE", "SET TRANSACTION READ ONLY"]
     with connection.cursor() as cursor:
         for statement in before:

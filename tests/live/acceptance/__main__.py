@@ -5,10 +5,10 @@
     python -m tests.live.acceptance --postgresql     # beside a database server; SQLite without it
 
 `serve` runs as `make serve` starts it: web workers, shipper, Celery with its beat, Redis, the engine and the sandbox.
-Each world (`worlds.py`) is a project whose clients ask now and then, all through the gateway and with the official
-wire format; its rollout is automatic and has short stages. The exit code is 1 when the target of one was promoted
-although it is worse, when one that is worse was neither rolled back nor held within minutes of its first 20 requests,
-and when a harmless one was not promoted.
+Each world (`worlds.py`) is a project whose clients send requests at random times, all through the gateway and in the
+official wire format; its rollout is automatic and has short stages. The exit code is 1 when a worse target was promoted
+or was neither rolled back nor held within minutes of its first 20 requests, and when a harmless target was not
+promoted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """`python -m tests.live.acceptance.later`: evaluates rollouts of the service on VAR_DIR as it will be in some minutes.
 
-`[[project id, rollout id, requests], ...]` on stdin. First it waits until so many requests of each are in the request
-log or told to be open. A process of its own, because the service has another database than the test process.
+Standard input is `[[project id, rollout id, requests], ...]`. The command first waits until so many requests of each
+rollout are in the request log or on the lists of open requests. It is a separate process, because the service has
+another database than the test process.
 """
 
 from __future__ import annotations

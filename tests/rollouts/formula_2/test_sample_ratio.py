@@ -37,7 +37,7 @@ def test_sample_ratio__two_stages_at_the_right_shares__has_mean_1() -> None:
 
 @pytest.mark.parametrize(("weight", "baseline"), [(50, 20), (10, 150), (1, 1300)])
 def test_sample_ratio__no_record_of_the_target__alarms_soon(weight: int, baseline: int) -> None:
-    """A single concentration of 1000 needed 126, 399 and 1667 units."""
+    """A Bayes factor with a single concentration of 1000 would need 126, 399 and 1667 units."""
     assert after(weight, 0, baseline).alarmed
 
 

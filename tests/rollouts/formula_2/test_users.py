@@ -1,4 +1,4 @@
-"""The evidence by user: no factor may have a mean above 1, whatever the users are like."""
+"""The evidence by user: no factor may have a mean above 1, for any population of users."""
 
 from __future__ import annotations
 
