@@ -17,7 +17,7 @@ from core.errors import ValidationError
 from core.rights.admin import RightsAdmin
 from core.rights.asking import sees_every_project
 from integrations.completeness import SECRET_EXTRA
-from integrations.connectivity.admin import MAX_AT_ONCE, tell, test_page
+from integrations.connectivity.admin import MAX_AT_ONCE, report_tests, test_page
 from integrations.credentials import is_usable, masked, masked_headers
 from integrations.models import ProviderIntegration
 from integrations.pricing.admin import ModelPriceAdmin as ModelPriceAdmin
@@ -178,4 +178,4 @@ class ProviderIntegrationAdmin(RightsAdmin):
         if len(rows) > MAX_AT_ONCE:
             messages.error(request, f"Select at most {MAX_AT_ONCE} integrations.")
         else:
-            tell(request, rows)
+            report_tests(request, rows)

@@ -28,11 +28,11 @@ def test_page(owner: RightsAdmin, request: HttpRequest, integration_id: int) -> 
         raise PermissionDenied
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
-    tell(request, [row])
+    report_tests(request, [row])
     return HttpResponseRedirect(reverse("admin:integrations_providerintegration_change", args=[row.pk]))
 
 
-def tell(request: HttpRequest, rows: Iterable[ProviderIntegration]) -> None:
+def report_tests(request: HttpRequest, rows: Iterable[ProviderIntegration]) -> None:
     for row in rows:
         outcome = try_integration(
             project_id=row.project_id, provider=row.provider, trusted=sees_every_project(request.user)

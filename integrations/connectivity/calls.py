@@ -19,13 +19,13 @@ _GREETING = "Hi"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A provider's cheapest call, which is made from the request for a chat. `instead` replaces the `ending` of the
-    chat's address; when `instead` is None, the call is the chat itself, limited to one token. A `body` makes it a POST.
-    A good answer has at least one of the fields in `holds`; with `lists` a JSON list is good as well."""
+    """A provider's cheapest call, which is made from the request for a chat. `new_ending` replaces the `ending` of the
+    chat's address; when `new_ending` is None, the call is the chat itself, limited to one token. A `body` makes it a
+    POST. A good answer has at least one of the fields in `holds`; with `lists` a JSON list is good as well."""
 
-    what: str
+    description: str
     ending: str = ""
-    instead: str | None = None
+    new_ending: str | None = None
     body: Mapping[str, Any] | None = None
     holds: tuple[str, ...] = ("data",)
     lists: bool = False
@@ -85,7 +85,7 @@ def call_of(provider: str) -> Call:
 def build(call: Call, credentials: Credentials, access_token: str = "") -> UpstreamRequest:
     """Returns the request to send. Raises ProviderError when the credentials lack a field."""
     chat = adapter_for(credentials.provider).build_request(_chat(call, credentials, access_token), credentials)
-    if call.instead is None:
+    if call.new_ending is None:
         return chat
     body = b"" if call.body is None else json.dumps(call.body).encode()
     headers = {name: value for name, value in chat.headers.items() if body or name != "content-type"}
@@ -109,8 +109,8 @@ def _address(call: Call, chat_url: str) -> str:
     found = re.search(call.ending, chat_url)
     if found is None:
         raise ProviderError("the address has not the form of the provider's", kind=FailureKind.NOT_FOUND)
-    instead = call.instead or _azure_models(found)
-    return chat_url[: found.start()] + instead + chat_url[found.end() :]
+    new_ending = call.new_ending or _azure_models(found)
+    return chat_url[: found.start()] + new_ending + chat_url[found.end() :]
 
 
 def _azure_models(found: re.Match[str]) -> str:

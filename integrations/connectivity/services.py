@@ -82,8 +82,8 @@ def _are_stored(given: list[str]) -> bool:
     return not given or any(is_masked(value) for value in given)
 
 
-def _not_elsewhere(name: str, what: str) -> ValidationError:
-    problem = f"enter {what} again to test at another address"
+def _not_elsewhere(name: str, noun: str) -> ValidationError:
+    problem = f"enter {noun} again to test at another address"
     return ValidationError(f"{name}: {problem}", details={name: [problem]})
 
 

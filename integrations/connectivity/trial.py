@@ -84,10 +84,10 @@ class _Trial:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return self.outcome(Reason.UNUSABLE_ANSWER, "not JSON")
         if isinstance(decoded, list) and call.lists:
-            return self.outcome(Reason.OK, call.what)
+            return self.outcome(Reason.OK, call.description)
         if isinstance(decoded, dict):
             if any(name in decoded for name in call.holds):
-                return self.outcome(Reason.OK, call.what)
+                return self.outcome(Reason.OK, call.description)
             if decoded.get("error"):
                 return self.refused(failure_in_body(decoded, provider=self._credentials.provider))
         return self.outcome(Reason.UNUSABLE_ANSWER, "JSON without what was asked for")

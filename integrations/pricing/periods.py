@@ -20,12 +20,10 @@ def close_periods(rows: Sequence[ModelPrice], now: datetime) -> None:
     if not rows:
         return
     keys = {(row.provider, row.model) for row in rows}
-    open_ones = PricePeriod.objects.filter(Q(project_id=rows[0].project_id), valid_until=None)
+    unclosed = PricePeriod.objects.filter(Q(project_id=rows[0].project_id), valid_until=None)
     if len(keys) == 1:
-        open_ones = open_ones.filter(provider=rows[0].provider, model=rows[0].model)
-    found = [
-        pk for pk, provider, model in open_ones.values_list("pk", "provider", "model") if (provider, model) in keys
-    ]
+        unclosed = unclosed.filter(provider=rows[0].provider, model=rows[0].model)
+    found = [pk for pk, provider, model in unclosed.values_list("pk", "provider", "model") if (provider, model) in keys]
     for start in range(0, len(found), _BATCH):
         PricePeriod.objects.filter(pk__in=found[start : start + _BATCH]).update(valid_until=now)
 

@@ -25,14 +25,14 @@ def single_bytes(body: bytes) -> list[bytes]:
     return [body[i : i + 1] for i in range(len(body))]
 
 
-def at_random(seed: int, longest: int = 60) -> Splitter:
-    """Returns a splitter into pieces of 1 to `longest` bytes; cuts fall inside characters, lines and events."""
+def at_random(seed: int, max_length: int = 60) -> Splitter:
+    """Returns a splitter into pieces of 1 to `max_length` bytes; cuts fall inside characters, lines and events."""
 
     def split(body: bytes) -> list[bytes]:
         source = random.Random(seed)
         pieces, start = [], 0
         while start < len(body):
-            end = start + source.randint(1, longest)
+            end = start + source.randint(1, max_length)
             pieces.append(body[start:end])
             start = end
         return pieces

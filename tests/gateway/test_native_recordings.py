@@ -154,7 +154,7 @@ def test_recording__split_anywhere__gives_the_same_bytes(
     gateway = project_of(recording)
     size = len(body_of(recording["response"]))
     seed = crc32(recording["name"].encode())
-    splits = [at_random(seed), at_random(seed + 1, longest=3 + size // 20)]
+    splits = [at_random(seed), at_random(seed + 1, max_length=3 + size // 20)]
     if size < 10_000:
         splits.append(single_bytes)
 

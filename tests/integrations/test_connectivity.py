@@ -51,7 +51,7 @@ def tried(server: DialectServer, provider: str, *steps: Step, **changes: Any) ->
 def test_key__of_the_provider__ok_with_one_call(server: DialectServer, provider: str) -> None:
     outcome = tried(server, provider, cheap_call(provider))
     assert (outcome.ok, outcome.reason, outcome.status) == (True, Reason.OK, 200), outcome
-    assert outcome.detail == f"The provider let the credential {call_of(provider).what}."
+    assert outcome.detail == f"The provider let the credential {call_of(provider).description}."
     assert outcome.latency_ms is not None
     assert outcome.latency_ms > 0
     assert len(server.script(f"try-{provider}").received) == 1

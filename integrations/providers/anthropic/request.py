@@ -131,11 +131,11 @@ def _with_instruction(system: str | list[Json]) -> str | list[Json]:
 def _stop(mapped: Mapped) -> list[str]:
     native = mapped.take("stop_sequences")
     sequences = stop_sequences(mapped) + (list(native) if isinstance(native, list) else [])
-    kept = [text for text in sequences if isinstance(text, str) and text.strip()]
-    if len(kept) < len(sequences):
+    sent = [text for text in sequences if isinstance(text, str) and text.strip()]
+    if len(sent) < len(sequences):
         # The API refuses such a sequence: "stop_sequences: each stop sequence must contain non-whitespace".
         mapped.drop("stop", "anthropic takes no sequence of white space alone")
-    return kept
+    return sent
 
 
 def _metadata(mapped: Mapped) -> Json:

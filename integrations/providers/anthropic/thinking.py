@@ -184,9 +184,9 @@ def _no_sampling(rules: Rules, *, thinks: bool) -> str:
     return "it does not go with thinking" if thinks else ""
 
 
-def _drop_unless(mapped: Mapped, name: str, value: Any, default: Any, why: str) -> None:
+def _drop_unless(mapped: Mapped, name: str, value: Any, default: Any, reason: str) -> None:
     if value is not None and value != default:
-        mapped.drop(name, why)
+        mapped.drop(name, reason)
 
 
 def _known(mapped: Mapped, native: Mapping[str, Any]) -> Json:

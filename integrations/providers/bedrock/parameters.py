@@ -120,6 +120,6 @@ def top_k(mapped: Mapped, model: Model, thinking: Thinking) -> dict[str, Any]:
     return {"inferenceConfig": {"topK": value}} if model.is_nova else {"top_k": value}
 
 
-def _without(mapped: Mapped, why: str) -> Thinking:
-    mapped.drop("thinking", why)
+def _without(mapped: Mapped, reason: str) -> Thinking:
+    mapped.drop("thinking", reason)
     return Thinking()

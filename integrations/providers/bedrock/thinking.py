@@ -156,8 +156,8 @@ def _named(mapped: Mapped) -> str:
     return "thinking" if mapped.fields.get("thinking") is not None else "reasoning_effort"
 
 
-def _dropped(mapped: Mapped, why: str) -> Thinking:
+def _dropped(mapped: Mapped, reason: str) -> Thinking:
     for name in ("thinking", "reasoning_effort"):
         if mapped.fields.get(name) is not None:
-            mapped.drop(name, why)
+            mapped.drop(name, reason)
     return Thinking()

@@ -192,10 +192,10 @@ class Messages:
             raise self._mapped.refuse("messages", f"{place}: Cohere takes documents as data URLs or by http address")
         return media.media_type, media.data
 
-    def _note(self, what: str) -> None:
-        if what not in self._noted:
-            self._noted.add(what)
-            self._mapped.drop(what)
+    def _note(self, part: str) -> None:
+        if part not in self._noted:
+            self._noted.add(part)
+            self._mapped.drop(part)
 
 
 def _has_content(message: Mapping[str, Any]) -> bool:

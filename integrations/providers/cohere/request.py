@@ -173,11 +173,11 @@ def _budget(mapped: Mapped, reasoning: ReasoningRequest, limit: int | None) -> i
     requested = None if named is None and reasoning.effort == "max" else parameters.budget_of(reasoning)
     if limit is None or not reasoning.enabled or (requested is None and reasoning.effort != "max"):
         return requested
-    most = int(limit * _MAX_SHARE_OF_LIMIT)
-    if requested is not None and requested <= most:
+    maximum = int(limit * _MAX_SHARE_OF_LIMIT)
+    if requested is not None and requested <= maximum:
         return requested
-    mapped.notes.append(f"thinking: {most} tokens to think with, the limit on tokens leaves no more")
-    return most
+    mapped.notes.append(f"thinking: {maximum} tokens to think with, the limit on tokens leaves no more")
+    return maximum
 
 
 def _native_budget(mapped: Mapped) -> int | None:

@@ -103,9 +103,9 @@ class Mapped:
         self.taken.add(name)
         return self.fields.get(name)
 
-    def drop(self, what: str, why: str = "") -> None:
+    def drop(self, name: str, reason: str = "") -> None:
         """Adds a warning for a part that is left out although its parameter was read."""
-        self.notes.append(f"{what}: dropped, {why or f'{self.provider} has no counterpart'}")
+        self.notes.append(f"{name}: dropped, {reason or f'{self.provider} has no counterpart'}")
 
     def refuse(self, parameter: str, problem: str) -> UnsupportedParameterError:
         return UnsupportedParameterError(parameter, problem, provider=self.provider)

@@ -74,9 +74,9 @@ def details_of(error: Any) -> dict[str, Any] | None:
     return cut
 
 
-def _beginning(text: str, most: int) -> str:
+def _beginning(text: str, max_characters: int) -> str:
     """Returns the beginning of the text, cut between two words, since half of a key would not be recognised as one."""
-    return text if len(text) <= most else text[:most].rpartition(" ")[0]
+    return text if len(text) <= max_characters else text[:max_characters].rpartition(" ")[0]
 
 
 class _Cut:
@@ -87,9 +87,9 @@ class _Cut:
 
     def of(self, value: Any, depth: int) -> Any:
         if isinstance(value, str):
-            kept = scrub(_beginning(value, min(_MAX_CHARACTERS, self._left)))
-            self._left = max(0, self._left - len(kept))
-            return kept
+            copied = scrub(_beginning(value, min(_MAX_CHARACTERS, self._left)))
+            self._left = max(0, self._left - len(copied))
+            return copied
         if not isinstance(value, (dict, list)):
             return value
         if depth <= 0:

@@ -52,12 +52,12 @@ def _value(name: str, value: Any, depth: int) -> Any:
 
 
 def _reworded(schema: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in schema.items() if name not in _UNKNOWN and name != "const"}
+    converted = {name: value for name, value in schema.items() if name not in _UNKNOWN and name != "const"}
     if "const" in schema:
-        kept["enum"] = [schema["const"]]
-        if "type" not in kept and (kind := _type_of(schema["const"])):
-            kept["type"] = kind
-    return kept
+        converted["enum"] = [schema["const"]]
+        if "type" not in converted and (kind := _type_of(schema["const"])):
+            converted["type"] = kind
+    return converted
 
 
 def _type_of(value: Any) -> str:

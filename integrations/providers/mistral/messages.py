@@ -183,9 +183,9 @@ class _Writer:
 
     def messages(self) -> Iterator[dict[str, Any]]:
         made = [self._message(message, index) for index, message in enumerate(self._messages)]
-        spoken = [message for message in made if not _is_silent(message)]
-        previous, last = "", len(spoken) - 1
-        for index, written in enumerate(spoken):
+        sent = [message for message in made if not _is_silent(message)]
+        previous, last = "", len(sent) - 1
+        for index, written in enumerate(sent):
             if written["role"] == "system" and (index == last or (previous, "system") in _REFUSED_ORDERS):
                 # Instructions stand before the first answer; a later one becomes a turn of the user at its place.
                 written["role"] = "user"
@@ -295,10 +295,10 @@ class _Writer:
             return {"type": "image_url", "image_url": data}
         return _named({"type": "document_url", "document_url": data}, file.get("filename"))
 
-    def _note(self, what: str) -> None:
-        if what not in self._noted:
-            self._noted.add(what)
-            self._mapped.drop(what)
+    def _note(self, part: str) -> None:
+        if part not in self._noted:
+            self._noted.add(part)
+            self._mapped.drop(part)
 
 
 def _instruction(content: Any) -> Any:

@@ -207,9 +207,9 @@ def _tool(tool: Any, mapped: Mapped) -> Any:
     if kind != "function" or not isinstance(function, Mapping):
         # The tool is the vendor's own (connectors, document libraries), or one that the vendor will refuse.
         return tool
-    kept = {name: function[name] for name in _FUNCTION_FIELDS if function.get(name) is not None}
-    kept.setdefault("parameters", _NO_PARAMETERS)
-    return {"type": "function", "function": kept}
+    fields = {name: function[name] for name in _FUNCTION_FIELDS if function.get(name) is not None}
+    fields.setdefault("parameters", _NO_PARAMETERS)
+    return {"type": "function", "function": fields}
 
 
 def _prediction(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:

@@ -241,9 +241,9 @@ class MessageRules:
             raise self._refused("files by address")
         return media
 
-    def _refused(self, what: str) -> UnsupportedParameterError:
+    def _refused(self, part: str) -> UnsupportedParameterError:
         return UnsupportedParameterError(
-            "messages", f"{self._dialect.provider} does not take {what}", provider=self._dialect.provider
+            "messages", f"{self._dialect.provider} does not take {part}", provider=self._dialect.provider
         )
 
 

@@ -90,10 +90,10 @@ class _Account:
         self.dialect = dialect
         self.warnings: list[str] = []
 
-    def drop(self, name: str, why: str = "") -> None:
+    def drop(self, name: str, reason: str = "") -> None:
         """Leaves the field out with a warning, or without one when its value means the same as its absence."""
         if self._has_effect(name):
-            self.warnings.append(f"{name}: dropped, {why or f'{self.dialect.provider} has no counterpart'}")
+            self.warnings.append(f"{name}: dropped, {reason or f'{self.dialect.provider} has no counterpart'}")
         self.raw.pop(name, None)
 
     def ignore(self, name: str, *, crosses_vendor: bool) -> None:

@@ -41,4 +41,4 @@ def publisher_model(name: str) -> PublisherModel:
     if slash and publisher != "models":
         return PublisherModel(publisher, model)
     model = model if slash else publisher
-    return PublisherModel(next((who for start, who in _BEGINNINGS.items() if model.startswith(start)), GOOGLE), model)
+    return PublisherModel(next((name for start, name in _BEGINNINGS.items() if model.startswith(start)), GOOGLE), model)
