@@ -47,8 +47,8 @@ class ProviderError(Exception):
     """One failed attempt. `message` holds no secret and may be shown to the client. `status` is the provider's HTTP
     status, or None when there was no answer. `retry_after` is in seconds. `usage` is what the failed attempt has
     consumed, when the provider reported it before the failure: it is billed. `details` is the vendor's own error
-    object, if any, without secrets and of bounded size. `is_botched` means that the model came to no answer, and may
-    come to one when it is asked again."""
+    object, if any, without secrets and of bounded size. `is_failed_generation` means that the model came
+    to no answer, and may come to one when it is asked again."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class ProviderError(Exception):
         retry_after: float | None = None,
         usage: Usage | None = None,
         details: Mapping[str, Any] | None = None,
-        is_botched: bool = False,
+        is_failed_generation: bool = False,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -70,11 +70,11 @@ class ProviderError(Exception):
         self.retry_after = retry_after
         self.usage = usage
         self.details = details
-        self.is_botched = is_botched
+        self.is_failed_generation = is_failed_generation
 
     @property
     def retryable(self) -> bool:
-        return self.is_botched or self.kind in RETRYABLE
+        return self.is_failed_generation or self.kind in RETRYABLE
 
 
 class UnsupportedParameterError(ProviderError):

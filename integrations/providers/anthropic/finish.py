@@ -44,7 +44,9 @@ def finish_reason(stop_reason: str | None, *, called_tools: bool, has_content: b
     reason = _FINISH_REASONS.get(stop_reason or "")
     if reason is None and not has_content:
         message = scrub(f"the answer holds nothing, its stop reason is {stop_reason!r}")
-        raise ProviderError(message, kind=FailureKind.UNUSABLE, provider=provider, status=200, is_botched=True)
+        raise ProviderError(
+            message, kind=FailureKind.UNUSABLE, provider=provider, status=200, is_failed_generation=True
+        )
     return "tool_calls" if called_tools and reason in (None, "stop") else reason or "stop"
 
 

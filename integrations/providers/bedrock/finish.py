@@ -40,7 +40,9 @@ def check_usable(stop_reason: str, *, has_output: bool, usage: Usage | None) -> 
         problem = f"the answer is empty and ended for an unknown reason ({stop_reason or 'none told'})"
     else:
         return
-    raise ProviderError(problem, kind=FailureKind.UNUSABLE, provider=PROVIDER, status=200, usage=usage, is_botched=True)
+    raise ProviderError(
+        problem, kind=FailureKind.UNUSABLE, provider=PROVIDER, status=200, usage=usage, is_failed_generation=True
+    )
 
 
 def unusable(message: str) -> ProviderError:

@@ -54,5 +54,7 @@ def failed(
     if kind is None:
         return None
     kind = reason_in(None, text, None, provider=provider) or kind
-    is_botched = kind is FailureKind.UNUSABLE
-    return ProviderError(scrub(text), kind=kind, provider=provider, status=200, usage=usage, is_botched=is_botched)
+    is_failed_generation = kind is FailureKind.UNUSABLE
+    return ProviderError(
+        scrub(text), kind=kind, provider=provider, status=200, usage=usage, is_failed_generation=is_failed_generation
+    )

@@ -35,7 +35,7 @@ _REASONS = {
 }
 # With the following finish reasons the model failed in a call or was stopped, so that its text until then is not its
 # answer.
-_BOTCHED = frozenset(
+_FAILED_GENERATIONS = frozenset(
     {
         "MALFORMED_FUNCTION_CALL",
         "MALFORMED_RESPONSE",
@@ -58,7 +58,7 @@ def unusable_end(choice: Choice, *, provider: str, usage: Usage | None) -> Provi
     """Returns the failure of an answer that is none, else None: a failed call, or no content and no reason that
     explains it. To the client an empty `stop` would look like the end of the work."""
     reason = reason_named(choice.finished)
-    if reason not in _BOTCHED and (reason in _REASONS or choice.has_content):
+    if reason not in _FAILED_GENERATIONS and (reason in _REASONS or choice.has_content):
         return None
     message = f"the model's answer ended with {reason or 'no reason'} and cannot be used"
     return ProviderError(
@@ -67,7 +67,7 @@ def unusable_end(choice: Choice, *, provider: str, usage: Usage | None) -> Provi
         provider=provider,
         status=200,
         usage=usage,
-        is_botched=True,
+        is_failed_generation=True,
     )
 
 

@@ -14,7 +14,7 @@ _BETWEEN = b" \t\r\n,[]"
 
 
 class NotJsonError(UnreadableStreamError):
-    """The bytes are something else than JSON objects."""
+    """The bytes are not JSON objects."""
 
 
 class ObjectParser:

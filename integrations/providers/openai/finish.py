@@ -92,4 +92,4 @@ def failure_of(reason: object, provider: str, *, has_output: bool) -> ProviderEr
 
 
 def _failure(message: str, kind: FailureKind, provider: str) -> ProviderError:
-    return ProviderError(message, kind=kind, provider=provider, status=200, is_botched=True)
+    return ProviderError(message, kind=kind, provider=provider, status=200, is_failed_generation=True)
