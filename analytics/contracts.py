@@ -16,7 +16,7 @@ class Outcome(StrEnum):
     INTERRUPTED = "interrupted"  # The worker died while the request was in flight.
 
 
-class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
+class AttemptRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """One call to one provider. `status` is the provider's HTTP status, 0 when there was none; times in ms.
 
     `offset_us` is when it began, in microseconds from the request's arrival.
@@ -93,7 +93,7 @@ class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     alloc_fallback: bool = False
     contract_violation: bool = False
     retention_days: int = DEFAULT_RETENTION_DAYS
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[AttemptRecord, ...] = ()
     attributes: dict[str, str] = {}
     trace_id: str = ""
     parent_span_id: str = ""

@@ -68,7 +68,7 @@ class Reported:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class InternalAnswer:
     """The outcome of a request. `completion` is the chat completion, or the part of it that a broken stream delivered.
 
     `record` is None when the request has not ended yet, `error` when it succeeded. `seconds` count from its start.
@@ -85,7 +85,9 @@ class Answer:
 _UNREADABLE = Reported(500, "api_error", "provider_error", "The answer is not JSON that can be read")
 
 
-async def ask(runtime: Runtime, snapshot: ProjectSnapshot, caller: Caller, body: bytes, *, seconds: float) -> Answer:
+async def ask(
+    runtime: Runtime, snapshot: ProjectSnapshot, caller: Caller, body: bytes, *, seconds: float
+) -> InternalAnswer:
     """Returns the outcome of a chat-completion request with `body`, which is given up after `seconds`."""
     request = InternalRequest(runtime, snapshot, caller, body, seconds)
     async for _ in request.parts():
@@ -147,14 +149,14 @@ class InternalRequest:
     def is_complete(self) -> bool:
         return self._client.complete
 
-    def answer(self) -> Answer:
+    def answer(self) -> InternalAnswer:
         client, seconds = self._client, (self._ended_at or time.perf_counter()) - self._started
         completion, error = client.read()
         if error is None and not client.complete:
             error = self._gave_up()
         if error is not None and not client.streamed:
             completion = None
-        return Answer(self.request_id, seconds, completion, error, client.headers, self._state.record)
+        return InternalAnswer(self.request_id, seconds, completion, error, client.headers, self._state.record)
 
     def _gave_up(self) -> Reported:
         if self._given_up:

@@ -12,7 +12,7 @@ from uuid import UUID
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.queries.spend import project_spend
 from analytics.queries.usage import Interval, list_usage
-from gateway.limits.figures import Figures, Rates, Spend
+from gateway.limits.figures import Figures, MinuteRates, Spend
 from gateway.limits.keys import month_limits
 from gateway.models import GatewaySettings
 from gateway.services import current_settings
@@ -80,8 +80,8 @@ def _minute(figures: Figures, settings: GatewaySettings, now: _Now) -> dict[str,
 
 
 def _completed(
-    figures: Figures, rates: Rates, settings: GatewaySettings, now: _Now, limits: tuple[int | None, int | None]
-) -> Rates:
+    figures: Figures, rates: MinuteRates, settings: GatewaySettings, now: _Now, limits: tuple[int | None, int | None]
+) -> MinuteRates:
     """Returns the rates of the minute: Redis counts limited ones; the request log counts the others, for requests that
     ended."""
     try:
@@ -90,7 +90,7 @@ def _completed(
         return rates
     requests, tokens = of_log.requests, of_log.prompt_tokens + of_log.completion_tokens
     rpm, tpm = limits
-    return Rates(
+    return MinuteRates(
         requests if figures.is_away or rpm is None else rates.requests,
         tokens if figures.is_away or tpm is None else rates.tokens,
     )

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from analytics.contracts import Attempt, Outcome, RequestRecord
+from analytics.contracts import AttemptRecord, Outcome, RequestRecord
 from analytics.telemetry.storage import drop_date
 
 SERVICE_NAME: Final = "prompt-gateway"
@@ -104,17 +104,17 @@ def _span_id(request_id: UUID, number: int) -> str:
     return digest if int(digest, 16) else "1".zfill(16)
 
 
-def _is_served(record: RequestRecord, attempt: Attempt) -> bool:
+def _is_served(record: RequestRecord, attempt: AttemptRecord) -> bool:
     """Returns whether the last attempt answered, or was the one that the client did not wait for."""
     return not attempt.error or record.ttft_ms > 0 or attempt.error in _LEFT
 
 
-def _offset_ns(attempt: Attempt, number: int) -> int:
+def _offset_ns(attempt: AttemptRecord, number: int) -> int:
     """Behind the request at least, also where a clock did not move: spans are listed in the order of their times."""
     return max(attempt.offset_us * 1000, number)
 
 
-def _duration_ns(record: RequestRecord, attempt: Attempt, *, served: bool) -> int:
+def _duration_ns(record: RequestRecord, attempt: AttemptRecord, *, served: bool) -> int:
     # An attempt's own time ends with the first output; a stream goes on for as long as the request does.
     streamed = served and record.stream
     return max(record.latency_ms * _MS - attempt.offset_us * 1000 if streamed else attempt.latency_ms * _MS, 0)
@@ -141,7 +141,7 @@ def _of_request(record: RequestRecord) -> dict[str, str]:
     }
 
 
-def _of_attempt(record: RequestRecord, attempt: Attempt, *, served: bool) -> dict[str, str]:
+def _of_attempt(record: RequestRecord, attempt: AttemptRecord, *, served: bool) -> dict[str, str]:
     prompted = record.prompt_version > 0
     return {
         "gen_ai.operation.name": "chat",
@@ -162,7 +162,7 @@ def _of_attempt(record: RequestRecord, attempt: Attempt, *, served: bool) -> dic
     }
 
 
-def _of_answer(record: RequestRecord, attempt: Attempt) -> dict[str, str]:
+def _of_answer(record: RequestRecord, attempt: AttemptRecord) -> dict[str, str]:
     to_first = record.ttft_ms / 1000 - attempt.offset_us / 1_000_000 if record.stream and record.ttft_ms else 0.0
     return {
         "gen_ai.response.model": record.model,

@@ -31,7 +31,7 @@ _MAX_WAITING = 1000
 
 
 @dataclass
-class Message:
+class OperatorMessage:
     """One change of an alarm's state. `row` is the id of its database row once it has one."""
 
     alarm: Alarm
@@ -75,8 +75,8 @@ class OperatorAlerts:
 
     def __init__(self, host: str) -> None:
         self._host = host
-        self._channels: dict[str, queue.Queue[Message]] = {}
-        self._rows: queue.Queue[Message] = queue.Queue(_MAX_WAITING)
+        self._channels: dict[str, queue.Queue[OperatorMessage]] = {}
+        self._rows: queue.Queue[OperatorMessage] = queue.Queue(_MAX_WAITING)
         for name, send in _channels().items():
             self._channels[name] = queue.Queue(_MAX_WAITING)
             self._begin(f"alerts.{name}", lambda name=name, send=send: self._deliver(name, send))  # type: ignore[misc]
@@ -84,7 +84,7 @@ class OperatorAlerts:
 
     def tell(self, alarm: Alarm, is_over: bool) -> None:
         try:
-            self._rows.put_nowait(Message(alarm, is_over, self._host))
+            self._rows.put_nowait(OperatorMessage(alarm, is_over, self._host))
         except queue.Full:
             logger.error("operator_alert.dropped kind=%s", alarm.kind)
 
@@ -101,7 +101,7 @@ class OperatorAlerts:
 
     def _keep_rows(self) -> None:
         """Passes each message on to the channels once its row shows that it is new, or while the database is away."""
-        unsaved: list[Message] = []
+        unsaved: list[OperatorMessage] = []
         while True:
             try:
                 message = self._rows.get(timeout=_SAVE_AGAIN_SECONDS if unsaved else None)
@@ -122,7 +122,7 @@ class OperatorAlerts:
                 for channel in self._channels.values():
                     channel.put(message)
 
-    def _save_again(self, unsaved: list[Message]) -> list[Message]:
+    def _save_again(self, unsaved: list[OperatorMessage]) -> list[OperatorMessage]:
         for number, message in enumerate(unsaved):
             try:
                 _save(message)
@@ -130,7 +130,7 @@ class OperatorAlerts:
                 return unsaved[number:]
         return []
 
-    def _deliver(self, channel: str, send: Callable[[Message], None]) -> None:
+    def _deliver(self, channel: str, send: Callable[[OperatorMessage], None]) -> None:
         waiting = self._channels[channel]
         while True:
             message = waiting.get()
@@ -142,8 +142,8 @@ class OperatorAlerts:
                 time.sleep(pause_after(attempt).total_seconds())
 
 
-def _channels() -> dict[str, Callable[[Message], None]]:
-    found: dict[str, Callable[[Message], None]] = {}
+def _channels() -> dict[str, Callable[[OperatorMessage], None]]:
+    found: dict[str, Callable[[OperatorMessage], None]] = {}
     url, addresses = settings.OPERATOR_ALERT_WEBHOOK_URL, settings.OPERATOR_ALERT_EMAILS
     if url:
         secret = settings.OPERATOR_ALERT_WEBHOOK_SECRET
@@ -154,7 +154,7 @@ def _channels() -> dict[str, Callable[[Message], None]]:
     return found
 
 
-def _save(message: Message) -> bool:
+def _save(message: OperatorMessage) -> bool:
     """Saves a message; returns whether it is new, that is, neither another host nor an earlier process has reported
     it."""
     alarm = message.alarm
@@ -181,7 +181,7 @@ def _save(message: Message) -> bool:
     return True
 
 
-def _try(message: Message, send: Callable[[Message], None]) -> tuple[str, bool]:
+def _try(message: OperatorMessage, send: Callable[[OperatorMessage], None]) -> tuple[str, bool]:
     """Tries to send a message; returns the outcome, and whether it is final."""
     try:
         send(message)
@@ -195,7 +195,7 @@ def _try(message: Message, send: Callable[[Message], None]) -> tuple[str, bool]:
     return "delivered", True
 
 
-def _note(message: Message, channel: str, outcome: str) -> None:
+def _note(message: OperatorMessage, channel: str, outcome: str) -> None:
     """Saves the outcome in the message's row, for people to read, if there is a row and the database answers."""
     if message.row is None:
         return

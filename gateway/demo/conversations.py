@@ -29,7 +29,7 @@ class PromptFileError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class DemoConversation:
     """A conversation to play. `options` are request fields besides model and messages; `next_user_turns` follow the
     model's answers."""
 
@@ -40,7 +40,7 @@ class Conversation:
     stream: bool
 
 
-def read_conversations(file: Path, *, limit: int | None) -> list[Conversation]:
+def read_conversations(file: Path, *, limit: int | None) -> list[DemoConversation]:
     """Returns the file's conversations; every second one streams, unless its line says otherwise. Raises
     PromptFileError."""
     try:
@@ -51,10 +51,10 @@ def read_conversations(file: Path, *, limit: int | None) -> list[Conversation]:
     return [_conversation(file, number, line) for number, line in numbered[:limit]]
 
 
-def _conversation(file: Path, number: int, line: str) -> Conversation:
+def _conversation(file: Path, number: int, line: str) -> DemoConversation:
     try:
         row = json.loads(line)
-        return Conversation(
+        return DemoConversation(
             name=str(row.get("id", number)),
             messages=list(row["messages"]),
             options={field: row[field] for field in _REQUEST_FIELDS if row.get(field) is not None},

@@ -11,7 +11,7 @@ from typing import Any
 
 from openai import AsyncOpenAI, OpenAIError
 
-from gateway.demo.conversations import Conversation
+from gateway.demo.conversations import DemoConversation
 
 _MAX_TOOL_ROUNDS = 5
 
@@ -43,7 +43,7 @@ class _Answer:
 
 async def play_all(
     client: AsyncOpenAI,
-    conversations: Sequence[Conversation],
+    conversations: Sequence[DemoConversation],
     *,
     model: str,
     session_prefix: str,
@@ -53,7 +53,7 @@ async def play_all(
     """Plays at most `concurrency` conversations at once; `done` is called after each."""
     room = asyncio.Semaphore(concurrency)
 
-    async def play(number: int, conversation: Conversation) -> Played:
+    async def play(number: int, conversation: DemoConversation) -> Played:
         async with room:
             played = Played(conversation.name, f"{session_prefix}-{number:04d}")
             try:
@@ -66,7 +66,7 @@ async def play_all(
     return list(await asyncio.gather(*(play(*pair) for pair in enumerate(conversations, 1))))
 
 
-async def _play(client: AsyncOpenAI, conversation: Conversation, model: str, played: Played) -> None:
+async def _play(client: AsyncOpenAI, conversation: DemoConversation, model: str, played: Played) -> None:
     messages = list(conversation.messages)
     for turn in (None, *conversation.next_user_turns):
         if turn is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gateway.internal_client import Answer, Caller, Reported, ask
+from gateway.internal_client import Caller, InternalAnswer, Reported, ask
 from gateway.judging.rubric import CRITERIA, Criterion, Grade, UnreadableGradesError, judge_request, read_grades
 from gateway.project_settings.guardrails import NO_GUARDRAILS
 from gateway.runtime import OverallGrade, Runtime
@@ -30,7 +30,7 @@ class JudgeResult:
     model: str
     grades: Mapping[str, Grade] = field(default_factory=dict)
     error: Reported | None = None
-    answer: Answer | None = None
+    answer: InternalAnswer | None = None
 
 
 async def judge_answer(
@@ -89,6 +89,6 @@ def _unguarded(snapshot: ProjectSnapshot) -> ProjectSnapshot:
     return replace(snapshot, settings=replace(snapshot.settings, guardrails=NO_GUARDRAILS))
 
 
-def _content(answer: Answer) -> Any:
+def _content(answer: InternalAnswer) -> Any:
     choices = (answer.completion or {}).get("choices") or [{}]
     return (choices[0].get("message") or {}).get("content")

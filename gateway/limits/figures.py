@@ -31,7 +31,7 @@ class Spend:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class MinuteRates:
     """The use of one minute; tokens of requests in flight are estimates. A figure is None where Redis counts nothing or
     is away."""
 
@@ -70,13 +70,13 @@ class Figures:
         now = datetime.now(UTC)
         return self._spend(scope, lambda: session_spends(project_id, {session_id: now}).get(session_id, Decimal(0)))
 
-    def minute(self, project_id: UUID, minute: int) -> Rates:
+    def minute(self, project_id: UUID, minute: int) -> MinuteRates:
         project = str(project_id)
         found = self._ask(lambda: self._redis.mget(requests_key(project, minute), tokens_key(project, minute)))
         if found is None:
-            return Rates(None, None)
+            return MinuteRates(None, None)
         requests, tokens = (None if value is None else int(value) for value in found)
-        return Rates(requests, tokens)
+        return MinuteRates(requests, tokens)
 
     def _spend(self, scope: Scope, of_log: Any) -> Spend:
         found = self._ask(lambda: self._redis.hmget(scope.spend, "base", "after", "unsure", "since", "run"))

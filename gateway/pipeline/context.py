@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from analytics.contracts import Attempt as AttemptRecord
-from analytics.contracts import Outcome, RequestRecord
+from analytics.contracts import AttemptRecord, Outcome, RequestRecord
 from core.errors import ApplicationError
 from core.keys import KeyRecord
 from gateway.guardrails.verdicts import GuardrailVerdict

@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from analytics.contracts import Attempt as AttemptRecord
-from analytics.contracts import Outcome, RequestRecord, SpoolEntry
+from analytics.contracts import AttemptRecord, Outcome, RequestRecord, SpoolEntry
 from gateway.guardrails.verdicts import VERDICTS
 from gateway.pipeline.admit import settle
 from gateway.pipeline.context import RequestState

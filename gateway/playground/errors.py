@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.errors import ApplicationError
-from gateway.internal_client import Answer
+from gateway.internal_client import InternalAnswer
 
 REQUEST_ID = "x-svc-request-id"
 """The header that names the failed request in the request log; `x-request-id` is the management call's."""
@@ -14,7 +14,7 @@ _PASSED_ON = ("retry-after", "x-ratelimit-")
 class PlaygroundError(ApplicationError):
     """The gateway's error for the answer's request, with its status and the headers that a client should see."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: InternalAnswer) -> None:
         failure = answer.error
         if failure is None:
             raise ValueError("the answer is no failure")

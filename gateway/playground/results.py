@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analytics.contracts import RequestRecord
-from gateway.internal_client import Answer, Reported
+from gateway.internal_client import InternalAnswer, Reported
 from gateway.judging.judge import JudgeResult
 from gateway.protocol.headers import PROMPT_VERSION, VARIANT, WARNING
 
@@ -17,7 +17,7 @@ class Result:
     """One model's answer; `judgement` is None when none was requested."""
 
     model: str
-    answer: Answer
+    answer: InternalAnswer
     judgement: JudgeResult | None = None
 
     @property
@@ -66,7 +66,7 @@ class Result:
         }
 
 
-def message_of(answer: Answer) -> dict[str, Any] | None:
+def message_of(answer: InternalAnswer) -> dict[str, Any] | None:
     """Returns the message of the first choice."""
     choices = (answer.completion or {}).get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
@@ -74,7 +74,7 @@ def message_of(answer: Answer) -> dict[str, Any] | None:
     return message if isinstance(message, dict) else None
 
 
-def cost_of(answer: Answer) -> float | None:
+def cost_of(answer: InternalAnswer) -> float | None:
     record = answer.record
     return float(record.cost_usd) if record is not None and record.cost_known else None
 

@@ -18,7 +18,7 @@ from django.db import Error as DatabaseError
 from analytics.services import NewScore, record_scores
 from core.authentication import key_id_of
 from core.errors import ApplicationError
-from gateway.internal_client import Answer, Caller, InternalRequest, Reported, ask
+from gateway.internal_client import Caller, InternalAnswer, InternalRequest, Reported, ask
 from gateway.judging.judge import JudgeResult, judge_answer
 from gateway.playground.comparison import Contender
 from gateway.playground.results import Result, error_of, message_of
@@ -39,7 +39,7 @@ _NOT_KEPT = Reported(503, "service_unavailable_error", "scores_not_kept", "the s
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PlaygroundRun:
     """One call of the playground. `bodies` are the chat-completion requests by model, in the order they were named."""
 
     project_id: UUID
@@ -60,7 +60,7 @@ class Run:
         return Caller(SOURCE, self.key_id, self.session_id, attributes={ACTOR: self.actor}, version=self.version)
 
 
-async def run_all(runtime: Runtime, run: Run) -> list[Result]:
+async def run_all(runtime: Runtime, run: PlaygroundRun) -> list[Result]:
     """Runs every model at once; a model that fails or takes too long gives a result like the others. Raises
     ServiceUnavailableError when the project's configuration cannot be read."""
     snapshot = await runtime.snapshots.project(run.project_id)
@@ -69,7 +69,7 @@ async def run_all(runtime: Runtime, run: Run) -> list[Result]:
     return await with_kept_scores(run, snapshot, results)
 
 
-async def stream_one(runtime: Runtime, run: Run) -> AsyncGenerator[bytes]:
+async def stream_one(runtime: Runtime, run: PlaygroundRun) -> AsyncGenerator[bytes]:
     """Yields the answer of the only model as a stream of the gateway, failures included, and the result as its last
     event."""
     snapshot = await runtime.snapshots.project(run.project_id)
@@ -86,7 +86,7 @@ async def stream_one(runtime: Runtime, run: Run) -> AsyncGenerator[bytes]:
     yield b"event: result\n" + sse.frame(json.dumps(result.shown()).encode())
 
 
-async def streamed_whole(runtime: Runtime, run: Run) -> list[bytes]:
+async def streamed_whole(runtime: Runtime, run: PlaygroundRun) -> list[bytes]:
     """Returns all parts of `stream_one` as a list."""
     return [part async for part in stream_one(runtime, run)]
 
@@ -95,12 +95,14 @@ def contender_of(result: Result) -> Contender:
     return Contender(result.model, result.succeeded, result.latency_ms, result.total_tokens, result.cost_usd)
 
 
-async def _run_one(runtime: Runtime, snapshot: ProjectSnapshot, run: Run, model: str, body: bytes) -> Result:
+async def _run_one(runtime: Runtime, snapshot: ProjectSnapshot, run: PlaygroundRun, model: str, body: bytes) -> Result:
     answer = await ask(runtime, snapshot, run.caller, body, seconds=run.seconds)
     return await judged(runtime, snapshot, run, model, answer)
 
 
-async def judged(runtime: Runtime, snapshot: ProjectSnapshot, run: Run, model: str, answer: Answer) -> Result:
+async def judged(
+    runtime: Runtime, snapshot: ProjectSnapshot, run: PlaygroundRun, model: str, answer: InternalAnswer
+) -> Result:
     message = message_of(answer)
     if not run.evaluate or answer.error is not None or message is None:
         return Result(model, answer)
@@ -121,7 +123,7 @@ async def judged(runtime: Runtime, snapshot: ProjectSnapshot, run: Run, model: s
     return Result(model, answer, judgement)
 
 
-async def with_kept_scores(run: Run, snapshot: ProjectSnapshot, results: list[Result]) -> list[Result]:
+async def with_kept_scores(run: PlaygroundRun, snapshot: ProjectSnapshot, results: list[Result]) -> list[Result]:
     """Returns the results once their scores are stored; where storing failed, the evaluation says so."""
     scores = [score for result in results for score in _scores(result, reasons=snapshot.settings.logging.content)]
     if not scores:

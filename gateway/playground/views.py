@@ -24,14 +24,14 @@ from gateway.playground.comparison import compared
 from gateway.playground.errors import PlaygroundError
 from gateway.playground.prompts import requested_version
 from gateway.playground.serializers import CompareSerializer, ModelParameters, PlaygroundSerializer, validated
-from gateway.playground.services import Run, contender_of, run_all, stream_one, streamed_whole
+from gateway.playground.services import PlaygroundRun, contender_of, run_all, stream_one, streamed_whole
 from gateway.playground.shapes import PlaygroundComparison, PlaygroundModel, PlaygroundResult
 from gateway.worker import is_served, on_loop, serving_runtime
 
 
 class _PlaygroundView(ProjectAPIView):
-    def run_of(self, given: Mapping[str, Any], bodies: Mapping[str, bytes], seconds: float) -> Run:
-        return Run(
+    def run_of(self, given: Mapping[str, Any], bodies: Mapping[str, bytes], seconds: float) -> PlaygroundRun:
+        return PlaygroundRun(
             project_id=self.project_id,
             actor=self.actor,
             session_id=given["session_id"],
@@ -103,7 +103,7 @@ def _left(request: Request, seconds: float) -> float:
     return seconds - min(max(passed, 0.0), seconds / 2)
 
 
-def _streamed(run: Run) -> StreamingHttpResponse:
+def _streamed(run: PlaygroundRun) -> StreamingHttpResponse:
     if is_served():
         # The configuration is read before anything is sent, so that a failure has a status.
         on_loop(lambda runtime: runtime.snapshots.project(run.project_id))
@@ -118,7 +118,7 @@ def _streamed(run: Run) -> StreamingHttpResponse:
     return response
 
 
-async def _parts(run: Run) -> AsyncGenerator[bytes]:
+async def _parts(run: PlaygroundRun) -> AsyncGenerator[bytes]:
     async with serving_runtime() as runtime, aclosing(stream_one(runtime, run)) as parts:
         async for part in parts:
             yield part

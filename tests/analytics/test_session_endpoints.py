@@ -13,7 +13,7 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
-from analytics.contracts import Attempt, Outcome, SpoolEntry
+from analytics.contracts import AttemptRecord, Outcome, SpoolEntry
 from analytics.services import record_feedback
 from core.models import Project
 from tests.factories.analytics import make_entry, store
@@ -322,7 +322,7 @@ def test_session_requests__pages__chronological_with_everything_known(
 ) -> None:
     request = json.dumps({"messages": [{"role": "user", "content": "Hällo"}]}).encode()
     response = json.dumps({"choices": [{"message": {"role": "assistant", "content": "Hi."}}]}).encode()
-    attempt = Attempt("openai", "gpt-4o", 503, "overloaded", 12)
+    attempt = AttemptRecord("openai", "gpt-4o", 503, "overloaded", 12)
     entries = [
         make_entry(
             request, response, project_id=str(project.pk), session_id="s", ts=1_000_000 * i + 1, attempts=(attempt,)

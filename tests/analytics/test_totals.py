@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from analytics.contracts import Attempt, Outcome
+from analytics.contracts import AttemptRecord, Outcome
 from analytics.shipper.rows import COLUMNS
 from analytics.spool.shipper_state import State, StateFile
 from analytics.spool.writer import SpoolWriter
@@ -170,7 +170,7 @@ def test_totals__place_idle_for_a_day__goes_to_a_newcomer(
 
 
 def test_totals__attempts__counted_by_result_and_taken_off_the_overhead(spool: Path, fake: FakeStore) -> None:
-    calls = (Attempt("openai", "gpt-x", 503, "server_error", 40), Attempt("groq", "llama", 200, "", 50))
+    calls = (AttemptRecord("openai", "gpt-x", 503, "server_error", 40), AttemptRecord("groq", "llama", 200, "", 50))
     fill(spool, 1, attempts=calls, latency_ms=94, provider="groq", model="llama")
 
     drain(spool, fake)

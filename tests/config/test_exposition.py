@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import Settings
 
-from analytics.contracts import Attempt, Outcome
+from analytics.contracts import AttemptRecord, Outcome
 from analytics.spool.writer import SpoolWriter
 from config.monitor.exposition import render
 from tests.analytics.test_shipper import FakeStore, drain
@@ -49,7 +49,7 @@ def test_metrics__two_thousand_models_in_many_projects__fewer_than_ten_thousand_
                 cache_write_tokens=4,
                 stream=number % 8 == 0,
                 ttft_ms=20,
-                attempts=(Attempt(f"provider-{number % 60}", "m", error=f"kind-{number % 70}"),),
+                attempts=(AttemptRecord(f"provider-{number % 60}", "m", error=f"kind-{number % 70}"),),
             )
         )
     writer.close()

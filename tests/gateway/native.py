@@ -13,7 +13,7 @@ from typing import Any
 from botocore.eventstream import EventStreamBuffer
 
 from tests.fakes.replay import body_of
-from tests.gateway.recorded import Answer, Choice, Recording, sse_payloads
+from tests.gateway.recorded import Choice, RecordedAnswer, Recording, sse_payloads
 
 NATIVE = (
     "anthropic.messages",
@@ -53,7 +53,7 @@ FILTERED = (
 )
 
 
-def native_answer(recording: Recording) -> Answer:
+def native_answer(recording: Recording) -> RecordedAnswer:
     """Returns the answer that a client should see; its `calls` are (name, arguments as JSON with sorted keys)."""
     return READERS[recording["api"]](recording["response"])
 
@@ -66,7 +66,7 @@ def canonical(arguments: Any) -> str:
     return json.dumps(json.loads(arguments or "{}") if isinstance(arguments, str) else arguments, sort_keys=True)
 
 
-def _anthropic(response: Mapping[str, Any]) -> Answer:
+def _anthropic(response: Mapping[str, Any]) -> RecordedAnswer:
     if response["stream"]:
         return _anthropic_stream(sse_payloads(response["body_text"]))
     body = json.loads(response["body_text"])
@@ -76,7 +76,7 @@ def _anthropic(response: Mapping[str, Any]) -> Answer:
             choice.text += block["text"]
         elif block["type"] == "tool_use":
             choice.calls.append((block["name"], canonical(block["input"])))
-    return Answer({0: choice}, _anthropic_usage(body["usage"]))
+    return RecordedAnswer({0: choice}, _anthropic_usage(body["usage"]))
 
 
 def _anthropic_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,8 +84,8 @@ def _anthropic_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
     return counts(usage["input_tokens"] + cached, usage["output_tokens"])
 
 
-def _anthropic_stream(events: Iterable[dict[str, Any]]) -> Answer:
-    choice, answer = Choice(), Answer()
+def _anthropic_stream(events: Iterable[dict[str, Any]]) -> RecordedAnswer:
+    choice, answer = Choice(), RecordedAnswer()
     usage: dict[str, Any] = {}
     inputs: dict[int, list[str]] = {}
     for event in events:
@@ -112,10 +112,10 @@ def _anthropic_stream(events: Iterable[dict[str, Any]]) -> Answer:
     return answer
 
 
-def _google(response: Mapping[str, Any]) -> Answer:
+def _google(response: Mapping[str, Any]) -> RecordedAnswer:
     text = response["body_text"]
     events = sse_payloads(text) if text.lstrip().startswith("data:") else json.loads(text)
-    answer = Answer()
+    answer = RecordedAnswer()
     for event in events if isinstance(events, list) else [events]:
         for position, candidate in enumerate(event.get("candidates", [])):
             _add_candidate(answer.choices.setdefault(candidate.get("index", position), Choice()), candidate)
@@ -136,14 +136,14 @@ def _add_candidate(choice: Choice, candidate: Mapping[str, Any]) -> None:
         choice.finish = "tool_calls" if choice.calls and finish == "stop" else finish
 
 
-def _bedrock(response: Mapping[str, Any]) -> Answer:
+def _bedrock(response: Mapping[str, Any]) -> RecordedAnswer:
     body = json.loads(response["body_text"])
     choice = Choice(finish=FINISH[body["stopReason"]])
     for block in body["output"]["message"]["content"]:
         choice.text += block.get("text", "")
         if "toolUse" in block:
             choice.calls.append((block["toolUse"]["name"], canonical(block["toolUse"]["input"])))
-    return Answer({0: choice}, _bedrock_usage(body["usage"]))
+    return RecordedAnswer({0: choice}, _bedrock_usage(body["usage"]))
 
 
 def _bedrock_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,10 +151,10 @@ def _bedrock_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
     return counts(usage["inputTokens"] + cached, usage["outputTokens"])
 
 
-def _bedrock_stream(response: Mapping[str, Any]) -> Answer:
+def _bedrock_stream(response: Mapping[str, Any]) -> RecordedAnswer:
     buffer = EventStreamBuffer()
     buffer.add_data(body_of(response))
-    choice, answer = Choice(), Answer()
+    choice, answer = Choice(), RecordedAnswer()
     inputs: dict[int, list[str]] = {}
     for frame in buffer:
         headers: Any = frame.headers  # The stubs of botocore type this value as a number.
@@ -179,7 +179,7 @@ def _bedrock_stream(response: Mapping[str, Any]) -> Answer:
     return answer
 
 
-def _cohere(response: Mapping[str, Any]) -> Answer:
+def _cohere(response: Mapping[str, Any]) -> RecordedAnswer:
     if response["stream"]:
         return _cohere_stream(sse_payloads(response["body_text"]))
     body = json.loads(response["body_text"])
@@ -188,15 +188,15 @@ def _cohere(response: Mapping[str, Any]) -> Answer:
     choice.text = "".join(part["text"] for part in message.get("content") or [] if part["type"] == "text")
     calls = [call["function"] for call in message.get("tool_calls") or []]
     choice.calls = [(call["name"], canonical(call["arguments"])) for call in calls]
-    return Answer({0: choice}, _cohere_usage(body["usage"]))
+    return RecordedAnswer({0: choice}, _cohere_usage(body["usage"]))
 
 
 def _cohere_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
     return counts(int(usage["tokens"]["input_tokens"]), int(usage["tokens"]["output_tokens"]))
 
 
-def _cohere_stream(events: Iterable[dict[str, Any]]) -> Answer:
-    choice, answer = Choice(), Answer()
+def _cohere_stream(events: Iterable[dict[str, Any]]) -> RecordedAnswer:
+    choice, answer = Choice(), RecordedAnswer()
     inputs: dict[int, list[str]] = {}
     for event in events:
         message = event.get("delta", {}).get("message", {})
@@ -218,7 +218,7 @@ def _cohere_stream(events: Iterable[dict[str, Any]]) -> Answer:
     return answer
 
 
-READERS: Mapping[str, Callable[[Mapping[str, Any]], Answer]] = {
+READERS: Mapping[str, Callable[[Mapping[str, Any]], RecordedAnswer]] = {
     "anthropic.messages": _anthropic,
     "google.generateContent": _google,
     "google.streamGenerateContent": _google,

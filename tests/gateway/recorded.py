@@ -35,12 +35,12 @@ class Choice:
 
 
 @dataclass
-class Answer:
+class RecordedAnswer:
     choices: dict[int, Choice] = field(default_factory=dict)
     usage: dict[str, Any] | None = None
     error: str = ""
 
-    def finished(self) -> Answer:
+    def finished(self) -> RecordedAnswer:
         """Returns the finish reason of an answer: never empty, and `tool_calls` for a model that called tools, whatever
         it recorded."""
         for choice in self.choices.values():
@@ -64,14 +64,14 @@ def text_of(content: Any) -> str:
     return content or ""
 
 
-def expected(recording: Recording) -> Answer:
+def expected(recording: Recording) -> RecordedAnswer:
     response = recording["response"]
     return (_streamed if response["stream"] else _whole)(response["body_text"]).finished()
 
 
-def _whole(text: str) -> Answer:
+def _whole(text: str) -> RecordedAnswer:
     body = json.loads(text)
-    answer = Answer(usage=body.get("usage"))
+    answer = RecordedAnswer(usage=body.get("usage"))
     for choice in body["choices"]:
         # An answer that a filter removed has no message.
         message = choice.get("message") or {}
@@ -80,8 +80,8 @@ def _whole(text: str) -> Answer:
     return answer
 
 
-def _streamed(text: str) -> Answer:
-    answer = Answer()
+def _streamed(text: str) -> RecordedAnswer:
+    answer = RecordedAnswer()
     calls: dict[tuple[int, int], list[str]] = {}
     for payload in sse_payloads(text):
         if payload.get("error"):

@@ -46,7 +46,7 @@ class Clock:
 
 
 @dataclass
-class Answer:
+class ScriptedAnswer:
     """An upstream's answer; a stream that `hangs` has sent `pieces` and stays silent."""
 
     pieces: list[bytes]
@@ -77,11 +77,11 @@ class Answer:
 class Upstream:
     """A transport that gives these answers in turn."""
 
-    def __init__(self, *answers: Answer) -> None:
+    def __init__(self, *answers: ScriptedAnswer) -> None:
         self.answers = list(answers)
         self.sent: list[UpstreamRequest] = []
 
-    async def send(self, request: UpstreamRequest, timeouts: Timeouts) -> Answer:
+    async def send(self, request: UpstreamRequest, timeouts: Timeouts) -> ScriptedAnswer:
         self.sent.append(request)
         return self.answers[len(self.sent) - 1]
 
@@ -89,7 +89,7 @@ class Upstream:
 class Scene:
     """A project with two providers, openai first, and one request of it."""
 
-    def __init__(self, *answers: Answer, total: float = 1000.0, **routing: Any) -> None:
+    def __init__(self, *answers: ScriptedAnswer, total: float = 1000.0, **routing: Any) -> None:
         credentials = {name: Credentials(n, name, "", "key") for n, name in enumerate(("openai", "groq"), 1)}
         project = uuid4()
         self.snapshot = ProjectSnapshot(

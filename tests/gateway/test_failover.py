@@ -13,7 +13,7 @@ from gateway.pipeline.call import complete
 from gateway.pipeline.context import Attempt
 from integrations.health.targets import CircuitState
 from integrations.providers.errors import FailureKind, UnsupportedParameterError
-from tests.gateway.scene import Answer, Scene, failing
+from tests.gateway.scene import Scene, ScriptedAnswer, failing
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,10 @@ async def test_failover__probe_that_proves_nothing__leaves_it_to_the_next_reques
 
 
 async def test_failover__answer_nested_too_deeply__is_unusable_and_the_next_one_serves() -> None:
-    deep = Answer([b'{"choices":' + b"[" * 100_000])
-    good = Answer([b'{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}'])
+    deep = ScriptedAnswer([b'{"choices":' + b"[" * 100_000])
+    good = ScriptedAnswer(
+        [b'{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}']
+    )
     scene = Scene(deep, good)
 
     answer = await complete(scene.runtime, scene.context, [scene.first, scene.second], scene.state)

@@ -16,7 +16,7 @@ from tests.fakes.dialects.registry import FAKES
 from tests.fakes.replay import ReplayServer, at_random, body_of, cut_at, single_bytes, whole
 from tests.gateway.native import NATIVE, canonical, native_answer
 from tests.gateway.own_exchanges import own_exchanges
-from tests.gateway.recorded import Answer, Recording, exchanges
+from tests.gateway.recorded import RecordedAnswer, Recording, exchanges
 from tests.gateway.reversed import openai_request
 from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.stage import integration_of
@@ -73,13 +73,13 @@ def as_call(recording: Recording) -> dict[str, Any]:
     return {**call, "extra_body": given}
 
 
-def with_canonical_arguments(answer: Answer) -> Answer:
+def with_canonical_arguments(answer: RecordedAnswer) -> RecordedAnswer:
     for choice in answer.choices.values():
         choice.calls = [(name, canonical(arguments)) for name, arguments in choice.calls]
     return answer
 
 
-def assert_same(seen: Answer, recording: Recording) -> None:
+def assert_same(seen: RecordedAnswer, recording: Recording) -> None:
     expected = native_answer(recording)
     assert with_canonical_arguments(seen).choices == expected.choices
     assert expected.usage is not None

@@ -25,7 +25,7 @@ _HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @dataclass
-class Answer:
+class RawAnswer:
     status: int
     headers: dict[str, str]
     body: bytes
@@ -49,7 +49,7 @@ def everything(connection: socket.socket) -> bytes:
     return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
-def answers(raw: bytes) -> list[Answer]:
+def answers(raw: bytes) -> list[RawAnswer]:
     """Returns the final answers; interim ones are left out, as a client does."""
     found = []
     while raw:
@@ -64,7 +64,7 @@ def answers(raw: bytes) -> list[Answer]:
         else:
             length = int(headers["content-length"])
             text, raw = raw[:length], raw[length:]
-        found.append(Answer(status, headers, text))
+        found.append(RawAnswer(status, headers, text))
     return found
 
 
@@ -78,7 +78,7 @@ def _chunked(raw: bytes) -> tuple[bytes, bytes]:
             return text, raw
 
 
-def answer_to(gateway: Gateway, sent: bytes, *, then_end: bool = False) -> Answer:
+def answer_to(gateway: Gateway, sent: bytes, *, then_end: bool = False) -> RawAnswer:
     """Returns the one answer to what is sent over a connection of its own."""
     with connected(gateway) as connection:
         connection.sendall(sent)

@@ -12,7 +12,7 @@ import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from tests.fakes.replay import ReplayServer, Splitter, at_random, cut_at, inside_characters, single_bytes, whole
-from tests.gateway.recorded import Answer, Choice, Recording, exchanges, expected, text_of, upstream_message
+from tests.gateway.recorded import Choice, RecordedAnswer, Recording, exchanges, expected, text_of, upstream_message
 from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.wire import assert_closing_chunk, assert_error, read_stream, without_comments
 
@@ -79,8 +79,8 @@ def request_body(recording: Recording) -> dict[str, Any]:
     return {**given, "model": f"{recording['provider']}/{recording['model']}"}
 
 
-def read_whole(answer: ChatCompletion) -> Answer:
-    seen = Answer(usage=answer.usage.model_dump() if answer.usage else None)
+def read_whole(answer: ChatCompletion) -> RecordedAnswer:
+    seen = RecordedAnswer(usage=answer.usage.model_dump() if answer.usage else None)
     for choice in answer.choices:
         calls = [
             (c.function.name, c.function.arguments) for c in choice.message.tool_calls or [] if c.type == "function"
@@ -89,8 +89,8 @@ def read_whole(answer: ChatCompletion) -> Answer:
     return seen
 
 
-def read_chunks(chunks: list[ChatCompletionChunk]) -> Answer:
-    seen = Answer()
+def read_chunks(chunks: list[ChatCompletionChunk]) -> RecordedAnswer:
+    seen = RecordedAnswer()
     calls: dict[tuple[int, int], list[str]] = {}
     for chunk in chunks:
         seen.usage = chunk.usage.model_dump() if chunk.usage else seen.usage
@@ -108,7 +108,7 @@ def read_chunks(chunks: list[ChatCompletionChunk]) -> Answer:
     return seen
 
 
-def assert_same(seen: Answer, expected_answer: Answer) -> None:
+def assert_same(seen: RecordedAnswer, expected_answer: RecordedAnswer) -> None:
     assert seen.choices == expected_answer.choices
     if expected_answer.usage is not None:
         assert seen.usage is not None

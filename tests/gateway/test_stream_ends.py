@@ -17,11 +17,11 @@ from gateway.pipeline.watch import ClientWatch
 from gateway.protocol.reply import Reply
 from integrations.providers.errors import FailureKind
 from tests.fakes import scripted as play
-from tests.gateway.scene import Answer, Scene, failing
+from tests.gateway.scene import Scene, ScriptedAnswer, failing
 
 
 async def test_stream__ended_without_a_word__bills_nothing_that_the_provider_did_not_say() -> None:
-    scene = Scene(Answer([play.ROLE]), Answer(play.text_events("hi")))
+    scene = Scene(ScriptedAnswer([play.ROLE]), ScriptedAnswer(play.text_events("hi")))
 
     stream = await open_stream(scene.runtime, scene.context, [scene.first, scene.second], scene.state)
 
@@ -33,7 +33,7 @@ async def test_stream__ended_without_a_word__bills_nothing_that_the_provider_did
 
 async def test_stream__client_leaves_before_the_first_word__what_the_provider_counted_is_kept() -> None:
     counted = play.chunk({"role": "assistant", "content": ""}, usage=play.USAGE)
-    answer = Answer([counted], hangs=True)
+    answer = ScriptedAnswer([counted], hangs=True)
     scene = Scene(answer)
     opening = asyncio.ensure_future(open_stream(scene.runtime, scene.context, [scene.first, scene.second], scene.state))
     await answer.silent.wait()
@@ -71,7 +71,7 @@ async def test_stream__outcome_comes_while_a_heartbeat_starts_it__after_the_star
                 await asyncio.sleep(0)
         sent.append(message)
 
-    scene.upstream.answers.append(Answer([], streamed=pieces()))
+    scene.upstream.answers.append(ScriptedAnswer([], streamed=pieces()))
     watch = ClientWatch(asyncio.Event().wait, asyncio.get_running_loop(), 5.0)  # type: ignore[arg-type] # never heard
     reply = Reply(send, "id")
     try:
@@ -94,7 +94,7 @@ async def test_stream__larger_than_any_answer_may_be__is_ended(word: str) -> Non
     async def send(message: Any) -> None:
         sent.append(message)
 
-    answer = Answer([], streamed=pieces())
+    answer = ScriptedAnswer([], streamed=pieces())
     scene.upstream.answers.append(answer)
     watch = ClientWatch(asyncio.Event().wait, asyncio.get_running_loop(), 5.0)  # type: ignore[arg-type] # never heard
     reply = Reply(send, "id")
@@ -117,7 +117,7 @@ async def test_stream__breaks_off_for_want_of_time__is_no_late_first_word() -> N
         scene.clock.now += 2000
         yield play.chunk({"content": "lo"})
 
-    scene.upstream.answers.append(Answer([], streamed=pieces()))
+    scene.upstream.answers.append(ScriptedAnswer([], streamed=pieces()))
     sent: list[dict[str, Any]] = []
 
     async def send(message: Any) -> None:
@@ -137,7 +137,7 @@ async def test_stream__breaks_off_for_want_of_time__is_no_late_first_word() -> N
 async def test_record__counts_beyond_all_reason__is_kept_without_a_cost() -> None:
     usage = b'"usage":{"prompt_tokens":%d,"completion_tokens":1,"total_tokens":2}' % 10**40
     choice = b'{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}'
-    scene = Scene(Answer([b'{"id":"x","choices":[' + choice + b"]," + usage + b"}"]))
+    scene = Scene(ScriptedAnswer([b'{"id":"x","choices":[' + choice + b"]," + usage + b"}"]))
 
     answer = await complete(scene.runtime, scene.context, [scene.first], scene.state)
     scene.state.answer.usage = answer.usage

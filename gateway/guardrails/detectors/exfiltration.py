@@ -41,7 +41,7 @@ _BLOCK, _LONG = 6, 4096
 _BLOCKS = re.compile("." * _BLOCK, re.DOTALL)
 
 
-class Conversation:
+class ConversationIndex:
     """The texts of a conversation, prepared on first use for many lookups. `_letters` are in the form of
     `letters_of`."""
 
@@ -130,7 +130,7 @@ _EXTENSION = re.compile(r"\.[A-Za-z]{2,5}$")
 _NUMBERED_WORD = re.compile(r"[^\W\d_]+[-_ ]?\d{1,4}|\d+")
 
 
-def find_exfiltration(text: str, conversation: Conversation) -> list[ExfiltrationUrl]:
+def find_exfiltration(text: str, conversation: ConversationIndex) -> list[ExfiltrationUrl]:
     """Returns the URLs that carry conversation data, in order, each once."""
     if "//" not in text:
         return []
@@ -150,7 +150,7 @@ def find_exfiltration(text: str, conversation: Conversation) -> list[Exfiltratio
     return [ExfiltrationUrl(found[span], *place) for span, place in zip(leaking, spans, strict=True)]
 
 
-def _leaks(url: str, form: UrlForm, conversation: Conversation) -> bool:
+def _leaks(url: str, form: UrlForm, conversation: ConversationIndex) -> bool:
     url = url[:_MAX_URL_CHARACTERS].rstrip(".,;:!?")
     if conversation.holds_url(url):
         return False
@@ -167,7 +167,7 @@ def _leaks(url: str, form: UrlForm, conversation: Conversation) -> bool:
     return form is UrlForm.IMAGE and _image_leaks(parts, conversation)
 
 
-def _image_leaks(parts: UrlParts, conversation: Conversation) -> bool:
+def _image_leaks(parts: UrlParts, conversation: ConversationIndex) -> bool:
     for value in (*parts.values, *parts.segments):
         if len(value) >= _MIN_IN_IMAGE and (
             _is_prose(value) or conversation.holds_some(letters_of(value), at_least=_MIN_IN_IMAGE)
@@ -178,7 +178,7 @@ def _image_leaks(parts: UrlParts, conversation: Conversation) -> bool:
     return any(_is_copied_whole(value, conversation) for value in (*parts.values, *secrets))
 
 
-def _is_copied_whole(value: str, conversation: Conversation) -> bool:
+def _is_copied_whole(value: str, conversation: ConversationIndex) -> bool:
     """Returns whether a whole value is copied from the conversation. A word alone may be an option of the server's;
     several words, or letters with digits, are not."""
     if _SECRET.fullmatch(value):
@@ -186,12 +186,12 @@ def _is_copied_whole(value: str, conversation: Conversation) -> bool:
     return len(value.split()) > 1 and conversation.holds(value, at_least=_MIN_WORDS)
 
 
-def _encodes_text(value: str, conversation: Conversation) -> bool:
+def _encodes_text(value: str, conversation: ConversationIndex) -> bool:
     """Returns whether the value decodes to a readable text that is long or stands in the conversation."""
     return any(len(text) >= _MIN_OPAQUE or conversation.holds(text, at_least=_MIN_ENCODED) for text in decoded(value))
 
 
-def _names_personal_data(text: str, conversation: Conversation) -> bool:
+def _names_personal_data(text: str, conversation: ConversationIndex) -> bool:
     return any(conversation.holds(text[entity.start : entity.end], at_least=6) for entity in find_pii(text))
 
 

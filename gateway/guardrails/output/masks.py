@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import NamedTuple
 
-from gateway.guardrails.detectors.exfiltration import Conversation, find_exfiltration
+from gateway.guardrails.detectors.exfiltration import ConversationIndex, find_exfiltration
 from gateway.guardrails.detectors.invisible import INVISIBLE
 from gateway.guardrails.detectors.pii import find_pii
 from gateway.guardrails.verdicts import Guardrail
@@ -90,8 +90,8 @@ class Masks:
         return sorted(found)
 
     @cached_property
-    def _conversation(self) -> Conversation:
-        return Conversation(self._texts())
+    def _conversation(self) -> ConversationIndex:
+        return ConversationIndex(self._texts())
 
     def _find_links(self, text: str) -> list[Mask]:
         return [

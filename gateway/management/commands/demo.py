@@ -16,7 +16,7 @@ from tqdm import tqdm
 from typing_extensions import override
 
 from gateway.demo import report
-from gateway.demo.conversations import OWN_PROMPTS, Conversation, PromptFileError, read_conversations
+from gateway.demo.conversations import OWN_PROMPTS, DemoConversation, PromptFileError, read_conversations
 from gateway.demo.player import Played, play_all
 from gateway.demo.service import Access, ServiceError, own_access, running_service
 
@@ -50,7 +50,7 @@ class Command(BaseCommand):
         if failed:
             raise CommandError(f"{failed} of {len(conversations)} conversations failed.")
 
-    def _run(self, access: Access, conversations: list[Conversation], options: dict[str, Any]) -> int:
+    def _run(self, access: Access, conversations: list[DemoConversation], options: dict[str, Any]) -> int:
         prefix = f"demo-{secrets.token_hex(4)}"
         played = asyncio.run(_play(access, conversations, prefix, options))
         for item in played:
@@ -72,7 +72,7 @@ def _access(stack: ExitStack, options: dict[str, Any]) -> Access:
 
 
 async def _play(
-    access: Access, conversations: list[Conversation], prefix: str, options: dict[str, Any]
+    access: Access, conversations: list[DemoConversation], prefix: str, options: dict[str, Any]
 ) -> list[Played]:
     client = AsyncOpenAI(base_url=f"{access.base_url}/api/gateway/v1", api_key=access.api_key)
     with tqdm(total=len(conversations), unit="conversation", dynamic_ncols=True) as bar:

@@ -14,7 +14,7 @@ from asgiref.sync import async_to_sync
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
-from analytics.contracts import Attempt, SpoolEntry
+from analytics.contracts import AttemptRecord, SpoolEntry
 from analytics.deletion.services import finish_due
 from analytics.errors import AnalyticsUnavailableError
 from core.models import Project
@@ -30,7 +30,7 @@ def entry(project: Project, minutes_ago: float, **values: Any) -> SpoolEntry:
     ts = int(soon(-minutes_ago).timestamp() * 1e6)
     body = json.dumps({"messages": [{"role": "user", "content": f"I am {SECRET}"}]}).encode()
     response = json.dumps({"choices": [{"message": {"content": f"Hello {SECRET}"}}]}).encode()
-    attempts = (Attempt("openai", "gpt-4o-mini", error=values.get("error_message", "")),)
+    attempts = (AttemptRecord("openai", "gpt-4o-mini", error=values.get("error_message", "")),)
     return make_entry(
         body,
         response,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from analytics.contracts import Attempt, Outcome
+from analytics.contracts import AttemptRecord, Outcome
 from core.models import Project
 from tests.analytics.requests.conftest import NOW, entry
 from tests.factories.analytics import make_entry, store
@@ -146,7 +146,7 @@ def test_requests__bad_parameter__400_naming_it(
 
 
 def test_request__logged__shows_everything(api: APIClient, project: Project, spool: Path) -> None:
-    attempts = (Attempt("openai", "gpt-4o", 500, "upstream_error", 90), Attempt("anthropic", "claude", 200))
+    attempts = (AttemptRecord("openai", "gpt-4o", 500, "upstream_error", 90), AttemptRecord("anthropic", "claude", 200))
     given = entry(project, "Ist das ü?", "Ja 🙂", session_id="s/1", attempts=attempts, ttft_ms=12)
     store(spool, given)
     make_score(project, request_id=given.record.request_id, score_name="relevance")

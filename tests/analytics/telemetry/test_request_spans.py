@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from analytics.contracts import Attempt, Outcome, RequestRecord
+from analytics.contracts import AttemptRecord, Outcome, RequestRecord
 from analytics.telemetry import spans
 from analytics.telemetry.request_spans import ROUTE, request_spans
 from analytics.telemetry.storage import OWN_COLUMNS
@@ -18,8 +18,8 @@ def spans_of(record: RequestRecord) -> Spans:
     return [dict(zip((*OWN_COLUMNS, *spans.COLUMNS), row, strict=True)) for row in request_spans(record)]
 
 
-def call(**values: Any) -> Attempt:
-    return Attempt(**{"provider": "openai", "model": "gpt-4o", "status": 200, "latency_ms": 200, **values})
+def call(**values: Any) -> AttemptRecord:
+    return AttemptRecord(**{"provider": "openai", "model": "gpt-4o", "status": 200, "latency_ms": 200, **values})
 
 
 def test_spans__one_call__request_and_call_with_their_conventions() -> None:

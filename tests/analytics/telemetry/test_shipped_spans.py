@@ -7,7 +7,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
-from analytics.contracts import Attempt, SpoolEntry
+from analytics.contracts import AttemptRecord, SpoolEntry
 from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
 from analytics.shipper import loop
 from analytics.shipper.loop import Shipper
@@ -41,7 +41,7 @@ def fill(spool: Path, *entries: SpoolEntry) -> None:
 
 
 def entry(project: Project, **values: Any) -> SpoolEntry:
-    attempt = Attempt("openai", "gpt-4o-mini", 200, "", 100)
+    attempt = AttemptRecord("openai", "gpt-4o-mini", 200, "", 100)
     return make_entry(project_id=str(project.pk), session_id=SESSION, attempts=(attempt,), **values)
 
 

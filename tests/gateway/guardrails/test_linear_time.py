@@ -15,7 +15,7 @@ import pytest
 from typing_extensions import override
 
 from gateway.guardrails.checks import kinds_beside
-from gateway.guardrails.detectors.exfiltration import Conversation, find_exfiltration
+from gateway.guardrails.detectors.exfiltration import ConversationIndex, find_exfiltration
 from gateway.guardrails.detectors.injection import injection_score
 from gateway.guardrails.detectors.pii import PiiKind, find_pii
 from gateway.guardrails.detectors.topics import find_topics
@@ -50,7 +50,7 @@ DETECTORS: dict[str, Callable[[str], object]] = {
     "pii": find_pii,
     "injection": lambda text: injection_score(text, untrusted=True),
     "topics": lambda text: find_topics(text, ("ab cd", "a", "xyzzy")),
-    "exfiltration": lambda text: find_exfiltration(text, Conversation(["said", text[:1000]])),
+    "exfiltration": lambda text: find_exfiltration(text, ConversationIndex(["said", text[:1000]])),
 }
 
 

@@ -12,11 +12,11 @@ from django.test import Client
 
 from core.models import Project
 from core.rights.roles import Role
-from gateway.internal_client import Answer
+from gateway.internal_client import InternalAnswer
 from gateway.judging.judge import JudgeResult
 from gateway.judging.rubric import Grade
 from gateway.playground.results import Result
-from gateway.playground.services import Run, judged, with_kept_scores
+from gateway.playground.services import PlaygroundRun, judged, with_kept_scores
 from gateway.runtime import Runtime
 from gateway.worker import on_loop
 from tests.factories.core import make_key, make_project, make_staff
@@ -78,8 +78,8 @@ def test_playground__scores_cannot_be_stored__answer_says_so(project: Project, m
 
     monkeypatch.setattr("gateway.playground.services.record_scores", refuse)
     grades = {"relevance": Grade(50, "")}
-    result = Result("m", Answer("r", 1.0), JudgeResult("judge", grades))
-    run = Run(project.pk, "key:1", "", [], {}, evaluate=True, seconds=1)
+    result = Result("m", InternalAnswer("r", 1.0), JudgeResult("judge", grades))
+    run = PlaygroundRun(project.pk, "key:1", "", [], {}, evaluate=True, seconds=1)
 
     async def work(runtime: Runtime) -> list[Result]:
         return await with_kept_scores(run, await runtime.snapshots.project(project.pk), [result])
@@ -96,8 +96,8 @@ def test_playground__judge_has_a_defect__answer_says_so(
         raise ZeroDivisionError
 
     monkeypatch.setattr("gateway.playground.services.judge_answer", defective)
-    answer = Answer("r", 1.0, {"choices": [{"message": {"role": "assistant", "content": "Paris"}}]})
-    run = Run(project.pk, "key:1", "", [], {}, evaluate=True, seconds=1)
+    answer = InternalAnswer("r", 1.0, {"choices": [{"message": {"role": "assistant", "content": "Paris"}}]})
+    run = PlaygroundRun(project.pk, "key:1", "", [], {}, evaluate=True, seconds=1)
 
     async def work(runtime: Runtime) -> Result:
         return await judged(runtime, await runtime.snapshots.project(project.pk), run, "m", answer)

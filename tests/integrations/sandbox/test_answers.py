@@ -10,7 +10,7 @@ import openai
 import pytest
 from openai import OpenAI
 
-from gateway.demo.conversations import OWN_PROMPTS, Conversation, read_conversations
+from gateway.demo.conversations import OWN_PROMPTS, DemoConversation, read_conversations
 from tests.integrations.sandbox.requests import HELLO
 from tests.recordings import SHARED_DIR
 
@@ -131,7 +131,7 @@ def test_models__listed__with_every_behaviour(client: OpenAI) -> None:
     assert {"echo", "slow", "flaky", "error-503", "error-mid-stream", "hang", "empty"} <= names
 
 
-def _all_conversations() -> list[Conversation]:
+def _all_conversations() -> list[DemoConversation]:
     shared: Path = SHARED_DIR / "traffic" / "prompts.jsonl"
     files = [OWN_PROMPTS, *([shared] if shared.exists() else [])]
     return [conversation for file in files for conversation in read_conversations(file, limit=None)]
