@@ -48,7 +48,8 @@ async def unknown_path(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def health(scope: Scope, receive: Receive, send: Send) -> None:
-    """GET /healthz: answers while this worker's event loop runs and its spool is open, and asks no other service."""
+    """GET /healthz: answers while this worker's event loop runs and its spool is open, and depends on no other
+    service."""
     runtime = current_runtime()
     await Reply(send, new_request_id()).json({"status": "ok", "in_flight": len(runtime.inflight)})
 

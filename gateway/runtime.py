@@ -53,7 +53,8 @@ class Judge(Protocol):
 
 @dataclass(slots=True)
 class Runtime:
-    """The objects of one worker that its requests share. `judge` is handed in, because it asks through the pipeline."""
+    """The objects of one worker that its requests share. `judge` is handed in, because its requests pass the
+    pipeline."""
 
     snapshots: SnapshotStore
     transport: Transport

@@ -36,7 +36,7 @@ def cache_key(
     stream: bool,
 ) -> str:
     """Returns the Redis key of a request's answer. `body` is the request as it is forwarded, `prompt` the id of its
-    managed prompt and the version, `target` the provider and model to ask: `auto` is not always the same model, nor a
+    managed prompt and the version, `target` the provider and model to call: `auto` is not always the same model, nor a
     model always served by the same provider. Settings that choose or change answers count as well. Raises
     ValidationError for a number that is out of range."""
     fields: Mapping[str, Any] = LazyFields(body) if len(body) <= _MAX_PARSED_BYTES else _decode_raw(body)

@@ -1,1 +1,1 @@
-"""Checks answers against the JSON schema that their request asked for."""
+"""Checks answers against the JSON schema that their request specified."""

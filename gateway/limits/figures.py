@@ -40,8 +40,8 @@ class MinuteRates:
 
 
 class Figures:
-    """Reads with one connection, which has to be closed. `is_away` is set once Redis did not answer; Redis is not asked
-    again."""
+    """Reads with one connection, which has to be closed. `is_away` is set once Redis did not answer; Redis is not
+    queried again."""
 
     def __init__(self) -> None:
         self._redis = redis.Redis.from_url(

@@ -26,7 +26,7 @@ logger = logging.getLogger("gateway.limits")
 _ASK_ALONE_MS = 1000
 _MAX_PROJECTS = 4096
 _UNKNOWN = b"unknown"
-# The interval in which Redis is asked whether the request log has answered, which another worker may have asked.
+# The interval of the checks in Redis whether the request log has answered, which another worker may have queried.
 _POLL_SECONDS = 0.01
 # After a log that was too slow, admissions do not wait for it for this long.
 _PAUSE_SECONDS = 10.0
@@ -39,8 +39,8 @@ OnDoubt = Callable[[Scope, int], None]
 
 class Doubt(NamedTuple):
     """The doubt about a scope's spend, which concerns requests that arrived before `since_us`, in microseconds.
-    `since_us` is None when the log is not to be asked: another worker asks it, or nothing `is_unsure`. `last_us` is the
-    latest arrival among the requests that are counted after it."""
+    `since_us` is None when the log is not to be queried: another worker queries it, or nothing `is_unsure`. `last_us`
+    is the latest arrival among the requests that are counted after it."""
 
     since_us: int | None
     last_us: int
@@ -144,7 +144,7 @@ class Limiter:
             self._paused_until = self._loop.time() + _PAUSE_SECONDS
 
     async def _wait_for_scopes(self, scopes: list[Scope]) -> None:
-        """Returns when the request log has been asked about all scopes, or the wait has timed out."""
+        """Returns when the request log has been queried for all scopes, or the wait has timed out."""
         for scope in scopes:
             if scope not in self._log_waits:
                 task = self._log_waits[scope] = self._loop.create_task(

@@ -6,7 +6,7 @@ from integrations.providers.errors import FailureKind, ProviderError
 
 BASE_SECONDS = 0.25
 MAX_SECONDS = 4.0
-# A provider that asks for a longer wait is given up, and another one is asked.
+# A provider that demands a longer wait is given up, and the next one is called.
 MAX_RETRY_AFTER_SECONDS = 5.0
 
 

@@ -1,4 +1,4 @@
-"""The failover between attempts: a provider is asked, asked again after a wait, or passed over for the next one
+"""The failover between attempts: a provider is called, retried after a wait, or passed over for the next one
 (docs/routing.md).
 
 Each failed call is noted in the request's state; what it reveals about the provider goes to the health monitor.
@@ -31,7 +31,7 @@ async def first_answer(runtime: Runtime, attempts: list[Attempt], state: Request
     when none does.
 
     A target whose circuit is open comes last, as the last resort; one whose circuit is half open gets one probe. When
-    the request's time is up, no further provider is asked.
+    the request's time is up, no further provider is called.
     """
     failover = _Failover(runtime, state, call)
     postponed: list[Attempt] = []
@@ -73,8 +73,8 @@ async def is_circuit_open(runtime: Runtime, attempt: Attempt) -> bool:
 
 
 class _Failover(Generic[T]):
-    """The calls of one request. A provider is asked at most `retry_max_attempts` times, and all of them together that
-    often plus once for each fallback: the retries are shared."""
+    """The calls of one request. A provider is called at most `retry_max_attempts` times, and all providers together
+    that often plus once for each fallback: the retries are shared."""
 
     __slots__ = (
         "_barred",
@@ -99,9 +99,8 @@ class _Failover(Generic[T]):
         self._barred: Barred | None = None
 
     async def ask(self, attempt: Attempt) -> T | None:
-        """Returns the answer, or None when this provider has failed for good and another one may be asked.
-
-        Raises ApplicationError when no other provider may be asked.
+        """Returns the answer, or None when this provider has failed for good and another one may be called. Raises
+        ApplicationError when no other provider may be called.
         """
         state, routing, retries = self._state, self._state.routing, 0
         while True:
@@ -123,7 +122,7 @@ class _Failover(Generic[T]):
                 self._retries_left -= 1
                 routing.retries += 1
             except BaseException as error:
-                # The client has left, or the request is at fault before the provider was asked.
+                # The client has left, or the request is at fault before the provider was called.
                 self._runtime.health.release_probe(attempt.target)
                 if isinstance(error, asyncio.CancelledError):
                     routing.served_seconds = time.perf_counter() - routing.called_at
@@ -152,7 +151,7 @@ class _Failover(Generic[T]):
     def _keep(self, failure: ProviderError, attempt: Attempt) -> None:
         """Chooses the failure that the client sees: the last of those that may pass, so that it can come back; else the
         last of those that its sender can correct. An unknown model is reported only when all attempts report it: a
-        fallback may have been asked for another one. A model's refusal is settled for that model, however another
+        fallback may have been called with another one. A model's refusal is settled for that model, however another
         provider of it failed.
         """
         if self._barred is None:
@@ -189,7 +188,7 @@ def _note(runtime: Runtime, state: RequestState, attempt: Attempt, failure: Prov
 
 
 def _is_final(failure: ProviderError, attempt: Attempt) -> bool:
-    """Returns whether no other provider may be asked. A request that is at fault is at fault everywhere; a parameter
+    """Returns whether no other provider may be called. A request that is at fault is at fault everywhere; a parameter
     that a fallback cannot express only rules out that fallback."""
     if isinstance(failure, UnsupportedParameterError):
         return not attempt.is_fallback
@@ -197,8 +196,8 @@ def _is_final(failure: ProviderError, attempt: Attempt) -> bool:
 
 
 async def _waited(runtime: Runtime, failure: ProviderError, retries: int, state: RequestState) -> bool:
-    """Returns True after the wait that is due before the same provider is asked again; False, at once, when it is not
-    to be asked again."""
+    """Returns True after the wait that is due before a retry at the same provider; False, at once, when there is no
+    retry."""
     # Ruff wants a cryptographic generator: the jitter of a wait protects no secret.
     wait = wait_before_retry(failure, retries, random.random())  # noqa: S311
     if wait is None or wait > runtime.deadlines.left(state.started):

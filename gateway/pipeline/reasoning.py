@@ -1,5 +1,5 @@
-"""Asks a model that can reason for its reasoning, where the project wants to see it and the request leaves it open
-(the settings `introspection_enabled` and `thinking_budget_tokens`, docs/settings.md)."""
+"""Requests the reasoning of a model that can reason, where the project's settings want it and the request leaves it
+open (the settings `introspection_enabled` and `thinking_budget_tokens`, docs/settings.md)."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def unreadable_error(candidate: Candidate) -> CredentialUnreadableError:
 
 
 def note_unreadable(state: RequestState, request: ChatCompletionRequest) -> None:
-    """Adds the provider that could not be asked to the request's record, as an attempt that sent nothing."""
+    """Adds the provider that could not be called to the request's record, as an attempt that sent nothing."""
     choice = unreadable_choice(state.snapshot, request)
     if choice is not None:
         state.routing.failed.append(

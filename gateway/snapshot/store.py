@@ -59,7 +59,7 @@ class SnapshotStore:
 
     async def resolve(self, key_hash: str) -> Found | None:
         """Returns the project and key behind a hash, from the database the first time; None when there is no such key.
-        Raises ServiceUnavailableError when the key is unknown here and the database cannot be asked, or too many other
+        Raises ServiceUnavailableError when the key is unknown here and the database cannot be read, or too many other
         keys wait for it."""
         found = self._by_hash.get(key_hash)
         if found is not None:

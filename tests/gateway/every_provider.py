@@ -1,4 +1,4 @@
-"""The providers with a fake, and what the tests over all of them ask and read."""
+"""The providers with a fake, and the requests and readers that the tests over all of them share."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A gateway as its operator runs it: a fresh VAR_DIR with SQLite, a Redis, and ASGI workers as processes of their own.
 
-Each worker has its own port, so that a test can choose the one it asks. Environment variables shorten waiting times.
+Each worker has its own port, so that a test can choose the one it calls. Environment variables shorten waiting times.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class GatewayService:
         self.seeder.call("revoke_key", key=key)
 
     def until(self, ask: Callable[[], T], good: Callable[[T], bool], *, seconds: float = TIMEOUT_SECONDS) -> T:
-        """Asks until the answer satisfies `good` or the time is over; returns the last answer."""
+        """Repeats `ask` until its result satisfies `good` or the time is over; returns the last result."""
         deadline = time.monotonic() + seconds
         while True:
             answer = ask()

@@ -23,7 +23,7 @@ class Stage:
     server: DialectServer
 
     def play(self, provider: str, *steps: Step | Story) -> Script:
-        """Sets the stories that the provider answers with next, whole or streamed as the request asks."""
+        """Sets the stories that the provider answers with next, whole or streamed as requested."""
         fake = FAKES[provider]
         return self.server.play(
             provider, *(answer_with(fake, step) if isinstance(step, Story) else step for step in steps)
@@ -36,7 +36,7 @@ class Stage:
 
 
 def model_of(provider: str) -> str:
-    """Returns the model name that a client uses; `upstream_model_of` returns the one that the provider is asked for."""
+    """Returns the model name that a client uses; `upstream_model_of` returns the one that the provider receives."""
     return f"{provider}/{upstream_model_of(provider)}"
 
 

@@ -56,7 +56,7 @@ def in_stream(error: dict[str, Any]) -> Step:
 
 
 def called_models(scripts: dict[str, Script]) -> dict[str, list[str]]:
-    """Returns the models that each provider was asked for, in order."""
+    """Returns the models with which each provider was called, in order."""
     return {
         name: [json.loads(request.body)["model"] for request in script.received]
         for name, script in scripts.items()

@@ -89,15 +89,15 @@ def test_new_key__works_on_every_worker_at_once(service: GatewayService, gateway
 
 
 def test_key__tried_before_it_existed__works_once_it_is_made(service: GatewayService, gateway: Gateway) -> None:
-    # given a negative cache that holds the key on every worker
+    # Every worker's negative cache holds the key.
     key = service.seeder.call("draw_key")["key"]
     for port in service.ports:
         assert gateway.post(body(), key=key, port=port).status_code == 401
 
-    # when it is made
+    # The key is created.
     service.seeder.call("make_given_key", project_id=gateway.project_id, key=key, scopes=["gateway"])
 
-    # then each worker takes it
+    # Each worker accepts it.
     for port in service.ports:
         assert status_once_known(service, gateway, key, port, expected=200) == 200
 

@@ -1,4 +1,5 @@
-"""An answer that breaks its request's schema is passed through, and the client and the record are told."""
+"""An answer that violates its request's schema is passed through, with a header for the client and a note in the
+record."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def no_process_left() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def long_time_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gives checks so long that none is given up, however busy the machine is."""
+    """Raises the time limits of checks, so that none times out on a busy machine."""
     for name in ("CHECK_SECONDS", "_REASON_SECONDS", "_QUEUE_SECONDS", "_START_SECONDS"):
         monkeypatch.setattr(checker_process, name, TIMEOUT_SECONDS)
 

@@ -42,16 +42,16 @@ def take_away(service: GatewayService) -> bytes:
 def test_database__away__known_keys_work_and_unknown_keys_get_503(
     own_service: GatewayService, upstream: ScriptedServer
 ) -> None:
-    # given a key that the worker knows and one that it has never seen
+    # The worker knows one key, and has never seen the other.
     upstream.play("away", play.answer("still here"))
     known = own_service.new_project(base_urls={"openai": upstream.base_url("away")})
     unseen = own_service.new_project(base_urls={"openai": upstream.base_url("away")})
     assert known.post(body()).status_code == 200
 
-    # when the database cannot be opened any more
+    # The database cannot be opened any more.
     kept = take_away(own_service)
 
-    # then the known key works, beyond several attempts at re-reading, and the unseen one is not called invalid
+    # The known key works beyond several attempts at re-reading, and the unseen one is not called invalid.
     for _ in range(10):
         assert known.post(body()).status_code == 200
         refused = own_service.until(lambda: unseen.post(body()), lambda r: r.status_code == 503)
@@ -59,7 +59,7 @@ def test_database__away__known_keys_work_and_unknown_keys_get_503(
     assert "database.away" in own_service.until(own_service.log.read_text, lambda log: "database.away" in log)
     assert own_service.log.read_text().count("database.away") <= 2
 
-    # and when it is back, both work without a restart
+    # When the database is back, both keys work without a restart.
     with own_service.held():
         own_service.database.rmdir()
         own_service.database.write_bytes(kept)

@@ -20,7 +20,7 @@ from tests.integrations.adapters.subject import PDF, data_url, refusal_or_reques
 from tests.integrations.adapters.test_parameters import JSON_SCHEMA
 
 PDF_URL = data_url("application/pdf", PDF)
-# Each of these fields asks for another kind of answer; its providers have no such thing, which their adapters report.
+# Each of these fields requests another kind of answer, which its providers do not have; their adapters report that.
 KINDS: dict[str, dict[str, Any]] = {
     "choices": {"n": 2},
     "audio": {"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "wav"}},

@@ -1,5 +1,5 @@
-"""The failover between attempts: which providers are asked, which failure the client sees, and what health and record
-keep."""
+"""The failover between attempts: which providers are called, which failure the client sees, and what health monitor and
+record get."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ CUT = play.stream(ROLE, play.chunk({"content": "Hel"}), end="hang_up")
 
 @dataclass(frozen=True)
 class Fault:
-    """One way for a provider to fail. `tries` is how often it is asked with `retry_max_attempts` 2, `status` and `code`
+    """One way for a provider to fail. `tries` is the number of calls with `retry_max_attempts` 2, `status` and `code`
     are the client's when no other provider can serve, `error` is the kind in the attempt's record."""
 
     name: str

@@ -24,7 +24,7 @@ PLACES = ("google", "google_vertex")
 
 
 def says(*events: dict[str, Any]) -> Step:
-    """Makes the provider send the last event whole, or all of them streamed, as the request asks."""
+    """Makes the provider send the last event to a request for a whole answer, and all events to one for a stream."""
 
     async def step(received: Received, connection: Connection) -> None:
         if "stream" not in received.path:
@@ -97,7 +97,7 @@ def test_botched_call__everywhere__an_error_with_googles_words(
 
 
 def test_end_without_a_word__behind_thoughts__the_streams_last_event(gateway: Gateway, server: DialectServer) -> None:
-    """The thoughts have been sent by then, so that no other provider can be asked."""
+    """The thoughts have been sent by then, so that no other provider can be called."""
     for name in PLACES:
         server.play(name, SILENT)
     response = gateway.post({**ASK, "stream": True})

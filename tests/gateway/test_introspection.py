@@ -1,4 +1,4 @@
-"""A project that wants to see the reasoning of its models asks for it where the request leaves it open."""
+"""The setting `introspection_enabled` requests a model's reasoning where the client's request leaves it open."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ FAILED = ("openai", 0, "unavailable")
 
 
 class Moody:
-    """A provider that answers, or takes the request and hangs up, as its prompt says. It counts requests by prompt."""
+    """A provider that answers, or takes the request and hangs up, according to its prompt. It counts requests by
+    prompt."""
 
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()

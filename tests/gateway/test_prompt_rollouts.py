@@ -203,14 +203,14 @@ def own_service() -> Iterator[GatewayService]:
 def test_prompt__database_and_redis_away__last_good_version_is_served(
     own_service: GatewayService, upstream: ScriptedServer
 ) -> None:
-    # given a worker that serves a version by a rollout
+    # The worker serves a version that a rollout allocates.
     script = upstream.play("prompts-away", play.answer())
     gateway = own_service.new_project(base_urls={"openai": upstream.base_url("prompts-away")})
     prompt = make_prompt(gateway, "Old for {{name}}.", "New for {{name}}.")
     prompt.roll_out(prompt.version_ids[1], 100)
     everywhere(gateway, "2 target")
 
-    # when neither database nor Redis can be reached any more
+    # Neither the database nor Redis can be reached any more.
     own_service.redis.stop()
     take_away(own_service)
     log = own_service.until(
@@ -219,7 +219,7 @@ def test_prompt__database_and_redis_away__last_good_version_is_served(
     assert "database.away" in log
     assert "subscription.lost" in log
 
-    # then it goes on with what it knows
+    # The worker goes on with its last snapshot.
     for stream in (False, True):
         response = ask(gateway, stream=stream)
         assert response.headers["x-svc-prompt-version"] == "2"

@@ -30,8 +30,8 @@ from tests.waiting import TIMEOUT_SECONDS
 
 
 def answer_by_user(released: threading.Event) -> Step:
-    """Answers as the request's `user` says, until it is released: `silent` without a byte, `begun` after one word of a
-    stream."""
+    """Returns a step that answers according to the request's `user`, until it is released: `silent` without a byte,
+    `begun` after one word of a stream."""
     begun = play.stream(play.ROLE, play.chunk({"content": "Once"}), released, play.FINISH, play.DONE)
 
     async def step(request: Received, connection: Connection) -> None:
@@ -81,7 +81,7 @@ def released() -> Iterator[threading.Event]:
 def test_open_requests__silent_ones_of_every_worker__are_seen_until_they_end(
     scripted: Scripted, released: threading.Event
 ) -> None:
-    # given requests of a rollout, and such as are of no arm, that all wait for their provider
+    # Requests of a rollout, and others of no arm, all wait for their provider.
     gateway, _ = scripted(answer_by_user(released))
     service, reader = gateway.service, OpenRequestReader(gateway.service.environment["REDIS_URL"])
     _, rollout = roll_out(gateway, 50)
@@ -101,7 +101,7 @@ def test_open_requests__silent_ones_of_every_worker__are_seen_until_they_end(
             for stream in (True, False)
         ]
 
-        # when they have been open for long
+        # The requests have been open for long.
         seen = service.until(open_now, lambda found: len(found) == len(silent))
         # A worker that listed later requests would have listed the earlier ones.
         listed_in_flight = {request.request_id for request in of(gateway, in_flight(service))}
@@ -109,7 +109,7 @@ def test_open_requests__silent_ones_of_every_worker__are_seen_until_they_end(
         answers = [one.result() for one in silent]
         others = [one.result() for one in (begun, forced, plain)]
 
-    # then those of the comparison without output were seen, as their rows say them
+    # The evaluation saw those of an arm without output, with the values that their rows have.
     records = [gateway.record(answer) for answer in answers]
     assert seen == sorted(
         (
@@ -123,7 +123,7 @@ def test_open_requests__silent_ones_of_every_worker__are_seen_until_they_end(
         assert (one.stage, one.variant, one.alloc_unit) == (1, honest.variant, honest.unit)
     assert {answer.headers["x-request-id"] for answer in others} <= listed_in_flight
     assert read_stream(others[0].content).text == "Once"
-    # and not any more when they have ended.
+    # The evaluation sees none of them any more when they have ended.
     assert service.until(open_now, lambda found: not found) == []
 
 
@@ -140,7 +140,7 @@ def own_service() -> Iterator[GatewayService]:
 def test_worker_killed__with_requests_of_a_rollout__they_are_recorded_with_what_they_were_given(
     own_service: GatewayService, upstream: ScriptedServer, released: threading.Event
 ) -> None:
-    # given a request of a rollout and one without, whose provider is silent
+    # The provider is silent for a request of a rollout and for one without a rollout.
     upstream.play("killed-in-flight", answer_by_user(released))
     gateway = own_service.new_project(base_urls={"openai": upstream.base_url("killed-in-flight")})
     prompt, rollout = roll_out(gateway, 100)
@@ -152,11 +152,11 @@ def test_worker_killed__with_requests_of_a_rollout__they_are_recorded_with_what_
         ]
         waiting = own_service.until(partial(in_flight, own_service), lambda found: len(found) == 2)
 
-        # when the worker is killed
+        # The worker is killed.
         own_service.kill_worker(0)
         assert all(isinstance(one.exception(), httpx2.TransportError) for one in lost)
 
-    # then the shipper records both, and of the one what its rollout's comparison needs
+    # The shipper records both, the one of the rollout with the fields that the comparison needs.
     assert record_interrupted(own_service.var / "spool") == 2
     records = {one.request_id: gateway.record(one.request_id) for one in waiting}
     assert {record.outcome for record in records.values()} == {Outcome.INTERRUPTED}

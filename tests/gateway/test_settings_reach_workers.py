@@ -1,4 +1,4 @@
-"""A change of settings reaches every worker, whichever stage obeys it."""
+"""A change of settings reaches every worker, whichever stage applies it."""
 
 from __future__ import annotations
 

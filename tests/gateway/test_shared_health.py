@@ -15,7 +15,7 @@ from tests.gateway.wire import body
 
 @pytest.fixture
 def project(pair: GatewayService, upstream: ScriptedServer) -> tuple[Gateway, Script, Script]:
-    """A project whose provider anthropic asks to be left alone for ten minutes, while provider openai answers."""
+    """A project whose provider anthropic refuses with a Retry-After of ten minutes, while provider openai answers."""
     broken = upstream.play("health-broken", status(429, headers={"retry-after": "600"}))
     working = upstream.play("health-working", answer())
     urls = {"anthropic": upstream.base_url("health-broken"), "openai": upstream.base_url("health-working")}

@@ -102,7 +102,7 @@ async def test_change__announced_while_its_project_is_read_again_and_again__is_s
     resolving = asyncio.ensure_future(store.resolve("hash"))
     assert await asyncio.to_thread(database.has_read.wait, TIMEOUT_SECONDS)
 
-    # given more changes than a load is repeated for, each announced before the load has ended
+    # There are more changes than repetitions of a load, each announced before the load has ended.
     announced = [asyncio.ensure_future(store.refresh_project(PROJECT)) for _ in range(20)]
     await asyncio.sleep(0)
     database.keys.clear()

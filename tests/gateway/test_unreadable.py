@@ -14,7 +14,7 @@ from tests.gateway.wire import assert_error, body
 
 
 def _lose_key_of(gateway: Gateway, provider: str) -> None:
-    """Replaces the credential by one that a host with other keys stored; the workers hear of it as of any change."""
+    """Replaces the credential by one that a host with other keys stored; the workers learn of it as of any change."""
     foreign = Fernet(Fernet.generate_key()).encrypt(b"sk-of-another-host").decode()
     with closing(sqlite3.connect(gateway.service.database, timeout=20)) as connection, connection:
         connection.execute(

@@ -39,7 +39,7 @@ def client() -> Iterator[redis.Redis]:
 
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> datetime:
-    """The time at which the API is asked, fixed because a month may begin while a test runs."""
+    """The time at which the API is called, fixed because a month may begin while a test runs."""
     moment = datetime.now(UTC)
     monkeypatch.setattr(views, "usage_of", lambda project, session: limit_usage.usage_of(project, session, moment))
     return moment
@@ -47,7 +47,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> datetime:
 
 @pytest.fixture(autouse=True)
 def long_redis_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gives Redis so long to answer that it never counts as away."""
+    """Raises the time limit of Redis, so that it never counts as away on a busy machine."""
     monkeypatch.setattr(figures, "_TIMEOUT_SECONDS", TIMEOUT_SECONDS)
 
 

@@ -111,7 +111,7 @@ _PATTERNS = (
 )
 _MAX_URLS, _MAX_URL_CHARACTERS, _MAX_CACHED = 200, 16_384, 200
 # The thresholds count letters and digits. A URL that loads by itself has no reason to hold a few words of the
-# conversation; a link may name what was asked for, as a search does. Spelling backwards or encoding has no honest
+# conversation; a link may repeat words of the question, as a search does. Spelling backwards or encoding has no honest
 # reason in either.
 _MIN_IN_IMAGE, _MIN_IN_LINK, _MIN_BACKWARDS, _MIN_ENCODED = 12, 40, 12, 4
 # Joined parts of a URL are often words of a subject, which images share with the conversation about it.

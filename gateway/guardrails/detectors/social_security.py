@@ -15,7 +15,7 @@ from gateway.guardrails.detectors.characters import Span
 _WRITTEN = re2.compile(r"\b(?:[0-9]{3}-[0-9]{2}-[0-9]{4}|[0-9]{3} [0-9]{2} [0-9]{4}|[0-9]{3}\.[0-9]{2}\.[0-9]{4})\b")
 _NAMED = re2.compile(r"(?i)\b(?:ssn|ss#|social security(?: number| no\.?| #)?)[^0-9\n]{0,20}\b([0-9]{9})\b")
 
-# An answer that is nothing but the number needs no separators: the request asked for it.
+# An answer that is nothing but the number needs no separators, because the request was for that number.
 _ANSWER = re2.compile(r"^\s*[0-9]{3}-?[0-9]{2}-?[0-9]{4}(?:[\s,;]+[0-9]{3}-?[0-9]{2}-?[0-9]{4})*\s*$")
 _NUMBER = re2.compile(r"[0-9]{3}-?[0-9]{2}-?[0-9]{4}")
 

@@ -1,4 +1,4 @@
-"""Addresses that carry the conversation away are told from ordinary addresses."""
+"""Addresses that carry the conversation away are distinguished from ordinary addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompt injections are told from texts that only use their words."""
+"""Prompt injections are distinguished from texts that only use their words."""
 
 from __future__ import annotations
 

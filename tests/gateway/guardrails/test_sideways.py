@@ -1,4 +1,4 @@
-"""Indirect requests for the instructions are told from texts that only use their words."""
+"""Indirect requests for the instructions are distinguished from texts that only use their words."""
 
 from __future__ import annotations
 

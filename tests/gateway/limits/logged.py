@@ -88,7 +88,7 @@ class LoggedService(GatewayService):
 
 
 def answer_by_user() -> Step:
-    """Answers as the request's `user` says: ok-<tokens of the answer>, 500, hang or stream."""
+    """Returns a step that answers according to the request's `user`: ok-<tokens of the answer>, 500, hang or stream."""
 
     async def step(request: Received, connection: Connection) -> None:
         sent = json.loads(request.body)

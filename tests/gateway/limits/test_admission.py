@@ -35,7 +35,7 @@ def client_of(gateway: Gateway) -> redis.Redis:
 
 
 def until_known(gateway: Gateway, known: Any, **sent: Any) -> httpx2.Response:
-    """Asks both workers until each applies the limits."""
+    """Repeats the request at both workers until each applies the limits."""
 
     def ask(port: int) -> httpx2.Response:
         return gateway.post(body(**sent), port=port)

@@ -88,7 +88,7 @@ def test_thousand_requests__on_a_budget_with_room_for_some__do_not_pass_it(
         logged.until(lambda: crowd.statuses.total(), lambda count: count >= 300, seconds=60)
         logged.kill_worker(1)
         running.result()
-    # The killed worker's reservations lapse when the next request asks.
+    # The killed worker's reservations expire with the next admission.
     served = logged.until(
         lambda: gateway.post(body(model=MODEL, max_tokens=1, user="ok-1"), headers=crowd.headers).status_code,
         lambda status: not logged.counted(scope)[1],

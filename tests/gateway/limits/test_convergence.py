@@ -42,7 +42,7 @@ class Log:
         self.records.append((time() + chance.random() * LOG_SECONDS, arrived_us, cost))
 
     def takes_in_time(self, arrived_us: int) -> bool:
-        """Returns whether a record made now can be read while its arrival is still asked about."""
+        """Returns whether a record made now can be read while the queries still cover its arrival."""
         return time() + LOG_SECONDS < arrived_us / 1_000_000 + SETTLE_SECONDS
 
     def spends(self, scopes: Mapping[Scope, Times]) -> dict[Scope, int]:
@@ -169,7 +169,7 @@ async def test_figure__after_any_course_of_events__is_the_logs(
         async with asyncio.timeout(TIMEOUT_SECONDS):
             while not all(w.limiter.is_connected for w in life.workers):  # noqa: ASYNC110 - of another process
                 await asyncio.sleep(0.02)
-            # A reservation that is not renewed lapses when the next request asks.
+            # A reservation that is not renewed expires with the next admission.
             while [life.figures(scope) for scope in scopes] != [(log.total, 0, False)] * 2:
                 await life.admit()
                 await life.settle()

@@ -108,7 +108,7 @@ async def test_redis_that_refused_a_settlement__is_doubted_once_it_accepts_again
             await eventually(lambda: "redis.refuses" in caplog.text)
             own_redis.client.replicaof("no", "one")
             await one.ask(cost=1)
-        # The connection was never lost, so only this doubt makes the worker ask the log.
+        # The connection was never lost, so only this doubt makes the worker query the log.
         await eventually(lambda: one.month in one.doubts)
         assert [record.getMessage().split()[0] for record in caplog.records] == ["redis.refuses", "redis.accepts"]
 
@@ -162,7 +162,7 @@ async def test_requests_of_one_turn__are_one_command__each_in_its_session(own_re
 
 
 async def admissions_in_later_turns(one: Worker, requests: int, **claim: Any) -> list[asyncio.Task[Admission]]:
-    """Asks in later turns of the event loop than the one before."""
+    """Starts each admission in a later turn of the event loop than the one before."""
     tasks = []
     for _ in range(requests):
         tasks.append(asyncio.create_task(one.ask(**claim)))

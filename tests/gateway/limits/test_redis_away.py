@@ -123,8 +123,9 @@ async def test_redis_back__spend_of_the_outage__comes_from_the_log(fragile_redis
         await eventually(lambda: one.limiter.is_connected)
         await eventually(lambda: one.month in one.doubts)
         one.limiter.settle(in_flight, 0, DOLLAR)
-        # The request log says 3 dollars of 3 requests; a Redis that lost all gets them from there, one that did not
-        # counts none of them twice, and a reservation that a paused one made for nobody lapses.
+        # The request log has 3 requests of 3 dollars together. A Redis that lost its data gets them from there, one
+        # that kept its data counts none twice, and a reservation that a paused Redis made for a request that had given
+        # up expires.
         async with asyncio.timeout(TIMEOUT_SECONDS):
             while not await _raised(one, 3 * DOLLAR):  # noqa: ASYNC110 - of another process
                 await asyncio.sleep(0.05)

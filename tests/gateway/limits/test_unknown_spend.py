@@ -176,7 +176,7 @@ async def test_request__cancelled_while_it_waits__leaves_the_others_their_answer
 async def test_clock_set_back_and_redis_lost__what_was_spent_is_of_a_time_to_come_and_counts(
     own_redis: OwnRedis, tmp_path: Path, limits: LimitSettings, refused_by: str
 ) -> None:
-    """A random history once found that, after the clock was set back, the log was asked only about earlier requests."""
+    """A random history once found that, after the clock was set back, the log was queried only for earlier requests."""
     project, now = str(uuid4()), time_ns() // 1000
     _, month_end = month_limits(month_of(now))
     ahead = min(now + 600_000_000, int(month_end.timestamp()) * 1_000_000 - 1)

@@ -30,7 +30,7 @@ def judged(routed: Routed, *judge: Step, **settings: Any) -> tuple[Gateway, Scri
 
 
 def until_judged(gateway: Gateway, **fields: Any) -> dict[str, Any]:
-    """Asks until the settings have reached the worker and the answer is graded."""
+    """Repeats the request until the settings have reached the worker and the answer is graded."""
     response: httpx2.Response = gateway.service.until(
         lambda: ask(gateway, auto_evaluate=True, **fields),
         lambda found: found.status_code != 200 or found.json()["evaluation"]["judge_model"] == JUDGE,
