@@ -42,8 +42,8 @@ def replace_settings(*, project_id: UUID, values: Mapping[str, Any], actor: str)
 def save_settings(row: GatewaySettings, *, actor: str) -> None:
     """Saves a row that a form has changed."""
     with transaction.atomic():
-        kept = GatewaySettings.objects.for_project(row.project_id).select_for_update().first()
-        before = settings_values(kept or GatewaySettings(project_id=row.project_id))
+        current = GatewaySettings.objects.for_project(row.project_id).select_for_update().first()
+        before = settings_values(current or GatewaySettings(project_id=row.project_id))
         row.save()
         _note_change(row, before, actor)
 

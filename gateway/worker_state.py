@@ -90,12 +90,12 @@ class WorkerMonitor:
 
     async def _measure(self) -> None:
         """Measures for a second how late the event loop wakes up."""
-        loop, longest = self._runtime.loop, 0.0
+        loop, max_lag = self._runtime.loop, 0.0
         for _ in range(_TICKS_A_LOOK):
             asleep = loop.time()
             await asyncio.sleep(_TICK_SECONDS)
-            longest = max(longest, loop.time() - asleep - _TICK_SECONDS)
-        self._lags.append(longest)
+            max_lag = max(max_lag, loop.time() - asleep - _TICK_SECONDS)
+        self._lags.append(max_lag)
 
     def _look(self) -> None:
         self._notice.put(msgspec.json.encode(self._state()))

@@ -32,7 +32,7 @@ class HostMonitor:
 
     def start(self) -> None:
         operators = OperatorAlerts(settings.HOST_NAME)
-        alarms = Alarms(operators.tell, clear_seconds=settings.OPERATOR_ALERT_CLEAR_SECONDS)
+        alarms = Alarms(operators.report, clear_seconds=settings.OPERATOR_ALERT_CLEAR_SECONDS)
         self._monitor = Monitor((*SUBJECTS, children_subject(self._children)), alarms, operators.open_alarms)
         self._monitor.start()
 

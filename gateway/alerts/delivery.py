@@ -37,7 +37,7 @@ def deliver(delivery_id: int) -> None:
     if row is None or not _claim(row):
         return
     try:
-        _tell(row)
+        _send(row)
     except DeliveryError as error:
         _note_failure(row, error)
         return
@@ -60,7 +60,7 @@ def _claim(row: AlertDelivery) -> bool:
     return bool(free.update(attempts=F("attempts") + 1, next_attempt_at=now + pause_after(row.attempts)))
 
 
-def _tell(row: AlertDelivery) -> None:
+def _send(row: AlertDelivery) -> None:
     # The current addresses count: a wrong one may have been corrected since the alert.
     given = GatewaySettings.objects.for_project(row.alert.project_id).first()
     url, addresses = (given.alert_webhook_url, given.alert_emails) if given is not None else ("", [])

@@ -71,7 +71,7 @@ class OperatorMessage:
 
 
 class OperatorAlerts:
-    """The operator alerts of one host. `tell` returns at once; background threads, one per channel, do the rest."""
+    """The operator alerts of one host. `report` returns at once; background threads, one per channel, do the rest."""
 
     def __init__(self, host: str) -> None:
         self._host = host
@@ -82,7 +82,7 @@ class OperatorAlerts:
             self._begin(f"alerts.{name}", lambda name=name, send=send: self._deliver(name, send))  # type: ignore[misc]
         self._begin("alerts.rows", self._keep_rows)
 
-    def tell(self, alarm: Alarm, is_over: bool) -> None:
+    def report(self, alarm: Alarm, is_over: bool) -> None:
         try:
             self._rows.put_nowait(OperatorMessage(alarm, is_over, self._host))
         except queue.Full:
@@ -110,15 +110,15 @@ class OperatorAlerts:
                 continue
             try:
                 # Messages are saved in order: an earlier one that waits comes first.
-                is_news = _save(message) if not unsaved else None
+                is_new = _save(message) if not unsaved else None
             except _UNAVAILABLE:
-                is_news = None
+                is_new = None
             except Exception:
                 logger.exception("operator_alert.not_saved kind=%s", message.alarm.kind)
-                is_news = True
-            if is_news is None:
+                is_new = True
+            if is_new is None:
                 unsaved.append(message)
-            if is_news is not False:
+            if is_new is not False:
                 for channel in self._channels.values():
                     channel.put(message)
 

@@ -128,15 +128,15 @@ def _schema(criteria: Iterable[Criterion]) -> dict[str, Any]:
 
 def _conversation(messages: Iterable[Any]) -> list[dict[str, Any]]:
     """Returns the text and tool calls of each message; the latest messages of a conversation that is too long."""
-    kept: list[dict[str, Any]] = []
+    excerpts: list[dict[str, Any]] = []
     left = _MAX_CHARACTERS
     for message in reversed([message for message in messages if isinstance(message, dict)]):
         excerpt = _excerpt(message, left)
-        kept.append({"role": message.get("role"), **excerpt})
+        excerpts.append({"role": message.get("role"), **excerpt})
         left -= sum(map(len, excerpt.values()))
         if left <= 0:
             break
-    return kept[::-1]
+    return excerpts[::-1]
 
 
 def _excerpt(message: Mapping[str, Any], limit: int) -> dict[str, str]:

@@ -187,7 +187,7 @@ class Limiter:
         """Returns the doubt about a scope. Raises RedisAwayError."""
         arguments = [time_ns() // 1000, _ASK_ALONE_MS]
         since, standing, last = await self._redis.run(scripts.SINCE, [scope.spend, scope.reservations], arguments)
-        self.learn(scope, self._known.of(scope), standing, tell=False)
+        self.learn(scope, self._known.of(scope), standing, notify=False)
         _, _, unsure, _ = standing
         return Doubt(int(since) if since else None, int(last), bool(unsure))
 
@@ -196,13 +196,13 @@ class Limiter:
         early or too late for that. Raises RedisAwayError."""
         arguments = [since_us, spent, int(final), time_ns() // 1000]
         done, standing = await self._redis.run(scripts.RAISE, [scope.spend, scope.reservations], arguments)
-        self.learn(scope, self._known.of(scope), standing, tell=False)
+        self.learn(scope, self._known.of(scope), standing, notify=False)
         return bool(done)
 
     def known_of(self, scope: Scope) -> KnownSpend:
         return self._known.of(scope)
 
-    def learn(self, scope: Scope, known: KnownSpend, standing: Sequence[Any], *, tell: bool = True) -> None:
+    def learn(self, scope: Scope, known: KnownSpend, standing: Sequence[Any], *, notify: bool = True) -> None:
         """Updates a scope's known spend from Redis's answer (scripts/spend.lua)."""
         base, after, unsure, since = standing
         spent = int(base) + int(after)
@@ -212,7 +212,7 @@ class Limiter:
             return
         # A Redis that lost its data knows less than this worker does.
         known.spent = max(spent, known.spent)
-        if tell and known.doubted != since:
+        if notify and known.doubted != since:
             known.doubted = since
             self._on_doubt(scope, int(since))
 

@@ -55,7 +55,7 @@ class Seeder:
         self._since: dict[Scope, int] = {}
         # The time when this worker first learned of the scope's doubt.
         self._learned_at: dict[Scope, float] = {}
-        self._news = asyncio.Event()
+        self._has_work = asyncio.Event()
         self._failing = False
 
     def doubt(self, scope: Scope, since_us: int) -> None:
@@ -64,7 +64,7 @@ class Seeder:
             self._since[scope] = since_us
             self._learned_at[scope] = monotonic()
             self._due[scope] = 0.0
-            self._news.set()
+            self._has_work.set()
 
     async def run(self, limiter: Limiter) -> None:
         """Looks spends up for as long as the worker lives."""
@@ -87,10 +87,10 @@ class Seeder:
 
     async def _wait(self) -> None:
         soonest = min(self._due.values(), default=None)
-        self._news.clear()
+        self._has_work.clear()
         try:
             async with asyncio.timeout(None if soonest is None else max(soonest - monotonic(), 0.0)):
-                await self._news.wait()
+                await self._has_work.wait()
         except TimeoutError:
             return
 

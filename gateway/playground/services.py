@@ -35,7 +35,7 @@ ACTOR = "actor"
 """The attribute of a record that says who used the playground: `key:<id>` or `user:<name>`."""
 
 _JUDGE_FAILED = Reported(500, "api_error", "internal_error", "the judge failed; the failure is logged")
-_NOT_KEPT = Reported(503, "service_unavailable_error", "scores_not_kept", "the scores could not be stored")
+_NOT_STORED = Reported(503, "service_unavailable_error", "scores_not_kept", "the scores could not be stored")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ async def run_all(runtime: Runtime, run: PlaygroundRun) -> list[Result]:
     snapshot = await runtime.snapshots.project(run.project_id)
     calls = (_run_one(runtime, snapshot, run, model, body) for model, body in run.bodies.items())
     results = await asyncio.gather(*calls)
-    return await with_kept_scores(run, snapshot, results)
+    return await with_stored_scores(run, snapshot, results)
 
 
 async def stream_one(runtime: Runtime, run: PlaygroundRun) -> AsyncGenerator[bytes]:
@@ -82,7 +82,7 @@ async def stream_one(runtime: Runtime, run: PlaygroundRun) -> AsyncGenerator[byt
     answer = request.answer()
     if answer.error is not None and not (request.is_streamed and request.is_complete):
         yield sse.frame(json.dumps({"error": error_of(answer.error)}).encode()) + sse.DONE
-    (result,) = await with_kept_scores(run, snapshot, [await judged(runtime, snapshot, run, model, answer)])
+    (result,) = await with_stored_scores(run, snapshot, [await judged(runtime, snapshot, run, model, answer)])
     yield b"event: result\n" + sse.frame(json.dumps(result.shown()).encode())
 
 
@@ -123,7 +123,7 @@ async def judged(
     return Result(model, answer, judgement)
 
 
-async def with_kept_scores(run: PlaygroundRun, snapshot: ProjectSnapshot, results: list[Result]) -> list[Result]:
+async def with_stored_scores(run: PlaygroundRun, snapshot: ProjectSnapshot, results: list[Result]) -> list[Result]:
     """Returns the results once their scores are stored; where storing failed, the evaluation says so."""
     scores = [score for result in results for score in _scores(result, reasons=snapshot.settings.logging.content)]
     if not scores:
@@ -155,4 +155,4 @@ def _unkept(result: Result) -> Result:
     judgement = result.judgement
     if judgement is None or not judgement.grades:
         return result
-    return replace(result, judgement=replace(judgement, error=_NOT_KEPT))
+    return replace(result, judgement=replace(judgement, error=_NOT_STORED))

@@ -53,11 +53,11 @@ def check_message_sizes(body: bytes) -> None:
 
 
 def _without_files(field: str, raw: bytes) -> int:
-    size, most = len(raw), settings.GATEWAY_INLINE_FILE_BYTES
+    size, max_file_bytes = len(raw), settings.GATEWAY_INLINE_FILE_BYTES
     for file in _inline_files(raw):
-        if file.size > most:
+        if file.size > max_file_bytes:
             raise ValidationError(
-                f"{field}{file.field}: an inline file of {file.size} bytes, at most {most} are allowed; "
+                f"{field}{file.field}: an inline file of {file.size} bytes, at most {max_file_bytes} are allowed; "
                 "give its address instead",
                 code="message_too_large",
             )

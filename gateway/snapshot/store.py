@@ -49,7 +49,7 @@ class SnapshotStore:
         self._prices: PriceTable | None = None
         self._prices_serial = 0
         self._prices_mark: tuple[object, ...] | None = None
-        self._changes_heard = 0
+        self._changes_seen = 0
         self._database_away = False
         self._key_lookups = asyncio.Semaphore(_KEY_LOOKUPS)
 
@@ -84,7 +84,7 @@ class SnapshotStore:
 
     async def refresh_project(self, project_id: UUID) -> None:
         """Re-reads a project after a change; keys made meanwhile become known. The old snapshot serves until then."""
-        self._changes_heard += 1
+        self._changes_seen += 1
         self._unknown.clear()
         # A project that is being read for the first time may have been read before the change.
         if project_id in self._by_project or project_id in self._reading:
@@ -134,10 +134,10 @@ class SnapshotStore:
 
     async def _load_key(self, key_hash: str) -> None:
         async with self._key_lookups:
-            heard = self._changes_heard
+            seen = self._changes_seen
             project_id = await _in_thread(loader.project_of_key, key_hash)
         if project_id is None:
-            if heard != self._changes_heard:
+            if seen != self._changes_seen:
                 # The key may have been made during the lookup: the next request looks it up again.
                 return
             if len(self._unknown) >= _NEGATIVE_ENTRIES:

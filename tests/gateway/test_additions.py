@@ -13,7 +13,7 @@ from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.server import DialectServer, fails
 from tests.fakes.dialects.story import Story
 from tests.fakes.scripted import Script
-from tests.gateway.cache.test_cache import ASK, status_of, wait_until_kept
+from tests.gateway.cache.test_cache import ASK, status_of, wait_until_stored
 from tests.gateway.service import GatewayService
 from tests.gateway.stage import Stage, integration_of, model_of
 from tests.gateway.wire import body, read_stream
@@ -150,7 +150,7 @@ def test_cache__what_the_integration_or_the_clients_header_changes__is_another_a
         for more in ({"anthropic-beta": "a-1"}, {"anthropic-beta": "b-2"}, {})
     ]
     assert statuses == [(200, "miss")] * 3
-    wait_until_kept(stage.gateway, 3)
+    wait_until_stored(stage.gateway, 3)
     assert status_of(stage.gateway.post(sent, headers={**ASK, "anthropic-beta": "a-1"})) == (200, "hit")
     assert status_of(stage.gateway.post(sent, headers={**ASK, "openai-beta": "a-1"})) == (200, "hit")
     assert len(script.received) == 3
@@ -161,7 +161,7 @@ def test_cache__changed_parameters_and_headers__no_old_answer(made: Made, servic
     sent, keep = body(model="openai/gpt-4o-mini"), {"cache-control": "max-age=60"}
     stage.play("openai", *[FINE] * 200)
     stage.gateway.post(sent, headers=keep)
-    wait_until_kept(stage.gateway)
+    wait_until_stored(stage.gateway)
     steps: list[dict[str, Any]] = [{"default_parameters": {"top_p": 0.5}}, {"extra_headers": {"x-a": "1"}}]
     for count, changes in enumerate(steps, start=2):
         stage.gateway.manage("PUT", "integrations/openai", changes)
@@ -169,5 +169,5 @@ def test_cache__changed_parameters_and_headers__no_old_answer(made: Made, servic
             lambda: stage.gateway.post(sent, headers=keep), lambda found: found.headers["x-svc-cache"] == "miss"
         )
         assert status_of(answer) == (200, "miss")
-        wait_until_kept(stage.gateway, count)
+        wait_until_stored(stage.gateway, count)
         assert status_of(stage.gateway.post(sent, headers=keep)) == (200, "hit")

@@ -17,7 +17,7 @@ from tests.waiting import TIMEOUT_SECONDS
 
 
 @pytest.fixture
-def heard(stores: None) -> Iterator[redis.client.PubSub]:
+def channel(stores: None) -> Iterator[redis.client.PubSub]:
     with redis.Redis.from_url(settings.REDIS_URL) as client, client.pubsub(ignore_subscribe_messages=True) as channel:
         channel.subscribe(CHANNEL)
         channel.get_message(timeout=TIMEOUT_SECONDS)
@@ -38,53 +38,53 @@ def changes(channel: redis.client.PubSub) -> set[str]:
 
 @pytest.mark.django_db
 def test_announcement__bulk_load_of_prices__is_one_of_prices(
-    heard: redis.client.PubSub, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+    channel: redis.client.PubSub, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
         load_shipped_prices()
 
-    assert changes(heard) == {PRICES}
+    assert changes(channel) == {PRICES}
 
 
 @pytest.mark.django_db
 def test_announcement__one_price_saved__is_one_of_prices(
-    heard: redis.client.PubSub, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+    channel: redis.client.PubSub, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
         ModelPrice.objects.create(provider="openai", model="gpt-of-this-test")
 
-    assert changes(heard) == {PRICES}
+    assert changes(channel) == {PRICES}
 
 
 @pytest.mark.django_db
 def test_announcement__price_of_one_project__names_it(
-    heard: redis.client.PubSub, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+    channel: redis.client.PubSub, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
     project = make_project()
 
     with django_capture_on_commit_callbacks(execute=True):
         price = ModelPrice.objects.create(provider="openai", model="gpt-of-this-test", project=project)
-    assert changes(heard) == {str(project.pk)}
+    assert changes(channel) == {str(project.pk)}
 
     with django_capture_on_commit_callbacks(execute=True):
         price.delete()
-    assert changes(heard) == {str(project.pk)}
+    assert changes(channel) == {str(project.pk)}
 
 
 @pytest.mark.django_db
 def test_announcement__key_and_integration__name_their_project(
-    heard: redis.client.PubSub, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+    channel: redis.client.PubSub, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
     project = make_project()
 
     with django_capture_on_commit_callbacks(execute=True):
         make_key(project)
-    assert changes(heard) == {str(project.pk)}
+    assert changes(channel) == {str(project.pk)}
 
     with django_capture_on_commit_callbacks(execute=True):
         integration = ProviderIntegration.objects.create(project=project, provider="openai")
-    assert changes(heard) == {str(project.pk)}
+    assert changes(channel) == {str(project.pk)}
 
     with django_capture_on_commit_callbacks(execute=True):
         integration.delete()
-    assert changes(heard) == {str(project.pk)}
+    assert changes(channel) == {str(project.pk)}

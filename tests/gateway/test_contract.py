@@ -52,7 +52,7 @@ def asking(schema: Any = SCHEMA, **fields: Any) -> dict[str, Any]:
     return body(response_format={"type": "json_schema", "json_schema": {"name": "person", "schema": schema}}, **fields)
 
 
-KEPT = '{"name": "Ada", "ages": [3, 4]}'
+VALID = '{"name": "Ada", "ages": [3, 4]}'
 BROKEN = [
     ('{"name": 5}', "choices[0]: #/properties/name/type fails"),
     ('{"name": "Ada", "ages": [3, "secret"]}', "choices[0]: #/properties/ages/items/type fails"),
@@ -79,7 +79,7 @@ def test_answer__violates_the_schema__is_passed_through_and_reported(
 
 
 def test_answer__keeps_to_the_schema__is_not_marked(scripted: Scripted) -> None:
-    gateway, _ = scripted(play.answer(KEPT))
+    gateway, _ = scripted(play.answer(VALID))
 
     response = gateway.post(asking())
 
@@ -90,7 +90,7 @@ def test_answer__keeps_to_the_schema__is_not_marked(scripted: Scripted) -> None:
 def test_answer__of_several__one_breaks_the_schema(scripted: Scripted) -> None:
     choices = [
         {"index": index, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
-        for index, text in enumerate([KEPT, "{}"])
+        for index, text in enumerate([VALID, "{}"])
     ]
     gateway, _ = scripted(play.answer(choices=choices))
 
@@ -108,7 +108,7 @@ def test_tool_call__under_a_schema__is_no_violation(scripted: Scripted) -> None:
     assert HEADER not in gateway.post(asking()).headers
 
 
-@pytest.mark.parametrize(("text", "broken"), [(KEPT, False), ('{"name": 5, "ages": [1]}', True)])
+@pytest.mark.parametrize(("text", "broken"), [(VALID, False), ('{"name": 5, "ages": [1]}', True)])
 def test_stream__is_held_to_the_schema__and_its_last_chunk_says_so(scripted: Scripted, text: str, broken: bool) -> None:
     gateway, _ = scripted(play.answer(text))
     request = asking()
@@ -291,7 +291,7 @@ def test_large_answer__is_judged_like_a_small_one(scripted: Scripted) -> None:
 
 
 def test_sdk__parses_what_keeps_to_the_schema(scripted: Scripted) -> None:
-    gateway, _ = scripted(play.answer(KEPT))
+    gateway, _ = scripted(play.answer(VALID))
     request = asking()
     client: openai.OpenAI = gateway.openai()
     answer = client.chat.completions.create(

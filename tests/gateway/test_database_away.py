@@ -32,11 +32,11 @@ def take_away(service: GatewayService) -> bytes:
         )
         assert not done[0]
     with service.held():
-        kept = service.database.read_bytes()
+        content = service.database.read_bytes()
         for file in service.var.glob("db.sqlite3*"):
             file.unlink()
         service.database.mkdir()
-    return kept
+    return content
 
 
 def test_database__away__known_keys_work_and_unknown_keys_get_503(
@@ -49,7 +49,7 @@ def test_database__away__known_keys_work_and_unknown_keys_get_503(
     assert known.post(body()).status_code == 200
 
     # The database cannot be opened any more.
-    kept = take_away(own_service)
+    content = take_away(own_service)
 
     # The known key works beyond several attempts at re-reading, and the unseen one is not called invalid.
     for _ in range(10):
@@ -62,7 +62,7 @@ def test_database__away__known_keys_work_and_unknown_keys_get_503(
     # When the database is back, both keys work without a restart.
     with own_service.held():
         own_service.database.rmdir()
-        own_service.database.write_bytes(kept)
+        own_service.database.write_bytes(content)
     recovered = own_service.until(lambda: unseen.post(body()).status_code, lambda status: status == 200)
     assert recovered == 200
     assert known.post(body()).status_code == 200

@@ -23,7 +23,7 @@ ASK: dict[str, Any] = {"model": "gemini-2.5-flash", "messages": [{"role": "user"
 PLACES = ("google", "google_vertex")
 
 
-def says(*events: dict[str, Any]) -> Step:
+def sends(*events: dict[str, Any]) -> Step:
     """Makes the provider send the last event to a request for a whole answer, and all events to one for a stream."""
 
     async def step(received: Received, connection: Connection) -> None:
@@ -37,8 +37,10 @@ def says(*events: dict[str, Any]) -> Step:
     return step
 
 
-BOTCHED = says(answer(finish="MALFORMED_FUNCTION_CALL", candidate={"finishMessage": "Malformed function call: f("}))
-SILENT = says(answer({"text": "hm", "thought": True}, finish=None), answer(finish="OTHER"))
+MALFORMED_CALL = sends(
+    answer(finish="MALFORMED_FUNCTION_CALL", candidate={"finishMessage": "Malformed function call: f("})
+)
+SILENT = sends(answer({"text": "hm", "thought": True}, finish=None), answer(finish="OTHER"))
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +56,7 @@ def gateway(service: GatewayService, server: DialectServer) -> Gateway:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_botched_call__another_place_serves__its_answer(gateway: Gateway, server: DialectServer, stream: bool) -> None:
-    server.play("google", BOTCHED)
+    server.play("google", MALFORMED_CALL)
     server.play("google_vertex", answer_with(FAKES["google_vertex"], Story(text="Fine.", pieces=1)))
     response = gateway.post({**ASK, "stream": stream})
     assert response.status_code == 200, response.text
@@ -67,7 +69,7 @@ def test_botched_call__another_place_serves__its_answer(gateway: Gateway, server
 @pytest.mark.parametrize("stream", [False, True])
 def test_malformed_call__of_the_only_attempt__is_retried(gateway: Gateway, server: DialectServer, stream: bool) -> None:
     """A model that wrote a broken tool call usually gives another answer at the next try."""
-    script = server.play("google", BOTCHED, answer_with(FAKES["google"], Story(text="Fine.", pieces=1)))
+    script = server.play("google", MALFORMED_CALL, answer_with(FAKES["google"], Story(text="Fine.", pieces=1)))
     response = gateway.post({**ASK, "model": "google/gemini-2.5-flash", "stream": stream})
     assert response.status_code == 200, response.text
     assert (response.headers["x-svc-provider"], response.headers["x-svc-retry-count"]) == ("google", "1")
@@ -80,7 +82,7 @@ def test_botched_call__retries_switched_off__one_call(service: GatewayService, s
     gateway = service.new_project(
         routing={"retry_enabled": False}, integrations=[integration_of(FAKES["google"], server.base_url("google"))]
     )
-    script = server.play("google", BOTCHED)
+    script = server.play("google", MALFORMED_CALL)
     assert_error(gateway.post(ASK), 500, "provider_error")
     assert len(script.received) == 1
 
@@ -90,7 +92,7 @@ def test_botched_call__everywhere__an_error_with_googles_words(
     gateway: Gateway, server: DialectServer, stream: bool
 ) -> None:
     for name in PLACES:
-        server.play(name, BOTCHED)
+        server.play(name, MALFORMED_CALL)
     message = assert_error(gateway.post({**ASK, "stream": stream}), 500, "provider_error")
     assert "MALFORMED_FUNCTION_CALL" in message
     assert "Malformed function call: f(" in message

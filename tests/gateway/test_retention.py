@@ -44,8 +44,8 @@ def test_judgements__past_their_projects_retention__are_deleted_and_others_stay(
     assert expire_judgements(NOW) == 0
 
 
-@pytest.mark.parametrize(("hours_ago", "kept"), [(27, 1), (28, 0)])
-def test_retention__counts_utc_days(hours_ago: int, kept: int) -> None:
+@pytest.mark.parametrize(("hours_ago", "retained"), [(27, 1), (28, 0)])
+def test_retention__counts_utc_days(hours_ago: int, retained: int) -> None:
     """At three in the morning, a retention of two days covers yesterday and today."""
     project = make_project()
     GatewaySettings.objects.update_or_create(project=project, defaults={"retention_days": 2})
@@ -53,7 +53,7 @@ def test_retention__counts_utc_days(hours_ago: int, kept: int) -> None:
 
     expire_judgements(NOW)
 
-    assert Score.objects.filter(project=project).count() == kept
+    assert Score.objects.filter(project=project).count() == retained
 
 
 def test_task__runs_without_anything_to_do() -> None:

@@ -153,18 +153,18 @@ def test_circuit__opened_by_one_worker__is_seen_by_the_other(routed: Routed) -> 
     here, there = gateway.service.ports
     model = "anthropic/claude-sonnet-4-5"
 
-    def spared_here() -> bool:
+    def avoided_here() -> bool:
         response = gateway.post(body(model=model), port=here)
         assert response.headers["x-svc-provider"] == "openai"
         return gateway.record(response).attempts[0].error == "circuit_open"
 
-    def spared_there() -> bool:
+    def avoided_there() -> bool:
         """Returns whether the other worker leaves anthropic alone, by a request that teaches it nothing: anthropic
         supports no `n`."""
         # On a busy machine the circuit may be half open by now: a try that fails opens it for longer.
-        spared_here()
+        avoided_here()
         return gateway.post(body(model=model, n=2), port=there).status_code == 200
 
-    assert not any(spared_here() for _ in range(5))
-    assert gateway.service.until(spared_here, bool)
-    assert gateway.service.until(spared_there, bool)
+    assert not any(avoided_here() for _ in range(5))
+    assert gateway.service.until(avoided_here, bool)
+    assert gateway.service.until(avoided_there, bool)

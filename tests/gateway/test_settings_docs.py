@@ -34,8 +34,8 @@ def bounds(field: Any) -> str:
     if isinstance(field, serializers.ChoiceField):
         return ", ".join(f"`{choice}`" for choice in field.choices)
     if getattr(field, "max_value", None) is not None:
-        least = 0 if isinstance(field, MoneyField) else field.min_value
-        return f"{least} to {field.max_value}"
+        min_value = 0 if isinstance(field, MoneyField) else field.min_value
+        return f"{min_value} to {field.max_value}"
     if getattr(field, "max_length", None):
         return f"at most {field.max_length} {'entries' if 'ListField' in type(field).__name__ else 'characters'}"
     return ""

@@ -22,7 +22,7 @@ def _reasoning_was_requested(gateway: Gateway, response: httpx2.Response) -> boo
     return INTROSPECTION in gateway.record(response).attributes
 
 
-def _kept_no_text(gateway: Gateway, response: httpx2.Response) -> bool:
+def _recorded_no_text(gateway: Gateway, response: httpx2.Response) -> bool:
     (entry,) = gateway.service.entries(response.headers["x-request-id"])
     return not entry.request
 
@@ -38,7 +38,7 @@ GROUPS: dict[str, tuple[dict[str, Any], Seen]] = {
     ),
     "cache": ({"cache_ttl_seconds": 60}, lambda _, response: response.headers["x-svc-cache"] != "skip"),
     "reasoning": ({"introspection_enabled": True}, _reasoning_was_requested),
-    "logging": ({"log_content": False}, _kept_no_text),
+    "logging": ({"log_content": False}, _recorded_no_text),
 }
 
 

@@ -37,11 +37,11 @@ NUMBERS: list[tuple[str, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "least", "most"), NUMBERS)
-def test_number__at_its_bounds_and_beyond(api: APIClient, name: str, least: int, most: int) -> None:
-    for value in (least, most):
+@pytest.mark.parametrize(("name", "min_value", "max_value"), NUMBERS)
+def test_number__at_its_bounds_and_beyond(api: APIClient, name: str, min_value: int, max_value: int) -> None:
+    for value in (min_value, max_value):
         assert api.put(PATH, {name: value}).json()[name] == value
-    for value in (least - 1, most + 1, 2**70, -(2**70)):
+    for value in (min_value - 1, max_value + 1, 2**70, -(2**70)):
         refused(api, {name: value}, name)
 
 
@@ -114,7 +114,11 @@ OBJECTS = st.fixed_dictionaries(
     {},
     optional={
         **{name: st.booleans() for name, value in DEFAULTS.items() if isinstance(value, bool)},
-        **{name: st.integers(least, most) for name, least, most in NUMBERS if not name.endswith("usd")},
+        **{
+            name: st.integers(min_value, max_value)
+            for name, min_value, max_value in NUMBERS
+            if not name.endswith("usd")
+        },
         "monthly_budget_usd": MONEY,
         "session_budget_usd": MONEY,
         "preferred_models": NAMES,

@@ -42,13 +42,13 @@ async def test_stream__client_leaves_before_the_first_word__what_the_provider_co
         await opening
 
     scene.state.outcome = Outcome.CANCELLED
-    kept = scene.recorded()
+    record = scene.recorded()
     assert answer.closed
-    assert (kept.prompt_tokens, kept.completion_tokens) == (11, 7)
-    assert Decimal(kept.cost_usd) > 0
-    (attempt,) = kept.attempts
+    assert (record.prompt_tokens, record.completion_tokens) == (11, 7)
+    assert Decimal(record.cost_usd) > 0
+    (attempt,) = record.attempts
     assert (attempt.provider, attempt.status, attempt.error) == ("openai", 0, "cancelled")
-    assert attempt.cost_usd == kept.cost_usd
+    assert attempt.cost_usd == record.cost_usd
 
 
 @pytest.mark.parametrize("fails", [True, False])

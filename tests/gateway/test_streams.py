@@ -17,24 +17,24 @@ HEARTBEAT = b": keep-alive\n\n"
 WORD = play.chunk({"content": "word"})
 
 
-def heard_in(gateway: Gateway, silences: dict[int, threading.Event]) -> Stream:
+def stream_with_pauses(gateway: Gateway, silences: dict[int, threading.Event]) -> Stream:
     """Returns the steps of a provider that pauses after so many words until two comments have filled its silence."""
-    heard = b""
+    received = b""
     with gateway.client.stream("POST", ENDPOINT, json=STREAM, headers=gateway.headers) as response:
         assert response.status_code == 200
         for piece in response.iter_raw():
-            heard += piece
-            silence = silences.get(heard.count(b'"word"'))
-            if silence is not None and heard.rpartition(b"data: ")[2].count(HEARTBEAT) == 2:
+            received += piece
+            silence = silences.get(received.count(b'"word"'))
+            if silence is not None and received.rpartition(b"data: ")[2].count(HEARTBEAT) == 2:
                 silence.set()
-    return read_stream(heard)
+    return read_stream(received)
 
 
 def test_silence__before_the_first_output__is_filled_with_comments(brisk_scripted: Scripted) -> None:
     silence = threading.Event()
     gateway, _ = brisk_scripted(play.stream(play.ROLE, silence, WORD, play.FINISH, play.USAGE_CHUNK, play.DONE))
 
-    stream = heard_in(gateway, {0: silence})
+    stream = stream_with_pauses(gateway, {0: silence})
 
     assert stream.comments >= 2
     assert stream.text == "word"
@@ -48,7 +48,7 @@ def test_silence__within_a_stream__is_filled_with_comments_at_event_borders(bris
         play.stream(play.ROLE, WORD, half, first, WORD[25:], second, play.FINISH, play.USAGE_CHUNK, play.DONE)
     )
 
-    stream = heard_in(gateway, {1: first, 2: second})
+    stream = stream_with_pauses(gateway, {1: first, 2: second})
 
     assert stream.comments >= 4
     assert stream.text == "wordword"

@@ -66,8 +66,8 @@ def api(project: Project) -> APIClient:
 
 def certain(client: redis.Redis, scope: Scope, **fields: Any) -> None:
     info: Any = client.info("server")
-    kept: dict[Any, Any] = {"since": 1, "run": info["run_id"], **fields}
-    client.hset(scope.spend, mapping=kept)
+    fields_stored: dict[Any, Any] = {"since": 1, "run": info["run_id"], **fields}
+    client.hset(scope.spend, mapping=fields_stored)
 
 
 @pytest.fixture

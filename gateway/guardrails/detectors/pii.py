@@ -112,15 +112,15 @@ def _find(data: bytes) -> list[PiiEntity]:
 def _united(found: list[PiiEntity]) -> list[PiiEntity]:
     """Returns the entities in order; overlapping ones become one that covers all, with the kind of the longest."""
     united: list[PiiEntity] = []
-    longest = 0
+    max_length = 0
     for entity in sorted(found, key=lambda one: (one.start, one.start - one.end)):
         length = entity.end - entity.start
         if not united or entity.start >= united[-1].end:
             united.append(entity)
-            longest = length
+            max_length = length
             continue
-        kind = entity.kind if length > longest else united[-1].kind
-        longest = max(longest, length)
+        kind = entity.kind if length > max_length else united[-1].kind
+        max_length = max(max_length, length)
         united[-1] = PiiEntity(kind, united[-1].start, max(united[-1].end, entity.end))
     return united
 

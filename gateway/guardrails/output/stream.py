@@ -56,24 +56,24 @@ class StreamGuard:
             self._base = {name: value for name, value in fields.items() if name != "usage"}
         changed = self._checks.reads_texts and self._checks.guard_value(fields)
         out: list[StreamEvent] = []
-        kept: list[Any] = []
+        remaining: list[Any] = []
         for choice in choices if isinstance(choices, list) else ():
             if not isinstance(choice, dict) or not isinstance(choice.get("delta"), dict):
-                kept.append(choice)
+                remaining.append(choice)
                 continue
-            ended, differs, is_kept = self._guard_choice(choice)
+            ended, differs, is_left = self._guard_choice(choice)
             out += ended
             changed |= differs
-            if is_kept:
-                kept.append(choice)
-        if choices and not kept and not fields.get("usage"):
+            if is_left:
+                remaining.append(choice)
+        if choices and not remaining and not fields.get("usage"):
             return out
         if not changed:
             return [*out, event]
         has_output = any(
-            _has_text(choice["delta"]) for choice in kept if isinstance(choice, dict) and "delta" in choice
+            _has_text(choice["delta"]) for choice in remaining if isinstance(choice, dict) and "delta" in choice
         )
-        data = _encode({**fields, "choices": kept})
+        data = _encode({**fields, "choices": remaining})
         return [*out, replace(event, data=data, has_output=event.has_output and has_output)]
 
     def _guard_choice(self, fields: dict[str, Any]) -> tuple[list[StreamEvent], bool, bool]:

@@ -21,8 +21,8 @@ _CALM, _MAX_MATCH = 64, 330
 # The characters before a stretch that are searched with it: words that label a number, and the distance from `![` to an
 # address.
 _CONTEXT, _CONTEXT_OF_LINKS = 192, 2048
-_KEPT = _CONTEXT_OF_LINKS + _CALM
-_TRIM_AT = 4 * _KEPT
+_RETAINED = _CONTEXT_OF_LINKS + _CALM
+_TRIM_AT = 4 * _RETAINED
 
 
 def borders(signs: str) -> re.Pattern[str]:
@@ -77,7 +77,7 @@ class TextWindow:
         else:
             out = "".join(self._stretches(limit, final=final))
         if self._given > _TRIM_AT:
-            self._forget(self._given - _KEPT)
+            self._forget(self._given - _RETAINED)
         return out
 
     def _stretches(self, limit: int, *, final: bool) -> list[str]:

@@ -38,10 +38,10 @@ def client(stores: None) -> Iterator[redis.Redis]:
 @pytest.fixture(autouse=True)
 def log(monkeypatch: pytest.MonkeyPatch) -> dict[str, Decimal | Exception]:
     """The request log's figures of projects by id, as a test sets them."""
-    says: dict[str, Decimal | Exception] = {}
+    spends: dict[str, Decimal | Exception] = {}
 
     def spend(project_id: Any, start: datetime, until: datetime) -> Decimal:
-        found = says.get(str(project_id), Decimal(0))
+        found = spends.get(str(project_id), Decimal(0))
         if isinstance(found, Exception):
             raise found
         return found
@@ -49,7 +49,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> dict[str, Decimal | Exception]:
     monkeypatch.setattr(figures, "project_spend", spend)
     # A Redis that is only slow on a busy machine is not taken for away.
     monkeypatch.setattr(figures, "_TIMEOUT_SECONDS", TIMEOUT_SECONDS)
-    return says
+    return spends
 
 
 def make(budget: str = "10", **given: Any) -> Project:
@@ -63,8 +63,8 @@ def counted(client: redis.Redis, project: Project, units: int, *, month: str = "
     """Makes Redis certain of the spend."""
     info: Any = client.info("server")
     key = Scope(str(project.pk), month=month).spend
-    kept: dict[Any, Any] = {"base": units, "since": 1, "run": info["run_id"], **fields}
-    client.hset(key, mapping=kept)
+    fields_stored: dict[Any, Any] = {"base": units, "since": 1, "run": info["run_id"], **fields}
+    client.hset(key, mapping=fields_stored)
 
 
 def percents(project: Project, month: str = "2026-11") -> list[int]:

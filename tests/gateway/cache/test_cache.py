@@ -26,10 +26,10 @@ def client_of(gateway: Gateway) -> redis.Redis:
     return redis.Redis.from_url(gateway.service.environment["REDIS_URL"])
 
 
-def wait_until_kept(gateway: Gateway, count: int = 1) -> None:
+def wait_until_stored(gateway: Gateway, count: int = 1) -> None:
     with client_of(gateway) as client:
         found = gateway.service.until(
-            lambda: len(list(client.scan_iter(match=prefix(gateway.project_id) + "*"))), lambda kept: kept >= count
+            lambda: len(list(client.scan_iter(match=prefix(gateway.project_id) + "*"))), lambda stored: stored >= count
         )
     assert found == count
 
@@ -41,7 +41,7 @@ def status_of(response: Any) -> tuple[int, str]:
 def test_same_request__sent_again__is_answered_without_the_provider(scripted: Scripted) -> None:
     gateway, script = scripted(play.answer("Grüße 👋 an alle"), play.answer("another"))
     first = gateway.post(body(), headers=ASK)
-    wait_until_kept(gateway)
+    wait_until_stored(gateway)
 
     second = gateway.post(body(), headers=ASK, port=gateway.service.ports[1])
 
@@ -56,7 +56,7 @@ def test_same_request__sent_again__is_answered_without_the_provider(scripted: Sc
 def test_hit__costs_nothing_and_counts_no_tokens(scripted: Scripted) -> None:
     gateway, _ = scripted(play.answer())
     first = gateway.post(body(model="openai/priced-1"), headers=ASK)
-    wait_until_kept(gateway)
+    wait_until_stored(gateway)
 
     record = gateway.record(gateway.post(body(model="openai/priced-1"), headers=ASK))
 
@@ -77,7 +77,7 @@ def test_hit__under_limits__counts_as_a_request_and_gives_its_reservation_back(s
     limits = {"rate_limit_rpm": 100, "rate_limit_tpm": 100_000, "monthly_budget_usd": "10"}
     gateway.service.set_routing(gateway.project_id, rate_limit_enabled=True, **limits)
     responses = [gateway.post(body(), headers=ASK)]
-    wait_until_kept(gateway)
+    wait_until_stored(gateway)
     responses += [gateway.post(body(), headers=ASK) for _ in range(4)]
     assert [status_of(response)[1] for response in responses] == ["miss", *["hit"] * 4]
     assert all("x-ratelimit-remaining-requests" in response.headers for response in responses)
@@ -108,7 +108,7 @@ def test_project_with_a_ttl__caches_what_does_not_refuse(scripted: Scripted) -> 
     gateway.service.set_routing(gateway.project_id, cache_ttl_seconds=60)
     gateway.service.until(lambda: status_of(gateway.post(body(seed=1)))[1], lambda found: found != "skip")
     gateway.post(body())
-    wait_until_kept(gateway, 2)
+    wait_until_stored(gateway, 2)
 
     responses = [gateway.post(body(), headers=headers) for headers in ({}, {"cache-control": "no-store"})]
 
@@ -121,7 +121,7 @@ def test_stream__is_replayed_event_by_event(scripted: Scripted) -> None:
     words = [f"wörd{n} " for n in range(300)]
     gateway, script = scripted(play.stream(*play.text_events(*words)))
     first = gateway.post(body(stream=True), headers=ASK)
-    wait_until_kept(gateway)
+    wait_until_stored(gateway)
 
     second = gateway.post(body(stream=True), headers=ASK, port=gateway.service.ports[1])
 
@@ -135,7 +135,7 @@ def test_stream__is_replayed_event_by_event(scripted: Scripted) -> None:
 def test_stream_and_whole__are_kept_apart(scripted: Scripted) -> None:
     gateway, script = scripted(play.answer("one two"))
     gateway.post(body(), headers=ASK)
-    wait_until_kept(gateway)
+    wait_until_stored(gateway)
     assert status_of(gateway.post(body(stream=True), headers=ASK)) == (200, "miss")
     assert len(script.received) == 2
 
@@ -161,7 +161,7 @@ def test_sdk__gets_tool_calls_from_the_cache_as_from_the_provider(scripted: Scri
 
     expected = [("look", '{"at": "Tür"}')]
     assert calls() == expected
-    wait_until_kept(gateway)
+    wait_until_stored(gateway)
     assert calls() == expected
     assert len(script.received) == 1
 
@@ -208,7 +208,7 @@ def test_another_projects_identical_request__never_hits(scripted: Scripted) -> N
     one, _ = scripted(play.answer("one's own"))
     other, _ = scripted(play.answer("the other's own"))
     one.post(body(), headers=ASK)
-    wait_until_kept(one)
+    wait_until_stored(one)
     found = other.post(body(), headers=ASK)
     assert status_of(found) == (200, "miss")
     assert found.json()["choices"][0]["message"]["content"] == "the other's own"
@@ -222,7 +222,7 @@ def test_managed_prompt__of_another_version__is_another_request(scripted: Script
     request = body(prompt_config="p")
     gateway.service.until(lambda: gateway.post(request).status_code, lambda code: code == 200)
     gateway.post(request, headers=ASK)
-    wait_until_kept(gateway)
+    wait_until_stored(gateway)
     assert status_of(gateway.post(request, headers=ASK)) == (200, "hit")
 
     ids = {"config_id": made["config_id"], "version_id": made["version_ids"][1]}
@@ -238,7 +238,7 @@ def test_managed_prompt__of_another_version__is_another_request(scripted: Script
 def test_cache_control__in_two_lines__is_read_as_one(scripted: Scripted) -> None:
     gateway, _ = scripted(play.answer())
     gateway.post(body(), headers=ASK)
-    wait_until_kept(gateway)
+    wait_until_stored(gateway)
     lines = [("cache-control", "no-store"), ("cache-control", "max-age=60")]
     url = gateway.service.base_url() + ENDPOINT
     response = gateway.client.post(url, json=body(), headers=[*gateway.headers.items(), *lines])
@@ -248,7 +248,7 @@ def test_cache_control__in_two_lines__is_read_as_one(scripted: Scripted) -> None
 def test_stored_answer__older_than_max_age__is_not_returned(scripted: Scripted) -> None:
     gateway, script = scripted(play.answer())
     gateway.post(body(), headers=ASK)
-    wait_until_kept(gateway)
+    wait_until_stored(gateway)
     assert status_of(gateway.post(body(), headers=ASK)) == (200, "hit")
     found = gateway.service.until(
         lambda: gateway.post(body(), headers={"cache-control": "max-age=1"}),
@@ -266,7 +266,7 @@ def test_answer__too_large__is_not_kept(scripted: Scripted) -> None:
 def test_value_in_redis__of_another_version__is_a_miss(scripted: Scripted) -> None:
     gateway, _ = scripted(play.answer())
     gateway.post(body(), headers=ASK)
-    wait_until_kept(gateway)
+    wait_until_stored(gateway)
     with client_of(gateway) as client:
         for key in client.scan_iter(match=prefix(gateway.project_id) + "*"):
             client.set(key, json.dumps({"old": True}), keepttl=True)
@@ -279,7 +279,7 @@ def test_cache__emptied__holds_nothing_of_the_project_and_all_of_others(scripted
     for gateway in (one, other):
         gateway.post(body(), headers=ASK)
         gateway.post(body(seed=2), headers=ASK)
-        wait_until_kept(gateway, 2)
+        wait_until_stored(gateway, 2)
     with client_of(one) as client:
         assert empty(client, one.project_id) == 2
     assert status_of(one.post(body(), headers=ASK)) == (200, "miss")
@@ -289,7 +289,7 @@ def test_cache__emptied__holds_nothing_of_the_project_and_all_of_others(scripted
 def test_redis_paused__requests_are_answered_and_one_line_says_so(scripted: Scripted) -> None:
     gateway, _ = scripted(play.answer())
     gateway.post(body(), headers=ASK)
-    wait_until_kept(gateway)
+    wait_until_stored(gateway)
     before = gateway.service.log.read_text().count("gateway.cache redis.away")
     gateway.service.redis.send(signal.SIGSTOP)
     try:

@@ -12,8 +12,8 @@ from tests.gateway.service import Gateway
 
 
 def verdicts(project: Gateway, response: Any) -> list[tuple[str, str, str]]:
-    kept = project.record(response).attributes.get(VERDICTS, "[]")
-    found = msgspec.json.decode(kept, type=list[GuardrailVerdict])
+    encoded = project.record(response).attributes.get(VERDICTS, "[]")
+    found = msgspec.json.decode(encoded, type=list[GuardrailVerdict])
     return [(verdict.guardrail, verdict.action, verdict.detail) for verdict in found]
 
 

@@ -30,8 +30,8 @@ def guarded(routed: Routed, steps: list[Step], mode: str = "enforce", **checks: 
 
 
 def verdicts(project: Gateway, response: Any) -> list[tuple[str, str, str, str]]:
-    kept = project.record(response).attributes.get(VERDICTS, "[]")
-    found = msgspec.json.decode(kept, type=list[GuardrailVerdict])
+    encoded = project.record(response).attributes.get(VERDICTS, "[]")
+    found = msgspec.json.decode(encoded, type=list[GuardrailVerdict])
     return [(verdict.guardrail, verdict.stage, verdict.action, verdict.detail) for verdict in found]
 
 
@@ -48,7 +48,7 @@ def letters(text: str) -> Step:
     return streamed(*({"content": letter} for letter in text))
 
 
-def kept_response(project: Gateway, response: Any) -> str:
+def recorded_response(project: Gateway, response: Any) -> str:
     (entry,) = project.service.entries(response.headers["x-request-id"])
     return entry.response.decode()
 
@@ -75,7 +75,7 @@ class TestWholeAnswers:
         sent = json.loads(choice["message"]["tool_calls"][0]["function"]["arguments"])
         assert sent == {"to": "[EMAIL]", "card": "[CARD]"}
         assert choice["logprobs"] is None
-        assert "example.org" not in kept_response(project, response)
+        assert "example.org" not in recorded_response(project, response)
         assert verdicts(project, response) == [
             ("pii", "output", "masked", "email"),
             ("pii", "output", "masked", "card"),
@@ -123,7 +123,7 @@ class TestWholeAnswers:
         assert (record.outcome, record.status_code, record.error_code) == ("error", 400, code)
         # The provider's bill is counted all the same; its answer is not stored.
         assert (record.prompt_tokens, record.completion_tokens) == (11, 7)
-        assert kept_response(project, response) == ""
+        assert recorded_response(project, response) == ""
         assert verdicts(project, response) == [(code, "output", "blocked", detail)]
 
     def test_only_records_in_monitor(self, routed: Routed) -> None:
@@ -158,9 +158,9 @@ class TestStreams:
         assert output.chunks[0]["choices"][0]["delta"]["role"] == "assistant"
         assert len({part["id"] for part in output.chunks}) == 1
         assert_closing_chunk(output)
-        kept = kept_response(project, response)
-        assert "[EMAIL]" in kept
-        assert "4242" not in kept
+        recorded = recorded_response(project, response)
+        assert "[EMAIL]" in recorded
+        assert "4242" not in recorded
         assert verdicts(project, response) == [
             ("pii", "output", "masked", "email"),
             ("pii", "output", "masked", "card"),
@@ -206,7 +206,7 @@ class TestStreams:
         project = guarded(routed, [letters("atom bomb.")], blocked_output_topics=["atom bomb"])
         response = project.post(body(stream=True))
         assert_error(response, 400, "blocked_topic", type="guardrail_error")
-        assert kept_response(project, response) == ""
+        assert recorded_response(project, response) == ""
 
     def test_breaks_off_with_an_error_once_something_was_sent(self, routed: Routed) -> None:
         passed_on = threading.Event()
@@ -225,7 +225,7 @@ class TestStreams:
         assert (error["type"], error["code"]) == ("guardrail_error", "blocked_topic")
         record = project.record(response)
         assert (record.status_code, record.error_code, record.tokens_estimated) == (400, "blocked_topic", True)
-        assert "atom" not in kept_response(project, response)
+        assert "atom" not in recorded_response(project, response)
 
     def test_refuses_a_call_before_its_name_is_out(self, routed: Routed) -> None:
         made = streamed(
@@ -239,7 +239,7 @@ class TestStreams:
         project = guarded(routed, [letters(text)], block_exfiltration_urls=True)
         response = project.post(body(messages=[{"role": "user", "content": SECRET}], stream=True))
         assert read_stream(response.content).text == text.replace(STOLEN, LINK_REMOVED)
-        assert "collect.example" not in kept_response(project, response)
+        assert "collect.example" not in recorded_response(project, response)
 
     def test_events_pass_as_their_bytes_when_there_is_nothing_to_hold(self, routed: Routed) -> None:
         events = [chunk({"content": "Hello "}), chunk({"content": "there "})]

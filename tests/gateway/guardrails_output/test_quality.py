@@ -41,8 +41,8 @@ def judged(
 
 
 def verdicts(project: Gateway, response: Any) -> list[tuple[str, str, float]]:
-    kept = project.record(response).attributes.get(VERDICTS, "[]")
-    found = msgspec.json.decode(kept, type=list[GuardrailVerdict])
+    encoded = project.record(response).attributes.get(VERDICTS, "[]")
+    found = msgspec.json.decode(encoded, type=list[GuardrailVerdict])
     return [(verdict.action, verdict.detail, verdict.score) for verdict in found if verdict.guardrail == "low_quality"]
 
 
@@ -126,10 +126,10 @@ def test_streams_are_held_until_they_are_judged(routed: Routed) -> None:
 
 
 def test_a_stream_that_is_judged_for_long_is_kept_alive(brisk_routed: Routed) -> None:
-    kept_alive = threading.Event()
+    heartbeat_seen = threading.Event()
 
     async def thinks(request: Received, connection: Connection) -> None:
-        await asyncio.to_thread(kept_alive.wait, TIMEOUT_SECONDS)
+        await asyncio.to_thread(heartbeat_seen.wait, TIMEOUT_SECONDS)
         await poor(request, connection)
 
     poor, poorer = grades(30, 20)
@@ -139,7 +139,7 @@ def test_a_stream_that_is_judged_for_long_is_kept_alive(brisk_routed: Routed) ->
     with project.client.stream("POST", url, json=body(**MODELS, stream=True), headers=project.headers) as response:
         for piece in response.iter_bytes():
             received += piece
-            kept_alive.set()
+            heartbeat_seen.set()
     assert received.startswith(b":")
     stream = read_stream(received)
     assert stream.text == ""

@@ -115,14 +115,14 @@ def test_nothing_is_lost_of_a_stream_without_an_end() -> None:
 
 
 def test_a_signature_goes_with_the_text_it_signed() -> None:
-    for text, kept in (("to ada@example.org", False), ("to nobody", True)):
+    for text, has_signature in (("to ada@example.org", False), ("to nobody", True)):
         guard = StreamGuard(checks())
         pieces_of_it = [{"index": 0, "type": "t", "text": piece} for piece in text]
         deltas = [{"reasoning_details": [piece]} for piece in [*pieces_of_it, {"index": 0, "signature": "s"}]]
         sent = guard.feed([event(0, delta) for delta in deltas]) + guard.close([event(0, {}, "stop")])
         (detail,) = json.loads(assembled(sse.frame_all(sent)))["choices"][0]["message"]["reasoning_details"]
         assert detail["text"] == text.replace("ada@example.org", "[EMAIL]")
-        assert ("signature" in detail) is kept
+        assert ("signature" in detail) is has_signature
 
 
 def test_stream__fields_of_the_vendor__masked_at_once_since_they_are_whole() -> None:
@@ -175,6 +175,6 @@ def test_fields_of_the_vendor_come_whole_and_are_masked_whole() -> None:
         },
         "content": [{"type": "text", "text": "so [IP]"}],
     }
-    kept = {"parts": [{"executableCode": {"code": "1"}, "thoughtSignature": "4242424242424242"}]}
-    (same,) = StreamGuard(checks()).feed([event(0, {"provider_specific_fields": kept})])
-    assert json.loads(same.data)["choices"][0]["delta"] == {"provider_specific_fields": kept}
+    vendor_fields = {"parts": [{"executableCode": {"code": "1"}, "thoughtSignature": "4242424242424242"}]}
+    (same,) = StreamGuard(checks()).feed([event(0, {"provider_specific_fields": vendor_fields})])
+    assert json.loads(same.data)["choices"][0]["delta"] == {"provider_specific_fields": vendor_fields}

@@ -150,10 +150,12 @@ def test_budget__used_up__is_429_and_reserves_nothing(
     record = gateway.record(refused[0])
     assert (record.outcome, record.error_code, record.cost_usd) == ("error", code, "")
     month = month_of(record.ts)
-    kept = Scope(gateway.project_id, month=month) if scope == "month" else Scope(gateway.project_id, session_id="s/1")
+    counted_scope = (
+        Scope(gateway.project_id, month=month) if scope == "month" else Scope(gateway.project_id, session_id="s/1")
+    )
     served = len(answers) - len(refused)
 
-    found = gateway.service.until(lambda: standing(gateway, kept), lambda found: found == (served * COST, 0))
+    found = gateway.service.until(lambda: standing(gateway, counted_scope), lambda found: found == (served * COST, 0))
     assert found == (served * COST, 0)
     assert served * COST <= 20_000_000
     if scope == "session":

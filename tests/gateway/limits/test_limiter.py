@@ -119,7 +119,7 @@ async def test_redis_restored_from_an_older_copy__is_doubted(fragile_redis: OwnR
         since, *_ = await one.limiter.since(one.month)
         one.limiter.settle(held, 0, 1)
         assert await one.limiter.raise_to(one.month, since, 0, final=True)
-        kept: Any = fragile_redis.client.dump(one.month.spend)
+        dump: Any = fragile_redis.client.dump(one.month.spend)
         one.limiter.settle((await one.ask(cost=1)).reservation, 0, 1)
         await eventually(lambda: spent(fragile_redis, one.month) == (2, 0))
         one.doubts.clear()
@@ -127,7 +127,7 @@ async def test_redis_restored_from_an_older_copy__is_doubted(fragile_redis: OwnR
         fragile_redis.service.stop()
         await eventually(lambda: not one.limiter.is_connected)
         fragile_redis.start()
-        fragile_redis.client.restore(one.month.spend, 0, kept, replace=True)
+        fragile_redis.client.restore(one.month.spend, 0, dump, replace=True)
         await eventually(lambda: one.limiter.is_connected)
 
         await one.ask(cost=1)

@@ -157,7 +157,7 @@ def test_renewal__keeps_what_is_held_and_makes_nothing_new(own_redis: OwnRedis) 
     own_redis.client.zadd(MONTH.reservations, {name: 1})
     own_redis.run(scripts.RENEW, [MONTH.reservations], LEASE_MS, name, "gone|1|1")
     found: Any = own_redis.client.zrange(MONTH.reservations, 0, -1, withscores=True)
-    assert [kept for kept, _ in found] == [name.encode()]
+    assert [stored for stored, _ in found] == [name.encode()]
     assert found[0][1] > 1
 
 

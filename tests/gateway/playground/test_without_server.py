@@ -16,7 +16,7 @@ from gateway.internal_client import InternalAnswer
 from gateway.judging.judge import JudgeResult
 from gateway.judging.rubric import Grade
 from gateway.playground.results import Result
-from gateway.playground.services import PlaygroundRun, judged, with_kept_scores
+from gateway.playground.services import PlaygroundRun, judged, with_stored_scores
 from gateway.runtime import Runtime
 from gateway.worker import on_loop
 from tests.factories.core import make_key, make_project, make_staff
@@ -82,7 +82,7 @@ def test_playground__scores_cannot_be_stored__answer_says_so(project: Project, m
     run = PlaygroundRun(project.pk, "key:1", "", [], {}, evaluate=True, seconds=1)
 
     async def work(runtime: Runtime) -> list[Result]:
-        return await with_kept_scores(run, await runtime.snapshots.project(project.pk), [result])
+        return await with_stored_scores(run, await runtime.snapshots.project(project.pk), [result])
 
     (result,) = on_loop(work)
     assert result.shown()["scores"] == {"relevance": 50}
