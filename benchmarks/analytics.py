@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 from tqdm import tqdm
 
 from benchmarks import report as machine_report
-from benchmarks.analytics_report import Asked, Report, explained, markdown, picture, write
+from benchmarks.analytics_report import QuestionTimes, Report, explained, markdown, picture, write
 from benchmarks.analytics_store import Store, merge_as_time_would, store, table_sizes, wait_for_merges
 from benchmarks.targets.base import ROOT
 
 if TYPE_CHECKING:
     from benchmarks.analytics_questions import Question, Sample
-    from benchmarks.analytics_traffic import Asker
+    from benchmarks.analytics_traffic import ManagementApi
 
 _WARM_UP = 3
 _DOCS = ROOT / "docs" / "performance.md"
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.picture.write_text(picture(found))
     if options.write_docs:
         write(_DOCS, found)
-    return 1 if any(asked.failures for asked in found.questions) else 0
+    return 1 if any(question.failures for question in found.questions) else 0
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -91,37 +91,37 @@ def _prepare_django(measured: Store) -> None:
 
 def _measure(options: argparse.Namespace, measured: Store) -> Report:
     from benchmarks.analytics_questions import QUESTIONS, take_sample
-    from benchmarks.analytics_traffic import Asker, Wanted, project_with_traffic
+    from benchmarks.analytics_traffic import HistorySize, ManagementApi, project_with_traffic
 
-    wanted = Wanted(options.requests, options.days, min(options.content_days, options.days))
-    traffic = project_with_traffic(wanted, measured)
+    size = HistorySize(options.requests, options.days, min(options.content_days, options.days))
+    traffic = project_with_traffic(size, measured)
     wait_for_merges()
     merge_as_time_would()
     sample = take_sample(traffic.project, traffic.end, options.days)
-    asker = Asker(traffic.project, traffic.key)
+    api = ManagementApi(traffic.project, traffic.key)
     chosen = [one for one in QUESTIONS if options.only.lower() in f"{one.group} {one.name}".lower()]
-    asked = [
-        _ask(asker, one, sample, options.calls, measured)
+    questions = [
+        _ask(api, one, sample, options.calls, measured)
         for one in tqdm(chosen, desc="asking", unit="question", disable=None)
     ]
     return Report(
         requests=options.requests,
         days=options.days,
-        content_days=wanted.content_days,
+        content_days=size.content_days,
         generation_seconds=traffic.seconds,
         generation_cpu_seconds=traffic.cpu_seconds,
         peak_megabytes=measured.peak_megabytes(),
         tables=table_sizes(),
-        questions=asked,
+        questions=questions,
         machine=machine_report.machine(),
     )
 
 
-def _ask(asker: Asker, question: Question, sample: Sample, calls: int, measured: Store) -> Asked:
+def _ask(api: ManagementApi, question: Question, sample: Sample, calls: int, measured: Store) -> QuestionTimes:
     from benchmarks.analytics_queries import watched
 
     for _ in range(_WARM_UP):
-        asker.ask(question.ask(sample))
+        api.send(question.ask(sample))
     milliseconds: list[float] = []
     statuses: Counter[int] = Counter()
     with watched(measured) as queries:
@@ -129,11 +129,11 @@ def _ask(asker: Asker, question: Question, sample: Sample, calls: int, measured:
         for _ in range(calls):
             call = question.ask(sample)
             started = time.perf_counter()
-            statuses[asker.ask(call)] += 1
+            statuses[api.send(call)] += 1
             milliseconds.append((time.perf_counter() - started) * 1000)
     engine_cpu, own_cpu = measured.cpu_seconds() - engine, time.process_time() - own
     milliseconds.sort()
-    return Asked(
+    return QuestionTimes(
         group=question.group,
         name=question.name,
         calls=calls,

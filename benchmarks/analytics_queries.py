@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analytics.clickhouse import client
-from benchmarks.analytics_report import AskedQuery
+from benchmarks.analytics_report import QueryTimes
 from benchmarks.analytics_store import Store
 
 
@@ -22,8 +22,8 @@ class Query:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
 
-    def per_call(self, calls: int) -> AskedQuery:
-        return AskedQuery(self.name, self.runs / calls, self.seconds * 1000 / calls, self.cpu_seconds * 1000 / calls)
+    def per_call(self, calls: int) -> QueryTimes:
+        return QueryTimes(self.name, self.runs / calls, self.seconds * 1000 / calls, self.cpu_seconds * 1000 / calls)
 
 
 class Watched(list[Query]):

@@ -18,7 +18,7 @@ _FAST, _SLOW, _TAIL = "#1f6f8b", "#c1440e", "#bcd5de"
 
 
 @dataclass(frozen=True, slots=True)
-class AskedQuery:
+class QueryTimes:
     """One query's averages per call of a question: its number of runs, and milliseconds of wall time and of the
     engine's CPU."""
 
@@ -29,7 +29,7 @@ class AskedQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionTimes:
     """The milliseconds of `calls` calls of one question; CPU is the average of a call. `failures` are counts by
     status."""
 
@@ -41,7 +41,7 @@ class Asked:
     slowest: float
     engine_cpu: float | None
     own_cpu: float
-    queries: list[AskedQuery]
+    queries: list[QueryTimes]
     failures: dict[str, int]
 
 
@@ -57,7 +57,7 @@ class Report:
     generation_cpu_seconds: float | None
     peak_megabytes: float | None
     tables: list[tuple[str, int, int]]
-    questions: list[Asked]
+    questions: list[QuestionTimes]
     machine: str
 
 
@@ -67,10 +67,10 @@ def markdown(report: Report) -> str:
 
 def explained(report: Report) -> str:
     lines = ["| Question | query | runs | ms | engine CPU ms |", "|---|---|---|---|---|"]
-    for asked in report.questions:
-        for query in asked.queries:
+    for question in report.questions:
+        for query in question.queries:
             figures = f"{query.runs:.2f} | {query.milliseconds:.0f} | {query.engine_cpu:.0f}"
-            lines.append(f"| {asked.group}: {asked.name} | {query.name} | {figures} |")
+            lines.append(f"| {question.group}: {question.name} | {query.name} | {figures} |")
     return "\n".join(lines)
 
 
@@ -86,12 +86,13 @@ def write(path: Path, report: Report) -> None:
 def _questions(report: Report) -> Iterator[str]:
     yield "| Question | p50 ms | p95 ms | slowest ms | engine CPU ms | Python CPU ms | failed |"
     yield "|---|---|---|---|---|---|---|"
-    for asked in report.questions:
-        engine = "-" if asked.engine_cpu is None else f"{asked.engine_cpu:.0f}"
-        failed = ", ".join(f"{count} of {status}" for status, count in asked.failures.items()) or "0"
+    for question in report.questions:
+        engine = "-" if question.engine_cpu is None else f"{question.engine_cpu:.0f}"
+        failed = ", ".join(f"{count} of {status}" for status, count in question.failures.items()) or "0"
         yield (
-            f"| {asked.group}: {asked.name} | {asked.p50:.0f} | {asked.p95:.0f} | {asked.slowest:.0f} | {engine} |"
-            f" {asked.own_cpu:.0f} | {failed} |"
+            f"| {question.group}: {question.name}"
+            f" | {question.p50:.0f} | {question.p95:.0f} | {question.slowest:.0f} | {engine} |"
+            f" {question.own_cpu:.0f} | {failed} |"
         )
 
 
@@ -119,16 +120,16 @@ def _remarks(report: Report) -> Iterator[str]:
 
 def picture(report: Report) -> str:
     """Draws a bar for each question on a logarithmic axis: dark up to the median, light up to the 95th percentile."""
-    rows = len(report.questions) + len(list(groupby(report.questions, lambda asked: asked.group)))
+    rows = len(report.questions) + len(list(groupby(report.questions, lambda question: question.group)))
     height = _TOP + rows * _ROW + 50
-    most = max(_BOUND_MS * 2, *(asked.p95 for asked in report.questions)) * 1.1
-    parts = [*_head(report), *_axis(most, _TOP + rows * _ROW)]
+    end_ms = max(_BOUND_MS * 2, *(question.p95 for question in report.questions)) * 1.1
+    parts = [*_head(report), *_axis(end_ms, _TOP + rows * _ROW)]
     y = float(_TOP)
-    for group, members in groupby(report.questions, lambda asked: asked.group):
+    for group, members in groupby(report.questions, lambda question: question.group):
         parts.append(f'<text x="20" y="{y + 15:.0f}" font-weight="600">{escape(group)}</text>')
         y += _ROW
-        for asked in members:
-            parts += _bar(asked, y, most)
+        for question in members:
+            parts += _bar(question, y, end_ms)
             y += _ROW
     body = "\n".join(parts)
     return (
@@ -145,26 +146,26 @@ def _head(report: Report) -> Iterator[str]:
     yield f'<text x="20" y="46">{escape(legend)}</text>'
 
 
-def _axis(most: float, bottom: float) -> Iterator[str]:
-    for power in range(math.floor(math.log10(most)) + 1):
+def _axis(end_ms: float, bottom: float) -> Iterator[str]:
+    for power in range(math.floor(math.log10(end_ms)) + 1):
         value = 10.0**power
-        x = _x(value, most)
+        x = _x(value, end_ms)
         bound = value == _BOUND_MS
         colour, dashes = ("#888", "4 4") if bound else ("#e4e4e4", "none")
         yield f'<path d="M{x:.1f} {_TOP - 8}V{bottom:.0f}" fill="none" stroke="{colour}" stroke-dasharray="{dashes}"/>'
         yield f'<text x="{x:.1f}" y="{_TOP - 14}" text-anchor="middle">{value:,.0f} ms</text>'
 
 
-def _bar(asked: Asked, y: float, most: float) -> Iterator[str]:
-    colour = _SLOW if asked.p50 > _BOUND_MS else _FAST
-    yield f'<text x="{_LEFT - 10}" y="{y + 15:.0f}" text-anchor="end">{escape(asked.name)}</text>'
-    for value, fill in ((asked.p95, _TAIL), (asked.p50, colour)):
-        width = _x(value, most) - _LEFT
+def _bar(question: QuestionTimes, y: float, end_ms: float) -> Iterator[str]:
+    colour = _SLOW if question.p50 > _BOUND_MS else _FAST
+    yield f'<text x="{_LEFT - 10}" y="{y + 15:.0f}" text-anchor="end">{escape(question.name)}</text>'
+    for value, fill in ((question.p95, _TAIL), (question.p50, colour)):
+        width = _x(value, end_ms) - _LEFT
         yield f'<rect x="{_LEFT}" y="{y + 4:.0f}" width="{width:.1f}" height="{_ROW - 8}" fill="{fill}"/>'
-    figures = f"{asked.p50:.0f} / {asked.p95:.0f}"
-    yield f'<text x="{_x(asked.p95, most) + 6:.1f}" y="{y + 15:.0f}" fill="#555">{figures}</text>'
+    figures = f"{question.p50:.0f} / {question.p95:.0f}"
+    yield f'<text x="{_x(question.p95, end_ms) + 6:.1f}" y="{y + 15:.0f}" fill="#555">{figures}</text>'
 
 
-def _x(milliseconds: float, most: float) -> float:
-    share = math.log(max(milliseconds, _MIN_MS) / _MIN_MS) / math.log(most / _MIN_MS)
+def _x(milliseconds: float, end_ms: float) -> float:
+    share = math.log(max(milliseconds, _MIN_MS) / _MIN_MS) / math.log(end_ms / _MIN_MS)
     return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)

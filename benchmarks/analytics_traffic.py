@@ -24,7 +24,7 @@ _STATE = "generated.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class HistorySize:
     requests: int
     days: int
     content_days: int
@@ -41,38 +41,38 @@ class Traffic:
     cpu_seconds: float | None
 
 
-class Asker:
+class ManagementApi:
     """Sends questions through the whole of Django: middleware, authentication, view, store, serialization."""
 
     def __init__(self, project: UUID, key: str) -> None:
         self._client: Any = APIClient(SERVER_NAME="localhost", raise_request_exception=False)
         self._client.credentials(HTTP_AUTHORIZATION=f"Bearer {key}", HTTP_X_PROJECT_ID=str(project))
 
-    def ask(self, call: Call) -> int:
+    def send(self, call: Call) -> int:
         """Sends one request and returns its status."""
         if call.body is None:
             return int(self._client.get(call.path).status_code)
         return int(self._client.post(call.path, call.body, format="json").status_code)
 
 
-def project_with_traffic(wanted: Wanted, measured: Store) -> Traffic:
+def project_with_traffic(size: HistorySize, measured: Store) -> Traffic:
     call_command("migrate", verbosity=0)
     call_command("migrate_analytics", verbosity=0)
     state = measured.folder / _STATE
     known = json.loads(state.read_text()) if state.exists() else {}
-    if known.get("wanted") != asdict(wanted):
-        known = {"wanted": asdict(wanted), **_generate(wanted, measured)}
+    if known.get("size") != asdict(size):
+        known = {"size": asdict(size), **_generate(size, measured)}
         state.write_text(json.dumps(known))
     project, _ = Project.objects.get_or_create(pk=UUID(known["project"]), defaults={"name": known["project"]})
     _, key = issue_key(project, name="benchmark", scopes=SCOPES)
     return Traffic(project.pk, key, datetime.fromisoformat(known["end"]), known["seconds"], known["cpu_seconds"])
 
 
-def _generate(wanted: Wanted, measured: Store) -> dict[str, Any]:
+def _generate(size: HistorySize, measured: Store) -> dict[str, Any]:
     end = datetime.now(UTC).replace(second=0, microsecond=0)
-    plan = Plan(uuid4(), wanted.requests, end, wanted.days, wanted.content_days, seed=1)
+    plan = Plan(uuid4(), size.requests, end, size.days, size.content_days, seed=1)
     started, cpu = time.perf_counter(), measured.cpu_seconds()
-    with tqdm(total=wanted.requests, desc="generating", unit="request", unit_scale=True, disable=None) as bar:
+    with tqdm(total=size.requests, desc="generating", unit="request", unit_scale=True, disable=None) as bar:
         generate(plan, read_texts(OWN_TEXTS), written=bar.update)
     return {
         "project": str(plan.project),

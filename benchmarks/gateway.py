@@ -99,7 +99,7 @@ class Run:
                 self._run(name, scenario, seconds=min(2.0, self._options.seconds), keep=False)
 
     def _rounds(self) -> None:
-        wanted = [
+        runs = [
             (name, scenario)
             for scenario in scenarios.scenarios(self._options.connections, self._options.rate)
             for name in self._endpoints
@@ -107,9 +107,9 @@ class Run:
             if name != "ours-2" or scenario.name == "throughput"
             if self._options.scenario in ("", scenario.name)
         ]
-        with tqdm(total=len(wanted) * self._options.rounds, desc="measuring", unit="run") as progress:
+        with tqdm(total=len(runs) * self._options.rounds, desc="measuring", unit="run") as progress:
             for _ in range(self._options.rounds):
-                for name, scenario in wanted:
+                for name, scenario in runs:
                     progress.set_postfix_str(f"{name} {scenario.name}")
                     self._run(name, scenario, seconds=self._options.seconds, keep=True)
                     progress.update()

@@ -42,7 +42,7 @@ class Plan:
     body_bytes: int = 1024
     stream_events: int = 0
     events_per_second: float = 50.0
-    """The mock's pace; streams start spread over the length of one, and lateness is told against it."""
+    """The pace of the mock. Streams start spread over the length of one, and lateness is measured against the pace."""
 
 
 @dataclass(slots=True)

@@ -124,11 +124,11 @@ def tree(pid: int) -> list[psutil.Process]:
 
 def pin(processes: Iterable[psutil.Process], cores: Iterable[int]) -> None:
     """Binds the processes, all their threads included, to the cores."""
-    wanted = list(cores)
+    core_numbers = list(cores)
     for process in processes:
         for thread in _thread_ids(process):
             with contextlib.suppress(ProcessLookupError):
-                os.sched_setaffinity(thread, wanted)
+                os.sched_setaffinity(thread, core_numbers)
 
 
 def _thread_ids(process: psutil.Process) -> list[int]:

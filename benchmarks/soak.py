@@ -223,10 +223,10 @@ def _spool_bytes(var_dir: Path) -> int:
 async def _recorded(endpoint: Endpoint, headers: Mapping[str, str], sent: Sent) -> int:
     """Returns the number of requests in the log, once it holds all or no longer gains any."""
     url = f"http://127.0.0.1:{endpoint.port}/api/llm/requests?limit=1"
-    wanted, count = sent.answered + sent.abandoned, -1
+    expected, count = sent.answered + sent.abandoned, -1
     deadline = time.monotonic() + _SETTLE_SECONDS
     async with aiohttp.ClientSession(headers=headers) as session:
-        while count < wanted and time.monotonic() < deadline:
+        while count < expected and time.monotonic() < deadline:
             async with session.get(url) as response:
                 count = int((await response.json())["count"])
             await asyncio.sleep(0.5)

@@ -16,7 +16,7 @@ class Cache:
     def __init__(self, questions: int) -> None:
         shares = 1.0 / np.arange(1, questions + 1) ** _ZIPF
         self._cumulative = np.cumsum(shares) / shares.sum()
-        self._kept: dict[tuple[bool, int], int] = {}
+        self._answered_at: dict[tuple[bool, int], int] = {}
         self._first = 0
         self._open: tuple[list[int], list[bool], list[int], list[bool]] = ([], [], [], [])
 
@@ -24,10 +24,10 @@ class Cache:
         """Returns which of these requests are answered from the cache. Requests are in order of time, their minutes
         counted from `first`; the others' answers enter the cache where they are `answered`. Nothing is remembered
         before `settle`."""
-        asked = np.searchsorted(self._cumulative, rng.random(len(minute)))
+        question = np.searchsorted(self._cumulative, rng.random(len(minute)))
         self._first = first
-        self._open = ((minute + first).tolist(), target.tolist(), asked.tolist(), answered.tolist())
-        return np.array(self._run(dict(self._kept), self._open), dtype=bool)
+        self._open = ((minute + first).tolist(), target.tolist(), question.tolist(), answered.tolist())
+        return np.array(self._run(dict(self._answered_at), self._open), dtype=bool)
 
     def warm(self, rng: np.random.Generator, rate: float, errors: float) -> None:
         """Fills the cache with the baseline's hour before the rollout."""
@@ -38,20 +38,20 @@ class Cache:
 
     def settle(self, minutes: int) -> None:
         """Keeps what the first so many minutes put into the cache, and discards the minutes that did not happen."""
-        minute, target, asked, answered = self._open
+        minute, target, question, answered = self._open
         number = sum(one < self._first + minutes for one in minute)
-        self._run(self._kept, (minute[:number], target[:number], asked[:number], answered[:number]))
+        self._run(self._answered_at, (minute[:number], target[:number], question[:number], answered[:number]))
         self._open = ([], [], [], [])
 
     @staticmethod
     def _run(
-        kept: dict[tuple[bool, int], int], requests: tuple[list[int], list[bool], list[int], list[bool]]
+        answered_at: dict[tuple[bool, int], int], requests: tuple[list[int], list[bool], list[int], list[bool]]
     ) -> list[bool]:
         hits = []
         for minute, target, question, answered in zip(*requests, strict=True):
             key = (target, question)
-            hit = minute - kept.get(key, -_KEPT_MINUTES) < _KEPT_MINUTES
+            hit = minute - answered_at.get(key, -_KEPT_MINUTES) < _KEPT_MINUTES
             if answered and not hit:
-                kept[key] = minute
+                answered_at[key] = minute
             hits.append(hit)
         return hits

@@ -166,7 +166,7 @@ WAYS: Mapping[str, World] = {
     "404": World(fault=Fault.NOT_FOUND),
     "422": World(fault=Fault.MISSING_VARIABLE),
     "hangs": World(fault=Fault.HANGING),
-    "hangs, open requests not told": World(fault=Fault.HANGING, told=False),
+    "hangs, open requests not told": World(fault=Fault.HANGING, open_requests_reported=False),
     "clients leave": World(fault=Fault.LEFT),
     "output guardrail": World(fault=Fault.GUARDRAIL),
     "low quality": World(fault=Fault.LOW_QUALITY),
@@ -189,7 +189,7 @@ _OTHERS: Mapping[str, Cell] = {
     "margin of latency and cost": Cell(
         World(values=True, latency_factor=LATENCY_MARGIN, cost_factor=Policy().cost_margin), Plan(), 500
     ),
-    "sticky, clustering unknown": Cell(World(users=Users(300, icc=0.2, told=False)), _WATCH_ERRORS, 200),
+    "sticky, clustering unknown": Cell(World(users=Users(300, icc=0.2, clusters_reported=False)), _WATCH_ERRORS, 200),
     "records lost": Cell(World(lost=0.2), Plan(), 300),
     "records lost, all of the target's at 50 %": Cell(World(lost=1.0, harm_from=5), Plan(), 300),
     "intervals": Cell(World(values=True), Plan(intervals=True), 300),

@@ -24,7 +24,7 @@ from rollouts.evaluation.grid import Histogram
 _FAILS_AGAIN = 0.5
 """The smallest chance that a failed request fails again."""
 _HANGS_MINUTES = 3
-_TOLD_MINUTES = 1
+_REPORTED_MINUTES = 1
 
 
 class Individual(Traffic):
@@ -112,8 +112,8 @@ class Individual(Traffic):
 class Hanging(Individual):
     """Traffic in which some of the target's requests hang for 200 seconds and fail then.
 
-    With `told` they count as unanswered once they have been open for a minute, and their error when it comes;
-    without, both when the row comes. A row that comes when the stage has changed belongs to its own stage.
+    With `open_requests_reported` they count as unanswered once they have been open for a minute, and as errors when
+    they fail; without it, as both when they fail. A row that comes after a change of stage belongs to its own stage.
     """
 
     def __init__(self, world: World, rng: np.random.Generator) -> None:
@@ -139,11 +139,11 @@ class Hanging(Individual):
         return [*earlier, now if mine is None else replace(now, target=_together(now.target, mine))]
 
     def _let_hang(self, number: int, key: tuple[int, int], hanging: int) -> None:
-        told = self.world.told
-        reason = (Fault.HANGING if told else Fault.FAILED).value
+        reported = self.world.open_requests_reported
+        reason = (Fault.HANGING if reported else Fault.FAILED).value
         open_ones = ArmCounts(requests=hanging, unanswered=hanging, reasons={reason: hanging})
         failed = ArmCounts(judged=hanging, errors=hanging, units=hanging)
-        for minutes, arm in ((_TOLD_MINUTES if told else _HANGS_MINUTES, open_ones), (_HANGS_MINUTES, failed)):
+        for minutes, arm in ((_REPORTED_MINUTES if reported else _HANGS_MINUTES, open_ones), (_HANGS_MINUTES, failed)):
             late = self._late[number + minutes]
             late[key] = _together(late.get(key, ArmCounts()), arm)
 

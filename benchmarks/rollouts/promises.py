@@ -64,13 +64,15 @@ def _missed(metric: Metric) -> Callable[[Run], bool]:
 def _requests(metric: Metric) -> Callable[[Sequence[Run]], str]:
     """Returns the target's requests until the metric failed, for half and for nine of ten runs."""
 
-    def told(runs: Sequence[Run]) -> str:
+    def describe(runs: Sequence[Run]) -> str:
         needed = sorted(_needed(run, metric) for run in runs)
-        half, most = (needed[math.ceil(share * len(needed)) - 1] for share in (0.5, 0.9))
-        shown = [f"{name} by {number:.0f}" for name, number in (("half", half), ("90 %", most)) if number < _NEVER]
+        half, nine_tenths = (needed[math.ceil(share * len(needed)) - 1] for share in (0.5, 0.9))
+        shown = [
+            f"{name} by {number:.0f}" for name, number in (("half", half), ("90 %", nine_tenths)) if number < _NEVER
+        ]
         return f"{', '.join(shown)} target requests" if shown else "less than half at all"
 
-    return told
+    return describe
 
 
 def _z_tests(runs: Sequence[Run]) -> str:

@@ -95,20 +95,21 @@ class Tally:
             looks.append(("latency_p95", seen.answered, slow))
             looks.append(("latency_average", seen.answered, np.minimum(latency, self._latency.cap)))
             looks.append(("cost_per_request", seen.answered, np.minimum(cost, self._cost.cap)))
-        told: dict[str, list[dict[int, int]]] = {}
+        by_metric: dict[str, list[dict[int, int]]] = {}
         clusters: list[Clusters] = [({}, {}) for _ in range(minutes)]
         for name, chosen, values in looks:
             valued = Valued(requests.minute[chosen], requests.user[chosen], requests.target[chosen], values)
             look = self._ledger.look(name, valued, minutes)
             # Without a fault of its own and clients who leave, the unanswered requests are the failed ones.
             names = (name, "unanswered") if name == "error_rate" and self._alike else (name,)
+            is_mean = name in ("latency_average", "cost_per_request")
             for one in names:
-                told[one] = _by_cell(look.complete, minutes, is_mean=name in ("latency_average", "cost_per_request"))
-                if self._world.users and self._world.users.told:
+                by_metric[one] = _by_cell(look.complete, minutes, is_mean=is_mean)
+                if self._world.users and self._world.users.clusters_reported:
                     for index, (baseline, target) in enumerate(zip(look.baseline, look.target, strict=True)):
                         clusters[index][0][Metric(one)] = baseline
                         clusters[index][1][Metric(one)] = target
-        return _users(told, 2 * minutes), clusters
+        return _users(by_metric, 2 * minutes), clusters
 
 
 class _Seen:
@@ -170,10 +171,10 @@ def _by_cell(complete: Valued, minutes: int, *, is_mean: bool) -> list[dict[int,
     return found
 
 
-def _users(told: Mapping[str, list[dict[int, int]]], cells: int) -> list[UserCounts]:
+def _users(by_metric: Mapping[str, list[dict[int, int]]], cells: int) -> list[UserCounts]:
     nothing: list[dict[int, int]] = [{} for _ in range(cells)]
     columns = (
-        told.get(name, nothing)
+        by_metric.get(name, nothing)
         for name in ("error_rate", "unanswered", "latency_p95", "latency_average", "cost_per_request")
     )
     return [UserCounts(*one) if any(one) else _NONE for one in zip(*columns, strict=True)]

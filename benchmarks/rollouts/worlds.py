@@ -44,8 +44,8 @@ class Users:
     (infinite).
 
     Their error rates have the intraclass correlation `icc`; a share of `broken` always fails. `own` is the part of the
-    standard deviation of log latency and log cost that is the user's own. Without `told` the evaluation hears nothing
-    of clusters.
+    standard deviation of log latency and log cost that is the user's own. Without
+    `clusters_reported` the evaluation gets no sums over users.
     """
 
     number: int
@@ -53,7 +53,7 @@ class Users:
     broken: float = 0.0
     activity: float = 1.3
     own: float = 0.0
-    told: bool = True
+    clusters_reported: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,8 @@ class World:
 
     From the stage `harm_from` on the target does harm: its requests fail at `target_errors`, take and cost as much more
     as the factors say, a share `fault_share` of them has the `fault`, and a share `lost` of its records never arrives.
-    Of requests that hang the evaluation is `told` while they do. `values`: latencies and costs are made as well,
+    With `open_requests_reported` the evaluation
+    counts requests that hang before they end. `values`: latencies and costs are made as well,
     log-normal or, with a `tail`, Pareto. Failures are tried again up to `retries` times, each time as a new request.
     With `questions` above 0 all requests use the response cache. A share `cancelled` of both arms' requests is left by
     its client, half of them before any output.
@@ -74,7 +75,7 @@ class World:
     harm_from: int = 1
     fault: Fault | None = None
     fault_share: float = 0.0
-    told: bool = True
+    open_requests_reported: bool = True
     values: bool = False
     latency_factor: float = 1.0
     cost_factor: float = 1.0

@@ -121,7 +121,7 @@ class OursPrompt(Ours):
         text = "You work for {{ company }}. Be kind to {{ user_name }}, and brief, and exact. " + "Stay polite. " * 20
         config = _post(f"{api}/prompts/configs", {"name": "bench"}, headers)["id"]
         versions = [_post(f"{api}/prompts/configs/{config}/versions", {"system_prompt": text}, headers) for _ in "12"]
-        wanted = {
+        body = {
             "config_id": config,
             "target_version_id": versions[1]["id"],
             "name": "bench",
@@ -129,7 +129,7 @@ class OursPrompt(Ours):
             "allocation_type": "user_sticky",
             "stages": [{"weight": 50}],
         }
-        rollout = _post(f"{api}/prompts/rollouts", wanted, headers)["id"]
+        rollout = _post(f"{api}/prompts/rollouts", body, headers)["id"]
         _post(f"{api}/prompts/rollouts/{rollout}/start", {}, headers)
 
 

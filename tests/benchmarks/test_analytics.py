@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from benchmarks.analytics_report import Asked, AskedQuery, Report, explained, markdown, picture, write
+from benchmarks.analytics_report import QueryTimes, QuestionTimes, Report, explained, markdown, picture, write
 from benchmarks.targets.base import ROOT
 
 
@@ -34,7 +34,7 @@ def test_every_question_is_answered_over_a_small_history(tmp_path: Path) -> None
     done = _run(*common, "--calls", "1", "--picture", str(drawn))
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(figures.read_text())
-    assert {asked["name"] for asked in report["questions"] if asked["failures"]} == set()
+    assert {question["name"] for question in report["questions"] if question["failures"]} == set()
     assert len(report["questions"]) > 25
     assert {name: rows for name, rows, _ in report["tables"]}["requests"] == 20_000
     assert report["peak_megabytes"] > 100
@@ -45,19 +45,21 @@ def test_every_question_is_answered_over_a_small_history(tmp_path: Path) -> None
     assert again.returncode == 0, again.stdout + again.stderr
     assert "| Metrics, 30 days: cost daily | usage" in again.stdout
     repeated = json.loads(figures.read_text())
-    assert [asked["name"] for asked in repeated["questions"]] == ["cost daily"]
+    assert [question["name"] for question in repeated["questions"]] == ["cost daily"]
     assert {name: rows for name, rows, _ in repeated["tables"]}["requests"] == 20_000
 
 
 def test_figures_become_a_table_and_a_picture(tmp_path: Path) -> None:
-    fast = Asked("Sessions", "newest", 60, 8.4, 12.0, 40.0, 5.2, 2.0, [AskedQuery("sessions.list", 1.0, 4.0, 3.2)], {})
-    slow = Asked("Search", "a <word>", 60, 250.0, 900.0, 1500.0, None, 2.0, [], {"503": 2})
+    fast = QuestionTimes(
+        "Sessions", "newest", 60, 8.4, 12.0, 40.0, 5.2, 2.0, [QueryTimes("sessions.list", 1.0, 4.0, 3.2)], {}
+    )
+    slow = QuestionTimes("Search", "a <word>", 60, 250.0, 900.0, 1500.0, None, 2.0, [], {"503": 2})
     report = Report(1_000_000, 90, 30, 50.0, None, None, [("requests", 1_000_000, 54_321_000)], [fast, slow], "machine")
-    said = markdown(report)
-    assert "| Sessions: newest | 8 | 12 | 40 | 5 | 2 | 0 |" in said
-    assert "| Search: a <word> | 250 | 900 | 1500 | - | 2 | 2 of 503 |" in said
-    assert "| requests | 1,000,000 | 54.3 |" in said
-    assert "(20,000 a second)" in said
+    page = markdown(report)
+    assert "| Sessions: newest | 8 | 12 | 40 | 5 | 2 | 0 |" in page
+    assert "| Search: a <word> | 250 | 900 | 1500 | - | 2 | 2 of 503 |" in page
+    assert "| requests | 1,000,000 | 54.3 |" in page
+    assert "(20,000 a second)" in page
     assert "| Sessions: newest | sessions.list | 1.00 | 4 | 3 |" in explained(report)
     assert "a <word>" in _texts(picture(report))
 

@@ -161,7 +161,7 @@ def test_traffic__broken_target__is_unanswered_for_its_reason(fault: Fault, erro
     assert total(target, "judged") <= total(target, "units")
 
 
-def test_traffic__hanging_and_told__counts_after_a_minute_and_the_error_after_three() -> None:
+def test_traffic__hanging_and_reported__counts_after_a_minute_and_the_error_after_three() -> None:
     world = World(errors=0.0, fault=Fault.HANGING, fault_share=1.0)
     counts = minutes(world, count=10)
 
@@ -171,8 +171,8 @@ def test_traffic__hanging_and_told__counts_after_a_minute_and_the_error_after_th
     assert counts[3].target.errors == counts[1].target.unanswered
 
 
-def test_traffic__hanging_and_not_told__counts_when_it_is_recorded() -> None:
-    world = World(errors=0.0, fault=Fault.HANGING, fault_share=1.0, told=False)
+def test_traffic__hanging_and_not_reported__counts_when_it_is_recorded() -> None:
+    world = World(errors=0.0, fault=Fault.HANGING, fault_share=1.0, open_requests_reported=False)
     counts = minutes(world, count=10)
 
     assert [one.target.requests > 0 for one in counts[:5]] == [False, False, False, True, True]

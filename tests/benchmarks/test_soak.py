@@ -30,7 +30,7 @@ def test_problems__steady_after_the_warm_up__none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "message"),
     [
         (watched(200, 200, 230, 260), "web-1 grew from 200 to 260 MB"),
         (watched(200, 200, 200, 200, files=(40, 40, 60, 90)), "web-1 has 90 files open, 40 at the beginning"),
@@ -38,14 +38,14 @@ def test_problems__steady_after_the_warm_up__none() -> None:
         (watched(200, 200, spool=soak.MAX_SPOOL_BYTES + 1), "the spool holds"),
     ],
 )
-def test_problems__something_grew_or_was_replaced__told(found: Watched, told: str) -> None:
+def test_problems__something_grew_or_was_replaced__named(found: Watched, message: str) -> None:
     (problem,) = problems(found, Sent(answered=9, abandoned=1), 10)
 
-    assert problem.startswith(told)
+    assert problem.startswith(message)
 
 
 @pytest.mark.parametrize("recorded", [9, 11])
-def test_problems__log_holds_other_than_was_sent__told(recorded: int) -> None:
+def test_problems__log_holds_other_than_was_sent__named(recorded: int) -> None:
     assert problems(watched(200), Sent(answered=9, abandoned=1), recorded) == [
         f"9 answered and 1 abandoned, {recorded} recorded"
     ]
@@ -56,10 +56,10 @@ def test_soak__of_a_few_seconds__tells_of_every_process_and_loses_nothing(tmp_pa
     # Without the addresses of the suite's own services: the soak starts a service with services of its own.
     environment = minimal_environment(tmp_path / "unused")
 
-    told = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False).stdout
+    output = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False).stdout
 
-    assert " 0 failed" in told
-    assert "recorded\nspool" in told
-    assert "abandoned, " not in told.partition("out of bounds")[2], told
-    roles = {line.split(" ")[1] for line in told.splitlines() if line.startswith("| ")}
+    assert " 0 failed" in output
+    assert "recorded\nspool" in output
+    assert "abandoned, " not in output.partition("out of bounds")[2], output
+    roles = {line.split(" ")[1] for line in output.splitlines() if line.startswith("| ")}
     assert {"web-1", "web-2", "shipper", "engine", "redis"} <= roles
