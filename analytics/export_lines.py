@@ -21,23 +21,23 @@ logger = logging.getLogger("analytics.export")
 _encoder = msgspec.json.Encoder()
 
 
-def request_lines(project_id: UUID, wanted: RequestFilter, *, content: bool) -> Iterator[bytes]:
+def request_lines(project_id: UUID, filters: RequestFilter, *, content: bool) -> Iterator[bytes]:
     """Yields pieces of the export, each of whole lines. Raises the errors of `client.query`."""
     count = 0
-    for chunk in export_chunks(project_id, wanted, content=content):
+    for chunk in export_chunks(project_id, filters, content=content):
         yield b"".join(_line(item, content=content) for item in chunk)
         count += len(chunk)
     logger.info("export.finished project_id=%s requests=%d", project_id, count)
 
 
-def export_lines(project_id: UUID, wanted: RequestFilter, *, content: bool) -> Iterator[bytes]:
+def export_lines(project_id: UUID, filters: RequestFilter, *, content: bool) -> Iterator[bytes]:
     """Yields the pieces of `request_lines`. A failure after the first piece becomes the last line of the export.
 
     That line is `{"error": …}`: the status was sent with the first piece. A failure before it is raised.
     """
     begun = False
     try:
-        for piece in request_lines(project_id, wanted, content=content):
+        for piece in request_lines(project_id, filters, content=content):
             begun = True
             yield piece
     except Exception as error:

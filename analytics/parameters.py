@@ -39,7 +39,7 @@ class SessionParameters(RangeParameters):
             raise serializers.ValidationError("Must not end in a single backslash.")
         return value
 
-    def wanted(self) -> SessionFilter:
+    def to_filter(self) -> SessionFilter:
         self.is_valid(raise_exception=True)
         values = self.validated_data
         return SessionFilter(

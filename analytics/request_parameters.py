@@ -61,7 +61,7 @@ class RequestParameters(RangeParameters):
     min_cost_usd = _Cost()
     max_cost_usd = _Cost()
 
-    def wanted(self) -> RequestFilter:
+    def to_filter(self) -> RequestFilter:
         self.is_valid(raise_exception=True)
         values: dict[str, Any] = dict(self.validated_data)
         values["start"], values["end"] = values.pop("start_date", None), values.pop("end_date", None)
@@ -98,11 +98,11 @@ class SearchBody(BodySerializer):
             raise serializers.ValidationError({"end_time": "Must not be before start_time."})
         return attrs
 
-    def wanted(self) -> tuple[SearchFilter, int]:
+    def to_filter_and_limit(self) -> tuple[SearchFilter, int]:
         """Returns the filter of the search and the maximum number of results."""
         self.is_valid(raise_exception=True)
         values = self.validated_data
-        wanted = SearchFilter(
+        filters = SearchFilter(
             terms=values["query"],
             model=values.get("model", ""),
             user_id=values.get("user_id", ""),
@@ -110,4 +110,4 @@ class SearchBody(BodySerializer):
             start=values.get("start_time"),
             end=values.get("end_time"),
         )
-        return wanted, values["limit"]
+        return filters, values["limit"]

@@ -27,15 +27,15 @@ class ScoreMetricsParameters(ScoreRangeParameters):
     score_type = serializers.ChoiceField(required=False, allow_blank=True, choices=ScoreType.choices)
     evaluator_type = serializers.CharField(required=False, allow_blank=True, max_length=EVALUATOR_CHARACTERS)
 
-    def wanted(self) -> tuple[ScoreFilter, str]:
+    def to_filter_and_grouping(self) -> tuple[ScoreFilter, str]:
         """Returns the filter of the scores and the name of their grouping."""
         self.is_valid(raise_exception=True)
         values, (start, end) = self.validated_data, self.between()
-        wanted = ScoreFilter(
+        filters = ScoreFilter(
             start,
             end,
             score_name=values.get("score_name", ""),
             score_type=values.get("score_type", ""),
             evaluator_type=values.get("evaluator_type", ""),
         )
-        return wanted, values["group_by"]
+        return filters, values["group_by"]

@@ -82,11 +82,11 @@ def record_feedback(*, project_id: UUID, session_id: str, score: int | None, tex
 
 def delete_scores_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int:
     """Deletes every score of these requests, in ClickHouse as soon as it answers; returns how many there were."""
-    wanted = sorted({canonical_request_id(str(request_id)) for request_id in request_ids})
+    ids = sorted({canonical_request_id(str(request_id)) for request_id in request_ids})
     found = Score.objects.for_project(project_id)
     return sum(
-        _delete(project_id, CopiedTable.SCORES, found.filter(request_id__in=wanted[start : start + _ROWS_AT_ONCE]))
-        for start in range(0, len(wanted), _ROWS_AT_ONCE)
+        _delete(project_id, CopiedTable.SCORES, found.filter(request_id__in=ids[start : start + _ROWS_AT_ONCE]))
+        for start in range(0, len(ids), _ROWS_AT_ONCE)
     )
 
 
@@ -154,15 +154,15 @@ def _insert_named(project_id: UUID, rows: list[Score]) -> dict[str, Score]:
     return stored
 
 
-def _settle(field: str, wanted: Score, stored: Score) -> StoredScore:
-    if stored.pk == wanted.pk:
+def _settle(field: str, given: Score, stored: Score) -> StoredScore:
+    if stored.pk == given.pk:
         return StoredScore(stored, created=True, changed=False)
-    if (stored.request_id, stored.score_name) != (wanted.request_id, wanted.score_name):
+    if (stored.request_id, stored.score_name) != (given.request_id, given.score_name):
         raise ScoreExistsError(field)
-    changed = any(getattr(stored, name) != getattr(wanted, name) for name in _CHANGEABLE)
+    changed = any(getattr(stored, name) != getattr(given, name) for name in _CHANGEABLE)
     if changed:
         for name in (*_CHANGEABLE, "updated_at", "copy_due_at"):
-            setattr(stored, name, getattr(wanted, name))
+            setattr(stored, name, getattr(given, name))
         stored.revision += 1
     return StoredScore(stored, created=False, changed=changed)
 

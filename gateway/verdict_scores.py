@@ -68,7 +68,7 @@ def _guarded_projects(*, since_days: int) -> Iterator[UUID]:
 def _read(rows: Iterable[Unscored]) -> Iterator[tuple[str, list[GuardrailVerdict]]]:
     for row in rows:
         try:
-            yield str(row.request_id), _decode(row.said)
+            yield str(row.request_id), _decode(row.value)
         except msgspec.DecodeError:
             # A worker of a later version may have written verdicts of another shape.
             logger.warning("verdicts.unreadable request_id=%s", row.request_id)

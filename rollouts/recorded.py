@@ -17,7 +17,7 @@ from analytics.queries.variants.by_record import (
     recorded_sums,
     recorded_units,
 )
-from analytics.queries.variants.outcomes import PATIENCE_MS
+from analytics.queries.variants.outcomes import LONG_WAIT_MS
 from analytics.queries.variants.users import user_minutes
 from rollouts.allocation import AllocationType
 from rollouts.evaluation.clusters import ClusterSums
@@ -89,7 +89,7 @@ def _rows(rollout: Rollout, window: Window, state: State) -> Recorded:
         window.began,
         window.start,
         window.end,
-        patience_ms=value_of(usual.slow_bin) if usual else PATIENCE_MS,
+        long_wait_ms=value_of(usual.slow_bin) if usual else LONG_WAIT_MS,
     )
 
 

@@ -97,8 +97,8 @@ class RequestsAdmin(RightsAdmin):
 
     def _page(self, chosen: dict[str, Any]) -> dict[str, Any]:
         number = chosen["p"] or 1
-        wanted = RequestFilter(session_id=chosen["session"], outcome=chosen["outcome"])
-        count, rows = list_requests(chosen["project"].pk, wanted, limit=_PAGE_SIZE, offset=(number - 1) * _PAGE_SIZE)
+        filters = RequestFilter(session_id=chosen["session"], outcome=chosen["outcome"])
+        count, rows = list_requests(chosen["project"].pk, filters, limit=_PAGE_SIZE, offset=(number - 1) * _PAGE_SIZE)
         page = Paginator(range(min(count, _LAST_PAGE * _PAGE_SIZE)), _PAGE_SIZE).get_page(number)
         return {"rows": rows, "count": count, "page": page, "project": chosen["project"]}
 

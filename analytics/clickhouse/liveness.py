@@ -67,7 +67,7 @@ class Liveness:
                 del self._waiting[token]
 
     def _watch(self) -> None:
-        asked_at = float("-inf")
+        probed_at = float("-inf")
         while True:
             with self._news:
                 while not (self._waiting or self._open):
@@ -76,9 +76,9 @@ class Liveness:
                 oldest = min((since for since, _ in self._waiting.values()), default=now)
             half = self._silent_seconds() / 2
             suspicious = self._open or now - oldest > half
-            if suspicious and now - asked_at > _SIGN_EVERY_SECONDS:
+            if suspicious and now - probed_at > _SIGN_EVERY_SECONDS:
                 self._set_open(not self._is_alive(half))
-                asked_at = time.monotonic()
+                probed_at = time.monotonic()
             if self._open:
                 self._let_go()
             time.sleep(_LOOK_SECONDS)

@@ -44,9 +44,9 @@ def session_subject(project_id: UUID, session_id: str, until: datetime) -> Subje
 
 
 def request_subject(project_id: UUID, request_id: UUID) -> Subject:
-    """Logs name sessions, and no requests. When its spans began, the id tells: it is of the time of arrival."""
-    told = request_id.int >> 80 if gateway_id(str(request_id)) else 0
-    arrived = _EPOCH + timedelta(milliseconds=min(told, _LATEST_MS))
+    """Returns the subject of one request. Logs name sessions only, so it has none. Its id holds its time of arrival."""
+    arrived_ms = request_id.int >> 80 if gateway_id(str(request_id)) else 0
+    arrived = _EPOCH + timedelta(milliseconds=min(arrived_ms, _LATEST_MS))
     return Subject(_REQUEST, _REQUEST_SPANS, "", {"request": request_id, **_spans(project_id, [request_id], arrived)})
 
 

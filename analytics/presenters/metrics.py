@@ -27,51 +27,53 @@ OVERVIEW = timedelta(days=DEFAULT_DAYS)
 _BY_MINUTES, _BY_HOURS = timedelta(hours=3), timedelta(days=7)
 
 
-def overview(project_id: UUID, wanted: TimeRange) -> metrics.Overview:
-    return metrics.overview(get_overview(project_id, wanted.start, wanted.end), wanted.start, wanted.end)
+def overview(project_id: UUID, time_range: TimeRange) -> metrics.Overview:
+    return metrics.overview(
+        get_overview(project_id, time_range.start, time_range.end), time_range.start, time_range.end
+    )
 
 
-def users(project_id: UUID, wanted: TimeRange, page: Page) -> Listing:
-    found = list_users(project_id, wanted.start, wanted.end, limit=page.limit, offset=page.offset)
+def users(project_id: UUID, time_range: TimeRange, page: Page) -> Listing:
+    found = list_users(project_id, time_range.start, time_range.end, limit=page.limit, offset=page.offset)
     unnamed = metrics.user(found.unnamed) if found.unnamed else None
-    return _listing(wanted, found.count, [metrics.user(row) for row in found.page], without_user_id=unnamed)
+    return _listing(time_range, found.count, [metrics.user(row) for row in found.page], without_user_id=unnamed)
 
 
-def models(project_id: UUID, wanted: TimeRange, page: Page) -> Listing:
-    count, rows = list_models(project_id, wanted.start, wanted.end, limit=page.limit, offset=page.offset)
-    return _listing(wanted, count, [metrics.model(row) for row in rows])
+def models(project_id: UUID, time_range: TimeRange, page: Page) -> Listing:
+    count, rows = list_models(project_id, time_range.start, time_range.end, limit=page.limit, offset=page.offset)
+    return _listing(time_range, count, [metrics.model(row) for row in rows])
 
 
-def daily_costs(project_id: UUID, wanted: TimeRange, page: Page) -> Listing:
+def daily_costs(project_id: UUID, time_range: TimeRange, page: Page) -> Listing:
     count, rows = list_usage(
         project_id,
-        wanted.start,
-        wanted.end,
+        time_range.start,
+        time_range.end,
         Interval.DAY,
         limit=page.limit,
         offset=page.offset,
         percentiles=False,
     )
-    return _listing(wanted, count, [metrics.day_cost(row) for row in rows])
+    return _listing(time_range, count, [metrics.day_cost(row) for row in rows])
 
 
-def model_costs(project_id: UUID, wanted: TimeRange, page: Page) -> Listing:
-    rows = list_model_costs(project_id, wanted.start, wanted.end)
+def model_costs(project_id: UUID, time_range: TimeRange, page: Page) -> Listing:
+    rows = list_model_costs(project_id, time_range.start, time_range.end)
     total = float(sum(row.cost_usd for row in rows))
-    return _listing(wanted, len(rows), page.of(metrics.model_costs(rows)), total_cost_usd=total)
+    return _listing(time_range, len(rows), page.of(metrics.model_costs(rows)), total_cost_usd=total)
 
 
-def usage(project_id: UUID, wanted: TimeRange, page: Page, interval: Interval | None = None) -> Listing:
+def usage(project_id: UUID, time_range: TimeRange, page: Page, interval: Interval | None = None) -> Listing:
     """Lists usage per interval; without `interval` the length of the range decides which one."""
-    chosen = interval or _interval(wanted)
-    count, rows = list_usage(project_id, wanted.start, wanted.end, chosen, limit=page.limit, offset=page.offset)
-    return _listing(wanted, count, [metrics.usage(row) for row in rows], interval=str(chosen))
+    chosen = interval or _interval(time_range)
+    count, rows = list_usage(project_id, time_range.start, time_range.end, chosen, limit=page.limit, offset=page.offset)
+    return _listing(time_range, count, [metrics.usage(row) for row in rows], interval=str(chosen))
 
 
-def errors(project_id: UUID, wanted: TimeRange, page: Page) -> Listing:
-    rows = list_failures(project_id, wanted.start, wanted.end)
+def errors(project_id: UUID, time_range: TimeRange, page: Page) -> Listing:
+    rows = list_failures(project_id, time_range.start, time_range.end)
     total = sum(row.requests for row in rows)
-    return _listing(wanted, len(rows), page.of(metrics.failures(rows)), total_errors=total)
+    return _listing(time_range, len(rows), page.of(metrics.failures(rows)), total_errors=total)
 
 
 def provider_latencies(project_id: UUID) -> ProviderLatencies:
@@ -79,13 +81,13 @@ def provider_latencies(project_id: UUID) -> ProviderLatencies:
     return {"window_seconds": WINDOW_SECONDS, "generated_at": datetime.now(UTC), "providers": providers}
 
 
-def _interval(wanted: TimeRange) -> Interval:
-    length = wanted.end - wanted.start
+def _interval(time_range: TimeRange) -> Interval:
+    length = time_range.end - time_range.start
     if length <= _BY_MINUTES:
         return Interval.MINUTE
     return Interval.HOUR if length <= _BY_HOURS else Interval.DAY
 
 
-def _listing(wanted: TimeRange, count: int, results: Sequence[Mapping[str, Any]], **more: Any) -> Listing:
+def _listing(time_range: TimeRange, count: int, results: Sequence[Mapping[str, Any]], **more: Any) -> Listing:
     """Returns a page whose further fields name the range of time that it covers."""
-    return Listing(count, results, {"start_date": wanted.start, "end_date": wanted.end, **more})
+    return Listing(count, results, {"start_date": time_range.start, "end_date": time_range.end, **more})

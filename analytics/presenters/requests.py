@@ -16,8 +16,8 @@ from core.pagination import Listing, Page
 _MAX_SCORES = 100
 
 
-def requests(project_id: UUID, wanted: RequestFilter, page: Page) -> Listing:
-    count, rows = list_requests(project_id, wanted, limit=page.limit, offset=page.offset)
+def requests(project_id: UUID, filters: RequestFilter, page: Page) -> Listing:
+    count, rows = list_requests(project_id, filters, limit=page.limit, offset=page.offset)
     return Listing(count, [request_entry(row) for row in rows])
 
 

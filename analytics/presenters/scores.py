@@ -13,10 +13,10 @@ from core.errors import NotFoundError
 from core.pagination import MAXIMUM_LIMIT, Listing, Page
 
 
-def score_metrics(project_id: UUID, wanted: ScoreFilter, group_by: str, page: Page) -> Listing:
-    count, figures = score_figures(project_id, wanted, group_by, limit=page.limit, offset=page.offset)
+def score_metrics(project_id: UUID, filters: ScoreFilter, group_by: str, page: Page) -> Listing:
+    count, figures = score_figures(project_id, filters, group_by, limit=page.limit, offset=page.offset)
     results = [score_figures_entry(item, group_by) for item in figures]
-    return Listing(count, results, {"start_date": wanted.start, "end_date": wanted.end, "group_by": group_by})
+    return Listing(count, results, {"start_date": filters.start, "end_date": filters.end, "group_by": group_by})
 
 
 def feedback_metrics(project_id: UUID, start: datetime, end: datetime, page: Page) -> Listing:

@@ -19,8 +19,8 @@ from core.errors import NotFoundError
 from core.pagination import MAXIMUM_LIMIT, Listing, Page
 
 
-def sessions(project_id: UUID, wanted: SessionFilter, page: Page) -> Listing:
-    count, rows = list_sessions(project_id, wanted, limit=page.limit, offset=page.offset)
+def sessions(project_id: UUID, filters: SessionFilter, page: Page) -> Listing:
+    count, rows = list_sessions(project_id, filters, limit=page.limit, offset=page.offset)
     scores = selectors.feedback_scores(project_id, [row.session_id for row in rows])
     return Listing(count, [session_entry(row, scores.get(row.session_id)) for row in rows])
 

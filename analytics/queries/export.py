@@ -32,13 +32,13 @@ class _KeyedPayload:
     response: str
 
 
-def export_chunks(project_id: UUID, wanted: RequestFilter, *, content: bool) -> Iterator[list[Exported]]:
+def export_chunks(project_id: UUID, filters: RequestFilter, *, content: bool) -> Iterator[list[Exported]]:
     """Yields chunks of (request, bodies), oldest first; bodies are None without `content` and where none are stored.
 
     Raises what `visible.query` does. What is written while it goes on is included if it is newer than the last key.
     """
     last: RequestRow | None = None
-    while rows := _rows_after(project_id, wanted, last):
+    while rows := _rows_after(project_id, filters, last):
         if content:
             yield from _with_payloads(project_id, rows)
         else:
@@ -48,8 +48,8 @@ def export_chunks(project_id: UUID, wanted: RequestFilter, *, content: bool) -> 
         last = rows[-1]
 
 
-def _rows_after(project_id: UUID, wanted: RequestFilter, last: RequestRow | None) -> list[RequestRow]:
-    where, params = request_conditions(project_id, wanted)
+def _rows_after(project_id: UUID, filters: RequestFilter, last: RequestRow | None) -> list[RequestRow]:
+    where, params = request_conditions(project_id, filters)
     if last:
         # The first condition is redundant and lets the query use the primary key.
         where += (

@@ -26,8 +26,8 @@ _answers: dict[tuple[UUID, int], tuple[datetime | None, float]] = {}
 def recent_start_of_newest(project_id: UUID, count: int) -> datetime | None:
     """Returns `start_of_newest` over all requests, cached for ten minutes."""
     now = time.monotonic()
-    answer, asked = _answers.get((project_id, count), (None, float("-inf")))
-    if now - asked > _KEPT_SECONDS:
+    answer, cached_at = _answers.get((project_id, count), (None, float("-inf")))
+    if now - cached_at > _KEPT_SECONDS:
         answer = start_of_newest(project_id, count)
         if len(_answers) >= _MAX_KEPT:
             _answers.clear()

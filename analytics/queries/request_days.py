@@ -19,7 +19,7 @@ from analytics.queries.rollup_ranges import TICK, USER_DAYS, Key, Rollup, union
 
 _KIND_DAYS = Rollup("request_kinds", "day", "Date", timedelta(days=1))
 # A rollup can answer those filters whose columns are in its key.
-_ANSWERED = (
+_ANSWERABLE = (
     (USER_DAYS, {"user_id"}),
     (
         _KIND_DAYS,
@@ -43,27 +43,27 @@ class Day:
 class Stretch:
     """The filter of some days with the whole page in them: so many requests match, `offset` of them before the page."""
 
-    wanted: RequestFilter
+    filters: RequestFilter
     count: int
     offset: int
 
 
-def list_days(project_id: UUID, wanted: RequestFilter) -> list[Day] | None:
+def list_days(project_id: UUID, filters: RequestFilter) -> list[Day] | None:
     """Returns the days with matching requests in order; None when no rollup has them or a plain count is as cheap."""
-    given = conditions_of(wanted)
-    asked = given.conditions.keys() - {"start", "end"}
-    rollup = next((rollup for rollup, answered in _ANSWERED if asked and asked <= answered), None)
+    given = conditions_of(filters)
+    fields = given.conditions.keys() - {"start", "end"}
+    rollup = next((rollup for rollup, answerable in _ANSWERABLE if fields and fields <= answerable), None)
     if rollup is None:
         return None
-    where = " AND ".join(given.conditions[name] for name in sorted(asked))
-    start, end = wanted.start or _ALWAYS[0], wanted.end or _ALWAYS[1]
+    where = " AND ".join(given.conditions[name] for name in sorted(fields))
+    start, end = filters.start or _ALWAYS[0], filters.end or _ALWAYS[1]
     source, times = union([rollup], start, end, keys=_DAY, figures=["requests"], where=where)
     sql = f"SELECT f.day AS day, sum(f.requests) AS requests FROM {source} AS f GROUP BY day ORDER BY day"
     params = {"project": project_id, **given.values, **times}
     return client.query(sql, params, row=Day, name="requests.days")
 
 
-def locate(days: Sequence[Day], wanted: RequestFilter, *, limit: int, offset: int) -> Stretch | None:
+def locate(days: Sequence[Day], filters: RequestFilter, *, limit: int, offset: int) -> Stretch | None:
     """`days` in the order of the list, a page of which is asked for; None when the list ends before the page."""
     reached = list(accumulate(day.requests for day in days))
     first = bisect_right(reached, offset)
@@ -73,9 +73,9 @@ def locate(days: Sequence[Day], wanted: RequestFilter, *, limit: int, offset: in
     before = reached[first] - days[first].requests
     begin, until = sorted((_midnight(days[first].day), _midnight(days[last].day)))
     within = replace(
-        wanted,
-        start=max(wanted.start or begin, begin),
-        end=min(wanted.end or _ALWAYS[1], until + timedelta(days=1) - TICK),
+        filters,
+        start=max(filters.start or begin, begin),
+        end=min(filters.end or _ALWAYS[1], until + timedelta(days=1) - TICK),
     )
     return Stretch(within, reached[last] - before, offset - before)
 

@@ -69,6 +69,6 @@ class Conditions:
     values: Mapping[str, Any]
 
 
-def conditions_of(wanted: RequestFilter) -> Conditions:
-    values = {name: value for name in _CONDITIONS if (value := getattr(wanted, name)) not in ("", None)}
+def conditions_of(filters: RequestFilter) -> Conditions:
+    values = {name: value for name in _CONDITIONS if (value := getattr(filters, name)) not in ("", None)}
     return Conditions({name: _CONDITIONS[name] for name in values}, values)

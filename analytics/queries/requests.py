@@ -87,31 +87,31 @@ _OLDEST_FIRST = "ORDER BY ts, request_id"
 
 
 def list_requests(
-    project_id: UUID, wanted: RequestFilter, *, limit: int, offset: int, oldest_first: bool = False
+    project_id: UUID, filters: RequestFilter, *, limit: int, offset: int, oldest_first: bool = False
 ) -> tuple[int, list[RequestRow]]:
     """Returns the number of requests that match, and one page of them."""
-    days = list_days(project_id, wanted)
+    days = list_days(project_id, filters)
     if days is None:
-        count = _count(project_id, wanted)
-        return count, _page(project_id, wanted, count, limit=limit, offset=offset, oldest_first=oldest_first)
+        count = _count(project_id, filters)
+        return count, _page(project_id, filters, count, limit=limit, offset=offset, oldest_first=oldest_first)
     count = sum(day.requests for day in days)
-    stretch = locate(days if oldest_first else days[::-1], wanted, limit=limit, offset=offset)
+    stretch = locate(days if oldest_first else days[::-1], filters, limit=limit, offset=offset)
     if stretch is None:
         return count, []
     page = _page(
-        project_id, stretch.wanted, stretch.count, limit=limit, offset=stretch.offset, oldest_first=oldest_first
+        project_id, stretch.filters, stretch.count, limit=limit, offset=stretch.offset, oldest_first=oldest_first
     )
     return count, page
 
 
-def _count(project_id: UUID, wanted: RequestFilter) -> int:
-    where, params = request_conditions(project_id, wanted)
+def _count(project_id: UUID, filters: RequestFilter) -> int:
+    where, params = request_conditions(project_id, filters)
     sql = f"SELECT count() AS count FROM requests WHERE {where}"
     return visible.query(sql, params, row=_Count, name="requests.count")[0].count
 
 
 def _page(
-    project_id: UUID, wanted: RequestFilter, count: int, *, limit: int, offset: int, oldest_first: bool
+    project_id: UUID, filters: RequestFilter, count: int, *, limit: int, offset: int, oldest_first: bool
 ) -> list[RequestRow]:
     """Returns one page of the `count` requests that match."""
     limit = min(limit, count - offset)
@@ -121,7 +121,7 @@ def _page(
     beyond = count - offset - limit
     from_far_end = beyond < offset
     order = _OLDEST_FIRST if oldest_first != from_far_end else _NEWEST_FIRST
-    where, params = request_conditions(project_id, wanted)
+    where, params = request_conditions(project_id, filters)
     sql = f"SELECT {COLUMNS} FROM requests WHERE {where} {order} LIMIT {{limit:UInt64}} OFFSET {{offset:UInt64}}"
     page = {**params, "limit": limit, "offset": beyond if from_far_end else offset}
     rows = visible.query(sql, page, row=RequestRow, name="requests.list")
@@ -167,8 +167,8 @@ def get_payload(project_id: UUID, request: RequestRow) -> Payload | None:
     return rows[0] if rows else None
 
 
-def request_conditions(project_id: UUID, wanted: RequestFilter) -> tuple[str, dict[str, Any]]:
+def request_conditions(project_id: UUID, filters: RequestFilter) -> tuple[str, dict[str, Any]]:
     """Returns the WHERE of a query on `requests`, and its parameters."""
-    given = conditions_of(wanted)
+    given = conditions_of(filters)
     where = " AND ".join(["project_id = {project:UUID}", *given.conditions.values()])
     return where, {"project": project_id, **given.values}

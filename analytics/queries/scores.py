@@ -111,10 +111,10 @@ _LABEL = "if(s.score_label != '', s.score_label, toString(s.score_value))"
 
 
 def score_figures(
-    project_id: UUID, wanted: ScoreFilter, group_by: str, *, limit: int, offset: int
+    project_id: UUID, filters: ScoreFilter, group_by: str, *, limit: int, offset: int
 ) -> tuple[int, list[ScoreFiguresRow]]:
     """Returns the number of groups, and a page of them by name, type and group. `group_by` is one of GROUPINGS."""
-    where, params = _matching(project_id, wanted)
+    where, params = _matching(project_id, filters)
     columns = _columns(group_by)
     sql = f"""
 SELECT {columns}, count() AS scores, avg(s.score_value) AS mean, min(s.score_value) AS lowest,
@@ -164,13 +164,13 @@ def _key(row: ScoreGroup | _Labelled) -> tuple[Any, ...]:
     return tuple(getattr(row, name) for name in _KEY)
 
 
-def _matching(project_id: UUID, wanted: ScoreFilter) -> tuple[str, dict[str, Any]]:
+def _matching(project_id: UUID, filters: ScoreFilter) -> tuple[str, dict[str, Any]]:
     where = (
         "s.project_id = {project:UUID} AND s.ts >= {start:DateTime64(6, 'UTC')} AND s.ts <= {end:DateTime64(6, 'UTC')}"
     )
-    params: dict[str, Any] = {"project": project_id, "start": wanted.start, "end": wanted.end}
+    params: dict[str, Any] = {"project": project_id, "start": filters.start, "end": filters.end}
     for name in ("score_name", "score_type", "evaluator_type"):
-        if getattr(wanted, name):
+        if getattr(filters, name):
             where += f" AND s.{name} = {{{name}:String}}"
-            params[name] = getattr(wanted, name)
+            params[name] = getattr(filters, name)
     return where, params

@@ -129,19 +129,19 @@ class _Question:
     narrow: str
     exact: str
     params: Mapping[str, Any]
-    wanted: SearchFilter
+    filters: SearchFilter
 
     @property
     def looks_elsewhere(self) -> bool:
-        return bool(self.wanted.model or self.wanted.user_id)
+        return bool(self.filters.model or self.filters.user_id)
 
 
-def search(project_id: UUID, wanted: SearchFilter, *, limit: int) -> Found:
+def search(project_id: UUID, filters: SearchFilter, *, limit: int) -> Found:
     """Raises AnalyticsLimitError for a query of frequent pieces that match almost nowhere, which takes too long."""
-    terms = _fold(wanted.terms)
+    terms = _fold(filters.terms)
     found_by = tokens(terms) if _has_indexes() else Tokens([], [], [])
-    since = None if found_by else _start_of_recent(project_id, wanted)
-    question = _question(project_id, wanted, terms, found_by)
+    since = None if found_by else _start_of_recent(project_id, filters)
+    question = _question(project_id, filters, terms, found_by)
     matches = _newest_first(question, since=since, limit=limit + 1)
     shown = matches[:limit]
     rows = {row.request_id: row for row in get_requests(project_id, [(match.ts, match.request_id) for match in shown])}
@@ -157,9 +157,9 @@ def _fold(terms: Sequence[str]) -> list[str]:
     return client.query(sql, {"terms": list(terms)}, row=_Folded, name="search.fold")[0].folded
 
 
-def _start_of_recent(project_id: UUID, wanted: SearchFilter) -> datetime | None:
+def _start_of_recent(project_id: UUID, filters: SearchFilter) -> datetime | None:
     """Returns the time of the oldest text that a search without an index may read; None when it may read all texts."""
-    where, params = _conditions(project_id, start=wanted.start, end=wanted.end)
+    where, params = _conditions(project_id, start=filters.start, end=filters.end)
     sql = f"""
         SELECT ts FROM payloads WHERE {where} ORDER BY ts DESC, request_id DESC LIMIT 1 OFFSET {{offset:UInt64}}
     """
@@ -167,17 +167,17 @@ def _start_of_recent(project_id: UUID, wanted: SearchFilter) -> datetime | None:
     return rows[0].ts if rows else None
 
 
-def _question(project_id: UUID, wanted: SearchFilter, terms: Sequence[str], found_by: Tokens) -> _Question:
-    narrow, params = _conditions(project_id, end=wanted.end)
-    indexed, tokens_asked = _indexed(found_by)
+def _question(project_id: UUID, filters: SearchFilter, terms: Sequence[str], found_by: Tokens) -> _Question:
+    narrow, params = _conditions(project_id, end=filters.end)
+    indexed, token_params = _indexed(found_by)
     narrow += indexed
-    params |= tokens_asked
+    params |= token_params
     exact = " AND ".join(f"position({TEXT}, {{term{index}:String}}) > 0" for index in range(len(terms)))
     params.update({f"term{index}": term for index, term in enumerate(terms)})
-    if wanted.session_id:
+    if filters.session_id:
         exact += " AND session_id = {session:String}"
-        params["session"] = wanted.session_id
-    return _Question(project_id, narrow, exact, params, wanted)
+        params["session"] = filters.session_id
+    return _Question(project_id, narrow, exact, params, filters)
 
 
 def _indexed(found_by: Tokens) -> tuple[str, dict[str, Any]]:
@@ -203,12 +203,12 @@ def _indexed(found_by: Tokens) -> tuple[str, dict[str, Any]]:
 
 def _newest_first(question: _Question, *, since: datetime | None, limit: int) -> list[_Match]:
     """Searches the newest requests first, and the older ones only when too few matches were found."""
-    wanted = question.wanted
-    start = max(filter(None, (since, wanted.start)), default=None)
+    filters = question.filters
+    start = max(filter(None, (since, filters.start)), default=None)
     count = _LOOK_FIRST_AT_FILTERED if question.looks_elsewhere else _LOOK_FIRST_AT
     middle = (
-        start_of_newest(question.project_id, count, start=start, end=wanted.end)
-        if start or wanted.end
+        start_of_newest(question.project_id, count, start=start, end=filters.end)
+        if start or filters.end
         else recent_start_of_newest(question.project_id, count)
     )
     if middle is None or (start and middle <= start):
@@ -238,7 +238,7 @@ def _matches(
 ) -> list[_Match]:
     narrow, params = _narrowed(question, stretch)
     params |= {**passing_params, "limit": limit}
-    terms = ", ".join(f"{{term{index}:String}}" for index in range(len(question.wanted.terms)))
+    terms = ", ".join(f"{{term{index}:String}}" for index in range(len(question.filters.terms)))
     # What PREWHERE leaves is read text by text; in WHERE its conditions would have whole blocks of texts read.
     sql = f"""
         SELECT ts, request_id, {_preview("prompt", terms)}, {_preview("completion", terms)}
@@ -293,12 +293,12 @@ def _among(keys: Sequence[_Key]) -> dict[str, Any]:
 
 def _passing_condition(question: _Question, stretch: _Stretch) -> tuple[str, dict[str, Any]]:
     """Returns the condition on `requests` for the filters whose columns `payloads` lacks."""
-    wanted = question.wanted
-    where, params = _conditions(question.project_id, start=stretch.start, end=wanted.end)
+    filters = question.filters
+    where, params = _conditions(question.project_id, start=stretch.start, end=filters.end)
     if stretch.before:
         where += _BEFORE
         params["before"] = stretch.before
-    for column, value in (("model", wanted.model), ("user_id", wanted.user_id)):
+    for column, value in (("model", filters.model), ("user_id", filters.user_id)):
         if value:
             where += f" AND {column} = {{{column}:String}}"
             params[column] = value
@@ -334,8 +334,8 @@ _known_indexes: tuple[bool, float] = (False, float("-inf"))
 def _has_indexes() -> bool:
     """Returns whether the store's texts are indexed; a positive answer is cached."""
     global _known_indexes
-    known, asked = _known_indexes
-    if known or time.monotonic() - asked < _REPEAT_PROBE_SECONDS:
+    known, probed_at = _known_indexes
+    if known or time.monotonic() - probed_at < _REPEAT_PROBE_SECONDS:
         return known
     sql = "SELECT name FROM system.data_skipping_indices WHERE database = currentDatabase() AND table = 'payloads'"
     names = {row.name for row in client.query(sql, {}, row=_Index, name="search.indexes")}

@@ -66,40 +66,40 @@ class Conditions:
         return f"{self.of_session} AND {self.in_range}"
 
 
-def conditions_of(project_id: UUID, wanted: SessionFilter) -> Conditions:
-    of_session, params = [_OF_PROJECT], {"project": project_id, **_times(wanted)}
-    if wanted.name_pattern:
+def conditions_of(project_id: UUID, filters: SessionFilter) -> Conditions:
+    of_session, params = [_OF_PROJECT], {"project": project_id, **_times(filters)}
+    if filters.name_pattern:
         of_session.append("s.session_id LIKE {pattern:String}")
-        params["pattern"] = wanted.name_pattern
-    if wanted.user_id:
+        params["pattern"] = filters.name_pattern
+    if filters.user_id:
         of_session.append(_OF_USER)
-        params["user"] = wanted.user_id
+        params["user"] = filters.user_id
     return Conditions(
         " AND ".join(of_session),
-        " AND ".join(_in_range(wanted) or ["1"]),
-        _LATER if wanted.end else "",
-        "s.day >= {start_day:Date}" if wanted.start else "1",
+        " AND ".join(_in_range(filters) or ["1"]),
+        _LATER if filters.end else "",
+        "s.day >= {start_day:Date}" if filters.start else "1",
         params,
     )
 
 
-def _in_range(wanted: SessionFilter) -> list[str]:
+def _in_range(filters: SessionFilter) -> list[str]:
     found = []
-    if wanted.start:
+    if filters.start:
         found += ["s.day >= {start_day:Date}", "s.ended_at >= {start:DateTime64(6, 'UTC')}"]
-    if wanted.end:
+    if filters.end:
         found += ["s.day <= {end_day:Date}", "s.started_at <= {end:DateTime64(6, 'UTC')}"]
-    if wanted.within_a_day:
+    if filters.within_a_day:
         found.append(_IN_RANGE_OF_A_DAY)
     return found
 
 
-def _times(wanted: SessionFilter) -> dict[str, Any]:
+def _times(filters: SessionFilter) -> dict[str, Any]:
     params: dict[str, Any] = {}
-    if wanted.start:
-        params.update(start=wanted.start, start_day=_day_of(wanted.start))
-    if wanted.end:
-        params.update(end=wanted.end, end_day=_day_of(wanted.end))
+    if filters.start:
+        params.update(start=filters.start, start_day=_day_of(filters.start))
+    if filters.end:
+        params.update(end=filters.end, end_day=_day_of(filters.end))
     return params
 
 

@@ -184,32 +184,32 @@ WHERE s.project_id = {project:UUID} AND s.day >= {end_day:Date} AND s.ended_at >
 """
 
 
-def find_page(project_id: UUID, wanted: SessionFilter, *, limit: int, offset: int) -> SessionPage:
-    if wanted.within_a_day and not _any_went_on(project_id, wanted):
-        wanted = replace(wanted, end=None)
-    conditions = conditions_of(project_id, wanted)
-    if settings.SESSION_LISTING_DELAY_MINUTES or wanted.within_a_day:
+def find_page(project_id: UUID, filters: SessionFilter, *, limit: int, offset: int) -> SessionPage:
+    if filters.within_a_day and not _any_went_on(project_id, filters):
+        filters = replace(filters, end=None)
+    conditions = conditions_of(project_id, filters)
+    if settings.SESSION_LISTING_DELAY_MINUTES or filters.within_a_day:
         return _grouped(conditions, limit, offset)
     if conditions.later:
         extent = _range(conditions)
-    elif wanted.user_id and wanted == SessionFilter(user_id=wanted.user_id):
+    elif filters.user_id and filters == SessionFilter(user_id=filters.user_id):
         extent = _extent("user_sessions", _OF_USER, conditions)
     else:
         extent = _extent("session_days", conditions.matching, conditions)
     return _read_back(conditions, extent, limit, offset)
 
 
-def is_of_newest(wanted: SessionFilter) -> bool:
+def is_of_newest(filters: SessionFilter) -> bool:
     """Returns whether the latest days are likely to hold the page, and their number can be estimated."""
-    return not (wanted.user_id or wanted.name_pattern or wanted.end or settings.SESSION_LISTING_DELAY_MINUTES)
+    return not (filters.user_id or filters.name_pattern or filters.end or settings.SESSION_LISTING_DELAY_MINUTES)
 
 
-def find_newest(project_id: UUID, wanted: SessionFilter, *, limit: int, offset: int) -> Sequence[int]:
+def find_newest(project_id: UUID, filters: SessionFilter, *, limit: int, offset: int) -> Sequence[int]:
     """Returns the whole page for a filter that `is_of_newest`, or nothing. It does not need the count."""
     since = _newest_days(project_id, offset + limit)
     if since is None:
         return []
-    conditions = conditions_of(project_id, wanted)
+    conditions = conditions_of(project_id, filters)
     params = {**conditions.params, "since": since, "limit": limit, "offset": offset}
     sql = _PAGE.format(rows=_WINDOW.format(matching=conditions.matching))
     [page] = visible.query(sql, params, row=_Hashes, name="sessions.newest")
@@ -229,34 +229,34 @@ def _newest_days(project_id: UUID, sessions: int) -> date | None:
     return today - timedelta(days=math.ceil(sessions * _WEEK.days / week * _SOMEWHAT_MORE))
 
 
-def is_of_past(wanted: SessionFilter) -> bool:
+def is_of_past(filters: SessionFilter) -> bool:
     """Whether there is more time after the range than in it: some of its sessions went on, and few tell which."""
-    if not (wanted.start and wanted.end) or wanted.within_a_day or settings.SESSION_LISTING_DELAY_MINUTES:
+    if not (filters.start and filters.end) or filters.within_a_day or settings.SESSION_LISTING_DELAY_MINUTES:
         return False
-    return wanted.end - wanted.start < datetime.now(UTC) - wanted.end
+    return filters.end - filters.start < datetime.now(UTC) - filters.end
 
 
-def find_gone_on(project_id: UUID, wanted: SessionFilter, *, limit: int, offset: int) -> Sequence[int]:
+def find_gone_on(project_id: UUID, filters: SessionFilter, *, limit: int, offset: int) -> Sequence[int]:
     """The page, for a filter that `is_of_past`, as `find_newest`: those that went on after the last day come first."""
-    conditions = conditions_of(project_id, wanted)
+    conditions = conditions_of(project_id, filters)
     sql = _PAGE.format(rows=_GONE_ON.format(matching=_HASHES.format(where=conditions.matching)))
     params = {**conditions.params, "limit": limit, "offset": offset}
     [page] = visible.query(sql, params, row=_Hashes, name="sessions.gone_on", database_settings=_BY_SET)
     return page.hashes if len(page.hashes) == limit else []
 
 
-def count_sessions(project_id: UUID, wanted: SessionFilter) -> int:
+def count_sessions(project_id: UUID, filters: SessionFilter) -> int:
     """Counts the sessions for a filter that `is_of_newest` or `is_of_past`."""
-    conditions = conditions_of(project_id, wanted)
+    conditions = conditions_of(project_id, filters)
     sql = _COUNT.format(where=conditions.matching)
     return visible.query(sql, conditions.params, row=_Count, name="sessions.count", database_settings=_ALL_ROWS)[
         0
     ].count
 
 
-def _any_went_on(project_id: UUID, wanted: SessionFilter) -> bool:
+def _any_went_on(project_id: UUID, filters: SessionFilter) -> bool:
     """After the end of the range. False for most ranges that people ask for: they end now."""
-    params = conditions_of(project_id, wanted).params
+    params = conditions_of(project_id, filters).params
     return bool(visible.query(_WENT_ON, params, row=_Key, name="sessions.went_on"))
 
 

@@ -74,23 +74,23 @@ _INDEX_FIRST = {"use_skip_indexes_on_data_read": 0}
 
 
 def list_sessions(
-    project_id: UUID, wanted: SessionFilter, *, limit: int, offset: int
+    project_id: UUID, filters: SessionFilter, *, limit: int, offset: int
 ) -> tuple[int, list[SessionSummary]]:
     """Returns the number of sessions and one page of them, the latest active first."""
-    find = find_newest if is_of_newest(wanted) else find_gone_on if is_of_past(wanted) else None
+    find = find_newest if is_of_newest(filters) else find_gone_on if is_of_past(filters) else None
     if find:
-        first = partial(_first, find, project_id, wanted, limit=limit, offset=offset)
-        count, rows = visible.both_visible(project_id, partial(count_sessions, project_id, wanted), first)
+        first = partial(_first, find, project_id, filters, limit=limit, offset=offset)
+        count, rows = visible.both_visible(project_id, partial(count_sessions, project_id, filters), first)
         if rows or offset >= count:
             return count, rows
-    page = find_page(project_id, wanted, limit=limit, offset=offset)
+    page = find_page(project_id, filters, limit=limit, offset=offset)
     return page.count, _sums(project_id, page.hashes)
 
 
 def _first(
-    find: Callable[..., Sequence[int]], project_id: UUID, wanted: SessionFilter, *, limit: int, offset: int
+    find: Callable[..., Sequence[int]], project_id: UUID, filters: SessionFilter, *, limit: int, offset: int
 ) -> list[SessionSummary]:
-    return _sums(project_id, find(project_id, wanted, limit=limit, offset=offset))
+    return _sums(project_id, find(project_id, filters, limit=limit, offset=offset))
 
 
 def get_session(project_id: UUID, session_id: str) -> SessionRow | None:

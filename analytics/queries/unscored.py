@@ -18,13 +18,13 @@ class Unscored:
 
     request_id: UUID
     ts: datetime
-    said: str
+    value: str
 
 
 # A score is never older than its request. A score that was withdrawn is not made again. What has to be remembered is
 # bounded by the requests of the time asked for, however many scores there are.
 _SQL = """
-SELECT r.request_id AS request_id, r.ts AS ts, r.attributes[{attribute:String}] AS said
+SELECT r.request_id AS request_id, r.ts AS ts, r.attributes[{attribute:String}] AS value
 FROM requests AS r
 WHERE r.project_id = {project:UUID} AND r.ts >= {start:DateTime64(6, 'UTC')} AND r.ts <= {end:DateTime64(6, 'UTC')}
     AND (r.ts, r.request_id) > ({start:DateTime64(6, 'UTC')}, {after:UUID})

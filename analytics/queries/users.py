@@ -1,10 +1,10 @@
 """Lists the users of a project with the figures of each in a range of time.
 
-The page's names first, from the few columns that order them, then everything else for those names alone.
+The names of a page are read first, from the few columns that order users; all other figures are read for these names
+alone.
 
-Days tell between which bounds a user's figures are: all days that the range touches, and only the whole ones. Few users
-can be on a page by these, and they are brought into order when everything is known of them; so nothing but days is read
-for all the others.
+The rollup by day gives bounds of each user's figures: the upper bound sums all days that the range touches, the lower
+bound only the whole days. By these bounds few users can be on the page, and only their exact figures are read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from analytics.queries.rollup_ranges import PLANNED, TICK, USER_DAYS, USER_HOURS
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _RequestFigures:
     user_id: str
     requests: int
     errors: int
@@ -36,7 +36,7 @@ class _Asked:
 
 
 @dataclass(frozen=True)
-class _Used:
+class _TokenFigures:
     user_id: str
     sessions: int
     prompt_tokens: int
@@ -46,13 +46,13 @@ class _Used:
 
 
 @dataclass(frozen=True)
-class UserRow(_Asked, _Used):
+class UserRow(_RequestFigures, _TokenFigures):
     """A user's figures. `sessions` counts different ones; times are of the first and the last request in the range."""
 
 
 @dataclass(frozen=True)
 class Users:
-    """`count` users in all, and one page of them. `unnamed` is what was asked without the name of a user."""
+    """`count` users in all, and one page of them. `unnamed` are the figures of requests without a user."""
 
     count: int
     page: Sequence[UserRow]
@@ -79,15 +79,16 @@ class _Count:
     users: int
 
 
-Row = TypeVar("Row", _Asked, _Used)
+Row = TypeVar("Row", _RequestFigures, _TokenFigures)
 
 _ROLLUPS = (USER_DAYS, USER_HOURS)
 _KEYS = {"user_id": same("t.user_id")}
-# Most of what all figures together take is planning, column by column: so they are asked for in two halves, at once.
-_ASKED = (
+# The server plans a query column by column, which takes most of its time: two queries of half the columns,
+# run at once, are faster.
+_REQUEST_FIGURES = (
     "requests", "errors", "cancelled", "unpriced", "cost_usd", "latency_sum_ms", "models", "first_at", "last_at",
 )  # fmt: skip
-_USED = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens")
+_TOKEN_FIGURES = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens")
 _SESSIONS = "uniqExactMerge(f.session_set) AS sessions"
 
 
@@ -103,7 +104,7 @@ FROM users_daily AS t
 PREWHERE t.project_id = {project:UUID} AND t.day >= {first_day:Date} AND t.day <= {last_day:Date} AND t.user_id != ''
 GROUP BY t.user_id ORDER BY most DESC LIMIT {limit:UInt64}
 """
-# By the days alone as well: their first and last requests tell whether any is in the range.
+# The count reads days alone as well: the first and the last request of a day tell whether any is in the range.
 _COUNT_BY_DAYS = """
 SELECT count() AS users FROM (
     SELECT t.user_id FROM users_daily AS t
@@ -137,7 +138,7 @@ def _likely(project_id: UUID, start: datetime, end: datetime, needed: int) -> tu
     if whole in ([], [(start, stop)]) or needed > _NEAR_THE_TOP:
         return None
     [(first, until)] = whole
-    asked = 2 * needed + _NEAR_THE_TOP
+    limit = 2 * needed + _NEAR_THE_TOP
     params = {
         "project": project_id,
         "first_day": start.date(),
@@ -146,14 +147,14 @@ def _likely(project_id: UUID, start: datetime, end: datetime, needed: int) -> tu
         "last_day": until.date(),
         "start": start,
         "stop": stop,
-        "limit": asked,
+        "limit": limit,
     }
     bounds, [count] = both(
         lambda: client.query(_BOUNDS, params, row=_Bounds, name="users.bounds", database_settings=PLANNED),
         lambda: client.query(_COUNT_BY_DAYS, params, row=_Count, name="users.count", database_settings=PLANNED),
     )
     floor = sorted((user.least for user in bounds), reverse=True)[:needed][-1:]
-    if len(bounds) == asked and bounds[-1].most >= floor[0]:
+    if len(bounds) == limit and bounds[-1].most >= floor[0]:
         return None
     return [user.user_id for user in bounds if user.most >= floor[0]], count.users
 
@@ -176,19 +177,19 @@ def get_user(project_id: UUID, user_id: str, start: datetime, end: datetime) -> 
 
 def _rows(project_id: UUID, start: datetime, end: datetime, names: Sequence[str]) -> dict[str, UserRow]:
     def ask(row: type[Row], figures: Sequence[str], selected: str) -> dict[str, Row]:
-        wanted = "t.user_id IN {names:Array(String)}"
-        source, params = union(_ROLLUPS, start, end, keys=_KEYS, figures=figures, where=wanted)
+        condition = "t.user_id IN {names:Array(String)}"
+        source, params = union(_ROLLUPS, start, end, keys=_KEYS, figures=figures, where=condition)
         sql = f"SELECT f.user_id AS user_id, {selected} FROM {source} AS f GROUP BY f.user_id"
         values: dict[str, Any] = {**params, "project": project_id, "names": list(names)}
         rows = client.query(sql, values, row=row, name="users.rows", database_settings=PLANNED)
         return {row.user_id: row for row in rows}
 
-    asked, used = both(
-        lambda: ask(_Asked, _ASKED, totals(*_ASKED)),
-        lambda: ask(_Used, (*_USED, "session_set"), f"{totals(*_USED)}, {_SESSIONS}"),
+    requests, tokens = both(
+        lambda: ask(_RequestFigures, _REQUEST_FIGURES, totals(*_REQUEST_FIGURES)),
+        lambda: ask(_TokenFigures, (*_TOKEN_FIGURES, "session_set"), f"{totals(*_TOKEN_FIGURES)}, {_SESSIONS}"),
     )
     # A user whose first request comes between the two queries is left to the next answer.
-    return {name: UserRow(**vars(used[name]) | vars(asked[name])) for name in asked.keys() & used.keys()}
+    return {name: UserRow(**vars(tokens[name]) | vars(requests[name])) for name in requests.keys() & tokens.keys()}
 
 
 def _count(project_id: UUID, start: datetime, end: datetime) -> int:

@@ -74,8 +74,8 @@ def _figures(
 ) -> dict[date, list[str]]:
     # Values have the table's types, since the hash of a number depends on its width.
     columns = ", ".join(_cast(column, rollup) for column in rollup.columns if _is_compared(column, rollup))
-    asked = ", ".join(_expressions(rollup))
-    sql = f"SELECT drop_date AS day, [{asked}] AS figures FROM (SELECT {columns} FROM ({source})) GROUP BY drop_date"
+    figures = ", ".join(_expressions(rollup))
+    sql = f"SELECT drop_date AS day, [{figures}] AS figures FROM (SELECT {columns} FROM ({source})) GROUP BY drop_date"
     rows = client.query(
         sql,
         {**scope(project_id, units), **persons},
@@ -99,15 +99,15 @@ def _cast(column: Column, rollup: Rollup) -> str:
 
 def _expressions(rollup: Rollup) -> list[str]:
     key = f"cityHash64({', '.join(rollup.key)})"
-    asked = [f"toString(sumDistinct({key}))"]
+    expressions = [f"toString(sumDistinct({key}))"]
     for column in rollup.columns:
         function = next((name for start, name in _PLAIN.items() if column.type.startswith(start)), "")
         if function:
-            asked.append(f"toString({function}({column.name}))")
+            expressions.append(f"toString({function}({column.name}))")
         if column.name == "requests":
             # Sums of 64 bits may overflow, which does not harm a checksum.
-            asked.append(f"toString(sum({key} * requests))")
-    return asked
+            expressions.append(f"toString(sum({key} * requests))")
+    return expressions
 
 
 def _differences(own: dict[date, list[str]], raw: dict[date, list[str]]) -> list[date]:

@@ -42,14 +42,14 @@ def find_requests(project_id: UUID, request_ids: Iterable[UUID]) -> Mapping[UUID
 
     Raises AnalyticsUnavailableError and AnalyticsLimitError.
     """
-    wanted = sorted(set(request_ids))
-    if not wanted:
+    ids = sorted(set(request_ids))
+    if not ids:
         return {}
     params = {
         "project": project_id,
-        "ids": [str(request_id) for request_id in wanted],
-        "start": _made_at(wanted[0]) - _SLACK,
-        "end": _made_at(wanted[-1]) + _SLACK,
+        "ids": [str(request_id) for request_id in ids],
+        "start": _made_at(ids[0]) - _SLACK,
+        "end": _made_at(ids[-1]) + _SLACK,
     }
     rows = client.query(_SQL, params, row=ScoredRequest, name="scores.requests")
     return {row.request_id: row for row in rows}

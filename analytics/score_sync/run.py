@@ -71,13 +71,13 @@ def _copy_scores(now: datetime) -> int:
 
 def _requests_of(scores: Iterable[Score]) -> Mapping[UUID, ScoredRequest]:
     """Returns the stored requests of these scores by the score's key."""
-    wanted: defaultdict[UUID, dict[UUID, UUID]] = defaultdict(dict)
+    request_ids: defaultdict[UUID, dict[UUID, UUID]] = defaultdict(dict)
     for score in scores:
         request_id = gateway_id(score.request_id)
         if request_id is not None:
-            wanted[score.project_id][score.pk] = request_id
+            request_ids[score.project_id][score.pk] = request_id
     found: dict[UUID, ScoredRequest] = {}
-    for project_id, ids in wanted.items():
+    for project_id, ids in request_ids.items():
         try:
             requests = find_requests(project_id, ids.values())
         except AnalyticsLimitError:
@@ -144,8 +144,8 @@ def _insert(table: str, columns: Sequence[str], copies: Sequence[tuple[Any, ...]
         return
     # The same rows again are the same insert; which row in which version is all that tells two of them apart.
     place = columns.index("id"), columns.index("version")
-    said = ",".join(f"{row[place[0]]}:{row[place[1]]}" for row in copies)
-    client.insert(table, columns, copies, token=hashlib.sha256(said.encode()).hexdigest())
+    revisions = ",".join(f"{row[place[0]]}:{row[place[1]]}" for row in copies)
+    client.insert(table, columns, copies, token=hashlib.sha256(revisions.encode()).hexdigest())
 
 
 def _parts(ids: list[Any]) -> Iterable[list[Any]]:

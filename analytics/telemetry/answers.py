@@ -43,22 +43,22 @@ def refused(error: ApplicationError, encoding: Encoding) -> HttpResponse:
     return _answer(error.status, content, encoding, headers)
 
 
-def _protobuf(export: Export, rejected: str) -> bytes:
-    told = export.rejected
+def _protobuf(export: Export, field: str) -> bytes:
+    rejected = export.rejected
     response: ExportTraceServiceResponse | ExportLogsServiceResponse | ExportMetricsServiceResponse
-    if rejected == "rejectedSpans":
+    if field == "rejectedSpans":
         response = ExportTraceServiceResponse()
-        if told:
-            response.partial_success.rejected_spans = told
-    elif rejected == "rejectedLogRecords":
+        if rejected:
+            response.partial_success.rejected_spans = rejected
+    elif field == "rejectedLogRecords":
         response = ExportLogsServiceResponse()
-        if told:
-            response.partial_success.rejected_log_records = told
+        if rejected:
+            response.partial_success.rejected_log_records = rejected
     else:
         response = ExportMetricsServiceResponse()
-        if told:
-            response.partial_success.rejected_data_points = told
-    if told:
+        if rejected:
+            response.partial_success.rejected_data_points = rejected
+    if rejected:
         response.partial_success.error_message = export.message
     return response.SerializeToString()
 

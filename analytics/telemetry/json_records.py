@@ -34,7 +34,7 @@ Built = TypeVar("Built", bound=Message)
 _items = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _NULL = msgspec.Raw(b"null")
 _FIELD = re.compile(r"Failed to parse (\w+) field")
-_FIELDS_TOLD = 6
+_MAX_FIELDS = 6
 
 
 def from_json(
@@ -148,7 +148,7 @@ def _parsed(written: Any, message: type[Built]) -> Built:
         ParseDict(written or {}, built, ignore_unknown_fields=True)
     except ParseError as error:
         # The text of the error may quote what was sent; the names in it are the format's own.
-        fields = ".".join(_FIELD.findall(str(error))[:_FIELDS_TOLD])
+        fields = ".".join(_FIELD.findall(str(error))[:_MAX_FIELDS])
         raise RejectedRecord(f"{fields or 'the record'} is not readable") from None
     return built
 

@@ -8,7 +8,7 @@ from typing import Any
 from analytics.telemetry.errors import RejectedPart, RejectedRecord
 from analytics.telemetry.signals import Signal
 
-_REASONS_TOLD = 3
+_MAX_REASONS = 3
 
 
 @dataclass
@@ -50,14 +50,16 @@ class Rejections:
     def message(self, *, stored: int = 0) -> str:
         """Returns the message about the rejections, empty without any; `stored` is the number of stored records."""
         by_count = sorted(self._reasons.items(), key=lambda item: -item[1].count)
-        told = "; ".join(f"{reason.count} of them: {why} ({reason.first})" for why, reason in by_count[:_REASONS_TOLD])
-        if len(by_count) > _REASONS_TOLD:
-            told += "; …"
+        message = "; ".join(
+            f"{reason.count} of them: {why} ({reason.first})" for why, reason in by_count[:_MAX_REASONS]
+        )
+        if len(by_count) > _MAX_REASONS:
+            message += "; …"
         if by_count and not stored and self._others and self._signal.table:
             # All signals have the same field numbers, so that another signal's export is read as records without ids
             # and times.
-            told += f". Is this an export of {self._signal.name}?"
-        return told
+            message += f". Is this an export of {self._signal.name}?"
+        return message
 
     def _named(self, place: tuple[int, ...]) -> str:
         form = self._signal.form

@@ -78,8 +78,8 @@ class Counting:
         if outcome == Outcome.SUCCESS:
             self._note_times(provider, is_stream, latency_ms, ttft_ms, calls)
 
-    def _figures_of(self, wanted: UsageLabels, now: int) -> UsageFigures:
-        labels, given_up = self._places.place_of(wanted, now)
+    def _figures_of(self, requested: UsageLabels, now: int) -> UsageFigures:
+        labels, given_up = self._places.place_of(requested, now)
         if given_up is not None:
             del self._usage[given_up]
         figures = self._usage.get(labels)

@@ -1,8 +1,9 @@
--- The requests of one slice, step by step: its sessions unfold into turns, and each turn gets what became of it.
+-- The requests of one slice, step by step: its sessions unfold into turns, and each turn gets its outcome.
 -- UNIFORM(x, …) is a number from 0 to below 1, NORMAL(x, …) a standard normal one, made of their arguments alone.
--- $drawn gives the sessions: h what all their chance comes from, prefix of the id or '' for one by its kind, named,
--- turns, begun (µs), pause (median seconds between turns, 0 for that of the kind).
--- Steps are many and small: an alias that others in its own SELECT are made of is analysed again for each of them.
+-- $drawn gives the sessions. h is the hash from which all chance of a session comes; prefix is that of its id, '' for one
+-- by its kind; named tells if it has an id; then turns, begun (µs), and pause (median seconds between turns, 0 for that
+-- of the kind).
+-- The steps are many and small, because ClickHouse analyses an alias again for each alias of the same SELECT that uses it.
 WITH
     drawn AS (
         SELECT
@@ -11,7 +12,7 @@ WITH
             toUInt8(1 + (UNIFORM(h, 1) > 0.52) + (UNIFORM(h, 1) > 0.76) + (UNIFORM(h, 1) > 0.92)) AS kind
         FROM ($drawn) WHERE sipHash64(h, 14) % {one_in:UInt32} = 0 OR prefix != ''
     ),
-    -- What all turns of a session share.
+    -- The values that all turns of a session share.
     characters AS (
         SELECT
             h, kind, turns, begun,
@@ -34,7 +35,7 @@ WITH
             )) AS offsets
         FROM characters
     ),
-    -- What would go on after the period, begins earlier, not all at the same moment before its end.
+    -- Sessions that would go on after the period begin earlier, and not all at the same moment before its end.
     timed AS (
         SELECT *, 1000000 * least(offsets[-1], ({until:Int64} - {since:Int64}) / 1000000 - 1800) AS lasts FROM paced
     ),
@@ -50,26 +51,27 @@ WITH
             starts + toInt64(scale * offset) AS us, sipHash64(h, 10, turn) AS g
         FROM sessions ARRAY JOIN offsets AS offset, arrayEnumerate(offsets) AS turn
     ),
-    -- What is asked, and which fate it has.
-    asked AS (
+    -- The model, the mode and the conversation of each request, and the chances that decide its fate.
+    selected AS (
         SELECT
             *, UNIFORM(g, 4) AS chance, UNIFORM(g, 6) AS rescue, UNIFORM(g, 7) AS weakness,
             UNIFORM(g, 3) < [0.9, 0.8, 0.3, 0.][kind] AS streams,
             if(
                 UNIFORM(g, 1) < 0.05, arrayFirstIndex(share -> share > UNIFORM(g, 2), {shares:Array(Float64)}), usual_model
-            ) AS wanted,
+            ) AS requested_model,
             1 + sipHash64(h, 11, intDiv(turn - 1, 3)) % length({firsts:Array(UInt32)}) AS conversation
         FROM turned
     ),
     met AS (
         SELECT
-            *, {providers:Array(String)}[wanted] AS wanted_provider, {models:Array(String)}[wanted] AS wanted_model,
+            *, {providers:Array(String)}[requested_model] AS requested_provider,
+            {models:Array(String)}[requested_model] AS requested_name,
             -- Now and then a provider has a bad half hour.
-            sipHash64({salt:UInt64}, wanted_provider, intDiv(us, 1800000000)) % 700 = 0 AS is_bad_time,
+            sipHash64({salt:UInt64}, requested_provider, intDiv(us, 1800000000)) % 700 = 0 AS is_bad_time,
             multiIf(weakness < 0.45, 'rate_limited', weakness < 0.8, 'unavailable', 'timeout') AS trouble,
             {firsts:Array(UInt32)}[conversation]
                 + least((turn - 1) % 3, {lengths:Array(UInt32)}[conversation] - 1) AS text_id
-        FROM asked
+        FROM selected
     ),
     fated AS (
         SELECT
@@ -90,11 +92,11 @@ WITH
             fate IN ('served', 'served_again', 'served_elsewhere', 'left_late') AS has_output,
             fate IN ('served_again', 'served_elsewhere', 'failed') AS stumbles,
             fate NOT IN ('unknown_model', 'rate_limited', 'over_budget', 'interrupted') AS is_tried,
-            if(fate = 'served_elsewhere', {fallbacks:Array(UInt8)}[wanted], wanted) AS m,
+            if(fate = 'served_elsewhere', {fallbacks:Array(UInt8)}[requested_model], requested_model) AS m,
             toUInt32(least(turn - 1, 60) * 150 * (0.7 + 0.6 * UNIFORM(h, 12))) AS history
         FROM fated
     ),
-    -- What it says and how much of it is billed, each token once.
+    -- The texts of each request, and the tokens that are billed, each once.
     read AS (
         SELECT
             a.*, t.* EXCEPT (id),
@@ -148,7 +150,7 @@ WITH
             ) AS own_words
         FROM written
     ),
-    -- How the gateway records it.
+    -- The values as the gateway records them.
     recorded AS (
         SELECT
             *,
@@ -159,7 +161,7 @@ WITH
                 is_served, 200, fate IN ('left_early', 'left_late'), 499, fate = 'unknown_model', 404,
                 fate = 'rejected', 400, fate IN ('rate_limited', 'over_budget'), 429, fate = 'failed', 503, 500
             ) AS status,
-            if(fate = 'unknown_model', 'gpt-4o-minni', wanted_model) AS requested,
+            if(fate = 'unknown_model', 'gpt-4o-minni', requested_name) AS requested,
             multiIf(NOT is_served, '', UNIFORM(g, 20) < 0.015, 'length', 'stop') AS finish,
             -- A UUIDv7 (RFC 9562): milliseconds and version in one half, variant and chance in the other.
             reinterpret(
@@ -173,7 +175,7 @@ WITH
             if(is_served, answer_json, begun_json) AS completion_json
         FROM billed
     ),
-    told AS (
+    explained AS (
         SELECT
             *,
             multiIf(
@@ -199,7 +201,7 @@ WITH
                 concat(by_provider, ': the provider did not answer in time')
             ) AS error_message,
             concat(
-                '{"provider":"', wanted_provider, '","model":"', wanted_model,
+                '{"provider":"', requested_provider, '","model":"', requested_name,
                 multiIf(trouble = 'timeout', '"', trouble = 'rate_limited', '","status":429', '","status":503'),
                 ',"error":"', trouble, '","latency_ms":', toString(toUInt32(lost_ms)), ',"offset_us":'
             ) AS stumble,

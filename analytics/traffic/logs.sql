@@ -1,4 +1,4 @@
--- What an application might log about each of these requests.
+-- A log record for each of these requests, as an application might write it.
 INSERT INTO otel_logs (
     ProjectId, Timestamp, TraceId, SpanId, SeverityText, SeverityNumber, ServiceName, Body, ResourceAttributes, ScopeName,
     LogAttributes, DropDate
@@ -12,4 +12,4 @@ SELECT
     'assistant.client',
     map('gen_ai.session_id', session_name, 'user.id', user_name, 'http.response.status_code', toString(status)),
     toDate(fromUnixTimestamp64Micro(us, 'UTC')) + {telemetry_days:UInt16}
-FROM told WHERE session_name != ''
+FROM explained WHERE session_name != ''

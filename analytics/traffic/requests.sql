@@ -39,4 +39,4 @@ SELECT
             toString(prompt_tokens + completion_tokens), '}}'
         )
     )
-FROM told
+FROM explained

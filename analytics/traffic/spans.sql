@@ -8,7 +8,7 @@ numbered AS (
     SELECT
         *, part, toString(request_id) AS id, sipHash64(request_id, part) AS record,
         leftPad(lower(hex(record)), 16, '0') AS span, leftPad(lower(hex(sipHash64(request_id, 1))), 16, '0') AS root
-    FROM told ARRAY JOIN if(is_tried, [1, 2], [1]) AS part
+    FROM explained ARRAY JOIN if(is_tried, [1, 2], [1]) AS part
     WHERE session_name != ''
 )
 SELECT

@@ -28,8 +28,8 @@ class RequestsExportView(ProjectAPIView):
     def get(self, request: Request) -> StreamingHttpResponse:
         """`application/x-ndjson`: one request a line, the oldest first. The last line of one that broke is an error."""
         given = ExportParameters(data=request.query_params.dict())
-        wanted = given.wanted()
-        lines = export_lines(self.project_id, wanted, content=given.validated_data["include_content"])
+        filters = given.to_filter()
+        lines = export_lines(self.project_id, filters, content=given.validated_data["include_content"])
         ask = partial(looked_up(self.project_id).run, next, lines, b"")
         worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="export")
         try:

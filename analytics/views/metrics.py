@@ -22,8 +22,8 @@ class OverviewView(ProjectAPIView):
     @operation("overview", "Totals of a project", query=[RangeParameters], answer=wire.Overview)
     def get(self, request: Request) -> Response:
         """The last 30 days of the range asked for; the answer says which range it speaks of."""
-        wanted = parse_range(request, longest=metrics.OVERVIEW)
-        return Response(metrics.overview(self.project_id, wanted))
+        time_range = parse_range(request, longest=metrics.OVERVIEW)
+        return Response(metrics.overview(self.project_id, time_range))
 
 
 class UsersView(ProjectAPIView):
@@ -35,8 +35,8 @@ class UsersView(ProjectAPIView):
         page_fields={**RANGE, "without_user_id": wire.UserFigures | None},
     )
     def get(self, request: Request) -> Response:
-        page, wanted = parse_page(request), parse_range(request)
-        return listing_response(request, page, metrics.users(self.project_id, wanted, page))
+        page, time_range = parse_page(request), parse_range(request)
+        return listing_response(request, page, metrics.users(self.project_id, time_range, page))
 
 
 class ModelsView(ProjectAPIView):
@@ -44,16 +44,16 @@ class ModelsView(ProjectAPIView):
         "modelMetrics", "Figures per model", query=[PAGE, RangeParameters], page=wire.ModelFigures, page_fields=RANGE
     )
     def get(self, request: Request) -> Response:
-        page, wanted = parse_page(request), parse_range(request)
-        return listing_response(request, page, metrics.models(self.project_id, wanted, page))
+        page, time_range = parse_page(request), parse_range(request)
+        return listing_response(request, page, metrics.models(self.project_id, time_range, page))
 
 
 class DailyCostView(ProjectAPIView):
     @operation("dailyCost", "Cost per day", query=[PAGE, RangeParameters], page=wire.DayCost, page_fields=RANGE)
     def get(self, request: Request) -> Response:
         """Every UTC day that the range touches, the latest first."""
-        page, wanted = parse_page(request), parse_range(request)
-        return listing_response(request, page, metrics.daily_costs(self.project_id, wanted, page))
+        page, time_range = parse_page(request), parse_range(request)
+        return listing_response(request, page, metrics.daily_costs(self.project_id, time_range, page))
 
 
 class ModelCostView(ProjectAPIView):
@@ -65,8 +65,8 @@ class ModelCostView(ProjectAPIView):
         page_fields={**RANGE, "total_cost_usd": float},
     )
     def get(self, request: Request) -> Response:
-        page, wanted = parse_page(request), parse_range(request)
-        return listing_response(request, page, metrics.model_costs(self.project_id, wanted, page))
+        page, time_range = parse_page(request), parse_range(request)
+        return listing_response(request, page, metrics.model_costs(self.project_id, time_range, page))
 
 
 class UsageParameters(Parameters):
@@ -83,12 +83,12 @@ class UsageView(ProjectAPIView):
     )
     def get(self, request: Request) -> Response:
         """Every minute, hour or UTC day that the range touches, the latest first."""
-        page, wanted = parse_page(request), parse_range(request)
+        page, time_range = parse_page(request), parse_range(request)
         given = UsageParameters(data=request.query_params.dict())
         given.is_valid(raise_exception=True)
         named = given.validated_data.get("interval")
         interval = Interval(named) if named else None
-        return listing_response(request, page, metrics.usage(self.project_id, wanted, page, interval))
+        return listing_response(request, page, metrics.usage(self.project_id, time_range, page, interval))
 
 
 class ErrorsView(ProjectAPIView):
@@ -100,8 +100,8 @@ class ErrorsView(ProjectAPIView):
         page_fields={**RANGE, "total_errors": int},
     )
     def get(self, request: Request) -> Response:
-        page, wanted = parse_page(request), parse_range(request)
-        return listing_response(request, page, metrics.errors(self.project_id, wanted, page))
+        page, time_range = parse_page(request), parse_range(request)
+        return listing_response(request, page, metrics.errors(self.project_id, time_range, page))
 
 
 class ProviderLatencyView(ProjectAPIView):

@@ -22,8 +22,8 @@ class RequestsView(ProjectAPIView):
     def get(self, request: Request) -> Response:
         """The newest first. Previews and the error's message are null for a reader without content."""
         page = parse_page(request)
-        wanted = RequestParameters(data=request.query_params.dict()).wanted()
-        listing = requests.requests(self.project_id, wanted, page)
+        filters = RequestParameters(data=request.query_params.dict()).to_filter()
+        listing = requests.requests(self.project_id, filters, page)
         return listing_response(
             request, page, listing if self.sees_content else listing.shown_as(request_without_texts)
         )

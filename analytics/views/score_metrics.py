@@ -25,8 +25,8 @@ class ScoreMetricsView(ProjectAPIView):
     def get(self, request: Request) -> Response:
         """Per score, and per model, prompt version, arm or evaluator with `group_by`; by name."""
         page = parse_page(request)
-        wanted, group_by = ScoreMetricsParameters(data=request.query_params.dict()).wanted()
-        return listing_response(request, page, scores.score_metrics(self.project_id, wanted, group_by, page))
+        filters, group_by = ScoreMetricsParameters(data=request.query_params.dict()).to_filter_and_grouping()
+        return listing_response(request, page, scores.score_metrics(self.project_id, filters, group_by, page))
 
 
 class FeedbackMetricsView(ProjectAPIView):

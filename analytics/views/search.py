@@ -16,5 +16,5 @@ class SearchView(ProjectAPIView):
     @operation("search", "Search prompts and completions", body=SearchBody, answer=SearchResults)
     def post(self, request: Request) -> Response:
         """The newest matches. Older ones: the same again with `end_time` before the last one's time."""
-        wanted, limit = SearchBody(data=request.data).wanted()
-        return Response(search_results(search(self.project_id, wanted, limit=limit)))
+        filters, limit = SearchBody(data=request.data).to_filter_and_limit()
+        return Response(search_results(search(self.project_id, filters, limit=limit)))

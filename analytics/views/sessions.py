@@ -20,8 +20,8 @@ class SessionsView(ProjectAPIView):
     @operation("listSessions", "List sessions", query=[PAGE, SessionParameters], page=SessionEntry)
     def get(self, request: Request) -> Response:
         page = parse_page(request)
-        wanted = SessionParameters(data=request.query_params.dict()).wanted()
-        return listing_response(request, page, sessions.sessions(self.project_id, wanted, page))
+        filters = SessionParameters(data=request.query_params.dict()).to_filter()
+        return listing_response(request, page, sessions.sessions(self.project_id, filters, page))
 
 
 class SessionView(SessionDeletion):

@@ -223,17 +223,17 @@ def test_statement__of_the_products_kind__is_served(client: Client) -> None:
         client.execute(sql)
 
 
-def test_another_user_of_the_host__neither_reads_nor_writes_nor_asks(engine: EngineProcess) -> None:
+def test_another_user_of_the_host__neither_reads_nor_writes_nor_queries(engine: EngineProcess) -> None:
     """As uid nobody where the suite may change its uid; elsewhere as itself, to whom only the engine is closed."""
     about = (engine.directory, engine.url_file, engine.port, engine.process.pid, NOBODY)
-    told = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", INTRUDER, *map(str, about)], cwd="/", capture_output=True, text=True, check=True
     ).stdout
 
-    lines = told.splitlines()
-    assert "refused no password ServerException 516" in lines, told
-    assert "refused guessed password ServerException 516" in lines, told
+    lines = output.splitlines()
+    assert "refused no password ServerException 516" in lines, output
+    assert "refused guessed password ServerException 516" in lines, output
     password = engine.new_client().connection.password
-    assert password not in told.partition("command line")[2]
+    assert password not in output.partition("command line")[2]
     if os.geteuid() == 0:
-        assert [line for line in lines if line.startswith("WORKED")] == [], told
+        assert [line for line in lines if line.startswith("WORKED")] == [], output

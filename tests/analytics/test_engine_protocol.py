@@ -257,7 +257,7 @@ def test_stranger__sends_something_else__is_shown_out(engine: EngineProcess, cli
     assert client.execute("SELECT 1") == [(1,)]
 
 
-def test_compression__asked_for__is_refused_in_words(engine: EngineProcess) -> None:
+def test_compression__requested__is_refused_with_a_message(engine: EngineProcess) -> None:
     with engine.client() as client:
         client.execute("SELECT 1")
         client.connection.compression = 1  # the flag alone: the codecs are a package of their own

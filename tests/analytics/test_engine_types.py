@@ -121,10 +121,10 @@ def test_columns__all_types_in_one_block__keep_their_borders(client: Client) -> 
 
     client.execute("INSERT INTO every_type VALUES", rows)
 
-    wanted = [
+    expected = [
         (n, *(_expected(type_name, values[n % len(values)]) for type_name, values in chosen)) for n in range(1000)
     ]
-    assert client.execute("SELECT * FROM every_type ORDER BY n") == wanted
+    assert client.execute("SELECT * FROM every_type ORDER BY n") == expected
 
 
 @pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))

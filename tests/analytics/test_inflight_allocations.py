@@ -135,6 +135,6 @@ def test_interrupted__of_a_rollout__says_what_the_comparison_needs(spool: Path) 
     (segment,) = names.list_files(spool, names.SEGMENT)
     records = {frame.record().request_id: frame.record() for frame in read_stretch(segment, 0, finished=True).frames}
     assert {record.outcome for record in records.values()} == {Outcome.INTERRUPTED}
-    told = records[given.request_id]
-    assert {name: getattr(told, name) for name in ALLOCATION._fields} == ALLOCATION._asdict()
+    record = records[given.request_id]
+    assert {name: getattr(record, name) for name in ALLOCATION._fields} == ALLOCATION._asdict()
     assert (records[plain.request_id].rollout_id, records[plain.request_id].variant) == ("", "")

@@ -104,7 +104,7 @@ def test_overview__any_range__equals_plain_computation(
     assert {name: found[name] for name in expected(records, start, end)} == expected(records, start, end)
 
 
-def test_overview__range_beyond_30_days__capped_and_said(
+def test_overview__range_beyond_30_days__capped_and_named_in_the_answer(
     api: tuple[APIClient, str], records: list[RequestRecord]
 ) -> None:
     client, _ = api

@@ -264,9 +264,9 @@ class TestCommand:
         unit = list_units(project, _LONG_AGO)[0]
         _break(_rollup("requests_minute"), project, "DOUBLE", unit)
 
-        said = self.run(project=str(project))
+        output = self.run(project=str(project))
 
-        assert f"repaired requests_minute project={project} days={unit.first}" in said
+        assert f"repaired requests_minute project={project} days={unit.first}" in output
 
     def test_dry_run__fails_where_something_differs(self, project: UUID) -> None:
         _break(_rollup("requests_minute"), project, "DELETE", list_units(project, _LONG_AGO)[0])
@@ -281,7 +281,7 @@ class TestCommand:
         with pytest.raises(CommandError, match=message):
             self.run(**options)
 
-    def test_store_away__is_said(self, project: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_store_away__is_reported(self, project: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
         def away() -> list[Rollup]:
             raise AnalyticsUnavailableError("The analytics store does not answer.")
 

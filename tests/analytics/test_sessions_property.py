@@ -60,8 +60,8 @@ times = st.builds(
 
 
 @dataclass(frozen=True)
-class Ask:
-    wanted: SessionFilter
+class ListingCall:
+    filters: SessionFilter
     limit: int
     offset: int
 
@@ -93,22 +93,22 @@ def histories(draw: st.DrawFn) -> list[RequestRecord]:
 
 
 @st.composite
-def asks(draw: st.DrawFn, records: list[RequestRecord]) -> Ask:
+def listings(draw: st.DrawFn, records: list[RequestRecord]) -> ListingCall:
     """Ranges begin and end at, before and after requests."""
     moments = st.builds(
         lambda record, beside: _time(record) + timedelta(microseconds=beside),
         st.sampled_from(records),
         st.sampled_from([-DAY, -3_600_000_000, -1, 0, 1, 3_600_000_000, DAY]),
     )
-    wanted = SessionFilter(
+    filters = SessionFilter(
         user_id=draw(st.sampled_from(["", "", *USERS, "nobody"])),
         name_pattern=draw(st.sampled_from(["", "", *PATTERNS])),
         start=draw(st.none() | moments),
         end=draw(st.none() | moments),
     )
-    if wanted.start and wanted.end and wanted.start > wanted.end:
-        wanted = replace(wanted, start=wanted.end, end=wanted.start)
-    return Ask(wanted, draw(st.sampled_from([1, 3, 20])), draw(st.sampled_from([0, 0, 1, 5, 2**62])))
+    if filters.start and filters.end and filters.start > filters.end:
+        filters = replace(filters, start=filters.end, end=filters.start)
+    return ListingCall(filters, draw(st.sampled_from([1, 3, 20])), draw(st.sampled_from([0, 0, 1, 5, 2**62])))
 
 
 @given(data=st.data())
@@ -124,12 +124,12 @@ def test_sessions__random_requests_and_filters__equal_plain_python(
     sessions = _sessions(records)
 
     for _ in range(12):
-        ask = data.draw(asks(records))
-        expected = [row for row in sessions if _matches(ask.wanted, row, records)]
-        count, rows = list_sessions(project, ask.wanted, limit=ask.limit, offset=ask.offset)
-        assert count == len(expected), ask
-        page = expected[ask.offset : ask.offset + ask.limit]
-        assert [_comparable(row) for row in rows] == [_summary(row) for row in page], ask
+        listing = data.draw(listings(records))
+        expected = [row for row in sessions if _matches(listing.filters, row, records)]
+        count, rows = list_sessions(project, listing.filters, limit=listing.limit, offset=listing.offset)
+        assert count == len(expected), listing
+        page = expected[listing.offset : listing.offset + listing.limit]
+        assert [_comparable(row) for row in rows] == [_summary(row) for row in page], listing
 
     for row in sessions:
         found = get_session(project, str(row["session_id"]))
@@ -212,16 +212,16 @@ def _summary(row: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in row.items() if name in SessionSummary.__dataclass_fields__}
 
 
-def _matches(wanted: SessionFilter, row: dict[str, object], records: list[RequestRecord]) -> bool:
+def _matches(filters: SessionFilter, row: dict[str, object], records: list[RequestRecord]) -> bool:
     session_id = str(row["session_id"])
     members = [record for record in records if record.session_id == session_id]
     users = {record.user_id for record in members}
     moments = [_time(record) for record in members]
     return (
-        (not wanted.user_id or wanted.user_id in users)
-        and (not wanted.name_pattern or _like(wanted.name_pattern, session_id))
+        (not filters.user_id or filters.user_id in users)
+        and (not filters.name_pattern or _like(filters.name_pattern, session_id))
         and any(
-            (not wanted.start or moment >= wanted.start) and (not wanted.end or moment <= wanted.end)
+            (not filters.start or moment >= filters.start) and (not filters.end or moment <= filters.end)
             for moment in moments
         )
     )

@@ -225,25 +225,27 @@ while True:
 
 
 def test_worker__killed__every_admitted_request_is_recorded_exactly_once(spool: Path) -> None:
-    said: list[list[str]] = []
+    messages: list[list[str]] = []
     interrupted = 0
-    for lines in (5, 40, 333):
+    for number in (5, 40, 333):
         with subprocess.Popen([sys.executable, "-c", WORKER, str(spool)], stdout=subprocess.PIPE, text=True) as worker:
             assert worker.stdout is not None
-            said.extend(worker.stdout.readline().split() for _ in range(lines))
+            messages.extend(worker.stdout.readline().split() for _ in range(number))
             interrupted += record_interrupted(spool)
             worker.send_signal(signal.SIGKILL)
-            said.extend(line.split() for line in worker.stdout.read().splitlines(keepends=True) if line.endswith("\n"))
+            messages.extend(
+                line.split() for line in worker.stdout.read().splitlines(keepends=True) if line.endswith("\n")
+            )
 
     interrupted += record_interrupted(spool)
 
     outcomes = {frame.record().request_id: frame.record().outcome for frame in read(spool)}
     assert len(outcomes) == len(ids(spool))
-    done = {parts[1] for parts in said if parts[0] == "done"}
-    begun = {parts[1] for parts in said if parts[0] == "begun"}
+    done = {parts[1] for parts in messages if parts[0] == "done"}
+    begun = {parts[1] for parts in messages if parts[0] == "begun"}
     assert done <= {key for key, outcome in outcomes.items() if outcome == Outcome.SUCCESS}
     assert begun <= outcomes.keys()
-    # What the kill kept from being said may be one more of each per worker.
+    # A killed worker may have begun and recorded one more request than it could report.
     assert len(outcomes) - len(begun) <= 3
     assert interrupted == sum(outcome == Outcome.INTERRUPTED for outcome in outcomes.values()) > 0
     assert record_interrupted(spool) == 0
@@ -266,12 +268,12 @@ def test_interrupted__recorded_but_slot_still_in_use__not_doubled(spool: Path) -
     assert outcomes == {"s": Outcome.SUCCESS, "t": Outcome.INTERRUPTED}
 
 
-@pytest.mark.parametrize(("said", "kept"), [(30, 30), (0, DEFAULT_RETENTION_DAYS), (10**6, 2**16 - 1)])
-def test_interrupted__of_a_project_with_a_retention__is_kept_as_long(spool: Path, said: int, kept: int) -> None:
-    """0 is what a table of an earlier version says."""
+@pytest.mark.parametrize(("retention", "kept"), [(30, 30), (0, DEFAULT_RETENTION_DAYS), (10**6, 2**16 - 1)])
+def test_interrupted__of_a_project_with_a_retention__is_kept_as_long(spool: Path, retention: int, kept: int) -> None:
+    """A table of an earlier version has a retention of 0."""
     table = InflightTable(spool)
     record = make_entry().record
-    table.begin(InflightRequest(record.request_id, record.project_id, record.ts, 1, "m", False, "s", "u", said))
+    table.begin(InflightRequest(record.request_id, record.project_id, record.ts, 1, "m", False, "s", "u", retention))
     table.close()
 
     record_interrupted(spool)

@@ -66,8 +66,8 @@ def record(second: float, **values: Any) -> dict[str, Any]:
 
 
 def failed(error: ApplicationError, **values: Any) -> dict[str, Any]:
-    told = {"status_code": error.status, "error_type": error.type, "error_code": error.code}
-    return {"outcome": Outcome.ERROR, "provider": "", **told, **values}
+    fields = {"status_code": error.status, "error_type": error.type, "error_code": error.code}
+    return {"outcome": Outcome.ERROR, "provider": "", **fields, **values}
 
 
 def refused(error: type[ApplicationError], code: str, **values: Any) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def test_every_end__counted_as_what_it_is(spool: Path) -> None:
     numbered = list(enumerate(ENDS, start=1))
     stored(spool, *(record(1, rollout_stage=number, **end[1]) for number, end in numbered))
 
-    found = {row.stage: row for row in recorded_minutes(rows(patience_ms=4000), counted=(), log_ratio=LOG_RATIO)}
+    found = {row.stage: row for row in recorded_minutes(rows(long_wait_ms=4000), counted=(), log_ratio=LOG_RATIO)}
     totals = arm_totals(PROJECT, ROLLOUT, START, START + timedelta(minutes=1))["target"]
 
     for number, (name, _, request, reason, judged, bad) in numbered:
@@ -231,8 +231,8 @@ def is_request(r: RequestRecord) -> bool:
     return not (is_hit(r) or limited or texts)
 
 
-def is_unanswered(r: RequestRecord, patience_ms: float = 10_000) -> bool:
-    left = r.outcome == Outcome.CANCELLED and (not r.ttft_ms or r.latency_ms > patience_ms)
+def is_unanswered(r: RequestRecord, long_wait_ms: float = 10_000) -> bool:
+    left = r.outcome == Outcome.CANCELLED and (not r.ttft_ms or r.latency_ms > long_wait_ms)
     bad = r.outcome in (Outcome.ERROR, Outcome.INTERRUPTED) or r.finish_reason == "content_filter"
     return is_request(r) and (left or bad)
 
@@ -297,7 +297,7 @@ def test_recorded_minutes__late_rows_too__in_the_minute_they_came_in_under_their
         assert row.cost_usd == sum((Decimal(r.cost_usd) for r in priced), Decimal(0))
 
 
-def test_recorded_minutes__asked_minute_by_minute__every_row_exactly_once(records: list[RequestRecord]) -> None:
+def test_recorded_minutes__queried_minute_by_minute__every_row_exactly_once(records: list[RequestRecord]) -> None:
     at_once = recorded_minutes(rows(0, 15), counted=(), log_ratio=LOG_RATIO)
     one_by_one = [
         row

@@ -97,7 +97,7 @@ class SearchRequests(RangeArguments, kw_only=True, frozen=True):
 def _list_requests(context: ToolContext, arguments: ListRequests) -> dict[str, Any]:
     values = {name: _plain(value) for name, value in chosen(arguments, _NAMES).items()}
     page = page_of(arguments)
-    filters = RequestParameters(data={**values, **range_dates(context, arguments)}).wanted()
+    filters = RequestParameters(data={**values, **range_dates(context, arguments)}).to_filter()
     return listed(requests.requests(context.project_id, filters, page), page)
 
 
@@ -118,7 +118,7 @@ def _search_requests(context: ToolContext, arguments: SearchRequests) -> dict[st
         **chosen(arguments, ["query", "limit", "model", "user_id", "session_id"]),
         **{name.replace("_date", "_time"): text for name, text in dates.items()},
     }
-    filters, limit = SearchBody(data=values).wanted()
+    filters, limit = SearchBody(data=values).to_filter_and_limit()
     found = search_results(search(context.project_id, filters, limit=limit))
     shown = _without_own(found, named=bool(arguments.session_id))
     if not found["has_more"]:

@@ -71,7 +71,7 @@ def _get_score_metrics(context: ToolContext, arguments: ScoreMetrics) -> dict[st
     between = date_range(context, arguments)
     dates = {"start_date": between.start.isoformat(), "end_date": between.end.isoformat()}
     values = {**chosen(arguments, (*_NAMES, "group_by")), **dates}
-    filters, group_by = ScoreMetricsParameters(data=values).wanted()
+    filters, group_by = ScoreMetricsParameters(data=values).to_filter_and_grouping()
     page = page_of(arguments)
     return listed(scores.score_metrics(context.project_id, filters, group_by, page), page)
 

@@ -36,7 +36,7 @@ class SessionRequests(PageArguments, kw_only=True, frozen=True):
 def _list_sessions(context: ToolContext, arguments: ListSessions) -> dict[str, Any]:
     values = {**chosen(arguments, ["user_id", "name_pattern"]), **range_dates(context, arguments)}
     page = page_of(arguments)
-    return listed(sessions.sessions(context.project_id, SessionParameters(data=values).wanted(), page), page)
+    return listed(sessions.sessions(context.project_id, SessionParameters(data=values).to_filter(), page), page)
 
 
 def _get_session(context: ToolContext, arguments: OneSession) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from analytics.queries.variants.outcomes import (
     HISTOGRAMS,
     IN_ARM,
     JUDGED,
-    PATIENCE_MS,
+    LONG_WAIT_MS,
     PRICED,
     REASON,
     REQUEST,
@@ -37,7 +37,7 @@ _CLOCKS_DIFFER_BY = timedelta(hours=1)
 class Recorded:
     """The rows of one rollout that a query reads: those recorded from `start` up to, not including, `end`.
 
-    The rollout's requests came after `began`, when it was started. `patience_ms`: whoever leaves after so long had
+    The rollout's requests came after `began`, when it was started. `long_wait_ms`: whoever leaves after so long had
     waited for too long.
     """
 
@@ -46,7 +46,7 @@ class Recorded:
     began: datetime
     start: datetime
     end: datetime
-    patience_ms: float = PATIENCE_MS
+    long_wait_ms: float = LONG_WAIT_MS
 
     def parameters(self) -> dict[str, Any]:
         return {
@@ -56,7 +56,7 @@ class Recorded:
             "came_after": self.began - _CLOCKS_DIFFER_BY,
             "start": self.start,
             "end": self.end,
-            "patience_ms": self.patience_ms,
+            "long_wait_ms": self.long_wait_ms,
         }
 
 

@@ -64,13 +64,13 @@ NOT_OF_THE_VERSION = """(
 )"""
 """Refused for what no version of a prompt has a part in: how many requests there were, and the client's own texts."""
 REQUEST = f"(NOT {HIT} AND NOT {NOT_OF_THE_VERSION})"
-PATIENCE_MS = 10_000.0
+LONG_WAIT_MS = 10_000.0
 """A client that leaves after so long had waited for too long, where nobody knows better what is usual."""
 UNANSWERED = f"""({REQUEST} AND (
     r.outcome IN ('error', 'interrupted') OR r.finish_reason = 'content_filter'
-    OR (r.outcome = 'cancelled' AND (r.ttft_ms = 0 OR r.latency_ms > {{patience_ms:Float64}}))
+    OR (r.outcome = 'cancelled' AND (r.ttft_ms = 0 OR r.latency_ms > {{long_wait_ms:Float64}}))
 ))"""
-"""The user got no proper answer. Takes the parameter `patience_ms`."""
+"""The user got no proper answer. Takes the parameter `long_wait_ms`."""
 REASON = """multiIf(
     r.outcome = 'cancelled', 'client_left',
     r.outcome = 'interrupted', 'interrupted',

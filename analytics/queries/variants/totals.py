@@ -19,8 +19,8 @@ from analytics.queries.variants.outcomes import (
     IN_ARM,
     IN_TIME,
     JUDGED,
+    LONG_WAIT_MS,
     NOT_OF_THE_VERSION,
-    PATIENCE_MS,
     PRICED,
     REASONS,
     TARGET,
@@ -92,7 +92,7 @@ WHERE r.project_id = {{project:UUID}} AND r.prompt_config_id = {{config:UUID}}
 
 def arm_totals(project_id: UUID, rollout_id: UUID, start: datetime, end: datetime) -> Mapping[str, ArmTotals]:
     """Returns the totals by arm of the requests in this range; an arm without requests has zeros."""
-    params = {"project": project_id, "rollout": rollout_id, "start": start, "end": end, "patience_ms": PATIENCE_MS}
+    params = {"project": project_id, "rollout": rollout_id, "start": start, "end": end, "long_wait_ms": LONG_WAIT_MS}
     rows = client.query(_TOTALS, params, row=ArmTotals, name="variants.totals")
     return {variant: ArmTotals(variant) for variant in (TARGET, BASELINE)} | {row.variant: row for row in rows}
 

@@ -63,8 +63,8 @@ def some(count: int) -> Iterator[str]:
 def ends_well(answer: Any) -> bool:
     if answer.status_code < 400:
         return b'{"error"' not in content_of(answer)
-    told: dict[str, Any] = answer.json()["error"]
-    return bool(answer.status_code < 500 and {"message", "type", "code"} <= told.keys())
+    error: dict[str, Any] = answer.json()["error"]
+    return bool(answer.status_code < 500 and {"message", "type", "code"} <= error.keys())
 
 
 def named(endpoint: Endpoint) -> str:

@@ -53,7 +53,7 @@ def shown(answer: Any) -> bool:
     return answer.status_code < 300 and any(secret in content for secret in (_SECRET, SESSION, REQUEST))
 
 
-def test_owner__asks_everywhere__sees_it(stranger: APIClient, project: Project) -> None:
+def test_owner__calls_every_endpoint__sees_its_data(stranger: APIClient, project: Project) -> None:
     """So that the next test can fail."""
     owner = client_of(project)
 
@@ -63,7 +63,7 @@ def test_owner__asks_everywhere__sees_it(stranger: APIClient, project: Project) 
     assert seen == {e.path for e in ENDPOINTS} - anonymous
 
 
-def test_stranger__asks_everywhere_with_all_its_ids__sees_and_changes_nothing(
+def test_stranger__calls_every_endpoint_with_all_ids__sees_and_changes_nothing(
     stranger: APIClient, project: Project
 ) -> None:
     own = Project.objects.exclude(pk=project.pk).get()

@@ -65,8 +65,8 @@ def path_of(session: str) -> str:
 
 
 def found_in_search(api: Any, limit: int = 20) -> int:
-    wanted = {"project_id": api._credentials["HTTP_X_PROJECT_ID"], "query": "Weißgasse", "limit": limit}
-    answer = api.post("/api/llm/search", wanted, format="json")
+    body = {"project_id": api._credentials["HTTP_X_PROJECT_ID"], "query": "Weißgasse", "limit": limit}
+    answer = api.post("/api/llm/search", body, format="json")
     assert answer.status_code == 200, answer.json()
     return len(answer.json()["results"])
 
@@ -89,15 +89,15 @@ def totals(api: APIClient, project: Project) -> dict[str, Any]:
     values = {"project": project.pk}
     where = "WHERE project_id = {project:UUID}"
     raw = client.execute(f"SELECT count(), sum(cost_usd), sum(prompt_tokens) FROM requests {where}", values)  # noqa: S608
-    told = {"requests": raw[0][0], "raw": raw}
+    figures = {"requests": raw[0][0], "raw": raw}
     for table in ("requests_minute", "requests_hourly", "requests_daily", "users_daily"):
-        told[table] = client.execute(
+        figures[table] = client.execute(
             f"SELECT sum(requests), sum(cost_usd), sum(prompt_tokens), sum(latency_sum_ms) FROM {table} {where}",  # noqa: S608
             values,
         )
     overview = api.get("/api/llm/metrics/overview").json()
-    told["overview"] = {name: overview[name] for name in ("total_requests", "total_cost_usd", "error_rate")}
-    return told
+    figures["overview"] = {name: overview[name] for name in ("total_requests", "total_cost_usd", "error_rate")}
+    return figures
 
 
 def contents(project: Project) -> dict[str, list[tuple[Any, ...]]]:
@@ -161,10 +161,10 @@ def assert_not_shown(api: APIClient, first_id: str) -> None:
     assert api.get(path_of(SESSION)).status_code == 404
     assert api.get(f"{path_of(SESSION)}/requests").status_code == 404
     assert api.get(f"/api/llm/requests/{first_id}").status_code == 404
-    for wanted in ("", "?user_id=ottilie", "?name_pattern=%25t%25", f"?start_date={soon(-9999).date()}"):
-        listed = api.get(f"/api/llm/sessions{wanted}").json()
-        assert [row["session_id"] for row in listed["results"]] == ["other"], wanted
-        assert listed["count"] == 1, wanted
+    for query in ("", "?user_id=ottilie", "?name_pattern=%25t%25", f"?start_date={soon(-9999).date()}"):
+        listed = api.get(f"/api/llm/sessions{query}").json()
+        assert [row["session_id"] for row in listed["results"]] == ["other"], query
+        assert listed["count"] == 1, query
     assert api.get("/api/llm/sessions?user_id=bruno").json()["results"] == []
     assert found_in_search(api) == 4
     exported = exported_lines(api)

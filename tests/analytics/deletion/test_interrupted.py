@@ -85,7 +85,7 @@ def test_deletion__broken_off_at_any_step__is_finished_by_the_task(
     assert reconcile([project.pk], now=soon(26 * 60)).differences == []
 
 
-def test_deletion__broken_off__shows_nothing_meanwhile_and_is_not_there_to_be_asked_for_again(
+def test_deletion__broken_off__shows_nothing_meanwhile_and_is_not_there_to_be_deleted_again(
     api: APIClient, project: Project, stored: list[SpoolEntry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = totals(api, project)
@@ -100,7 +100,7 @@ def test_deletion__broken_off__shows_nothing_meanwhile_and_is_not_there_to_be_as
     assert reconcile([project.pk], now=soon(26 * 60)).differences == []
 
 
-def test_request__broken_off_and_asked_for_again__is_done_then(
+def test_request__broken_off_and_requested_again__is_done_then(
     api: APIClient, project: Project, stored: list[SpoolEntry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = totals(api, project)
@@ -181,7 +181,7 @@ def test_deletion__while_another_repair_goes_on__is_done_afterwards(
     assert finish_due(soon(5)) == 1
 
 
-def test_wish__when_nothing_can_arrive_any_more__forgets_the_id_and_stays_as_a_record(
+def test_deletion__when_nothing_can_arrive_any_more__forgets_the_id_and_stays_as_a_record(
     api: APIClient, project: Project, stored: list[SpoolEntry]
 ) -> None:
     erase(api, path_of(SESSION))

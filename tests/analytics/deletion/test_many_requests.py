@@ -23,30 +23,30 @@ from tests.factories.analytics import store
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 
-def test_session__deleted__asks_the_store_no_more_than_reading_it_does(
+def test_session__deleted__runs_no_more_queries_than_reading_it_does(
     api: APIClient, stored: list[SpoolEntry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A session with one request took 39 statements, a second or two."""
-    asked: list[str] = []
+    queries: list[str] = []
     query, execute = client.query, client.execute
 
     def noting_query(sql: str, *arguments: Any, **options: Any) -> Any:
-        asked.append(sql)
+        queries.append(sql)
         return query(sql, *arguments, **options)
 
     def noting_execute(sql: str, *arguments: Any) -> Any:
-        asked.append(sql)
+        queries.append(sql)
         return execute(sql, *arguments)
 
     monkeypatch.setattr(client, "query", noting_query)
     monkeypatch.setattr(client, "execute", noting_execute)
     assert api.get(path_of(SESSION)).status_code == 200
-    reading = len(asked)
+    reading = len(queries)
 
     assert api.delete(path_of(SESSION)).status_code == 204
 
-    assert 0 < len(asked) - reading <= reading
-    assert all(sql.lstrip().startswith("SELECT") for sql in asked)
+    assert 0 < len(queries) - reading <= reading
+    assert all(sql.lstrip().startswith("SELECT") for sql in queries)
 
 
 def test_many_requests__deleted_in_several_batches__counted_once(
@@ -83,11 +83,13 @@ def test_deletions__any_of_any_requests__sums_and_users_as_in_plain_arithmetic(
     before = totals(api, project)
     left = {one.record.request_id: one.record for one in entries}
 
-    for kind, wanted in [("s", "b"), ("r", ""), ("s", "é"), ("r", ""), ("r", ""), ("s", "c/d")]:
+    for kind, session_id in [("s", "b"), ("r", ""), ("s", "é"), ("r", ""), ("r", ""), ("s", "c/d")]:
         request_id = chance.choice(sorted(left))
-        path = path_of(wanted) if kind == "s" else f"/api/llm/requests/{request_id}"
+        path = path_of(session_id) if kind == "s" else f"/api/llm/requests/{request_id}"
         erase(api, path)
-        gone = [key for key, one in left.items() if (one.session_id == wanted if kind == "s" else key == request_id)]
+        gone = [
+            key for key, one in left.items() if (one.session_id == session_id if kind == "s" else key == request_id)
+        ]
         for key in gone:
             del left[key]
 

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_lists__no_range__last_thirty_days_and_said(get: Callable[..., Any], path: str) -> None:
+def test_lists__no_range__last_thirty_days_and_named_in_the_answer(get: Callable[..., Any], path: str) -> None:
     found = get(path)
 
     start, end = (datetime.fromisoformat(found[name]) for name in ("start_date", "end_date"))

@@ -106,12 +106,12 @@ def test_export__store_leaves_in_the_midst__last_line_is_the_error(
     headers: dict[str, str], project: Project, spool: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store(spool, *(entry(project, minutes_ago=i) for i in range(7)))
-    rows_after, asked = exporting._rows_after, 0
+    rows_after, calls = exporting._rows_after, 0
 
     def failing(*arguments: Any) -> Any:
-        nonlocal asked
-        asked += 1
-        if asked > 2:
+        nonlocal calls
+        calls += 1
+        if calls > 2:
             raise AnalyticsUnavailableError("The analytics store does not answer.")
         return rows_after(*arguments)
 
@@ -207,11 +207,11 @@ async def test_export__connection_closed__the_server_stops_the_stream() -> None:
         worker.submit(made.clear)
 
 
-async def test_export__client_leaves_in_the_midst_of_a_question__its_thread_ends_after_it() -> None:
-    asked, answered = threading.Event(), threading.Event()
+async def test_export__client_leaves_in_the_midst_of_a_query__its_thread_ends_after_it() -> None:
+    started, answered = threading.Event(), threading.Event()
 
     def lines() -> Iterator[bytes]:
-        asked.set()
+        started.set()
         answered.wait(TIMEOUT_SECONDS)
         yield b"late\n"
 
@@ -219,7 +219,7 @@ async def test_export__client_leaves_in_the_midst_of_a_question__its_thread_ends
     pieces = streamed(b"first\n", partial(next, lines(), b""), worker)
     await anext(pieces)
     waiting = asyncio.ensure_future(anext(pieces))
-    assert await asyncio.to_thread(asked.wait, TIMEOUT_SECONDS)
+    assert await asyncio.to_thread(started.wait, TIMEOUT_SECONDS)
 
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -67,15 +67,15 @@ def filters(draw: st.DrawFn, records: list[RequestRecord]) -> RequestFilter:
         st.sampled_from([-DAY, -1, 0, 1, DAY]),
     )
     names = draw(st.lists(st.sampled_from(sorted(CHOICES)), max_size=2, unique=True))
-    wanted = RequestFilter(
+    chosen = RequestFilter(
         **{name: draw(st.sampled_from(CHOICES[name])) for name in names},  # type: ignore[arg-type]  # by their names
         min_latency_ms=draw(st.sampled_from([None, None, None, 1000])),
         start=draw(st.none() | moments),
         end=draw(st.none() | moments),
     )
-    if wanted.start and wanted.end and wanted.start > wanted.end:
-        return replace(wanted, start=wanted.end, end=wanted.start)
-    return wanted
+    if chosen.start and chosen.end and chosen.start > chosen.end:
+        return replace(chosen, start=chosen.end, end=chosen.start)
+    return chosen
 
 
 @given(data=st.data())
@@ -89,23 +89,23 @@ def test_requests__random_requests_filters_and_pages__equal_plain_python(data: s
             store(Path(directory), *(SpoolEntry(record) for record in records[part::3]))
 
     for _ in range(12):
-        wanted = data.draw(filters(records))
+        chosen = data.draw(filters(records))
         limit, offset = data.draw(st.sampled_from([1, 3, 20])), data.draw(st.sampled_from([0, 0, 1, 5, 30, 2**62]))
-        expected = [record.request_id for record in records if _matches(wanted, record)]
+        expected = [record.request_id for record in records if _matches(chosen, record)]
         for oldest_first in (False, True):
-            count, rows = list_requests(project, wanted, limit=limit, offset=offset, oldest_first=oldest_first)
+            count, rows = list_requests(project, chosen, limit=limit, offset=offset, oldest_first=oldest_first)
             in_order = expected[::-1] if oldest_first else expected
-            assert count == len(expected), wanted
-            assert [str(row.request_id) for row in rows] == in_order[offset : offset + limit], wanted
+            assert count == len(expected), chosen
+            assert [str(row.request_id) for row in rows] == in_order[offset : offset + limit], chosen
 
 
-def _matches(wanted: RequestFilter, record: RequestRecord) -> bool:
-    given_ = {field.name: value for field in fields(wanted) if (value := getattr(wanted, field.name)) not in ("", None)}
+def _matches(chosen: RequestFilter, record: RequestRecord) -> bool:
+    values = {field.name: value for field in fields(chosen) if (value := getattr(chosen, field.name)) not in ("", None)}
     return (
-        all(getattr(record, name) == value for name, value in given_.items() if name in CHOICES)
-        and (not wanted.min_latency_ms or record.latency_ms >= wanted.min_latency_ms)
-        and (not wanted.start or _time(record) >= wanted.start)
-        and (not wanted.end or _time(record) <= wanted.end)
+        all(getattr(record, name) == value for name, value in values.items() if name in CHOICES)
+        and (not chosen.min_latency_ms or record.latency_ms >= chosen.min_latency_ms)
+        and (not chosen.start or _time(record) >= chosen.start)
+        and (not chosen.end or _time(record) <= chosen.end)
     )
 
 

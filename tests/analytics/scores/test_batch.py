@@ -31,7 +31,7 @@ def test_batch__several__all_stored_in_the_order_given(api: APIClient, project: 
     assert sorted(Score.objects.values_list("score_value", flat=True)) == list(range(20))
 
 
-def test_batch__new_known_and_unchanged__told_apart(api: APIClient, project: Project) -> None:
+def test_batch__new_known_and_unchanged__distinguished(api: APIClient, project: Project) -> None:
     make_score(project, score_id="changes", score_value=1)
     make_score(project, score_id="stays")
 

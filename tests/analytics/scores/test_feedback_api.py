@@ -131,15 +131,15 @@ def test_feedback__impossible_session_id__400(api: APIClient, project: Project, 
 
 
 def test_feedback_scores__many_sessions__exact_means(api: APIClient, project: Project) -> None:
-    said = {f"s{n}": [1 + (n + k) % 5 for k in range(n % 4)] for n in range(12)}
-    for session_id, scores in said.items():
+    scores_by_session = {f"s{n}": [1 + (n + k) % 5 for k in range(n % 4)] for n in range(12)}
+    for session_id, scores in scores_by_session.items():
         post(api, project, session_id, text="no score")
         for score in scores:
             post(api, project, session_id, score=score)
 
-    wanted = [*said, *(f"nobody-{n}" for n in range(1500))]
+    session_ids = [*scores_by_session, *(f"nobody-{n}" for n in range(1500))]
 
-    assert feedback_scores(project.pk, wanted) == {
-        session_id: sum(scores) / len(scores) for session_id, scores in said.items() if scores
+    assert feedback_scores(project.pk, session_ids) == {
+        session_id: sum(scores) / len(scores) for session_id, scores in scores_by_session.items() if scores
     }
     assert [row.text for row in list_feedback(project.pk, "s0")] == ["no score"]

@@ -50,7 +50,7 @@ def storable(value: Any) -> bool:
 
 @_ONE_DATABASE
 @given(_SCORE, st.booleans())
-def test_post_score__anything__stored_as_said_or_refused(
+def test_post_score__anything__stored_as_sent_or_refused(
     api: APIClient, project: Project, fields: dict[str, Any], complete: bool
 ) -> None:
     body = {"project_id": str(project.pk), **(_LIKELY if complete else {}), **fields}

@@ -408,9 +408,7 @@ def test_delete_before__older_ones__leave_both(project: Project) -> None:
     assert feedback_copies(project) == [("s", 2, False)]
 
 
-def test_announce__broker_away__only_said_in_the_log(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_announce__broker_away__only_logged(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     from celery import current_app
 
     with current_app.connection_for_write("redis://127.0.0.1:1/0") as nobody:
@@ -427,12 +425,12 @@ def test_announce__broker_away__only_said_in_the_log(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_score__committed__worker_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+def test_score__committed__worker_is_notified(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks: list[str] = []
     monkeypatch.setattr(
-        "analytics.score_sync.announcement.current_app.send_task", lambda name, **options: asked.append(name)
+        "analytics.score_sync.announcement.current_app.send_task", lambda name, **options: tasks.append(name)
     )
 
     make_score(make_project())
 
-    assert asked == ["analytics.copy_scores"]
+    assert tasks == ["analytics.copy_scores"]

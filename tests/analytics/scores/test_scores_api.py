@@ -25,7 +25,7 @@ def values_of(answer: Any) -> list[float]:
     return [item["score_value"] for item in answer.json()["results"]]
 
 
-def test_score__only_what_is_required__defaults_are_said(api: APIClient, project: Project) -> None:
+def test_score__only_what_is_required__defaults_are_in_the_answer(api: APIClient, project: Project) -> None:
     answer = post(api, project)
 
     assert answer.status_code == 201
@@ -188,7 +188,7 @@ def test_score__same_score_id__changes_it_and_says_so(api: APIClient, project: P
     assert stored["updated_at"] > first.json()["updated_at"]
 
 
-def test_score__same_said_again__nothing_changes(api: APIClient, project: Project) -> None:
+def test_score__same_sent_again__nothing_changes(api: APIClient, project: Project) -> None:
     first = post(api, project, score_id="mine")
     again = post(api, project, score_id="mine")
 

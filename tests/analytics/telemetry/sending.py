@@ -88,7 +88,7 @@ def logs(*records: LogRecord, service: str = "shop") -> ExportLogsServiceRequest
     return ExportLogsServiceRequest(resource_logs=[group])
 
 
-def told(answer: HttpResponse, message: type[Message]) -> Any:
+def decoded(answer: HttpResponse, message: type[Message]) -> Any:
     """The answer to a protobuf export."""
     assert answer.headers["Content-Type"] == PROTOBUF
     return message.FromString(answer.content)

@@ -19,7 +19,7 @@ from analytics.telemetry.body import Encoding
 from analytics.telemetry.exports import read_export
 from analytics.telemetry.signals import LOGS, METRICS, TRACES, Signal
 from core.models import Project
-from tests.analytics.telemetry.sending import JSON, PROTOBUF, START, Sender, log, span, told
+from tests.analytics.telemetry.sending import JSON, PROTOBUF, START, Sender, decoded, log, span
 
 SIGNALS: dict[str, tuple[Signal[Any], str]] = {"traces": (TRACES, "otel_traces"), "logs": (LOGS, "otel_logs")}
 SURROGATE = b"\xed\xa0\x80"
@@ -66,9 +66,9 @@ def rejected(signal: str, answer: HttpResponse) -> tuple[int, str]:
         partial = json.loads(answer.content)["partialSuccess"]
         return int(partial["rejectedSpans" if signal == "traces" else "rejectedLogRecords"]), partial["errorMessage"]
     if signal == "traces":
-        of_spans = told(answer, ExportTraceServiceResponse).partial_success
+        of_spans = decoded(answer, ExportTraceServiceResponse).partial_success
         return of_spans.rejected_spans, of_spans.error_message
-    of_logs = told(answer, ExportLogsServiceResponse).partial_success
+    of_logs = decoded(answer, ExportLogsServiceResponse).partial_success
     return of_logs.rejected_log_records, of_logs.error_message
 
 

@@ -247,7 +247,7 @@ def test_protobuf__text_that_is_no_utf8__replaced_in_place() -> None:
     assert (row["SpanName"], row["SpanAttributes"]) == ("N\ufffd\ufffdE-1", {"key": "V\ufffdLUE"})
 
 
-def test_records__equal_ones_of_one_export__told_apart_and_the_same_when_sent_again() -> None:
+def test_records__equal_ones_of_one_export__distinguished_and_the_same_when_sent_again() -> None:
     content = logs(log(1), log(1), log(2)).SerializeToString()
 
     first, again = (read_export(LOGS, Encoding.PROTOBUF, content) for _ in range(2))
@@ -257,7 +257,7 @@ def test_records__equal_ones_of_one_export__told_apart_and_the_same_when_sent_ag
     assert [row[0] for row in again.rows] == ids
 
 
-def test_records__of_another_resource__told_apart() -> None:
+def test_records__of_another_resource__distinguished() -> None:
     one, other = (
         read_export(LOGS, Encoding.PROTOBUF, logs(log(1), service=name).SerializeToString()) for name in ("a", "b")
     )

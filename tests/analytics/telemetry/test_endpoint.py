@@ -261,15 +261,15 @@ def test_telemetry__store_away_or_at_its_limit__503(
     assert answer.json()["error"]["type"] == "service_unavailable_error"
 
 
-def test_telemetry__asked_for__found_by_the_keys_of_the_table(sender: Sender, project: Project) -> None:
+def test_telemetry__of_a_session__found_by_the_keys_of_the_table(sender: Sender, project: Project) -> None:
     sender.traces(*(span(number, {"gen_ai.session_id": f"s-{number}"}) for number in range(1, 50)))
 
-    asked = _SPANS.replace("{session:String}", "'s-7'").replace("{most:UInt32}", "500")
-    plan = client.execute(f"SELECT * FROM (EXPLAIN indexes = 1 {asked})", {"project": project.pk})  # noqa: S608 - above
+    query = _SPANS.replace("{session:String}", "'s-7'").replace("{most:UInt32}", "500")
+    plan = client.execute(f"SELECT * FROM (EXPLAIN indexes = 1 {query})", {"project": project.pk})  # noqa: S608 - above
 
-    told = "\n".join(str(line) for (line,) in plan)
+    explained = "\n".join(str(line) for (line,) in plan)
     for part in ("DropDate", "toStartOfFiveMinutes(Timestamp)", "ServiceName", "RecordId"):
-        assert part in told
+        assert part in explained
 
 
 def test_telemetry__sent_again_on_another_day__once(

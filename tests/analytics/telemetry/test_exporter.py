@@ -44,7 +44,7 @@ def closed_connections() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def exporter_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", str(TIMEOUT_SECONDS))
 
 
@@ -123,7 +123,7 @@ def posted() -> Iterator[list[str]]:
     request_started.disconnect(note)
 
 
-def test_exporter__wrong_key__told_and_not_sent_again(
+def test_exporter__wrong_key__reported_and_not_sent_again(
     live_server: LiveServer, sender: Sender, caplog: pytest.LogCaptureFixture, posted: list[str]
 ) -> None:
     exporter = OTLPSpanExporter(

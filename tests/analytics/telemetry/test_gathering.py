@@ -113,7 +113,7 @@ def test_post__refused_by_the_store__others_of_its_insert_are_stored(gatherer: G
     assert table.inserts == [["first"], ["a"], ["b"]]
 
 
-def test_store__away__all_that_wait_are_told_and_the_next_is_tried(gatherer: Gatherer, table: FakeTable) -> None:
+def test_store__away__all_that_wait_fail_and_the_next_is_tried(gatherer: Gatherer, table: FakeTable) -> None:
     table.failure = AnalyticsUnavailableError("away")
     futures = posted_while_busy(gatherer, table, "a", "b")
     assert all(isinstance(future.exception(), AnalyticsUnavailableError) for future in futures)
@@ -123,7 +123,7 @@ def test_store__away__all_that_wait_are_told_and_the_next_is_tried(gatherer: Gat
     assert table.inserts == [["later"]]
 
 
-def test_store__fails_in_an_unknown_way__nobody_is_told_it_is_stored(gatherer: Gatherer, table: FakeTable) -> None:
+def test_store__fails_in_an_unknown_way__no_post_is_reported_as_stored(gatherer: Gatherer, table: FakeTable) -> None:
     table.failure = RuntimeError("defect")
 
     first, waiting = posted_while_busy(gatherer, table, "a")

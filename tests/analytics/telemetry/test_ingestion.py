@@ -24,7 +24,18 @@ from rest_framework.test import APIClient
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsUnavailableError
 from core.models import Project
-from tests.analytics.telemetry.sending import JSON, PROTOBUF, START, Sender, log, logs, span, telemetry_of, told, traces
+from tests.analytics.telemetry.sending import (
+    JSON,
+    PROTOBUF,
+    START,
+    Sender,
+    decoded,
+    log,
+    logs,
+    span,
+    telemetry_of,
+    traces,
+)
 from tests.factories.core import make_key, make_project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("telemetry")]
@@ -46,7 +57,7 @@ def test_traces__protobuf__stored_and_answered_in_protobuf(sender: Sender, path:
     answer = sender.post(path, traces(span(1), span(2)).SerializeToString())
 
     assert answer.status_code == 200
-    assert not told(answer, ExportTraceServiceResponse).HasField("partial_success")
+    assert not decoded(answer, ExportTraceServiceResponse).HasField("partial_success")
     assert rows("otel_traces") == 2
 
 
@@ -54,7 +65,7 @@ def test_logs__protobuf__stored_and_answered_in_protobuf(sender: Sender) -> None
     answer = sender.logs(log(1), log(2))
 
     assert answer.status_code == 200
-    assert not told(answer, ExportLogsServiceResponse).HasField("partial_success")
+    assert not decoded(answer, ExportLogsServiceResponse).HasField("partial_success")
     assert rows("otel_logs") == 2
 
 
@@ -200,7 +211,7 @@ def test_traces__bad_span__counted_and_the_rest_kept(sender: Sender, reason: str
 
     answer = sender.traces(span(1), span(2, **bad), span(3))
 
-    partial = told(answer, ExportTraceServiceResponse).partial_success
+    partial = decoded(answer, ExportTraceServiceResponse).partial_success
     assert (answer.status_code, partial.rejected_spans) == (200, 1)
     assert reason in partial.error_message
     assert rows("otel_traces") == 2
@@ -211,7 +222,7 @@ def test_logs__bad_record__counted_and_the_rest_kept(sender: Sender) -> None:
         log(1, time_unix_nano=0), log(2, trace_id=b"x"), log(3, time_unix_nano=0, observed_time_unix_nano=5)
     )
 
-    partial = told(answer, ExportLogsServiceResponse).partial_success
+    partial = decoded(answer, ExportLogsServiceResponse).partial_success
     assert partial.rejected_log_records == 2
     assert rows("otel_logs") == 1
 
@@ -231,7 +242,7 @@ def test_traces__broken_bytes_in_one_span__counted_and_the_rest_kept(sender: Sen
 
     assert answer.status_code == 200
     expected = 0 if number == 1 else 1
-    assert told(answer, ExportTraceServiceResponse).partial_success.rejected_spans == expected
+    assert decoded(answer, ExportTraceServiceResponse).partial_success.rejected_spans == expected
     assert rows("otel_traces") == 3 - expected
 
 
@@ -255,19 +266,19 @@ def test_json__bad_record__counted_and_the_rest_kept(sender: Sender) -> None:
     assert rows("otel_traces") == 1
 
 
-def test_traces__export_of_logs__every_record_counted_and_said(sender: Sender) -> None:
+def test_traces__export_of_logs__every_record_counted_and_explained(sender: Sender) -> None:
     answer = sender.post("traces", logs(log(1), log(2)).SerializeToString())
 
-    partial = told(answer, ExportTraceServiceResponse).partial_success
+    partial = decoded(answer, ExportTraceServiceResponse).partial_success
     assert partial.rejected_spans == 2
     assert "Is this an export of traces?" in partial.error_message
     assert rows("otel_traces") == 0
 
 
-def test_logs__export_of_traces__every_record_counted_and_said(sender: Sender) -> None:
+def test_logs__export_of_traces__every_record_counted_and_explained(sender: Sender) -> None:
     answer = sender.post("logs", traces(span(1), span(2)).SerializeToString())
 
-    partial = told(answer, ExportLogsServiceResponse).partial_success
+    partial = decoded(answer, ExportLogsServiceResponse).partial_success
     assert partial.rejected_log_records == 2
     assert rows("otel_logs") == 0
 
@@ -288,7 +299,7 @@ def test_metrics__answered_with_the_number_that_was_not_stored(sender: Sender) -
     answer = sender.post("metrics", export.SerializeToString())
 
     assert answer.status_code == 200
-    assert told(answer, ExportMetricsServiceResponse).partial_success.rejected_data_points == 2
+    assert decoded(answer, ExportMetricsServiceResponse).partial_success.rejected_data_points == 2
     as_json = sender.json("metrics", MessageToDict(export))
     assert json.loads(as_json.content)["partialSuccess"]["rejectedDataPoints"] == "2"
 
@@ -298,8 +309,8 @@ def test_protobuf__not_an_export__400_status_in_protobuf(sender: Sender, content
     answer = sender.post("traces", content)
 
     assert answer.status_code == 400
-    assert told(answer, Status).code == 3
-    assert told(answer, Status).message
+    assert decoded(answer, Status).code == 3
+    assert decoded(answer, Status).message
 
 
 @pytest.mark.parametrize(
@@ -337,7 +348,7 @@ def test_body__beyond_the_limit__413_before_and_after_inflation(sender: Sender, 
     assert sender.post("traces", traces(span(1, name="x" * 9_000)).SerializeToString()).status_code == 200
 
     assert [plain.status_code, inflated.status_code] == [413, 413]
-    assert told(inflated, Status).code == 8
+    assert decoded(inflated, Status).code == 8
 
 
 def test_body__too_many_records__413_and_nothing_stored(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -385,7 +396,7 @@ def test_record__too_large_or_too_many_attributes__counted(sender: Sender) -> No
 
     answer = sender.traces(large, many, span(3))
 
-    assert told(answer, ExportTraceServiceResponse).partial_success.rejected_spans == 2
+    assert decoded(answer, ExportTraceServiceResponse).partial_success.rejected_spans == 2
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/grpc", "multipart/form-data", ""])
@@ -412,7 +423,7 @@ def test_key__missing_or_wrong__401_with_challenge(sender: Sender, project: Proj
         answer = sender.post("traces", b"", Authorization=given)
         assert answer.status_code == 401
         assert answer.headers["WWW-Authenticate"] == "Bearer"
-        assert told(answer, Status).code == 16
+        assert decoded(answer, Status).code == 16
 
 
 def test_project_header__optional_and_has_to_match(sender: Sender, project: Project) -> None:
@@ -448,7 +459,7 @@ def test_store__away__503_to_be_sent_again(sender: Sender, monkeypatch: pytest.M
 
     assert answer.status_code == 503
     assert int(answer.headers["Retry-After"]) > 0
-    assert told(answer, Status).code == 14
+    assert decoded(answer, Status).code == 14
 
 
 def test_values__every_kind__as_text(sender: Sender, api: APIClient, project: Project) -> None:
@@ -539,7 +550,7 @@ def test_traces__types__answered_alike(sender: Sender) -> None:
         for name in ("traceId", "spanId"):
             written[name] = base64.b64decode(written[name]).hex()
 
-    protobuf = told(sender.post("traces", export.SerializeToString(), PROTOBUF), ExportTraceServiceResponse)
+    protobuf = decoded(sender.post("traces", export.SerializeToString(), PROTOBUF), ExportTraceServiceResponse)
     as_json = json.loads(sender.json("traces", document).content)["partialSuccess"]
 
     assert as_json == {"rejectedSpans": "1", "errorMessage": protobuf.partial_success.error_message}

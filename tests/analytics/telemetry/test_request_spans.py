@@ -85,7 +85,7 @@ def test_spans__retries_and_failover__a_span_for_each_call_of_a_provider() -> No
 
     request, *calls = spans_of(record)
 
-    told = [
+    attributes = [
         (
             one["SpanAttributes"]["gen_ai.provider.name"],
             one["SpanAttributes"].get("error.type"),
@@ -96,7 +96,7 @@ def test_spans__retries_and_failover__a_span_for_each_call_of_a_provider() -> No
         )
         for one in calls
     ]
-    assert told == [
+    assert attributes == [
         ("openai", "unavailable", "Error", 5, 100, None),
         ("openai", "timeout", "Error", 150, 300, None),
         ("aws.bedrock", None, "Unset", 500, 350, "claude"),
@@ -158,7 +158,7 @@ def test_spans__gen_ai_attributes__on_calls_of_models_only() -> None:
     assert model_call["SpanAttributes"]["gen_ai.prompt.version"] == "3"
 
 
-def test_spans__prompt_skipped__no_prompt_told() -> None:
+def test_spans__prompt_skipped__no_prompt_named() -> None:
     _, model_call = spans_of(make_record(prompt_name="p", prompt_version=0, attempts=(call(),)))
 
     assert not [name for name in model_call["SpanAttributes"] if "prompt." in name]

@@ -27,8 +27,8 @@ def run(*arguments: str) -> str:
 def test_it_writes_requests_of_the_project_with_its_keys() -> None:
     project = make_project("shop")
     key, _ = make_key(project)
-    said = run("--requests", "300", "--project", "shop", "--days", "3", "--content-days", "1", "--seed", "9")
-    assert said.startswith("300 requests of shop until ")
+    output = run("--requests", "300", "--project", "shop", "--days", "3", "--content-days", "1", "--seed", "9")
+    assert output.startswith("300 requests of shop until ")
     found = client.execute("SELECT project_id, api_key_id, count(), min(ts), max(ts) FROM requests GROUP BY 1, 2")
     [(project_id, key_id, count, first, last)] = found
     assert (project_id, key_id, count) == (project.pk, key.pk, 300)
@@ -45,7 +45,7 @@ def test_the_same_until_is_written_once_and_the_only_project_needs_no_name() -> 
 
 
 @pytest.mark.usefixtures("clickhouse")
-def test_progress_is_told_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_reported_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     make_project()
     call_command("generate_traffic", "--requests", "50", stdout=io.StringIO())
     assert "50.0/50.0" in capsys.readouterr().err
@@ -92,7 +92,7 @@ def test_a_bad_file_of_texts_is_named(tmp_path: Path) -> None:
         run("--requests", "1", "--texts", str(file))
 
 
-def test_a_store_that_is_away_is_told(settings: Settings) -> None:
+def test_a_store_that_is_away_is_reported(settings: Settings) -> None:
     settings.CLICKHOUSE_URL = "clickhouse://default@127.0.0.1:1/llm"
     client.close()
     make_project()
@@ -103,7 +103,7 @@ def test_a_store_that_is_away_is_told(settings: Settings) -> None:
         client.close()
 
 
-def test_a_store_without_tables_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_without_tables_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise AnalyticsQueryError("The analytics store refused it.", server_code=60, reason="Unknown table")
 
