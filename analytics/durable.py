@@ -9,10 +9,10 @@ from pathlib import Path
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Returns when the content would survive a loss of power; a reader sees the old content or the new.
+    """Replaces the file's content, and returns when the new content would survive a loss of power.
 
-    The new one is written over the one before the last, whose blocks were kept for it: what grows no further needs no
-    room. Raises OSError; then the old content stands.
+    A reader sees the old content or the new one. The new content is written over a draft, the content before the last,
+    whose blocks were kept for it: a file that does not grow needs no room. Raises OSError; then the old content stands.
     """
     draft = _sibling(path, "next")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -50,7 +50,7 @@ class AnalyticsUnavailableError(ServiceUnavailableError):
 
 
 class AnalyticsSchemaError(AnalyticsUnavailableError):
-    """The message says how to upgrade the store."""
+    """The store's tables are of a version that this one cannot upgrade; the message says how to upgrade the store."""
 
 
 class AnalyticsLimitError(ServiceUnavailableError):
@@ -58,9 +58,8 @@ class AnalyticsLimitError(ServiceUnavailableError):
 
 
 class AnalyticsQueryError(ApplicationError):
-    """`server_code` is ClickHouse's error code, 0 when the rows could not even be encoded; `reason` is for operators.
-
-    `message`, which a client of the API may see, names neither statement nor data.
+    """The statement or its rows are wrong. `server_code` is ClickHouse's error code, 0 when the rows could not even be
+    encoded; `reason` is for operators. `message`, which a client of the API may see, names neither statement nor data.
     """
 
     code = "analytics_query"

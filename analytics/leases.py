@@ -18,7 +18,8 @@ from django.utils import timezone
 from analytics.errors import RepairBusyError
 from analytics.models import RepairLease
 
-# A lease lasts longer than one step of a repair and is renewed between steps. A killed holder blocks others so long.
+# A lease lasts longer than one step of a repair and is renewed between steps. A killed holder blocks others for this
+# time.
 _HELD_FOR = timedelta(minutes=5)
 _LOOK_EVERY_SECONDS = 0.1
 

@@ -61,7 +61,7 @@ class Requests(models.Model):
 class Score(models.Model):
     """One evaluation of one request by a model, a program or a person.
 
-    `request_id` is the client's word: the request may still be on its way to the store, or not be one of ours.
+    `request_id` is what the client sent: the request may still be on its way to the store, or may not exist.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -80,7 +80,7 @@ class Score(models.Model):
     updated_at = models.DateTimeField(default=timezone.now)
     # The revision is 1 at the score's creation and grows by one with each change.
     revision = models.PositiveIntegerField(default=1)
-    # When analytics.score_sync has to look at the row again; null when ClickHouse has it.
+    # The time at which analytics.score_sync looks at the row again; null when ClickHouse has it.
     copy_due_at = models.DateTimeField(null=True, default=timezone.now, editable=False)
 
     objects = ProjectManager()
@@ -181,7 +181,8 @@ class DeletionKind(models.TextChoices):
 
 
 class DeletionState(models.TextChoices):
-    """`pending`: data remains. `erased`: all is gone, and late records are still looked for. `closed`: finished."""
+    """The state of a deletion: `pending` while data remains; `erased` when all is gone and late records are still
+    looked for; then `closed`."""
 
     PENDING = "pending"
     ERASED = "erased"
@@ -192,7 +193,7 @@ class Deletion(models.Model):
     """A request to delete a session or a request, stored before anything is deleted.
 
     `subject` is the id, kept only while records of it may still arrive; `subject_hash` (SHA-256, hexadecimal) stays, so
-    that it can be shown that an id was deleted.
+    that the deletion of an id can be proved.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -225,9 +226,10 @@ class Deletion(models.Model):
 
 
 class DeletionBatch(models.Model):
-    """Requests being made anonymous together, written down before the first step: every try has the same ones.
+    """Requests that are made anonymous together, stored before the first step so that every try has the same ones.
 
-    The id is the token by which ClickHouse takes their anonymous rows once. `plan`: analytics.deletion.batches.
+    The id is the token by which ClickHouse takes their anonymous rows once. `plan` has the form of
+    `analytics.deletion.batches.Plan`.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

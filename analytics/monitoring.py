@@ -19,7 +19,7 @@ _LOSS_SECONDS = 600.0
 
 
 def ping_store() -> None:
-    """Asks the store for an answer. Raises AnalyticsUnavailableError when there is none."""
+    """Checks that the store answers. Raises AnalyticsUnavailableError when it does not."""
     client.execute("SELECT 1")
 
 

@@ -1,4 +1,4 @@
-"""OTLP in the OpenAPI document: its views are not REST framework's.
+"""Adds OTLP to the OpenAPI document, because its views are not REST framework's.
 
 https://opentelemetry.io/docs/specs/otlp/#otlphttp has the messages, which are Google's protocol buffers or their JSON.
 """
@@ -31,7 +31,7 @@ _BINARY = {"type": "string", "contentMediaType": Encoding.PROTOBUF.value}
 
 
 class ExportPartialSuccess(TypedDict):
-    """The number of records that were refused, and the reason. Numbers of 64 bits are text in OTLP's JSON."""
+    """The field that counts the refused records, and the reason. Numbers of 64 bits are text in OTLP's JSON."""
 
     rejectedSpans: NotRequired[str]
     rejectedLogRecords: NotRequired[str]
@@ -40,13 +40,13 @@ class ExportPartialSuccess(TypedDict):
 
 
 class ExportAnswer(TypedDict):
-    """Empty when everything was taken."""
+    """The answer to an export, empty when all records were stored."""
 
     partialSuccess: NotRequired[ExportPartialSuccess]
 
 
 class ExportFailure(TypedDict):
-    """google.rpc.Status."""
+    """An error in the form of google.rpc.Status."""
 
     code: int
     message: str

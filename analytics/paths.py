@@ -5,10 +5,10 @@ from __future__ import annotations
 from core.errors import ValidationError
 
 
-def require_id(name: str, value: str, most: int) -> None:
+def require_id(name: str, value: str, max_length: int) -> None:
     """Refuses what no stored id can be: longer than `most` characters, or with a NUL, which no database takes."""
-    if len(value) > most:
-        problem = f"Has more than {most} characters."
+    if len(value) > max_length:
+        problem = f"Has more than {max_length} characters."
     elif "\x00" in value:
         problem = "Null characters are not allowed."
     else:

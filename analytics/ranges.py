@@ -25,15 +25,15 @@ class TimeRange:
     end: datetime
 
 
-def parse_range(request: Request, *, longest: timedelta | None = None) -> TimeRange:
+def parse_range(request: Request, *, max_length: timedelta | None = None) -> TimeRange:
     """Returns the range that `start_date` and `end_date` of a URL's query name, as `time_range` does."""
-    return time_range(request.query_params.dict(), datetime.now(UTC), longest=longest)
+    return time_range(request.query_params.dict(), datetime.now(UTC), max_length=max_length)
 
 
-def time_range(values: Mapping[str, Any], now: datetime, *, longest: timedelta | None = None) -> TimeRange:
+def time_range(values: Mapping[str, Any], now: datetime, *, max_length: timedelta | None = None) -> TimeRange:
     """Returns the range from `start_date` to `end_date` of `values`, by default today and the 29 days before.
 
-    A range longer than `longest` is cut to its last part, or to its first when only `start_date` is given. Raises
+    A range longer than `max_length` is cut to its last part, or to its first when only `start_date` is given. Raises
     DRF's ValidationError.
     """
     given = RangeParameters(data=dict(values))
@@ -41,12 +41,12 @@ def time_range(values: Mapping[str, Any], now: datetime, *, longest: timedelta |
     start, end = given.validated_data.get("start_date"), given.validated_data.get("end_date")
     if end is None:
         end = _last_instant(max(now, start) if start else now)
-        if start and longest:
-            end = min(end, start + longest - _TICK)
+        if start and max_length:
+            end = min(end, start + max_length - _TICK)
     if start is None:
         start = _days_before(end, timedelta(days=DEFAULT_DAYS))
-    elif longest:
-        start = max(start, _days_before(end, longest))
+    elif max_length:
+        start = max(start, _days_before(end, max_length))
     return TimeRange(start, end)
 
 
@@ -55,5 +55,6 @@ def _last_instant(moment: datetime) -> datetime:
 
 
 def _days_before(end: datetime, length: timedelta) -> datetime:
-    """The last instant of a day stands for the midnight that follows, so that whole days stay whole."""
+    """Returns the time, or the midnight that follows when it is the last instant of a day, so that whole days stay
+    whole."""
     return max((end + _TICK if end.time() == time.max else end) - length, _EPOCH)

@@ -24,15 +24,15 @@ _MAX_32 = 2**32 - 1
 
 
 class _Text(serializers.CharField):
-    """A text that clients chose, compared unchanged; an empty one is no filter."""
+    """A text that clients choose, compared unchanged; an empty one is no filter."""
 
     def __init__(self) -> None:
         super().__init__(required=False, allow_blank=True, trim_whitespace=False, max_length=1024)
 
 
 class _Number(serializers.IntegerField):
-    def __init__(self, most: int = _MAX_32) -> None:
-        super().__init__(required=False, min_value=0, max_value=most)
+    def __init__(self, max_value: int = _MAX_32) -> None:
+        super().__init__(required=False, min_value=0, max_value=max_value)
 
 
 @extend_schema_field({"type": "number", "minimum": 0})

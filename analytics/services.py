@@ -50,16 +50,14 @@ class StoredScore:
 
 
 def record_score(*, project_id: UUID, score: NewScore, actor: str) -> StoredScore:
-    """Adds a score, or changes the one of the same `score_id`; saying the same again changes nothing.
-
-    Raises ScoreExistsError when the `score_id` belongs to another request or name.
-    """
+    """Adds a score, or changes the one of the same `score_id`; sending the same values again changes nothing. Raises
+    ScoreExistsError when the `score_id` belongs to another request or name."""
     return _store(project_id, {"score_id": score}, actor)[0]
 
 
 def record_scores(*, project_id: UUID, scores: Sequence[NewScore], actor: str) -> list[StoredScore]:
-    """All of them or none, in the order given. Raises ScoreExistsError, and RepeatedScoreError for a `score_id` that is
-    there twice; both name the place."""
+    """Adds or changes all of the scores or none, in the order given. Raises ScoreExistsError, and RepeatedScoreError
+    for a `score_id` that occurs twice; both name the place."""
     _require_distinct(scores)
     return _store(project_id, {f"scores.{place}.score_id": score for place, score in enumerate(scores)}, actor)
 
@@ -117,7 +115,7 @@ def _require_distinct(scores: Sequence[NewScore]) -> None:
 
 
 def _store(project_id: UUID, scores: Mapping[str, NewScore], actor: str) -> list[StoredScore]:
-    """Scores by the name of the field that their `score_id` was given in."""
+    """Stores the scores, which are given by the name of the field that held their `score_id`."""
     now = timezone.now()
     times = {"created_at": now, "updated_at": now, "copy_due_at": now}
     rows = {
@@ -139,8 +137,10 @@ def _store(project_id: UUID, scores: Mapping[str, NewScore], actor: str) -> list
 
 
 def _insert_named(project_id: UUID, rows: list[Score]) -> dict[str, Score]:
-    """The stored row of each `score_id`, locked: the one given when the id was new, else the one that was there."""
-    # In the order of their ids: two batches at once meet at the same row first, and do not wait for each other.
+    """Returns the stored row of each `score_id`, locked: the given one when the id was new, else the one that was
+    there."""
+    # The rows are locked in the order of their ids, so that two batches at once meet at the same row first and do not
+    # wait for each other.
     waiting = sorted(rows, key=lambda row: row.score_id)
     stored: dict[str, Score] = {}
     while waiting:
@@ -178,7 +178,7 @@ def _delete(project_id: UUID, table: CopiedTable, rows: QuerySet[Any]) -> int:
 
 def _delete_some(table: CopiedTable, rows: QuerySet[Any]) -> int:
     with transaction.atomic():
-        # In the order of an index: the next ones need no sorting of all that are left.
+        # The order is that of an index, so that the remaining rows need no sorting.
         found = list(rows.select_for_update().order_by("created_at", "id")[:_ROWS_AT_ONCE])
         CopyWithdrawal.objects.bulk_create(
             CopyWithdrawal(table=table, project_id=row.project_id, row_id=row.pk, row_created_at=row.created_at)

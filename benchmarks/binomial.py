@@ -15,11 +15,11 @@ def limits(successes: int, trials: int, *, confidence: float = 0.95) -> tuple[fl
     return low, high
 
 
-def _at_most(most: int, trials: int, rate: float) -> float:
+def _at_most(max_count: int, trials: int, rate: float) -> float:
     if rate <= 0:
         return 1.0
     if rate >= 1:
-        return 0.0 if most < trials else 1.0
+        return 0.0 if max_count < trials else 1.0
     whole = math.lgamma(trials + 1)
     return math.fsum(
         math.exp(
@@ -29,7 +29,7 @@ def _at_most(most: int, trials: int, rate: float) -> float:
             + count * math.log(rate)
             + (trials - count) * math.log1p(-rate)
         )
-        for count in range(most + 1)
+        for count in range(max_count + 1)
     )
 
 

@@ -137,8 +137,8 @@ class Run:
         """Returns the scenario's rate; a moderate one is at most half of the target's throughput."""
         if scenario.name == "throughput":
             return scenario.rate
-        most = self.outcomes[name].throughput
-        return min(scenario.rate, most / 2) if scenario.rate and most else scenario.rate
+        throughput = self.outcomes[name].throughput
+        return min(scenario.rate, throughput / 2) if scenario.rate and throughput else scenario.rate
 
 
 @contextlib.contextmanager

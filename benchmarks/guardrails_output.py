@@ -45,8 +45,8 @@ def main() -> None:
         for name, sentence in _TEXTS.items():
             text = "".join(map(sentence.format, range(_SIZE // len(sentence) + 1)))[:_SIZE]
             events = [_event(text[start : start + _EVENT]) for start in range(0, _SIZE, _EVENT)]
-            whole = _least(partial(_whole, settings, text))
-            streamed = _least(partial(_stream, settings, events))
+            whole = _fastest_seconds(partial(_whole, settings, text))
+            streamed = _fastest_seconds(partial(_stream, settings, events))
             per_kb = 1024 / _SIZE * 1e6
             sys.stdout.write(
                 f"| {checks} | {name} | {whole * per_kb:.0f} | {streamed * per_kb:.0f} "
@@ -76,7 +76,7 @@ def _event(text: str) -> StreamEvent:
     return StreamEvent(msgspec.json.encode(chunk), has_output=True, text=text)
 
 
-def _least(work: Callable[[], None]) -> float:
+def _fastest_seconds(work: Callable[[], None]) -> float:
     """Returns the CPU seconds of the quickest run, since the others were disturbed."""
     took = []
     for _ in range(_RUNS):

@@ -101,10 +101,10 @@ def problems(watched: Watched, sent: Sent, recorded: int) -> list[str]:
 
 
 def table(watched: Watched, sent: Sent, recorded: int) -> str:
-    most, last = max(watched.spool, default=0), watched.spool[-1] if watched.spool else 0
+    peak, last = max(watched.spool, default=0), watched.spool[-1] if watched.spool else 0
     lines = [
         f"{sent.answered:,} answered, {sent.abandoned:,} abandoned, {len(sent.failed):,} failed, {recorded:,} recorded",
-        f"spool: {most:,} bytes at most, {last:,} at the end",
+        f"spool: {peak:,} bytes at most, {last:,} at the end",
         "",
         "| Process | RSS MB begin | end | most | files begin | end |",
         "|---|---|---|---|---|---|",
@@ -125,8 +125,8 @@ def _problems_of(role: str, samples: Sequence[Sample]) -> list[str]:
     before, after = _median_rss(begin), _median_rss(end)
     if after > max(before * (1 + MAX_GROWTH), before + MAX_GROWTH_BYTES):
         found.append(f"{role} grew from {before / 2**20:.0f} to {after / 2**20:.0f} MB")
-    most_files = MAX_ENGINE_FILES if role == "engine" else _median_files(begin) + MAX_MORE_FILES
-    if _median_files(end) > most_files:
+    max_files = MAX_ENGINE_FILES if role == "engine" else _median_files(begin) + MAX_MORE_FILES
+    if _median_files(end) > max_files:
         found.append(f"{role} has {_median_files(end):.0f} files open, {_median_files(begin):.0f} at the beginning")
     return found
 

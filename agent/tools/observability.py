@@ -36,7 +36,7 @@ class SessionRecords(PageArguments, kw_only=True, frozen=True):
 
 
 def _overview(context: ToolContext, arguments: RangeArguments) -> dict[str, Any]:
-    return {**metrics.overview(context.project_id, date_range(context, arguments, longest=metrics.OVERVIEW))}
+    return {**metrics.overview(context.project_id, date_range(context, arguments, max_length=metrics.OVERVIEW))}
 
 
 def _users(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:

@@ -15,9 +15,9 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _WHOLE_DAYS = "dw"
 
 
-def date_range(context: ToolContext, arguments: RangeArguments, *, longest: timedelta | None = None) -> TimeRange:
-    """Returns the range, the last 30 days by default; of a range above `longest` the last part."""
-    return time_range(range_dates(context, arguments), context.now, longest=longest)
+def date_range(context: ToolContext, arguments: RangeArguments, *, max_length: timedelta | None = None) -> TimeRange:
+    """Returns the range, the last 30 days by default; of a range above `max_length` the last part."""
+    return time_range(range_dates(context, arguments), context.now, max_length=max_length)
 
 
 def range_dates(context: ToolContext, arguments: RangeArguments) -> dict[str, str]:

@@ -23,7 +23,7 @@ class _ReadOnlyAdmin(RightsAdmin):
     # Counting a million rows for a line at the bottom of the page would take longer than the page.
     show_full_result_count = False
     list_select_related = ["project"]
-    # The name of the field whose text people or models wrote.
+    # `text` is the name of the field that holds a text of people or models.
     text: ClassVar[str]
 
     @override

@@ -12,15 +12,15 @@ from decimal import Decimal
 from analytics.bills.formats import Charge
 from analytics.queries.day_costs import DayCost
 
-# Exports name the version that served, or a display name; requests mostly an alias of it.
+# An export names the version of the model that served, or a display name; a request mostly names an alias of it.
 _VERSION = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 _ZERO = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The cost of a day's requests for a model in US dollars. `unpriced` of the recorded requests have an unknown
-    cost."""
+    """The cost of a day's requests for a model in US dollars. `unpriced` is the number of those requests whose cost is
+    unknown."""
 
     day: date
     model: str
@@ -58,8 +58,8 @@ def compare(charges: Iterable[Charge], costs: Iterable[DayCost], *, tolerance: D
 
 
 def family(model: str) -> str:
-    """The name without its version: `gpt-4o-2024-08-06` and `GPT-4o` are the same, as are `Claude Opus 4.5` and
-    `claude-opus-4-5-20251101`."""
+    """Returns the model's name without its version: `gpt-4o-2024-08-06` and `GPT-4o` give the same name, as do `Claude
+    Opus 4.5` and `claude-opus-4-5-20251101`."""
     lower = model.strip().lower()
     if lower.startswith("claude"):
         lower = lower.replace(" ", "-").replace(".", "-")

@@ -23,7 +23,7 @@ from typing import Any
 
 
 class BillError(ValueError):
-    """A file that is none of the exports, or breaks its form."""
+    """The file is none of the supported exports, or does not keep to the form of its export."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def _amount(value: object) -> Decimal:
 
 
 def _model_of(line_item: object) -> str:
-    """`gpt-4o-mini-2024-07-18, cached input` is of gpt-4o-mini-2024-07-18."""
+    """Returns the model of a line item: `gpt-4o-mini-2024-07-18` of `gpt-4o-mini-2024-07-18, cached input`."""
     return _text(line_item).partition(",")[0].strip()
 
 

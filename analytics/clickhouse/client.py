@@ -147,10 +147,8 @@ def _seconds(query_settings: Mapping[str, Any]) -> float:
 
 
 def _run(call: Callable[[Client], Any], *, name: str, seconds: float, retry: bool, hasty: bool = False) -> Any:
-    """Calls with a connection, and once more with a new one when the connection was lost.
-
-    A hasty call does not wait for a silent store; any other call has all of its `seconds`.
-    """
+    """Calls `call` with a connection, and once more with a new one when the connection was lost. A `hasty` call does
+    not wait for a silent store; any other call has all of its `seconds`."""
 
     def ask() -> Any:
         if hasty:

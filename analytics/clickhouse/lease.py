@@ -73,7 +73,7 @@ class Lease:
         self._keeper = threading.Thread(target=self._keep, name="migration-lease", daemon=True)
 
     def check(self) -> None:
-        """Raises LeaseLostError when another process has the lease."""
+        """Checks that this process still holds the lease. Raises LeaseLostError when another process has it."""
         newest = _newest()
         if newest is None or newest.number != self.number:
             raise LeaseLostError

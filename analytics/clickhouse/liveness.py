@@ -31,10 +31,11 @@ _SIGN_EVERY_SECONDS = 0.5
 
 
 class Liveness:
-    """`is_alive(seconds)` asks the store for a sign of life within that time. `silent_seconds()` is the maximum time
-    from a query to its refusal: half of it passes before a sign is asked for, and half is for the sign.
+    """A circuit breaker in front of the store, safe for threads.
 
-    Safe for threads. Its own thread starts with the first query and sleeps while there is none.
+    `is_alive(seconds)` asks the store for a sign of life within that time. `silent_seconds()` is the maximum time from
+    a query to its refusal: half of it passes before a sign is asked for, and half is for the sign. The breaker's thread
+    starts with the first query and sleeps while there is none.
     """
 
     def __init__(self, *, is_alive: Callable[[float], bool], silent_seconds: Callable[[], float]) -> None:
@@ -46,7 +47,7 @@ class Liveness:
         self._open = False
 
     def require(self) -> None:
-        """Raises AnalyticsUnavailableError while the store is silent."""
+        """Lets a query pass. Raises AnalyticsUnavailableError while the store is silent."""
         if self._open:
             raise AnalyticsUnavailableError("The analytics store does not answer.")
 

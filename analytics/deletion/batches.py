@@ -30,8 +30,8 @@ logger = logging.getLogger("analytics.deletion")
 
 _REQUESTS_AT_ONCE = 10_000
 
-# In the order of their table (migrations 0019, 0034 and 0035), `had_user` apart.
-_KEPT = (
+# The columns of the table `anonymised` in its own order, without the last one, `had_user`.
+_KEPT_COLUMNS = (
     "project_id", "ts", "request_id", "outcome", "status_code", "api_key_id", "source", "provider", "model",
     "requested_model", "error_type", "error_code", "finish_reason", "is_stream", "cache_status", "retry_count",
     "fallback_used", "prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens",
@@ -43,7 +43,8 @@ _KEPT = (
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Requests by id, between which times they were made, and which rows of figures name them."""
+    """The requests of a batch: their ids, the range of time in which they were made, and the keys of the figures that
+    name them."""
 
     ids: tuple[UUID, ...]
     first: datetime
@@ -85,18 +86,18 @@ def plan_batch(deletion: Deletion, subject: Subject) -> DeletionBatch | None:
 
 
 def finish_batch(batch: DeletionBatch, project_id: UUID, *, is_first_try: bool = False) -> int:
-    """All steps from the first that is not done; returns how many requests the batch has.
+    """Runs all steps from the first that is not done; returns the number of requests in the batch.
 
-    The first try need not look whether figures differ: they name requests that have just gone. Raises the errors of the
-    store, and RepairBusyError when figures will not settle; the batch stays then.
+    The first try does not compare figures before it repairs them: they still name requests that have just been deleted.
+    Raises the errors of the store, and RepairBusyError when figures keep changing; the batch stays then.
     """
     plan = msgspec.convert(batch.plan, Plan)
     scope = {**plan.scope, "project": project_id}
     delete_where("payloads", _IN_BATCH, scope)
     delete_where("otel_traces", *spans_of(project_id, plan.ids, plan.first, plan.last))
-    sql = f"SELECT {', '.join(_KEPT)}, user_id != '' FROM requests WHERE {_IN_BATCH} ORDER BY request_id"
+    sql = f"SELECT {', '.join(_KEPT_COLUMNS)}, user_id != '' FROM requests WHERE {_IN_BATCH} ORDER BY request_id"
     rows = client.execute(sql, scope, settings=LIMITS)
-    client.insert("anonymised", (*_KEPT, "had_user"), _anonymous(rows), token=f"anonymised-{batch.pk}")
+    client.insert("anonymised", (*_KEPT_COLUMNS, "had_user"), _anonymous(rows), token=f"anonymised-{batch.pk}")
     delete_where("requests", _IN_BATCH, scope)
     _repair_figures(project_id, plan, known_to_differ=is_first_try)
     batch.delete()
@@ -104,7 +105,7 @@ def finish_batch(batch: DeletionBatch, project_id: UUID, *, is_first_try: bool =
 
 
 def delete_where(table: str, where: str, parameters: dict[str, Any]) -> int:
-    """Deletes rows and returns their number. Without any it costs one count."""
+    """Deletes rows and returns their number. When no row matches, it costs one count."""
     ((count,),) = client.execute(f"SELECT count() FROM {table} WHERE {where}", parameters, settings=LIMITS)
     if count:
         client.execute(f"DELETE FROM {table} WHERE {where}", parameters, settings=LIMITS)
@@ -130,7 +131,7 @@ def _repair_figures(project_id: UUID, plan: Plan, *, known_to_differ: bool) -> N
 
 def _anonymous(rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
     """Returns anonymous rows: new ids of the same times, and new unit numbers that stay equal where they were."""
-    request_id, ts, unit = (_KEPT.index(name) for name in ("request_id", "ts", "alloc_unit"))
+    request_id, ts, unit = (_KEPT_COLUMNS.index(name) for name in ("request_id", "ts", "alloc_unit"))
     salt = secrets.token_bytes(32)
     made = []
     for row in rows:

@@ -1,11 +1,11 @@
 """Deletes a session or a request: its texts, and everything that identifies a person.
 
-The wish is written down first. From then on nobody sees a session (`analytics.queries.visible`), and the caller has its
-answer; the task `analytics.finish_deletions` erases it within seconds. A request is erased before the caller has its
-answer; if something fails on the way, the same task goes on from there. The task also looks again for some days:
-records may have waited on a disk when the wish was fulfilled.
+The request to delete is stored first. From then on nobody sees a session (`analytics.queries.visible`), and the caller
+has its answer; the task `analytics.finish_deletions` erases it within seconds. A request is erased before the caller
+has its answer; if something fails on the way, the same task continues. The task also looks for late records for some
+days: they may have waited on a disk while the data was erased.
 
-What stays is the anonymous account: when, which model, tokens, cost, outcome. Sums of cost and budgets do not change.
+The anonymous account stays: time, model, tokens, cost, outcome. Sums of cost and budgets do not change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from core.errors import NotFoundError
 
 logger = logging.getLogger("analytics.deletion")
 
-# A spool is shipped within a second or two, or within days when the store was away. Then nothing more is looked for.
+# Late records are looked for during this time. A spool is shipped within seconds, or within days when the store was
+# away.
 _WATCHED_FOR = timedelta(days=7)
 _FIRST_LOOK_AFTER = timedelta(seconds=2)
 _MAX_INTERVAL = timedelta(minutes=30)
@@ -63,8 +64,8 @@ def delete_session(project_id: UUID, session_id: str, *, actor: str) -> None:
 
 
 def delete_request(project_id: UUID, request_id: UUID, *, actor: str) -> None:
-    """One request, erased when this returns. Raises NotFoundError, and the errors of the store: the deletion is
-    finished in the background then."""
+    """Deletes one request, which is erased when this returns. Raises NotFoundError, and the errors of the store: the
+    deletion is finished in the background then."""
     subject = request_subject(project_id, request_id)
     is_known = bool(_requests_of(subject)) or _has_telemetry(subject)
     of_this = {"kind": DeletionKind.REQUEST, "subject_hash": _digest(str(request_id))}
@@ -77,8 +78,8 @@ def delete_request(project_id: UUID, request_id: UUID, *, actor: str) -> None:
 
 
 def finish_due(now: datetime | None = None) -> int:
-    """Goes on with every deletion that is due for it; returns how many requests were found. Never raises for a store
-    that is away: those wait."""
+    """Continues every deletion that is due; returns the number of requests found. It never raises for a store that is
+    away: the deletions wait."""
     moment = now or timezone.now()
     found = 0
     for deletion in Deletion.objects.filter(look_at__lte=moment).order_by("look_at")[:_DUE_AT_ONCE]:

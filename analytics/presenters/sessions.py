@@ -26,7 +26,7 @@ def sessions(project_id: UUID, filters: SessionFilter, page: Page) -> Listing:
 
 
 def session(project_id: UUID, session_id: str) -> SessionDetail:
-    """Raises NotFoundError."""
+    """Returns one session with its feedback. Raises NotFoundError."""
     row = get_session(project_id, session_id)
     if row is None:
         raise _no_session()
@@ -36,7 +36,7 @@ def session(project_id: UUID, session_id: str) -> SessionDetail:
 
 
 def session_requests(project_id: UUID, session_id: str, page: Page) -> Listing:
-    """Raises NotFoundError."""
+    """Lists the requests of one session. Raises NotFoundError."""
     found = list_session_requests(project_id, session_id, limit=page.limit, offset=page.offset)
     if found is None:
         raise _no_session()

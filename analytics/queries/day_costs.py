@@ -13,7 +13,7 @@ from analytics.clickhouse import client
 
 @dataclass(frozen=True)
 class DayCost:
-    """`unpriced` of the `requests` have an unknown cost, which is not in `cost_usd`."""
+    """The costs of a model on a day. `unpriced` of the `requests` have an unknown cost, which is not in `cost_usd`."""
 
     day: date
     model: str

@@ -1,8 +1,9 @@
 """Counts the different sessions and users with a request in a range of time.
 
-A session has a row per day it went on, with its first and its last request of that day. So on the first day of a range
-those belong to it whose last request came after its start, on the last day those whose first came before its end, and
-all on the days between. Users likewise. Only a range without a whole day needs the requests themselves.
+A session has a row for each of its days, with its first and its last request of that day. On the first day of a range
+those rows count whose last request came after the range's start, on the last day those whose first request came before
+its end, and on the days between all of them. The rows of users are counted in the same way. Only a range without a
+whole day is counted from the requests.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ UNION ALL
 {_SESSIONS} AND (t.day = {{first_day:Date}} AND t.day < {{first:Date}} AND t.ended_at >= {{start:DateTime64(6, 'UTC')}}
     OR t.day = {{last_day:Date}} AND t.started_at < {{stop:DateTime64(6, 'UTC')}})
 """
-# These lie by name. The hash of no name is left out here, since reading the names would cost more than all the rest.
+# Rows of users_daily are ordered by name. Requests without a user are left out by the hash of the empty name, since
+# reading the names would cost more than all the rest.
 _USERS_OF_DAYS = """
 SELECT t.user_hash AS hash FROM users_daily AS t
 PREWHERE t.project_id = {project:UUID} AND t.day >= {first_day:Date} AND t.day <= {last_day:Date}

@@ -13,8 +13,8 @@ from analytics.queries.rollup_ranges import DAYS, HOURS, PLANNED, same, totals, 
 
 @dataclass(frozen=True)
 class ModelRow:
-    """`latency_q` and `ttft_q` are the 50th, 95th and 99th percentile in ms, the latter of `streamed` requests: those
-    whose first token was timed. A request that came to no model is counted under empty names."""
+    """A model at a provider. `latency_q` and `ttft_q` are the 50th, 95th and 99th percentile in ms, the latter of the
+    `streamed` requests whose first token was timed. Requests without a model are counted under empty names."""
 
     model: str
     provider: str

@@ -36,7 +36,8 @@ class ModelTotalsRow:
 
 @dataclass(frozen=True)
 class OverviewRow:
-    """`average_latency_ms` and `error_rate` (0 to 1) are 0 without requests; costs are those that are known."""
+    """The overview of a project. `average_latency_ms` and `error_rate` (0 to 1) are 0 without requests; costs are the
+    known ones."""
 
     requests: int
     sessions: int

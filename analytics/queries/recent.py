@@ -10,8 +10,8 @@ from uuid import UUID
 
 from analytics.clickhouse import client
 
-_KEPT_SECONDS = 600.0
-_MAX_KEPT = 1_000
+_CACHE_SECONDS = 600.0
+_MAX_CACHED = 1_000
 
 
 @dataclass(frozen=True)
@@ -20,18 +20,18 @@ class _Hour:
 
 
 # The cached answers and their times (monotonic seconds), by project and count.
-_answers: dict[tuple[UUID, int], tuple[datetime | None, float]] = {}
+_cache: dict[tuple[UUID, int], tuple[datetime | None, float]] = {}
 
 
 def recent_start_of_newest(project_id: UUID, count: int) -> datetime | None:
     """Returns `start_of_newest` over all requests, cached for ten minutes."""
     now = time.monotonic()
-    answer, cached_at = _answers.get((project_id, count), (None, float("-inf")))
-    if now - cached_at > _KEPT_SECONDS:
+    answer, cached_at = _cache.get((project_id, count), (None, float("-inf")))
+    if now - cached_at > _CACHE_SECONDS:
         answer = start_of_newest(project_id, count)
-        if len(_answers) >= _MAX_KEPT:
-            _answers.clear()
-        _answers[project_id, count] = (answer, now)
+        if len(_cache) >= _MAX_CACHED:
+            _cache.clear()
+        _cache[project_id, count] = (answer, now)
     return answer
 
 

@@ -1,7 +1,7 @@
 """Counts the requests of each day that match a filter, where a rollup knows them.
 
 A count over all requests of a project reads every row of one column and of `project_id` at least. A rollup by day that
-has what the filter asks for knows it from a few thousand rows, and on which days a page is besides.
+has the columns of the filter gives the count from a few thousand rows, and the days that a page is on.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Day:
 
 @dataclass(frozen=True)
 class Stretch:
-    """The filter of some days with the whole page in them: so many requests match, `offset` of them before the page."""
+    """A filter of the days that hold a whole page: `count` requests match it, `offset` of them before the page."""
 
     filters: RequestFilter
     count: int
@@ -64,7 +64,7 @@ def list_days(project_id: UUID, filters: RequestFilter) -> list[Day] | None:
 
 
 def locate(days: Sequence[Day], filters: RequestFilter, *, limit: int, offset: int) -> Stretch | None:
-    """`days` in the order of the list, a page of which is asked for; None when the list ends before the page."""
+    """Returns the stretch with a page; `days` are in the order of the list. None when the list ends before the page."""
     reached = list(accumulate(day.requests for day in days))
     first = bisect_right(reached, offset)
     if first == len(days):

@@ -63,7 +63,8 @@ _CONDITIONS = {
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions of a filter by its field: SQL over columns that `requests` and the rollups call alike."""
+    """The conditions of a filter by its field: SQL over columns that `requests` and the rollups have under the same
+    names."""
 
     conditions: Mapping[str, str]
     values: Mapping[str, Any]

@@ -60,14 +60,15 @@ class RequestRow:
 
 @dataclass(frozen=True)
 class RequestDetailRow(RequestRow):
-    """`attributes` is what few requests have to say, by name: verdicts of guardrails, how a contract was broken."""
+    """A request with its `attributes`, which few requests have, by name: verdicts of guardrails, how a contract was
+    broken."""
 
     attributes: dict[str, str]
 
 
 @dataclass(frozen=True)
 class Payload:
-    """Bodies as they went over the wire, JSON."""
+    """The bodies of a request and its answer as they went over the wire, in JSON."""
 
     request: str
     response: str

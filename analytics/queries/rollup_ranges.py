@@ -1,7 +1,7 @@
 """Builds queries of exact figures over any range of time that read few rows.
 
-Whole days are read from a rollup by day, whole hours beside them from one by hour, and what sticks out at both ends
-from the requests themselves. A question names its rollups, coarse before fine, and groups what `union` gives it.
+Whole days are read from a rollup by day, whole hours beside them from one by hour, and the rest at both ends from the
+requests themselves. A query names its rollups, coarse before fine, and groups the rows that `union` gives it.
 """
 
 from __future__ import annotations
@@ -39,14 +39,16 @@ _ROWS = Rollup("requests", "ts", "DateTime64(6, 'UTC')", TICK)
 
 
 class Key(NamedTuple):
-    """An expression over rows `t` of a rollup and one over requests `t`; `{time}` stands for the time of either."""
+    """A key of a query: its expression over rows `t` of a rollup and over requests `t`; `{time}` stands for the time of
+    either."""
 
     rollup: str
     request: str
 
 
 class Figure(NamedTuple):
-    """How requests `t` give a column of the rollups, and how rows `f` of `union` are put together."""
+    """The expressions of a figure: over requests `t` as the rollups compute it, and over rows `f` of `union` as their
+    total."""
 
     request: str
     total: str
@@ -87,7 +89,8 @@ FIGURES: Mapping[str, Figure] = {
 
 Span = tuple[datetime, datetime]
 
-# For `client.query`: PREWHERE says what is read first, and finding it out is up to a fifth of what a question costs.
+# The setting is for `client.query`. The queries name their own PREWHERE, because the server takes up to a fifth of a
+# query's time to choose one.
 PLANNED: Mapping[str, Any] = {"optimize_move_to_prewhere": 0}
 
 _FEW_HOURS = timedelta(days=31)
@@ -125,8 +128,9 @@ def union(
 ) -> tuple[str, dict[str, Any]]:
     """Returns a subquery over the requests from `start` to `end`, both included, with the columns `keys` and `figures`.
 
-    `where` holds of rows `t` everywhere, `where_request` of those of `requests`, where a rollup is about some requests
-    only. Every value is a parameter: the second result, to which the caller adds `project`.
+    `where` is a condition on rows `t` of the rollups and the requests, `where_request` one on rows of `requests` alone,
+    for a rollup that has only some of the requests. The second result are the parameters, to which the caller adds
+    `project`.
     """
     start, stop = clamp(start), clamp(end + TICK)
     pieces, rest = split(start, stop, [rollup.unit for rollup in rollups])
@@ -186,7 +190,7 @@ def _select_rollup(rollup: Rollup, within: str, keys: Mapping[str, Key], figures
 
 
 def _select_requests(within: str, keys: Mapping[str, Key], figures: Sequence[str], where: str) -> str:
-    """Returns the SELECT over single requests, grouped, so that a million rows become as few as the rollups have."""
+    """Returns the SELECT over single requests, grouped by the keys, so that a million rows become few."""
     columns = [f"{key.request.format(time=f't.{_ROWS.time}')} AS {name}" for name, key in keys.items()]
     columns += [f"{FIGURES[name].request} AS {name}" for name in figures]
     return (

@@ -12,7 +12,8 @@ from uuid import UUID
 from analytics.clickhouse import client
 from analytics.models import ScoreType
 
-# What a grouping sets apart, besides score and type. The values of columns that a grouping lacks are all the same.
+# The columns by which each grouping separates scores, besides name and type. The columns of other groupings then have
+# one empty value.
 GROUPINGS: Mapping[str, Sequence[str]] = {
     "none": (),
     "model": ("provider", "model"),
@@ -35,7 +36,8 @@ _EMPTY = {
 
 @dataclass(frozen=True)
 class ScoreFilter:
-    """`start` and `end` are when scores were made, both included; empty texts ask for all."""
+    """The filter of the scores: `start` and `end` limit the time at which they were made, both included; an empty text
+    is no filter."""
 
     start: datetime
     end: datetime
@@ -46,10 +48,9 @@ class ScoreFilter:
 
 @dataclass(frozen=True)
 class ScoreGroup:
-    """`provider` to `evaluator_type` are empty where the grouping does not set them apart or nobody knows.
-
-    `ones` counts the scores of value 1: the true ones of a boolean. `groups` is the number of all groups.
-    """
+    """The figures of a group. `provider` to `evaluator_type` are empty where the grouping does not separate by them or
+    the value is unknown. `ones` counts the scores of value 1: the true ones of a boolean. `groups` is the number of all
+    groups."""
 
     score_name: str
     score_type: str
@@ -78,7 +79,7 @@ class Label:
 
 @dataclass(frozen=True)
 class ScoreFiguresRow:
-    """The figures of a group; `labels` are its most frequent ones, for booleans and categories only."""
+    """A group and its most frequent `labels`, which only booleans and categories have."""
 
     group: ScoreGroup
     labels: Sequence[Label] = field(default_factory=list)

@@ -21,14 +21,16 @@ from analytics.queries.requests import RequestRow, get_requests
 from analytics.queries.search_terms import Tokens, tokens
 
 PREVIEW_CHARACTERS = 240
-# Texts read for a query that no index helps: one of very short words, or on a server without text indexes.
+# The maximum number of texts that a query reads when no index helps: a query of very short words, or any on a server
+# without text indexes.
 READ_WITHOUT_INDEX = 10_000
 
 _BEFORE_MATCH = 80
-# Words that are frequent in a very large history are found among the newest requests, and the index of what is older
-# stays closed. With no more than these a second look costs rare words more than it spares frequent ones.
+# A frequent word is searched among this many of the newest requests first, so that the index of older ones is not read.
+# A smaller number would cost rare words, which need a second query, more than it saves frequent ones.
 _LOOK_FIRST_AT = 20_000_000
-# With filters on other columns, a frequent word makes the query look up every request of the range that passes them.
+# The number is smaller with filters on other columns, where a frequent word makes the query look up every request of
+# the range that passes them.
 _LOOK_FIRST_AT_FILTERED = 20_000
 # Up to this many possible matches are looked up by their keys.
 _FEW = 1_000
@@ -38,13 +40,15 @@ _FROM = " AND ts >= {start:DateTime64(6, 'UTC')}"
 _BEFORE = " AND ts < {before:DateTime64(6, 'UTC')}"
 _AMONG = " AND ts IN {times:Array(DateTime64(6, 'UTC'))} AND request_id IN {ids:Array(UUID)}"
 _NONE: Mapping[str, Any] = {}
-# The index is looked into before texts are read, and not part by part meanwhile: a quarter less for a rare word.
+# The setting makes the server read the whole index before any text, and not part by part beside them, which costs a
+# quarter less for a rare word.
 _INDEX_FIRST: Mapping[str, Any] = {"use_skip_indexes_on_data_read": 0}
 
 
 @dataclass(frozen=True)
 class SearchFilter:
-    """`terms` come from `search_terms.parse`. An empty text or None is no filter; the range includes both its ends."""
+    """The filter of a search. `terms` come from `search_terms.parse`. An empty text or None is no filter; the range
+    includes both its ends."""
 
     terms: Sequence[str]
     model: str = ""
@@ -72,9 +76,9 @@ class SearchHit:
 
 @dataclass(frozen=True)
 class Found:
-    """`more`: there are further matches, older than the last hit. `searched_since`: what is older than this was not
-    looked at; None when everything in the range was. `folded_terms` are what to mark in the previews.
-    """
+    """The result of a search. `more` tells if there are further matches, older than the last hit. Texts older than
+    `searched_since` were not searched; None when all texts of the range were. `folded_terms` are to be marked in the
+    previews."""
 
     hits: list[SearchHit]
     more: bool
@@ -137,7 +141,8 @@ class _Question:
 
 
 def search(project_id: UUID, filters: SearchFilter, *, limit: int) -> Found:
-    """Raises AnalyticsLimitError for a query of frequent pieces that match almost nowhere, which takes too long."""
+    """Returns the newest matches. Raises AnalyticsLimitError for a query of frequent pieces that match almost nowhere,
+    which takes too long."""
     terms = _fold(filters.terms)
     found_by = tokens(terms) if _has_indexes() else Tokens([], [], [])
     since = None if found_by else _start_of_recent(project_id, filters)
@@ -249,7 +254,7 @@ def _matches(
 
 
 def _possible(question: _Question, stretch: _Stretch) -> list[_Key]:
-    """Returns the possible matches of the index in no order; more than _FEW mean only that there are too many."""
+    """Returns the possible matches of the index in no order; a result of more than _FEW is not complete."""
     narrow, params = _narrowed(question, stretch)
     sql = f"SELECT ts, request_id FROM payloads PREWHERE {narrow} LIMIT {_FEW + 1}"
     return visible.query(sql, params, row=_Key, name="search.possible", database_settings=_INDEX_FIRST)
@@ -267,10 +272,8 @@ def _narrowed(question: _Question, stretch: _Stretch) -> tuple[str, dict[str, An
 
 
 def _preview(column: str, terms: str) -> str:
-    """SQL for the piece of a text around the first term that occurs in it, and where it starts, from 1.
-
-    One character more than is shown tells that the text goes on.
-    """
+    """Returns SQL for the piece of a text around the first term that occurs in it, and for its start, counted from 1.
+    The piece has one character more than is shown, which tells that the text goes on."""
     places = f"arrayMap(term -> positionUTF8({folded(column)}, term), [{terms}])"
     start = f"greatest(toInt64(arrayFirst(place -> place > 0, {places})) - {_BEFORE_MATCH}, 1)"
     return (

@@ -33,8 +33,8 @@ _OF_USER = (
     "s.session_hash IN (SELECT u.session_hash FROM user_sessions AS u"
     " WHERE u.project_id = {project:UUID} AND u.user_id = {user:String})"
 )
-# A row is of one day, so only a range within one day can lie between a row's first request and its last. Whether there
-# are requests in it then, the requests themselves tell.
+# A row covers one day, so only a range within one day can lie between a row's first and last request. Then the requests
+# themselves decide if one is in the range.
 _IN_RANGE_OF_A_DAY = (
     "(s.started_at >= {start:DateTime64(6, 'UTC')} OR s.ended_at <= {end:DateTime64(6, 'UTC')}"
     " OR s.session_hash IN (SELECT cityHash64(r.session_id) FROM requests AS r"
@@ -50,9 +50,9 @@ _LATER = "s.day >= {end_day:Date} AND s.started_at > {end:DateTime64(6, 'UTC')}"
 class Conditions:
     """The conditions in SQL over rows `s`, with their parameters.
 
-    A session matches when some row of it is both `of_session` and `in_range`. When it does, its end is in such a row or
-    in a `later` one, which began after the range; without an end of the range there are none, and no condition. Both
-    are `since`.
+    A session matches when one of its rows satisfies both `of_session` and `in_range`. The end of a matching session is
+    in such a row or in a `later` one, which began after the range; `later` is empty for a range without an end. All of
+    these rows satisfy `since`.
     """
 
     of_session: str

@@ -1,7 +1,7 @@
 """Counts the sessions that match a filter, and finds those of one page.
 
-Sessions are in the order of their last activity. Rows of `session_days` are in the order of days, and a session's end
-is in the newest of its rows; so as many of the newest days as hold enough sessions hold the page.
+Sessions are ordered by their last activity, rows of `session_days` by day, and the end of a session is in its newest
+row. So the newest days that hold enough sessions hold the page.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from django.conf import settings
 from analytics.queries import visible
 from analytics.queries.session_filters import Conditions, SessionFilter, conditions_of
 
-# A range of days that was too small is widened by this factor: that reads a third more at most.
+# A range of days that was too small is widened by this factor, so that at most a third more is read.
 _WIDER = 4
 _FIRST_DAY = date(1970, 1, 1)
 # A page that ends within this many sessions is looked for in yesterday and today first.
@@ -39,7 +39,8 @@ _BY_SET = {**_ALL_ROWS, "use_index_for_in_with_subqueries": 0}
 
 @dataclass(frozen=True)
 class SessionPage:
-    """`count` sessions match in all; `hashes` are those of the page, the latest active first."""
+    """A page of sessions: `count` is the number of all matches, `hashes` are the sessions of the page, the latest
+    active first."""
 
     count: int
     hashes: Sequence[int]
@@ -47,16 +48,17 @@ class SessionPage:
 
 @dataclass(frozen=True)
 class _Extent:
-    """So many sessions match, by rows from day `first` to day `last`.
+    """The extent of the matching sessions: their number, and the first and the last day of their rows.
 
-    `went_on` are the hashes of those that have later rows; only their number when they are more than can be listed.
+    `continued` are the hashes of those that have rows after the range, empty when they are too many; `continued_count`
+    is their number.
     """
 
     count: int
     first: date
     last: date
-    went_on: list[int]
-    went_on_count: int
+    continued: list[int]
+    continued_count: int
 
     @property
     def days(self) -> int:
@@ -86,10 +88,10 @@ class _Count:
     count: int
 
 
-# Different hashes are told apart in 64 small sets, each in the processor's cache: half the work of one large set.
+# Distinct hashes are counted in 64 small sets that fit the processor's cache, which is half the work of one large set.
 _EXTENT = """
 SELECT sum(arrayUniq(p.hashes)) AS count, min(p.first) AS first, max(p.last) AS last,
-    CAST([], 'Array(UInt64)') AS went_on, 0 AS went_on_count
+    CAST([], 'Array(UInt64)') AS continued, 0 AS continued_count
 FROM (
     SELECT groupArray(s.session_hash) AS hashes, min(s.day) AS first, max(s.day) AS last
     FROM {table} AS s WHERE {where} GROUP BY toUInt8(bitShiftRight(s.session_hash, 58))
@@ -103,8 +105,8 @@ FROM (
 ) AS p
 """
 _OF_USER = "s.project_id = {project:UUID} AND s.user_id = {user:String}"
-# The latest active first, then by hash. A hundred thousand numbers are sorted in half the time that ORDER BY takes for
-# the two columns and so large a LIMIT.
+# Sessions are ordered by their last activity, the latest first, then by hash. Sorting one number for both, of a hundred
+# thousand sessions, takes half the time of ORDER BY over two columns with so large a LIMIT.
 _PAGE = """
 SELECT arrayMap(
     place -> bitNot(toUInt64(place)),
@@ -119,13 +121,13 @@ _WINDOW = """
 SELECT s.session_hash AS session_hash, s.ended_at AS ended_at
 FROM session_days AS s WHERE {matching} AND s.day >= {{since:Date}}
 """
-# The same of a range, with the sessions that went on after it: two arrays in the cache are met in half the time that a
-# set of all hashes takes.
+# The query counts the sessions of a range, and those that continued after it. Intersecting two arrays in the cache
+# takes half the time of a set of all hashes.
 _RANGE = """
 SELECT
     sum(arrayUniq(p.matching)) AS count, min(p.first) AS first, max(p.last) AS last,
-    sum(length(arrayIntersect(p.matching, p.later))) AS went_on_count,
-    if(went_on_count > {most}, [], arrayFlatten(groupArray(arrayIntersect(p.matching, p.later)))) AS went_on
+    sum(length(arrayIntersect(p.matching, p.later))) AS continued_count,
+    if(continued_count > {max_listed}, [], arrayFlatten(groupArray(arrayIntersect(p.matching, p.later)))) AS continued
 FROM (
     SELECT
         groupArrayIf(r.hash, r.matching) AS matching, groupArrayIf(r.hash, r.later) AS later,
@@ -143,15 +145,16 @@ FROM (
 _AND_LATER = """
 UNION ALL
 SELECT s.session_hash, s.ended_at FROM session_days AS s
-WHERE s.project_id = {{project:UUID}} AND {later} AND s.session_hash IN {went_on}
+WHERE s.project_id = {{project:UUID}} AND {later} AND s.session_hash IN {continued}
 """
 # Sessions with rows after the last day of the range come before all others.
 _AFTER_RANGE = """
 SELECT s.session_hash AS session_hash, s.ended_at AS ended_at FROM session_days AS s
-PREWHERE s.project_id = {project:UUID} AND s.day > {end_day:Date} AND s.session_hash IN {went_on:Array(UInt64)}
+PREWHERE s.project_id = {project:UUID} AND s.day > {end_day:Date} AND s.session_hash IN {continued:Array(UInt64)}
 """
-# The same before anybody has counted. Few rows are of these sessions: what else a row has is read of them only.
-_GONE_ON = """
+# The query finds the same rows without a count of the sessions first. Few rows match, and only theirs are read in
+# further columns.
+_CONTINUED = """
 SELECT l.session_hash AS session_hash, l.ended_at AS ended_at FROM session_days AS l
 PREWHERE l.session_hash IN ({matching}) AND l.day > {{end_day:Date}} AND l.project_id = {{project:UUID}}
 """
@@ -178,14 +181,14 @@ SELECT count() AS count FROM (
 )
 """
 _QUIET = "HAVING max(s.ended_at) <= {quiet_since:DateTime64(6, 'UTC')}"
-_WENT_ON = """
+_ANY_CONTINUED = """
 SELECT s.session_hash AS session_hash, s.ended_at AS ended_at FROM session_days AS s
 WHERE s.project_id = {project:UUID} AND s.day >= {end_day:Date} AND s.ended_at > {end:DateTime64(6, 'UTC')} LIMIT 1
 """
 
 
 def find_page(project_id: UUID, filters: SessionFilter, *, limit: int, offset: int) -> SessionPage:
-    if filters.within_a_day and not _any_went_on(project_id, filters):
+    if filters.within_a_day and not _any_continued(project_id, filters):
         filters = replace(filters, end=None)
     conditions = conditions_of(project_id, filters)
     if settings.SESSION_LISTING_DELAY_MINUTES or filters.within_a_day:
@@ -230,16 +233,18 @@ def _newest_days(project_id: UUID, sessions: int) -> date | None:
 
 
 def is_of_past(filters: SessionFilter) -> bool:
-    """Whether there is more time after the range than in it: some of its sessions went on, and few tell which."""
+    """Returns whether more time has passed since the range than the range is long: then some of its sessions continued,
+    and few rows show which."""
     if not (filters.start and filters.end) or filters.within_a_day or settings.SESSION_LISTING_DELAY_MINUTES:
         return False
     return filters.end - filters.start < datetime.now(UTC) - filters.end
 
 
-def find_gone_on(project_id: UUID, filters: SessionFilter, *, limit: int, offset: int) -> Sequence[int]:
-    """The page, for a filter that `is_of_past`, as `find_newest`: those that went on after the last day come first."""
+def find_continued(project_id: UUID, filters: SessionFilter, *, limit: int, offset: int) -> Sequence[int]:
+    """Returns the whole page for a filter that `is_of_past`, or nothing: sessions that continued after the last day
+    come first."""
     conditions = conditions_of(project_id, filters)
-    sql = _PAGE.format(rows=_GONE_ON.format(matching=_HASHES.format(where=conditions.matching)))
+    sql = _PAGE.format(rows=_CONTINUED.format(matching=_HASHES.format(where=conditions.matching)))
     params = {**conditions.params, "limit": limit, "offset": offset}
     [page] = visible.query(sql, params, row=_Hashes, name="sessions.gone_on", database_settings=_BY_SET)
     return page.hashes if len(page.hashes) == limit else []
@@ -254,10 +259,10 @@ def count_sessions(project_id: UUID, filters: SessionFilter) -> int:
     ].count
 
 
-def _any_went_on(project_id: UUID, filters: SessionFilter) -> bool:
-    """After the end of the range. False for most ranges that people ask for: they end now."""
+def _any_continued(project_id: UUID, filters: SessionFilter) -> bool:
+    """Returns whether any session continued after the range. Most ranges end now, so mostly none did."""
     params = conditions_of(project_id, filters).params
-    return bool(visible.query(_WENT_ON, params, row=_Key, name="sessions.went_on"))
+    return bool(visible.query(_ANY_CONTINUED, params, row=_Key, name="sessions.went_on"))
 
 
 def _extent(table: str, where: str, conditions: Conditions) -> _Extent:
@@ -273,7 +278,7 @@ def _range(conditions: Conditions) -> _Extent:
         later=conditions.later,
         of_session=conditions.of_session,
         since=conditions.since,
-        most=_MAX_LISTED,
+        max_listed=_MAX_LISTED,
     )
     return visible.query(sql, conditions.params, row=_Extent, name="sessions.range", database_settings=_ALL_ROWS)[0]
 
@@ -285,17 +290,17 @@ def _read_back(conditions: Conditions, extent: _Extent, limit: int, offset: int)
         return SessionPage(extent.count, [])
     rows = _WINDOW.format(matching=conditions.matching)
     params = {**conditions.params, "limit": limit, "offset": offset}
-    if extent.went_on_count:
-        listed = len(extent.went_on) == extent.went_on_count
-        if listed and offset + limit <= extent.went_on_count:
+    if extent.continued_count:
+        listed = len(extent.continued) == extent.continued_count
+        if listed and offset + limit <= extent.continued_count:
             later = _after_range(conditions, extent, limit, offset)
             if len(later) == limit:
                 return SessionPage(extent.count, later)
-        went_on = "{went_on:Array(UInt64)}" if listed else f"({_HASHES.format(where=conditions.matching)})"
-        rows += _AND_LATER.format(later=conditions.later, went_on=went_on)
-        params["went_on"] = extent.went_on
+        continued = "{continued:Array(UInt64)}" if listed else f"({_HASHES.format(where=conditions.matching)})"
+        rows += _AND_LATER.format(later=conditions.later, continued=continued)
+        params["continued"] = extent.continued
     # The set of a user's sessions is seldom large, nor are the days to read.
-    found = _WITHOUT_INDEXES if extent.went_on_count > _MAX_LOOKED_UP else {}
+    found = _WITHOUT_INDEXES if extent.continued_count > _MAX_LOOKED_UP else {}
     window = math.ceil(needed * extent.days / extent.count) + 1
     while True:
         since = max(extent.last - timedelta(days=min(window, extent.days) - 1), extent.first)
@@ -309,14 +314,16 @@ def _read_back(conditions: Conditions, extent: _Extent, limit: int, offset: int)
 
 
 def _after_range(conditions: Conditions, extent: _Extent, limit: int, offset: int) -> Sequence[int]:
-    """The page among those that went on after the last day of the range; less than `limit` when it is not."""
-    params = {**conditions.params, "went_on": extent.went_on, "limit": limit, "offset": offset}
+    """Returns the page among the sessions that continued after the last day of the range; fewer than `limit` when it is
+    not there."""
+    params = {**conditions.params, "continued": extent.continued, "limit": limit, "offset": offset}
     sql = _PAGE.format(rows=_AFTER_RANGE)
     return visible.query(sql, params, row=_Hashes, name="sessions.after_range")[0].hashes
 
 
 def _grouped(conditions: Conditions, limit: int, offset: int) -> SessionPage:
-    """All rows of the sessions that match, for conditions that cost more than that or that no single row tells."""
+    """Returns a page from all rows of the matching sessions: for conditions that no single row decides, or that cost
+    more otherwise."""
     params = {
         **conditions.params,
         "since": conditions.params.get("start_day", _FIRST_DAY),

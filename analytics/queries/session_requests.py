@@ -13,7 +13,8 @@ from uuid import UUID
 from analytics.queries import visible
 from analytics.queries.requests import RequestRow
 
-# Up to here a page is read at once, with all columns of what comes before it. Beyond, its ends are looked up first.
+# A page up to this offset is read at once, with all columns of the requests before it. For a deeper page the keys of
+# its ends are read first.
 _SHALLOW = 100
 
 

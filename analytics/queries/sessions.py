@@ -13,7 +13,7 @@ from analytics.queries import visible
 from analytics.queries.session_filters import SessionFilter
 from analytics.queries.session_pages import (
     count_sessions,
-    find_gone_on,
+    find_continued,
     find_newest,
     find_page,
     is_of_newest,
@@ -23,10 +23,8 @@ from analytics.queries.session_pages import (
 
 @dataclass(frozen=True)
 class SessionSummary:
-    """What a list says: sums over all requests of a session, whatever part of it a filter found.
-
-    `users` are those that are named.
-    """
+    """A session in a list, with sums over all its requests, also those that a filter leaves out. `users` are the named
+    ones."""
 
     session_hash: int
     session_id: str
@@ -77,7 +75,7 @@ def list_sessions(
     project_id: UUID, filters: SessionFilter, *, limit: int, offset: int
 ) -> tuple[int, list[SessionSummary]]:
     """Returns the number of sessions and one page of them, the latest active first."""
-    find = find_newest if is_of_newest(filters) else find_gone_on if is_of_past(filters) else None
+    find = find_newest if is_of_newest(filters) else find_continued if is_of_past(filters) else None
     if find:
         first = partial(_first, find, project_id, filters, limit=limit, offset=offset)
         count, rows = visible.both_visible(project_id, partial(count_sessions, project_id, filters), first)

@@ -57,9 +57,10 @@ GROUP BY session_id
 def project_spend(
     project_id: UUID, start: datetime, until: datetime, *, beyond: tuple[datetime, datetime] | None = None
 ) -> Decimal:
-    """US dollars of the requests that arrived from `start`, a full hour, up to but without `until`.
+    """Returns the cost in US dollars of the requests that arrived from `start`, a full hour, up to but not including
+    `until`.
 
-    And of those between the times of `beyond`, which begins at `until` at the earliest.
+    The requests between the two times of `beyond` are added; `beyond` begins at `until` or later.
     """
     whole = max(start, until.replace(minute=0, second=0, microsecond=0))
     after, end = beyond or (until, until)
@@ -70,8 +71,8 @@ def project_spend(
 def session_spends(
     project_id: UUID, until: Mapping[str, datetime], *, beyond: Mapping[str, datetime] | None = None
 ) -> Mapping[str, Decimal]:
-    """US dollars by session, of requests that arrived before the time given for it, or after that of `beyond`; those
-    without are left out."""
+    """Returns the cost in US dollars by session, of the requests that arrived before the session's time in `until` or
+    after the one in `beyond`. Sessions without such requests are left out."""
     if not until:
         return {}
     after = beyond or dict.fromkeys(until, _NEVER)

@@ -13,7 +13,7 @@ MAX_RECORDS = 500
 
 @dataclass(frozen=True)
 class SpanRow:
-    """`time` is UTC as `2026-11-21 19:22:38.123456789`; the client's own times end at microseconds."""
+    """A span. `time` is UTC as `2026-11-21 19:22:38.123456789`; Python's own times end at microseconds."""
 
     time: str
     trace_id: str
@@ -44,9 +44,9 @@ class LogRow:
 
 Row = TypeVar("Row", SpanRow, LogRow)
 
-# A record that was sent again is there twice until the store has merged it away: RecordId is what it is known by.
-_FIRST = "ORDER BY Timestamp, SpanId, RecordId LIMIT 1 BY Timestamp, SpanId, RecordId LIMIT {most:UInt32}"
-# The table's own key, so that few granules are read, and its partition before that.
+# A record that was sent again is stored twice until the store has merged its rows, which have the same RecordId.
+_FIRST = "ORDER BY Timestamp, SpanId, RecordId LIMIT 1 BY Timestamp, SpanId, RecordId LIMIT {limit:UInt32}"
+# The conditions name the table's own key, so that few granules are read, and before it the partition.
 _KEY = "DropDate, toStartOfFiveMinutes(Timestamp), ServiceName, Timestamp, RecordId"
 
 
@@ -82,5 +82,5 @@ def session_logs(project_id: UUID, session_id: str) -> list[LogRow]:
 
 
 def _ask(sql: str, project_id: UUID, session_id: str, row: type[Row], name: str) -> list[Row]:
-    params = {"project": project_id, "session": session_id, "most": MAX_RECORDS}
+    params = {"project": project_id, "session": session_id, "limit": MAX_RECORDS}
     return visible.query(sql, params, row=row, name=name)

@@ -14,15 +14,15 @@ _ROWS_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Unscored:
-    """`said` is the attribute's text."""
+    """A request without a score; `value` is the text of its attribute."""
 
     request_id: UUID
     ts: datetime
     value: str
 
 
-# A score is never older than its request. A score that was withdrawn is not made again. What has to be remembered is
-# bounded by the requests of the time asked for, however many scores there are.
+# A score is never older than its request, and a withdrawn score is not made again. The server remembers ids of requests
+# in the range only, however many scores there are.
 _SQL = """
 SELECT r.request_id AS request_id, r.ts AS ts, r.attributes[{attribute:String}] AS value
 FROM requests AS r

@@ -38,8 +38,8 @@ class Interval(StrEnum):
 
 @dataclass(frozen=True)
 class IntervalRow:
-    """Requests that arrived in the interval that begins at `start`. `latency_q` is p50, p95, p99 in ms, empty without
-    requests."""
+    """The requests that arrived in the interval that begins at `start`. `latency_q` is p50, p95, p99 in ms, empty
+    without requests."""
 
     start: datetime
     requests: int = 0
@@ -84,7 +84,7 @@ def list_usage(
 ) -> tuple[int, list[IntervalRow]]:
     """Returns the number of intervals in the range and one page, the latest first; intervals without requests are 0.
 
-    Only the time of the page is read. The outermost intervals hold what of them lies in the range. `latency_q` is empty
+    Only the time of the page is read, and of the outermost intervals only the part in the range. `latency_q` is empty
     without `percentiles`, which cost more than all the rest.
     """
     length = interval.length

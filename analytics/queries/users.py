@@ -52,7 +52,7 @@ class UserRow(_RequestFigures, _TokenFigures):
 
 @dataclass(frozen=True)
 class Users:
-    """`count` users in all, and one page of them. `unnamed` are the figures of requests without a user."""
+    """A page of users; `count` is the number of all users, and `unnamed` are the figures of requests without a user."""
 
     count: int
     page: Sequence[UserRow]
@@ -70,8 +70,8 @@ class _Bounds:
     """The lower and the upper bounds of a user's cost and requests."""
 
     user_id: str
-    least: tuple[Decimal, int]
-    most: tuple[Decimal, int]
+    lower_bound: tuple[Decimal, int]
+    upper_bound: tuple[Decimal, int]
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,11 @@ _BOUNDS = """
 SELECT
     t.user_id AS user_id,
     (sumIf(t.cost_usd, t.day >= {first:Date} AND t.day < {until:Date}),
-        sumIf(t.requests, t.day >= {first:Date} AND t.day < {until:Date})) AS least,
-    (sum(t.cost_usd), sum(t.requests)) AS most
+        sumIf(t.requests, t.day >= {first:Date} AND t.day < {until:Date})) AS lower_bound,
+    (sum(t.cost_usd), sum(t.requests)) AS upper_bound
 FROM users_daily AS t
 PREWHERE t.project_id = {project:UUID} AND t.day >= {first_day:Date} AND t.day <= {last_day:Date} AND t.user_id != ''
-GROUP BY t.user_id ORDER BY most DESC LIMIT {limit:UInt64}
+GROUP BY t.user_id ORDER BY upper_bound DESC LIMIT {limit:UInt64}
 """
 # The count reads days alone as well: the first and the last request of a day tell whether any is in the range.
 _COUNT_BY_DAYS = """
@@ -153,10 +153,10 @@ def _likely(project_id: UUID, start: datetime, end: datetime, needed: int) -> tu
         lambda: client.query(_BOUNDS, params, row=_Bounds, name="users.bounds", database_settings=PLANNED),
         lambda: client.query(_COUNT_BY_DAYS, params, row=_Count, name="users.count", database_settings=PLANNED),
     )
-    floor = sorted((user.least for user in bounds), reverse=True)[:needed][-1:]
-    if len(bounds) == limit and bounds[-1].most >= floor[0]:
+    floor = sorted((user.lower_bound for user in bounds), reverse=True)[:needed][-1:]
+    if len(bounds) == limit and bounds[-1].upper_bound >= floor[0]:
         return None
-    return [user.user_id for user in bounds if user.most >= floor[0]], count.users
+    return [user.user_id for user in bounds if user.upper_bound >= floor[0]], count.users
 
 
 def _ordered(project_id: UUID, start: datetime, end: datetime, limit: int, offset: int) -> tuple[list[str], int]:

@@ -1,7 +1,7 @@
-"""Queries that show requests and sessions, without the sessions whose deletion is still under way.
+"""Runs the queries that show requests and sessions, without the sessions whose deletion is still under way.
 
-A deletion is promised in the SQL database and fulfilled within seconds. From the promise on nobody sees the session:
-the store itself is told which rows of each table to leave out. Sums of cost and tokens read all rows, by
+A deletion is stored in the SQL database and carried out within seconds. In between nobody sees the session: each query
+names the rows of each table that the store leaves out. Sums of cost and tokens read all rows, by
 `analytics.clickhouse.client`: a deletion never changes them.
 """
 
@@ -58,7 +58,8 @@ def looked_up(project_id: UUID) -> Context:
 
 
 def _hidden(project_id: UUID) -> Mapping[str, str]:
-    """Settings of a query. None for nearly every project at nearly every time: they keep the store from short cuts."""
+    """Returns the settings of a query that hide sessions. Nearly always there are none, which lets the store use its
+    short cuts."""
     known = _known.get()
     if known and known[0] == project_id:
         return known[1]

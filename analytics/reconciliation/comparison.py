@@ -1,8 +1,8 @@
 """Compares a rollup with the requests from which it was made.
 
-Both sides are brought down to a few figures a unit: the sums, the extremes, and two checksums that also notice figures
-under a wrong key. They do not depend on whether parts have been merged. States of percentiles and of distinct counts
-are not compared: merging in another order gives other bytes for the same answer.
+Both sides are reduced to a few figures a unit: the sums, the extremes, and two checksums that also change when figures
+are under a wrong key. They do not depend on whether parts have been merged. States of percentiles and of distinct
+counts are not compared, since merging in another order gives other bytes for the same answer.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Finds requests that are stored more than once, and removes all of their rows but one.
 
-The token of a batch keeps it from happening. But a table that an upgrade made anew knows no earlier tokens, so a batch
-that was stored without its shipper being told, right before, is stored again.
+The token of a batch normally prevents duplicates. But a table that an upgrade made anew knows no earlier tokens, so
+that a batch is stored again when its shipper did not learn, right before the upgrade, that it was stored.
 
-What is removed is named by its place in its part. If a merge moves a row between the two statements the place is gone
-and nothing is removed, until the next look.
+A row to be removed is named by its place in its part. If a merge moves the row between the two statements, the place is
+gone and nothing is removed until the next run.
 """
 
 from __future__ import annotations

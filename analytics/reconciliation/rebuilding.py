@@ -1,7 +1,7 @@
-"""Makes rows of a rollup again from its requests, and looks whether they came out right.
+"""Rebuilds rows of a rollup from its requests, and compares the result with them.
 
-Nothing stops records from arriving between the steps. One that does is counted once too often or not at all, which the
-look afterwards sees, so the rows are made once more. Days that are over receive next to none.
+Nothing stops records from arriving between the steps. Such a record is counted twice or not at all, which the
+comparison detects, and the rows are rebuilt once more. Days that are over receive next to no records.
 """
 
 from __future__ import annotations

@@ -24,10 +24,8 @@ _REQUESTS_AT_ONCE = 250_000
 
 @dataclass(frozen=True)
 class Difference:
-    """Figures that differed from their requests, or requests that were there twice, of the days `first` to `last`.
-
-    `equal` says whether that has been put right.
-    """
+    """Figures that differed from their requests, or requests that were stored twice, of the days `first` to `last`.
+    `equal` tells whether the difference has been repaired."""
 
     project_id: UUID
     table: str
@@ -58,9 +56,11 @@ def reconcile(
     dry_run: bool = False,
     now: datetime | None = None,
 ) -> Report:
-    """Every rollup of the projects (all there are), for days that are over, of the last `days` (all there are).
+    """Reconciles every rollup of the projects (None for all), for the days that are over, of the last `days` (None for
+    all).
 
-    A dry run only looks. Raises AnalyticsUnavailableError and AnalyticsLimitError; what is repaired by then stays so.
+    A dry run only compares. Raises AnalyticsUnavailableError and AnalyticsLimitError; repairs that were done by then
+    stay.
     """
     moment = now or datetime.now(UTC)
     since = (moment - timedelta(days=days)).date() if days is not None else _LONG_AGO
@@ -84,7 +84,7 @@ def reconcile(
 def _reconcile_project(
     project_id: UUID, rollups: Sequence[Rollup], units: Sequence[Unit], *, dry_run: bool
 ) -> Iterator[Difference]:
-    for portion in in_portions(units, most_requests=_REQUESTS_AT_ONCE):
+    for portion in in_portions(units, max_requests=_REQUESTS_AT_ONCE):
         by_day = {unit.day: unit for unit in portion}
         for table in TABLES:
             for day in doubled_days(table, project_id, portion):

@@ -15,9 +15,10 @@ _GRACE = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Unit:
-    """What one project has under one day of expiry: so many requests, made on the days `first` to `last` (UTC).
+    """The requests of one project with one day of expiry: their number, and the days `first` to `last` (UTC) on which
+    they were made.
 
-    Whole days: a record that arrives late is of the same day as others, and belongs to the unit too.
+    A unit covers whole days, so a record that arrives late belongs to the unit of its day.
     """
 
     day: date
@@ -69,10 +70,8 @@ def list_units(project_id: UUID, since: date) -> list[Unit]:
 
 
 def list_abandoned(table: str, project_id: UUID, units: Sequence[Unit]) -> list[Unit]:
-    """Days of expiry that a rollup has figures under, though no request, among those that the closed `units` span.
-
-    Later ones may be of a day that is just beginning.
-    """
+    """Returns the days of expiry, within those of the closed `units`, that a rollup has figures for but no requests.
+    Later days may belong to a day that is just beginning."""
     if not units:
         return []
     sql = _ABANDONED.format(table=table)
@@ -84,11 +83,11 @@ def list_abandoned(table: str, project_id: UUID, units: Sequence[Unit]) -> list[
     return [Unit(day.day, _NEVER, _NEVER, 0) for day in found]
 
 
-def in_portions(units: Iterable[Unit], *, most_requests: int) -> Iterator[Sequence[Unit]]:
+def in_portions(units: Iterable[Unit], *, max_requests: int) -> Iterator[Sequence[Unit]]:
     """Yields groups of units, in order, of at most this many requests; a larger unit forms its own group."""
     portion: list[Unit] = []
     for unit in units:
-        if portion and sum(one.requests for one in portion) + unit.requests > most_requests:
+        if portion and sum(one.requests for one in portion) + unit.requests > max_requests:
             yield portion
             portion = []
         portion.append(unit)

@@ -10,7 +10,8 @@ from kombu.exceptions import OperationalError
 logger = logging.getLogger("analytics.score_sync")
 
 TASK = "analytics.copy_scores"
-# A worker that was away copies everything with the first of these; beat asks again anyway.
+# The first of these tasks copies everything, so later ones may expire while a worker is away. Beat sends the task
+# periodically as well.
 _EXPIRES_SECONDS = 60
 
 

@@ -56,6 +56,6 @@ def find_requests(project_id: UUID, request_ids: Iterable[UUID]) -> Mapping[UUID
 
 
 def _made_at(request_id: UUID) -> datetime:
-    """The time in a UUIDv7 (RFC 9562, 5.7), within what a query parameter can say."""
+    """Returns the time in a UUIDv7 (RFC 9562, 5.7), limited to the times that a query parameter can have."""
     latest = (_LATEST - _EPOCH) // timedelta(milliseconds=1)
     return _EPOCH + timedelta(milliseconds=min(request_id.int >> _TIME_SHIFT, latest))

@@ -19,7 +19,7 @@ FEEDBACK = (*KEY, *STATE, "session_id", "score", "has_text")
 WITHDRAWALS = (*KEY, *STATE)
 
 # Copies are kept as long as requests are at most, by default.
-_KEPT = timedelta(days=400)
+_RETENTION = timedelta(days=400)
 # The version of a withdrawal is above every version that a row can get.
 _WITHDRAWN = 2**63
 _NO_UUID = UUID(int=0)
@@ -58,11 +58,11 @@ def _key(project_id: UUID, made_at: datetime, row_id: UUID) -> tuple[UUID, datet
 
 
 def _drop_date(made_at: datetime) -> Any:
-    return (made_at + _KEPT).date()
+    return (made_at + _RETENTION).date()
 
 
 def _label(score: Score) -> str:
-    """A category without a label may have it as its reason; a long reason is an explanation and none."""
+    """Returns the label of a category score: its label, or else its reason, unless that is a long explanation."""
     if score.score_type != ScoreType.CATEGORY or score.score_label or len(score.reason) > SCORE_LABEL_CHARACTERS:
         return score.score_label
     return score.reason

@@ -1,6 +1,6 @@
 """Copies due scores and feedback. Any number of workers may do so at once: a row copied twice is stored once.
 
-A row is due from its making and from each change. One whose request is not in the store yet is copied at once, and
+A row is due when it is made and after each change. A row whose request is not in the store yet is copied at once, and
 looked at again until the request is there or too old to come.
 """
 
@@ -28,7 +28,8 @@ logger = logging.getLogger("analytics.score_sync")
 CHUNK = 2000
 _IDS_AT_ONCE = 500
 
-# A score up to each age whose request is unknown is looked at again after the pause beside it.
+# Pairs of an age and a pause: while the request of a score up to this age is unknown, the score is looked at again
+# after the pause.
 _LOOKS = (
     (timedelta(minutes=2), timedelta(seconds=20)),
     (timedelta(minutes=15), timedelta(minutes=2)),
@@ -59,7 +60,8 @@ def _copy_scores(now: datetime) -> int:
     requests = _requests_of(due)
     news = [score for score in due if score.pk in requests or not _was_looked_at(score)]
     _insert("scores", rows.SCORES, [rows.score_row(score, requests.get(score.pk)) for score in news])
-    # By what becomes of them; a row that has changed meanwhile has another revision and stays due.
+    # The scores are grouped by their next time and revision. A row that has changed meanwhile has another revision and
+    # stays due.
     settled: defaultdict[tuple[datetime | None, int], list[UUID]] = defaultdict(list)
     for score in due:
         settled[_next_look(score, now, known=score.pk in requests), score.revision].append(score.pk)
@@ -142,7 +144,7 @@ def _delete_copies(table: str, project_id: UUID, withdrawn: Sequence[CopyWithdra
 def _insert(table: str, columns: Sequence[str], copies: Sequence[tuple[Any, ...]]) -> None:
     if not copies:
         return
-    # The same rows again are the same insert; which row in which version is all that tells two of them apart.
+    # The token depends on the ids and versions of the rows alone, so that the same rows sent again are the same insert.
     place = columns.index("id"), columns.index("version")
     revisions = ",".join(f"{row[place[0]]}:{row[place[1]]}" for row in copies)
     client.insert(table, columns, copies, token=hashlib.sha256(revisions.encode()).hexdigest())

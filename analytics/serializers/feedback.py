@@ -30,7 +30,7 @@ class FeedbackScoreField(serializers.Field[int, Any, int, Any]):
 
 
 class NewFeedbackSerializer(BodySerializer):
-    """A score, a text or both; null and an empty text are as if left out."""
+    """The body of a request with feedback: a score, a text or both; null and an empty text count as left out."""
 
     project_id = serializers.UUIDField()
     score = FeedbackScoreField(required=False, allow_null=True)

@@ -55,7 +55,7 @@ class ScoreValueField(serializers.Field[float, Any, float, Any]):
 
 
 class ScoreItemSerializer(StrictSerializer):
-    """null in an optional field is as if it was left out."""
+    """The body of a request with a score; null in an optional field counts as left out."""
 
     project_id = serializers.UUIDField(required=False, allow_null=True)
     request_id = serializers.CharField(max_length=REQUEST_ID_CHARACTERS, trim_whitespace=False)

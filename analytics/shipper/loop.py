@@ -1,8 +1,11 @@
-"""Ships what the spool holds: settle dead workers, fix a batch, insert it until it is stored, remember, tidy up.
+"""Ships the records of the spool to the store.
 
-That each record is stored exactly once rests on three things. A batch is saved before its first try, so any retry sends
-the same rows. The token of those rows makes the store take them once, in the base table and in every rollup. The end of
-the shipped bytes is saved after the store has the rows, never before.
+The steps are: record the requests of dead workers, plan a batch, insert it until it is stored, save the offset, remove
+shipped segments.
+
+Three things make sure that each record is stored exactly once. A batch is saved before its first try, so any retry
+sends the same rows. The token of those rows makes the store take them once, in the base table and in every rollup. The
+end of the shipped bytes is saved after the store has the rows, never before.
 """
 
 from __future__ import annotations

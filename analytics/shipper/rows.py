@@ -1,6 +1,6 @@
-"""A spooled record as a row of the table `ingest`.
+"""Makes a row of the table `ingest` from a spooled record.
 
-Every value is brought into its column's range here, so that one odd record cannot make the store refuse a batch.
+Every value is limited to its column's range, so that one odd record cannot make the store refuse a batch.
 """
 
 from __future__ import annotations

@@ -49,16 +49,14 @@ class LossCounters:
     """The counters of one process. They are not safe for threads, so the spool's writer holds its lock."""
 
     def __init__(self, directory: Path) -> None:
-        """Opens a file of counters.
-
-        Without room for one it counts in memory alone, and it never raises for a failing disk.
-        """
+        """Opens a file of counters. When the disk has no room for one, it counts in memory alone; it never raises for a
+        failing disk."""
         self._directory = directory
         self._fd, self._map = _NO_FILE, mmap.mmap(-1, _FILE_BYTES)
         self.keep()
 
     def keep(self) -> None:
-        """Moves counts that are in memory alone to a file, if there is room by now."""
+        """Moves counts that are in memory alone to a file, if the disk has room by now."""
         if self._fd != _NO_FILE:
             return
         try:

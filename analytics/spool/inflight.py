@@ -50,8 +50,8 @@ class InflightAllocation(NamedTuple):
 
 
 class InflightRequest(NamedTuple):
-    """A request before it has an outcome. `ts` is Unix time in microseconds; `retention_days` 0 means
-    that it is unknown; `allocation` None means that no rollout chose the request's prompt."""
+    """A request that has no outcome yet. `ts` is Unix time in microseconds; `retention_days` is 0 when it is unknown;
+    `allocation` is None when no rollout chose the request's prompt."""
 
     request_id: str
     project_id: str

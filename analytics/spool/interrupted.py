@@ -32,7 +32,8 @@ def record_interrupted(directory: Path) -> int:
 def is_retained(segment: Path, segments: list[Path]) -> bool:
     """Tells if a shipped segment is still needed to find out which requests of its worker were recorded.
 
-    True for a worker's newest segment while its table exists: only there can a record lie whose slot is still in use.
+    This is true for a worker's newest segment while its table exists: only there can the record of a request be whose
+    slot is still in use.
     """
     name = names.parse(segment)
     if name is None or not any(segment.parent.glob(f"*-{name.worker}{names.INFLIGHT}")):

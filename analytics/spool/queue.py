@@ -11,8 +11,8 @@ _RECORD_BYTES = 2048
 
 
 class EntryQueue:
-    def __init__(self, most_bytes: int) -> None:
-        self._most_bytes = most_bytes
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._bytes = 0
         self._entries: deque[SpoolEntry] = deque()
 
@@ -22,14 +22,14 @@ class EntryQueue:
     @property
     def has_room(self) -> bool:
         """Tells if one more record without its texts fits."""
-        return self._bytes + _RECORD_BYTES <= self._most_bytes
+        return self._bytes + _RECORD_BYTES <= self._max_bytes
 
     @property
     def first(self) -> SpoolEntry:
         return self._entries[0]
 
     def fits(self, entry: SpoolEntry) -> bool:
-        return self._bytes + _size(entry) <= self._most_bytes
+        return self._bytes + _size(entry) <= self._max_bytes
 
     def put(self, entry: SpoolEntry) -> None:
         self._entries.append(entry)

@@ -69,10 +69,10 @@ def read_stretch(
     max_frames: int = 1 << 62,
     max_bytes: int = 1 << 62,
 ) -> Stretch:
-    """Returns the frames from `start` on until a limit is met; at least one frame if there is one, however big.
+    """Returns the frames from `start` on until a limit is met; at least one frame if there is one, however large.
 
     With `end` the same bytes give the same frames as when the stretch was first read. `finished` means that nothing
-    will be appended any more (see `is_finished`, which has to be asked before, not after).
+    will be appended any more (`is_finished`, which must be called before this and not after).
     """
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size

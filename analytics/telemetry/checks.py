@@ -22,7 +22,7 @@ def within_limits(*members: _Sized) -> None:
 
 
 def required_id(value: bytes, name: str, length: int) -> str:
-    """In lower-case hexadecimal."""
+    """The ids of a record in lower-case hexadecimal."""
     if len(value) != length:
         raise RejectedRecord(f"{name} must have {length} bytes")
     if not any(value):

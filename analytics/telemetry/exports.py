@@ -20,7 +20,7 @@ MAX_STORED_BYTES = 128 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Export:
-    """The rows of an export; `size` is about what they take in the store, in bytes."""
+    """The rows of an export; `size` is their approximate size in the store, in bytes."""
 
     rows: list[tuple[Any, ...]]
     size: int

@@ -40,7 +40,8 @@ _MAX_FIELDS = 6
 def from_json(
     form: Form[Record], body: bytes, *, refuse_others: Callable[[Mapping[str, Any]], None]
 ) -> Iterator[Located[Record]]:
-    """Raises MalformedExportError naming the field, LargeExportError, and what `refuse_others` does of the document."""
+    """Yields the records of an export. Raises MalformedExportError, which names the field, LargeExportError, and what
+    `refuse_others` raises for the document."""
     try:
         document = object_of(body) if body.strip() else {}
     except msgspec.ValidationError:
@@ -140,7 +141,7 @@ def _made(form: Form[Record], raw: msgspec.Raw) -> Record:
 
 
 def _parsed(written: Any, message: type[Built]) -> Built:
-    """Raises RejectedRecord that names the field, and nearly anything else."""
+    """Returns the message. Raises RejectedRecord, which names the field; protobuf may raise almost any other error."""
     built = message()
     if written is not None and not isinstance(written, dict):
         raise RejectedRecord("not an object")
@@ -154,7 +155,8 @@ def _parsed(written: Any, message: type[Built]) -> Built:
 
 
 def _check_enum(written: Mapping[str, Any], path: tuple[str, ...], names: frozenset[str]) -> None:
-    """protobuf's reader takes an unknown name for an unknown field, and skips it."""
+    """Checks the value of an enum, since protobuf's reader skips an unknown name like an unknown field. Raises
+    RejectedRecord."""
     value: Any = written
     for step in path:
         if value is None:
@@ -169,7 +171,7 @@ def _check_enum(written: Mapping[str, Any], path: tuple[str, ...], names: frozen
 
 
 def _with_base64_ids(written: Mapping[str, Any], ids: tuple[str, ...]) -> dict[str, Any]:
-    """OTLP writes ids in hexadecimal, where protobuf's own JSON has base64."""
+    """Returns a record with ids in base64, as protobuf's own JSON has them; OTLP writes them in hexadecimal."""
     changed = dict(written)
     for name in ids:
         if changed.get(name) is not None:

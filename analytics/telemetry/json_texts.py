@@ -1,4 +1,4 @@
-"""JSON made readable whose texts no database would take, or that is nested deeper than a reader goes."""
+"""Reads JSON with texts that no database accepts, and JSON that is nested deeper than a reader can follow."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-# For Python's own reader, which makes objects of all of it.
+# The maximum size for Python's own reader, which makes objects of all values.
 MAX_REPAIRED_BYTES = 8 * 1024 * 1024
-# Deeper than any message that protobuf reads, and what every reader of JSON can follow.
+# This depth is beyond any message that protobuf reads, and within that of every reader of JSON.
 MAX_NESTED = 300
 
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -20,7 +20,7 @@ _BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[\[{]++|[\]}]++', re.DOTAL
 
 
 def object_of(content: bytes) -> dict[str, msgspec.Raw]:
-    """Returns the members of a JSON object. Raises msgspec.ValidationError for what is none, ValueError,
+    """Returns the members of a JSON object. Raises msgspec.ValidationError when the value is no object, ValueError,
     RecursionError."""
     try:
         try:
@@ -46,11 +46,8 @@ def value_of(raw: msgspec.Raw) -> Any:
 
 
 def _repaired(content: bytes) -> bytes:
-    """The same with replacements for bytes that are no text and for halves of surrogate pairs, and with a NaN that
-    stands there as it does in programs as the text that OTLP has for it.
-
-    Raises ValueError, RecursionError.
-    """
+    """Returns the JSON with replacements for bytes that are no text and for halves of surrogate pairs. NaN and the
+    infinities become the texts that OTLP has for them. Raises ValueError, RecursionError."""
     if len(content) > MAX_REPAIRED_BYTES:
         raise ValueError("too large for Python's own reader")
     document = json.loads(content.decode("utf-8", "replace"), parse_constant=str)

@@ -32,7 +32,7 @@ COLUMNS = (
 
 def log_row(origin: Origin, log: LogRecord) -> tuple[Any, ...]:
     """Returns the values of a log record in the order of COLUMNS. Raises RejectedRecord for an id of another length and
-    for a time that is none."""
+    for an invalid time."""
     within_limits(log.attributes)
     # A record without the time of its event has the time at which it was observed.
     time = required_time(log.time_unix_nano or log.observed_time_unix_nano, "time_unix_nano")

@@ -25,14 +25,14 @@ class Origin:
     scope_version: str
     scope_attributes: dict[str, str]
     scope_schema_url: str
-    size: int  # The size of the origin in bytes.
+    size: int  # The size of these fields in bytes.
     digest: bytes
     seen: Seen
 
     def record_id(self, content: bytes) -> int:
-        """The same for a record that is sent again, by which the store knows it; `content` is its protobuf form.
+        """Returns the id of a record, which is the same when the record is sent again; `content` is its protobuf form.
 
-        Equal records of one export, as coarse clocks make them, are told apart by their order.
+        Equal records of one export, which coarse clocks produce, are distinguished by their order.
         """
         number = int.from_bytes(hashlib.blake2b(content, digest_size=_ID_BYTES, key=self.digest).digest(), "big")
         repeated = self.seen[number] = self.seen.get(number, -1) + 1

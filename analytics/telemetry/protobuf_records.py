@@ -78,7 +78,7 @@ def _with_valid_text(message: type[Built], content: memoryview) -> Built:
 
 
 def _joined(message: type[Built], parts: Mapping[int, list[memoryview]]) -> Built:
-    """A resource or scope. A message that occurs twice is merged, and so are its bytes."""
+    """A resource or scope. A message that occurs twice is merged from both occurrences, and so are its bytes."""
     found = b"".join(parts.get(_RESOURCE_OR_SCOPE, ()))
     if len(found) > MAX_RECORD_BYTES:
         raise LargeExportError(f"A resource or scope is larger than {MAX_RECORD_BYTES} bytes.")

@@ -23,16 +23,16 @@ Made = TypeVar("Made")
 
 # The maximum number of records per export: exporters send 512 at once, collectors 8192.
 MAX_RECORDS = 50_000
-# What one record may take in protobuf: in memory it takes a hundred times as much when made of empty values.
+# The maximum size of one record in protobuf. In memory a record of empty values takes a hundred times as much.
 MAX_RECORD_BYTES = 4 * 1024 * 1024
-# The same record takes more bytes in JSON.
+# The maximum is higher in JSON, where the same record takes more bytes.
 MAX_JSON_RECORD_BYTES = 2 * MAX_RECORD_BYTES
 
 
 @dataclass(frozen=True)
 class Form(Generic[Record]):
-    """How a signal's records are written. `ids` are the JSON names of fields that hold hexadecimal text there, `enums`
-    the paths of those whose names are known, with the names."""
+    """The form in which a signal's records are written. `ids` are the JSON names of fields that hold hexadecimal text
+    there; `enums` are the paths of enum fields with their known names."""
 
     message: type[Record]
     resources: str
@@ -43,7 +43,8 @@ class Form(Generic[Record]):
 
 
 class Located(NamedTuple, Generic[Record]):
-    """One record, or why it cannot be stored; `place` counts resource, scope and record, as far as they are known."""
+    """One record, or the reason why it cannot be stored. `place` are the numbers of its resource, its scope and itself,
+    as far as they are known."""
 
     place: tuple[int, ...]
     origin: Origin | None
@@ -76,7 +77,7 @@ def origin_or_rejection(
 def readable(name: str, make: Callable[[], Made]) -> Made | RejectedRecord:
     """Returns the result of `make`, or its rejection. Raises LargeExportError only.
 
-    protobuf raises nearly anything for content of another kind than the field's, SystemError for text that is none.
+    protobuf raises almost any error for content of another type than the field's, and SystemError for invalid text.
     """
     try:
         return make()

@@ -18,7 +18,8 @@ class _Reason:
 
 
 class Rejections:
-    """Gathers the rejections of one export of `signal`; a reason is told with the first record that it concerns."""
+    """Gathers the rejections of one export of `signal`; each reason is reported with the first record that it
+    concerns."""
 
     def __init__(self, signal: Signal[Any]) -> None:
         self._signal = signal
@@ -37,7 +38,7 @@ class Rejections:
         return self._parts > 0 and not self._others
 
     def note(self, place: tuple[int, ...], record: Any, error: Exception | None = None) -> None:
-        """`record` is the record that `error` is about, or the rejection itself."""
+        """Adds a rejection: `record` is the record that `error` is about, or the rejection itself."""
         rejection = record if error is None else error
         if isinstance(rejection, RejectedPart):
             self._parts += 1

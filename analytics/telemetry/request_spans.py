@@ -39,11 +39,8 @@ _MS: Final = 1_000_000
 
 
 def request_spans(record: RequestRecord) -> list[tuple[Any, ...]]:
-    """Returns rows of `otel_traces` in the order of `storage.OWN_COLUMNS` and `spans.COLUMNS`; the same for the same
-    record.
-
-    Raises ValueError for a record whose ids are none.
-    """
+    """Returns rows of `otel_traces` in the order of `storage.OWN_COLUMNS` and `spans.COLUMNS`; the same rows for the
+    same record. Raises ValueError for a record with invalid ids."""
     request_id, project_id = UUID(record.request_id), UUID(record.project_id)
     start = min(max(record.ts, 0), _LATEST_US)
     common = (project_id, drop_date((_EPOCH + timedelta(microseconds=start)).date()))
@@ -110,7 +107,8 @@ def _is_served(record: RequestRecord, attempt: AttemptRecord) -> bool:
 
 
 def _offset_ns(attempt: AttemptRecord, number: int) -> int:
-    """Behind the request at least, also where a clock did not move: spans are listed in the order of their times."""
+    """Returns the start of an attempt after that of its request, at least one nanosecond for each attempt, because
+    spans are listed in the order of their times and a clock may not have moved."""
     return max(attempt.offset_us * 1000, number)
 
 

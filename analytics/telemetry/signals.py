@@ -13,7 +13,8 @@ from analytics.telemetry.records import Form, Record
 
 @dataclass(frozen=True)
 class Signal(Generic[Record]):
-    """`name` is the last part of the path; `rejected` the field of the answer that counts what was not taken."""
+    """A signal. `name` is the last part of its path; `rejected` is the field of the answer that counts rejected
+    records."""
 
     name: str
     form: Form[Record]

@@ -36,8 +36,8 @@ _LATEST = 2**63 - 1
 
 
 def span_row(origin: Origin, span: Span) -> tuple[Any, ...]:
-    """Returns the values of a span in the order of COLUMNS. Raises RejectedRecord for an id of another length and for a
-    time that is none."""
+    """Returns the values of a span in the order of COLUMNS. Raises RejectedRecord for an id of another length and for
+    an invalid time."""
     within_limits(span.attributes, span.events, span.links)
     trace_id, span_id = required_id(span.trace_id, "trace_id", 16), required_id(span.span_id, "span_id", 8)
     start = required_time(span.start_time_unix_nano, "start_time_unix_nano")

@@ -76,7 +76,8 @@ class Gatherer:
         """Returns when the rows (about `size` bytes) are stored. Raises AnalyticsUnavailableError, BusyError."""
         if not rows:
             return
-        # By the day they came in: what is old already is kept as long, and an insert touches one partition.
+        # Rows expire by the day on which they arrive, so that old ones are kept as long, and an insert touches one
+        # partition.
         kept_until = drop_date(datetime.now(UTC).date())
         token = hashlib.sha256(project_id.bytes + body).hexdigest()
         post = _Post([(project_id, kept_until, *row) for row in rows], token, size)

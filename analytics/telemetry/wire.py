@@ -1,7 +1,9 @@
-"""The bytes of a protobuf message, field by field, without building it.
+"""Reads the bytes of a protobuf message field by field, without building the message.
 
-An export is taken apart record by record: one broken record then costs itself and not its batch, and a body of many
-megabytes is never one object of many more. https://protobuf.dev/programming-guides/encoding/
+An export is read record by record, so that a broken record costs itself and not its batch, and a body of many megabytes
+is never one object of many more.
+
+https://protobuf.dev/programming-guides/encoding/
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from google.protobuf.descriptor import FieldDescriptor
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _FIXED = {FIXED64: 8, FIXED32: 4}
 _MAX_VARINT = 10
-# As protobuf's own decoders do.
+# protobuf's own decoders have the same limit.
 _MAX_NESTED = 100
 
 
@@ -23,10 +25,8 @@ class BrokenMessageError(ValueError):
 
 
 def fields(data: memoryview) -> Iterator[tuple[int, int, int, int, int]]:
-    """(number, wire type, start of the field, start of its content, end) for each field, in order.
-
-    Raises BrokenMessageError where the message stops being one.
-    """
+    """Yields (number, wire type, start of the field, start of its content, end) for each field, in order. Raises
+    BrokenMessageError where the message is malformed."""
     position, size = 0, len(data)
     while position < size:
         began = position
@@ -51,7 +51,7 @@ def fields(data: memoryview) -> Iterator[tuple[int, int, int, int, int]]:
 
 
 def contents(data: memoryview) -> dict[int, list[memoryview]]:
-    """The length-delimited fields of a message by number, in place."""
+    """Returns the length-delimited fields of a message by number, without copying them."""
     found: dict[int, list[memoryview]] = {}
     for number, kind, _, content, end in fields(data):
         if kind == BYTES:
@@ -60,9 +60,10 @@ def contents(data: memoryview) -> dict[int, list[memoryview]]:
 
 
 def with_valid_text(data: memoryview, descriptor: Any, depth: int = 0) -> bytes:
-    """The same message with U+FFFD where a text is no UTF-8, which senders in other languages let through.
+    """Returns the message with U+FFFD in place of bytes that are not UTF-8, which senders in other languages let
+    through.
 
-    `descriptor` is the message class's; its type depends on which implementation of protobuf is installed.
+    `descriptor` is that of the message's class; its type depends on which implementation of protobuf is installed.
     """
     if depth > _MAX_NESTED:
         raise BrokenMessageError("nested too deeply")

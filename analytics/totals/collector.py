@@ -11,7 +11,7 @@ from analytics.totals.figures import DURATION_MS, OVERHEAD_MS, Distribution, Tot
 from core.monitoring import PREFIX, counter
 
 _SETS = ("project", "provider", "model")
-# Codes of refusals by a project's own limits (docs/limits.md), and the limit each is of.
+# The error codes of refusals by a project's own limits (docs/limits.md), with the limit that each code is about.
 _LIMITS = {
     "requests_per_minute": "requests_per_minute",
     "tokens_per_minute": "tokens_per_minute",

@@ -40,7 +40,7 @@ _attempts = msgspec.json.Decoder(list[_Attempt])
 
 
 class Counting:
-    """Adds rows to one `totals`, which it changes."""
+    """Adds rows to `totals`, which it changes in place."""
 
     def __init__(self, totals: Totals) -> None:
         self.totals = totals
@@ -90,7 +90,8 @@ class Counting:
     def _note_times(
         self, provider: str, is_stream: bool, latency_ms: int, ttft_ms: int, calls: Sequence[_Attempt]
     ) -> None:
-        """`latency_ms` less what providers took is the gateway's own; pauses between attempts are in it."""
+        """Notes the times of a request. Its `latency_ms` without the time of the providers is the gateway's own, with
+        the pauses between attempts."""
         totals = self.totals
         _of(totals.durations, "true" if is_stream else "false").note(DURATION_MS, latency_ms)
         if is_stream and ttft_ms:

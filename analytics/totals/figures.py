@@ -13,7 +13,7 @@ OVERHEAD_MS = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500)
 
 class UsageFigures(msgspec.Struct):
     """The sums of one project, provider and model. `cost_units` are 10⁻¹⁰ US dollars, the log's own precision;
-    `unpriced` are successes whose cost is not known. `used_at`: Unix time in seconds."""
+    `unpriced` are successes whose cost is not known. `used_at` is Unix time in seconds."""
 
     project: str
     provider: str
@@ -44,10 +44,11 @@ class Distribution(msgspec.Struct):
 
 
 class Totals(msgspec.Struct):
-    """All that was shipped from one spool since `since` (Unix time in seconds).
+    """The totals of one spool since `since` (Unix time in seconds).
 
-    `token` is that of the latest batch counted. `errors` by provider and error code, `attempts` by provider and what
-    became of the call, `cache` by cache status, `durations` by whether it was a stream, `first_outputs` by provider.
+    `token` is that of the latest batch counted. The keys are: of `errors` the provider and error code, of `attempts`
+    the provider and the result of the call, of `cache` the cache status, of `durations` whether the request was a
+    stream, of `first_outputs` the provider.
     """
 
     since: int

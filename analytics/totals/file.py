@@ -26,7 +26,7 @@ _decoder = msgspec.json.Decoder(Totals)
 
 
 def read_totals(directory: Path) -> Totals | None:
-    """What has been shipped from a spool's directory; None while nothing was, and for a file that cannot be read."""
+    """Returns the totals of a spool's directory; None when there are none yet or the file cannot be read."""
     try:
         return _decoder.decode((directory / NAME).read_bytes())
     except FileNotFoundError:
@@ -37,8 +37,8 @@ def read_totals(directory: Path) -> Totals | None:
 
 
 class TotalsFile:
-    """The shipper's own. A file that cannot be read is begun anew: figures that start at zero are what every counter's
-    reader expects now and then, and no reason to hold back records."""
+    """The shipper's file of totals. A file that cannot be read is started anew: readers of counters expect them to
+    start at zero now and then, and records need not wait for it."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / NAME
@@ -58,5 +58,6 @@ class TotalsFile:
         self._save(msgspec.json.encode(totals))
 
     def _save(self, content: bytes) -> None:
-        """Returns when they would survive a loss of power; a reader sees the old ones or the new ones."""
+        """Saves the totals, and returns when they would survive a loss of power; a reader sees the old ones or the new
+        ones."""
         replace(self._path, content)

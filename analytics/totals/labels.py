@@ -1,8 +1,8 @@
-"""Bounds the number of label sets: a limited number of projects, providers and models, and one for the rest.
+"""Bounds the number of label sets: a limited number of projects, providers and models, and one set for the rest.
 
-Clients choose model names, so their number has no bound; the number of series has to have one. What comes first gets a
-place of its own. A place that nobody used for a day goes to a newcomer; its figures are not shown any more, as those
-of a process that ended.
+Clients choose model names, so their number has no bound, while the number of series must have one. New labels take a
+free place; a place that nobody used for a day goes to newer labels, and the figures of the old ones are not shown any
+more, like those of a process that ended.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ REMAINDER = UsageLabels(OTHER, OTHER, OTHER)
 
 
 class Places:
-    """The label sets that have a series of their own, with the time of their last use (Unix seconds)."""
+    """The label sets that have a series of their own, with the times of their last use (Unix seconds)."""
 
     def __init__(self, taken: Iterable[tuple[UsageLabels, int]] = ()) -> None:
         self._used_at: dict[UsageLabels, int] = dict(taken)
@@ -72,7 +72,8 @@ class Places:
         return own
 
     def _vacated(self, project: str, now: int) -> UsageLabels | None:
-        """The place that has been idle longest, if long enough; a project that has all it may have gives up its own."""
+        """Frees and returns the labels that have been idle longest, if long enough; None otherwise. A project with its
+        maximum of places gives up one of its own."""
         if now < self._full_until:
             return None
         own_only = self._sets[project] >= MAX_OF_PROJECT
@@ -87,7 +88,7 @@ class Places:
         return oldest
 
 
-def bounded(known: Iterable[str], name: str, most: int) -> str:
+def bounded(known: Iterable[str], name: str, max_names: int) -> str:
     """Returns the name while there is room for it, else `other`."""
     names = set(known)
-    return name if name in names or len(names) < most else OTHER
+    return name if name in names or len(names) < max_names else OTHER

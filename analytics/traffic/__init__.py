@@ -1,1 +1,1 @@
-"""`manage.py generate_traffic`: a history of requests for demonstrations and benchmarks, by the million."""
+"""The parts of `manage.py generate_traffic`, which writes a history of requests for demonstrations and benchmarks."""

@@ -16,9 +16,10 @@ _UNITS_PER_DOLLAR_AND_MILLION = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """`share` of sessions in per mille; `wait_ms` the median time to the first token, `token_ms` that of each further.
+    """A model of the generated traffic. `share` is its share of sessions in per mille; `wait_ms` is the median time to
+    the first token, `token_ms` that to each further one.
 
-    `fallback` is the model asked when this one fails. `thinks` when a part of its answer is reasoning.
+    `fallback` is the model that is called when this one fails. `thinks` tells if a part of its answer is reasoning.
     """
 
     provider: str
@@ -54,8 +55,8 @@ class PriceListError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TokenPrices:
-    """The prices of one token of each class, in units of 10⁻¹⁰ US dollars. `caching`: 0 none, 1 is read from, 2 is
-    billed when it is written, too."""
+    """The prices of one token of each class, in units of 10⁻¹⁰ US dollars. `caching` is 0 without a cache, 1 when reads
+    are billed, 2 when reads and writes are."""
 
     input: int
     output: int

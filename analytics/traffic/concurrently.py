@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 def in_order(run: Callable[[Job], Result], jobs: Sequence[Job], *, workers: int) -> Generator[Result]:
-    """Yields results in the order of `jobs`, which start in that order too. After an error no further job starts."""
+    """Yields the results in the order of `jobs`, which start in that order. After an error no further job starts."""
     with ThreadPoolExecutor(workers) as pool:
         waiting: deque[Future[Result]] = deque(pool.submit(run, job) for job in jobs)
         try:

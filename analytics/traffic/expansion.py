@@ -44,7 +44,7 @@ _SHORTHANDS = (
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """All of the history lies between `since` and `until`; what begins from `texts_from` on has texts."""
+    """The period of the history, from `since` to `until`; sessions that begin at `texts_from` or later have texts."""
 
     since: datetime
     until: datetime
@@ -52,7 +52,8 @@ class Period:
 
 
 def statement(what: str, drawn: str, *, texts: str) -> str:
-    """The INSERT of `what` (requests, spans or logs) of a slice whose sessions are `drawn` (drawn or marathon)."""
+    """Returns the INSERT of `what` (requests, spans or logs) of a slice. `drawn` names the SQL of its sessions (drawn
+    or marathon)."""
     history = Template(_sql("history")).substitute(drawn=_sql(drawn), texts=texts)
     sql = Template(_sql(what)).substitute(history=history)
     for pattern, replacement in _SHORTHANDS:

@@ -1,9 +1,9 @@
 """Writes a generated history into the analytics store.
 
-Sessions are drawn and unfolded by the engine itself, one INSERT … SELECT for each slice of the period: nothing but the
-plan leaves this process, and rows take the way of real ones, through `ingest` into every table behind it. All chance
-comes from hashes of the seed, so that the same plan writes the same rows; every block has a token, so that writing
-it again changes nothing while the store remembers the token (its last 10,000 blocks per table).
+The engine itself draws and unfolds the sessions, in one INSERT … SELECT for each slice of the period: only the plan
+leaves this process, and the rows take the way of real ones, through `ingest` into every table behind it. All chance
+comes from hashes of the seed, so that the same plan writes the same rows. Every block has a token, so that writing it
+again changes nothing while the store remembers the token (its last 10,000 blocks per table).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BLOCK_BYTES = 100_000_000
 # One thread of the engine writes a block; merges take what a second one leaves of a small machine.
 _WORKERS = 2
 
-# One block in, one block out: blocks of sources and joins would each become a part of every table.
+# Each insert reads and writes one block: blocks of sources and joins would each become a part of every table.
 _SETTINGS = {
     "max_threads": 1,
     "max_insert_threads": 1,
@@ -58,7 +58,8 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`requests` of `project` in the `days` before `end`; sessions that begin in the last `text_days` have texts."""
+    """A history to generate: `requests` of `project` in the `days` before `end`. Sessions that begin in the last
+    `text_days` have texts."""
 
     project: UUID
     requests: int
@@ -79,7 +80,7 @@ class Plan:
         return min(MAX_SESSION, self.requests // _MARATHON_SHARE)
 
     def salt(self) -> int:
-        """What all chance is made of: another history for other arguments, the same for every project."""
+        """Returns the seed of all chance: another one for other arguments, the same one for every project."""
         described = repr((self.seed, self.requests, self.end, self.days, self.text_days))
         return int.from_bytes(hashlib.sha256(described.encode()).digest()[:8], "big")
 
@@ -121,7 +122,8 @@ def generate(plan: Plan, texts: Texts, *, written: Callable[[int], object]) -> N
 
 
 def _kinds(plan: Plan, one: Slice) -> Iterator[tuple[str, int]]:
-    """What is to be written of the slice, and of one session in how many. Telemetry has its own, shorter retention."""
+    """Yields the kinds of rows to write of the slice, each with n when one of n sessions has such rows. Telemetry has
+    its own, shorter retention."""
     yield "requests", 1
     if one.borders[-1] > plan.period.until - timedelta(days=settings.TELEMETRY_RETENTION_DAYS):
         yield "spans", _SESSIONS_PER_TRACED

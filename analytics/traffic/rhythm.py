@@ -11,14 +11,14 @@ from itertools import accumulate, pairwise
 
 HOUR = timedelta(hours=1)
 
-# Shares of a working day by hour (UTC): a plateau of office hours in Europe and America, a low night.
+# The shares of a working day by hour (UTC): high in the office hours of Europe and America, low at night.
 _BY_HOUR = (3, 2, 2, 2, 2, 3, 5, 8, 11, 13, 14, 13, 12, 14, 15, 15, 14, 12, 10, 8, 7, 6, 5, 4)
 _BY_WEEKDAY = (1.0, 1.06, 1.08, 1.04, 0.92, 0.42, 0.38)
 _GROWTH = 2.2  # The last day has this many times the requests of the first.
 _NOISE = 0.12
 
-# A block of an insert is one part for every partition and table it touches: large enough to make few, small enough for
-# the memory of an embedded engine. Texts make a row twenty times as heavy, or more.
+# A block of an insert is one part for every partition and table that it touches. Its size is large, so that there are
+# few parts, and small enough for the memory of an embedded engine. Texts make a row twenty times as heavy, or more.
 MIN_SLICE = 20_000
 MAX_SLICE = 100_000
 MAX_TEXT_SLICE = 20_000
@@ -26,7 +26,7 @@ MAX_TEXT_SLICE = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """`requests` of sessions that begin between the first and the last of `borders`, written as one block.
+    """A slice: `requests` of sessions that begin between the first and the last of `borders`, written as one block.
 
     `cumulative` are the shares of them that have begun at `borders`, rising from 0 to 1.
     """

@@ -1,6 +1,6 @@
-"""A table that holds the texts while traffic is generated, in memory, and is gone afterwards.
+"""The table in memory that holds the texts while traffic is generated, and is dropped afterwards.
 
-What a killed command leaves is empty after the store's next start.
+The table of a killed command is empty after the store's next start.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ROWS = 200
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """`sizes` stands for the table where none of the text is wanted."""
+    """The table of texts. `sizes` is SQL for the same table with empty texts."""
 
     name: str
 

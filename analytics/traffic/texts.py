@@ -21,7 +21,7 @@ SYLLABLES = tuple(
 )
 WORDS = 30_000
 _OPTIONS = ("tools", "tool_choice", "response_format", "stop", "temperature", "max_tokens", "top_p")
-_MARK = "\u241f"  # The mark is where a request's own words go; it occurs in no shipped text.
+_MARK = "\u241f"  # The mark is the place for the words of a single request; it occurs in no shipped text.
 _CHARACTERS_PER_TOKEN = 4
 
 
@@ -34,7 +34,7 @@ class Exchange:
     """A request and its answer. `…_head` and `…_tail` go before and after the words of the single request.
 
     The prompt is plain text as the shipper derives it; `request_…` is the JSON of the body from `"messages"` on, and
-    `answer_json` a JSON string with its quotes. `begun` is the answer of a stream that was left in the middle.
+    `answer_json` a JSON string with its quotes. `begun` is the answer of a stream that the client left before its end.
     """
 
     prompt_head: str
@@ -57,7 +57,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """All exchanges; a conversation is `lengths[i]` of them in a row, starting at `firsts[i]`."""
+    """The texts of all exchanges; a conversation is `lengths[i]` of them in a row, starting at `firsts[i]`."""
 
     exchanges: Sequence[Exchange]
     firsts: Sequence[int]
@@ -82,10 +82,10 @@ class Texts:
 
 
 def read_texts(file: Path) -> Texts:
-    """One conversation a line: `messages` in the form of chat completions, and optional fields of the request.
+    """Reads a file with one conversation per line: `messages` in the form of chat completions, and optional fields of
+    the request.
 
-    What a user's message is not answered with in the file, is answered with an answer from our own texts. Raises
-    TextFileError.
+    A user's message without an answer in the file gets an answer from our own texts. Raises TextFileError.
     """
     answers = [text for row in _rows(OWN_TEXTS) for text in _answers(row)]
     exchanges: list[Exchange] = []
@@ -101,9 +101,10 @@ def read_texts(file: Path) -> Texts:
 
 
 def word(rank: int) -> str:
-    """The word that is drawn as often as a language uses its word of this rank, from 0 to WORDS - 1.
+    """Returns the word of a rank from 0 to WORDS - 1; words are drawn as often as a language uses its word of this
+    rank.
 
-    Two syllables, the digits of the rank to the base of SYLLABLES, so that no two words are the same.
+    A word has two syllables, the digits of the rank to the base of SYLLABLES, so that no two words are the same.
     """
     second, first = divmod(rank, len(SYLLABLES))
     return SYLLABLES[first].capitalize() + SYLLABLES[second]
@@ -150,7 +151,7 @@ def _exchange(messages: Sequence[Any], options: Mapping[str, Any], answer: str) 
 
 
 def _marked(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The user's message with a mark before its text; content of several parts gets one more."""
+    """Returns the user's message with a mark before its text; content of several parts gets one more part."""
     content = message.get("content")
     if isinstance(content, list):
         return {**message, "content": [{"type": "text", "text": _MARK}, *content]}

@@ -18,7 +18,7 @@ from core.views import ProjectAPIView
 class SessionDeletion(ProjectAPIView):
     @operation("deleteSession", "Forget a session and its requests", status=204, errors=[404])
     def delete(self, request: Request, session_id: str) -> Response:
-        """Nothing shows the session any more when this answers; it is erased within seconds."""
+        """The session is hidden from every answer when this returns, and erased within seconds."""
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)
         delete_session(self.project_id, session_id, actor=self.actor)
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -27,6 +27,6 @@ class SessionDeletion(ProjectAPIView):
 class RequestDeletion(ProjectAPIView):
     @operation("deleteRequest", "Forget a request", status=204, errors=[404])
     def delete(self, request: Request, request_id: UUID) -> Response:
-        """Nothing shows the request any more when this answers."""
+        """The request is erased when this returns."""
         delete_request(self.project_id, request_id, actor=self.actor)
         return Response(status=status.HTTP_204_NO_CONTENT)

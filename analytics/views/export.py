@@ -26,7 +26,8 @@ class RequestsExportView(ProjectAPIView):
         media_type="application/x-ndjson",
     )
     def get(self, request: Request) -> StreamingHttpResponse:
-        """`application/x-ndjson`: one request a line, the oldest first. The last line of one that broke is an error."""
+        """The answer is `application/x-ndjson`: one request per line, the oldest first. The last line of an export that
+        failed is an error."""
         given = ExportParameters(data=request.query_params.dict())
         filters = given.to_filter()
         lines = export_lines(self.project_id, filters, content=given.validated_data["include_content"])
@@ -46,9 +47,10 @@ class RequestsExportView(ProjectAPIView):
 
 
 async def streamed(first: bytes, ask: Callable[[], bytes], worker: ThreadPoolExecutor) -> AsyncGenerator[bytes]:
-    """`first` and what `ask` returns until that is empty, each asked for when the client has taken the one before.
+    """Yields `first` and the results of `ask` until one is empty; each is requested when the client has taken the one
+    before.
 
-    They are made by `worker`, one thread of its own. A client that leaves ends it.
+    `ask` runs in `worker`, a thread of its own, which ends when the client leaves.
     """
     loop, piece = asyncio.get_running_loop(), first
     try:

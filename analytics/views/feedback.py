@@ -18,11 +18,11 @@ from core.views import ProjectAPIView
 
 
 class SessionFeedbackView(ProjectAPIView):
-    """Takes any session id, since feedback may arrive before the session's first request is stored."""
+    """The session id may be unknown, since feedback may arrive before the session's first request is stored."""
 
     @operation("listSessionFeedback", "Feedback on a session", query=[PAGE], page=FeedbackEntry, errors=[404])
     def get(self, request: Request, session_id: str) -> Response:
-        """The `text` of each is null for a reader without content."""
+        """The feedback is listed latest first. The `text` is null for a reader without content."""
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)
         paginator = LimitOffset()
         rows = paginator.paginate_queryset(selectors.list_feedback(self.project_id, session_id), request, self)

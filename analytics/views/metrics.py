@@ -21,8 +21,8 @@ from core.views import ProjectAPIView
 class OverviewView(ProjectAPIView):
     @operation("overview", "Totals of a project", query=[RangeParameters], answer=wire.Overview)
     def get(self, request: Request) -> Response:
-        """The last 30 days of the range asked for; the answer says which range it speaks of."""
-        time_range = parse_range(request, longest=metrics.OVERVIEW)
+        """The figures are of the last 30 days of the range at most; the answer names its own range."""
+        time_range = parse_range(request, max_length=metrics.OVERVIEW)
         return Response(metrics.overview(self.project_id, time_range))
 
 
@@ -51,7 +51,7 @@ class ModelsView(ProjectAPIView):
 class DailyCostView(ProjectAPIView):
     @operation("dailyCost", "Cost per day", query=[PAGE, RangeParameters], page=wire.DayCost, page_fields=RANGE)
     def get(self, request: Request) -> Response:
-        """Every UTC day that the range touches, the latest first."""
+        """The list has every UTC day that the range touches, the latest first."""
         page, time_range = parse_page(request), parse_range(request)
         return listing_response(request, page, metrics.daily_costs(self.project_id, time_range, page))
 
@@ -82,7 +82,7 @@ class UsageView(ProjectAPIView):
         page_fields={**RANGE, "interval": Interval},
     )
     def get(self, request: Request) -> Response:
-        """Every minute, hour or UTC day that the range touches, the latest first."""
+        """The list has every minute, hour or UTC day that the range touches, the latest first."""
         page, time_range = parse_page(request), parse_range(request)
         given = UsageParameters(data=request.query_params.dict())
         given.is_valid(raise_exception=True)
@@ -107,5 +107,6 @@ class ErrorsView(ProjectAPIView):
 class ProviderLatencyView(ProjectAPIView):
     @operation("providerLatency", "Live latency of providers", answer=ProviderLatencies)
     def get(self, request: Request) -> Response:
-        """The last five minutes of every usable provider of the project, as the gateway's own choices see them."""
+        """The latencies are those of the last five minutes, of every usable provider of the project, as routing sees
+        them."""
         return Response(metrics.provider_latencies(self.project_id))

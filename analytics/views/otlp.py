@@ -1,7 +1,7 @@
-"""OTLP/HTTP: where applications and collectors send spans and logs.
+"""The endpoints of OTLP/HTTP, to which applications and collectors send spans and logs.
 
-https://github.com/open-telemetry/opentelemetry-proto/blob/main/docs/specification.md (OTLP/HTTP). Plain Django views:
-an exporter has its own envelopes, and its bodies are no data that REST framework parses.
+https://github.com/open-telemetry/opentelemetry-proto/blob/main/docs/specification.md (OTLP/HTTP). They are plain Django
+views: an exporter has its own envelopes, and REST framework does not parse its bodies.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _view(signal: Signal[Any]) -> View:
 
 
 def _encoding(request: HttpRequest) -> Encoding:
-    """Returns the encoding of the answer: the request's own, and readable JSON where that is unknown."""
+    """Returns the encoding of the answer: the request's own, or readable JSON when that is unknown."""
     try:
         return encoding_of(request.content_type or "")
     except UnsupportedExportError:
@@ -62,7 +62,8 @@ def _encoding(request: HttpRequest) -> Encoding:
 
 
 def _authenticated(request: HttpRequest) -> UUID:
-    """The project of the key. Any usable key will do: an application has the one that it calls models with."""
+    """Returns the project of the key. Any usable key is accepted, so that an application can use the one for its model
+    calls."""
     record = usable_key(request.headers.get("Authorization", "").strip())
     if request.headers.get(PROJECT_HEADER, "").strip() and requested_project(request) != record.project_id:
         raise AuthenticationError("This API key belongs to another project.", code="invalid_project")

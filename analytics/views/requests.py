@@ -20,7 +20,7 @@ from core.views import ProjectAPIView
 class RequestsView(ProjectAPIView):
     @operation("listRequests", "The request log", query=[PAGE, RequestParameters], page=RequestEntry)
     def get(self, request: Request) -> Response:
-        """The newest first. Previews and the error's message are null for a reader without content."""
+        """The list has the newest first. Previews and the error's message are null for a reader without content."""
         page = parse_page(request)
         filters = RequestParameters(data=request.query_params.dict()).to_filter()
         listing = requests.requests(self.project_id, filters, page)

@@ -1,4 +1,4 @@
-"""Figures about scores and feedback, from their copies in ClickHouse."""
+"""The endpoints of figures about scores and feedback, from their copies in ClickHouse."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class ScoreMetricsView(ProjectAPIView):
         page_fields={**RANGE, "group_by": str},
     )
     def get(self, request: Request) -> Response:
-        """Per score, and per model, prompt version, arm or evaluator with `group_by`; by name."""
+        """The figures are per score name, and per model, prompt version, arm or evaluator with `group_by`; ordered by
+        name."""
         page = parse_page(request)
         filters, group_by = ScoreMetricsParameters(data=request.query_params.dict()).to_filter_and_grouping()
         return listing_response(request, page, scores.score_metrics(self.project_id, filters, group_by, page))
@@ -38,7 +39,7 @@ class FeedbackMetricsView(ProjectAPIView):
         page_fields=RANGE,
     )
     def get(self, request: Request) -> Response:
-        """Per UTC day that has feedback, the earliest first."""
+        """The figures are per UTC day that has feedback, the earliest first."""
         page = parse_page(request)
         given = ScoreRangeParameters(data=request.query_params.dict())
         given.is_valid(raise_exception=True)

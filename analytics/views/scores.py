@@ -1,4 +1,4 @@
-"""Scores of requests: made one by one or many at once, listed, and of one request."""
+"""The endpoints of scores: recorded one by one or many at once, listed, and of one request."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ScoresView(_ScoreListView):
         errors=[409],
     )
     def post(self, request: Request) -> Response:
-        """201 for a new score, 200 for one that was known by its `score_id`."""
+        """The status is 201 for a new score, and 200 for one that was known by its `score_id`."""
         given = NewScoreSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         stored = services.record_score(project_id=self.project_id, score=given.score(), actor=self.actor)
@@ -78,7 +78,7 @@ class ScoresView(_ScoreListView):
 
 
 class RequestScoresView(_ScoreListView):
-    """All of them on one page, unless `limit` says otherwise."""
+    """The list has all scores of the request on one page, unless `limit` is given."""
 
     filter_backends: list[Any] = []
     pagination_class = _WholeRequest
@@ -106,7 +106,8 @@ class ScoreBatchView(ProjectAPIView):
         errors=[409],
     )
     def post(self, request: Request) -> Response:
-        """All or none. `created` counts the new ones; the others were known by their `score_id`."""
+        """All scores of the body are recorded, or none. `created` counts the new ones; the others were known by their
+        `score_id`."""
         given = ScoreBatchSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         stored = services.record_scores(project_id=self.project_id, scores=given.new_scores(), actor=self.actor)

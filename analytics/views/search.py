@@ -15,6 +15,7 @@ from core.views import ProjectAPIView
 class SearchView(ProjectAPIView):
     @operation("search", "Search prompts and completions", body=SearchBody, answer=SearchResults)
     def post(self, request: Request) -> Response:
-        """The newest matches. Older ones: the same again with `end_time` before the last one's time."""
+        """The newest matches come first. For older ones send the same request with `end_time` before the time of the
+        last match."""
         filters, limit = SearchBody(data=request.data).to_filter_and_limit()
         return Response(search_results(search(self.project_id, filters, limit=limit)))

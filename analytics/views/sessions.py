@@ -1,4 +1,4 @@
-"""Sessions and the requests in them."""
+"""The endpoints of sessions and the requests in them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class SessionsView(ProjectAPIView):
 class SessionView(SessionDeletion):
     @operation("getSession", "One session", answer=SessionDetail, errors=[404])
     def get(self, request: Request, session_id: str) -> Response:
-        """With the latest feedback; all of it is a list of its own. Its texts are null for a reader without content."""
+        """The session has its latest feedback; all of it is a list of its own. Texts of feedback are null for a reader
+        without content."""
         found = sessions.session(self.project_id, session_id)
         return Response(found if self.sees_content else session_without_texts(found))
 
@@ -35,7 +36,8 @@ class SessionView(SessionDeletion):
 class SessionRequestsView(ProjectAPIView):
     @operation("listSessionRequests", "Requests of a session", query=[PAGE], page=RequestEntry, errors=[404])
     def get(self, request: Request, session_id: str) -> Response:
-        """In the order they were made. Previews and the error's message are null for a reader without content."""
+        """The requests are listed in the order in which they were made. Previews and the error's message are null for a
+        reader without content."""
         page = parse_page(request)
         found = sessions.session_requests(self.project_id, session_id, page)
         return listing_response(request, page, found if self.sees_content else found.shown_as(request_without_texts))

@@ -1,4 +1,4 @@
-"""The spans and logs that belong to a session, whether or not it made any request."""
+"""The endpoint of the spans and logs of a session, whether or not it made any request."""
 
 from __future__ import annotations
 

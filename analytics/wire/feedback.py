@@ -1,4 +1,4 @@
-"""Feedback on sessions on the wire."""
+"""The JSON of feedback on sessions."""
 
 from __future__ import annotations
 

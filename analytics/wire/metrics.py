@@ -1,4 +1,4 @@
-"""Figures about a project on the wire."""
+"""The JSON of figures about a project."""
 
 from __future__ import annotations
 
@@ -200,7 +200,8 @@ def day_cost(row: IntervalRow) -> DayCost:
 
 
 def model_costs(rows: Sequence[ModelCostRow]) -> list[ModelCost]:
-    """Percentages are shares of all spend: they sum to 100, or are all 0 where nothing was spent."""
+    """Returns the models with their shares of all spend, in percent: they sum to 100, or are all 0 when nothing was
+    spent."""
     total = sum((row.cost_usd for row in rows), Decimal(0))
     return [
         {
@@ -219,7 +220,7 @@ def model_costs(rows: Sequence[ModelCostRow]) -> list[ModelCost]:
 
 
 def failures(rows: Sequence[Failure]) -> list[ErrorKind]:
-    """Percentages are shares of all errors."""
+    """Returns the errors with their shares of all errors, in percent."""
     total = sum(row.requests for row in rows)
     return [
         {
@@ -259,7 +260,7 @@ def _latency_percentiles(row: ModelRow | IntervalRow) -> LatencyPercentiles:
 
 
 def _percentiles(samples: int, values: Sequence[float]) -> Sequence[float | None]:
-    """Returns the 50th, 95th and 99th percentile, each None where there is nothing to measure."""
+    """Returns the 50th, 95th and 99th percentile, each None when nothing was measured."""
     return values if samples else (None, None, None)
 
 

@@ -1,4 +1,4 @@
-"""The live latency of providers on the wire."""
+"""The JSON of the live latency of providers."""
 
 from __future__ import annotations
 

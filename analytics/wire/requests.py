@@ -1,4 +1,4 @@
-"""Requests on the wire."""
+"""The JSON of requests."""
 
 from __future__ import annotations
 
@@ -106,7 +106,8 @@ def request_entry(row: RequestRow) -> RequestEntry:
 
 
 def request_detail(row: RequestDetailRow, payload: Payload | None, scores: list[ScoreEntry]) -> RequestDetail:
-    """`content_logged` tells an empty body from one that was not kept or is past its retention."""
+    """Returns one request with its content. `content_logged` distinguishes an empty body from one that was not logged
+    or is past its retention."""
     return {
         **request_entry(row),
         "attributes": {name: _attribute(value) for name, value in row.attributes.items()},

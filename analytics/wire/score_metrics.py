@@ -1,4 +1,4 @@
-"""Figures about scores and feedback on the wire."""
+"""The JSON of figures about scores and feedback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores on the wire."""
+"""The JSON of scores."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ScoreBatchResult(TypedDict):
 
 
 class ScoreSerializer(serializers.ModelSerializer[Score]):
-    """Makes a ScoreEntry of the columns of the same names."""
+    """Returns a ScoreEntry of the columns with the same names."""
 
     class Meta:
         model = Score

@@ -1,4 +1,4 @@
-"""Search results on the wire."""
+"""The JSON of search results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions on the wire."""
+"""The JSON of sessions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class SessionDetail(SessionEntry):
 
 
 def session_entry(row: SessionSummary, feedback_score: float | None) -> SessionEntry:
-    """`feedback_score` is the mean of the scores, None without any; `user_id` the first of the users by name."""
+    """Returns a session as lists show it. `feedback_score` is the mean of the scores, None without any; `user_id` is
+    the first of the users by name."""
     return {
         "session_id": row.session_id,
         "user_id": row.users[0] if row.users else "",

@@ -1,4 +1,4 @@
-"""Spans and logs on the wire."""
+"""The JSON of spans and logs."""
 
 from __future__ import annotations
 

@@ -31,12 +31,12 @@ def histograms(cells: Integers, bins: Integers, number: int) -> list[Histogram]:
     """Returns for each cell the number of requests by bin."""
     if not len(bins):
         return [{} for _ in range(number)]
-    least, most = int(bins.min()), int(bins.max())
-    width = most - least + 1
-    dense = np.bincount(cells * width + (bins - least), minlength=number * width)
+    first, last = int(bins.min()), int(bins.max())
+    width = last - first + 1
+    dense = np.bincount(cells * width + (bins - first), minlength=number * width)
     filled = np.flatnonzero(dense)
     ends = np.searchsorted(filled, np.arange(number + 1) * width).tolist()
-    keys, values = (filled % width + least).tolist(), dense[filled].tolist()
+    keys, values = (filled % width + first).tolist(), dense[filled].tolist()
     return [dict(zip(keys[begin:end], values[begin:end], strict=True)) for begin, end in pairwise(ends)]
 
 

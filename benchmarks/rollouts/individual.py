@@ -80,13 +80,13 @@ class Individual(Traffic):
         total = rng.poisson(world.rate * conditions.load)
         minute = np.repeat(np.arange(len(total)), total)
         user = self._crowd.drawn(rng, len(minute)) if self._crowd else np.zeros(len(minute), dtype=np.int64)
-        tries, least = [], 0.0
+        tries, min_chance = [], 0.0
         for _ in range(1 + world.retries):
             target = self._arms(user, weight)
-            chance = np.maximum(self._chances(minute, user, target, stage, conditions), least)
+            chance = np.maximum(self._chances(minute, user, target, stage, conditions), min_chance)
             failed = rng.random(len(minute)) < chance
             tries.append((minute, user, target, failed))
-            minute, user, least = minute[failed], user[failed], _FAILS_AGAIN
+            minute, user, min_chance = minute[failed], user[failed], _FAILS_AGAIN
         if not world.retries:
             return tries[0]
         columns = [np.concatenate(parts) for parts in zip(*tries, strict=True)]

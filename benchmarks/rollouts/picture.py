@@ -29,7 +29,7 @@ class Panel:
 
     title: str
     x_label: str
-    most_x: float
+    max_x: float
     highest: float
     curves: Sequence[Curve]
     logarithmic: bool = False
@@ -88,23 +88,23 @@ def _axes(panel: Panel, left: float) -> list[str]:
 
 def _ticks(panel: Panel) -> list[float]:
     if panel.logarithmic:
-        return [10.0**power for power in range(math.floor(math.log10(panel.most_x)) + 1)]
-    return [panel.most_x * step / 4 for step in range(5)]
+        return [10.0**power for power in range(math.floor(math.log10(panel.max_x)) + 1)]
+    return [panel.max_x * step / 4 for step in range(5)]
 
 
 def _path(panel: Panel, curve: Curve, left: float) -> str:
     """Returns the path of a staircase that rises at every moment."""
-    least = 1.0 if panel.logarithmic else 0.0
-    points = [f"M{_x(panel, least, left):.1f} {_y(panel, 0):.1f}"]
+    min_x = 1.0 if panel.logarithmic else 0.0
+    points = [f"M{_x(panel, min_x, left):.1f} {_y(panel, 0):.1f}"]
     for count, moment in enumerate(sorted(curve.moments), start=1):
-        if moment > panel.most_x:
+        if moment > panel.max_x:
             break
-        points.append(f"H{_x(panel, max(moment, least), left):.1f}V{_y(panel, count / curve.runs):.1f}")
+        points.append(f"H{_x(panel, max(moment, min_x), left):.1f}V{_y(panel, count / curve.runs):.1f}")
     return "".join([*points, f"H{left + _PANEL_WIDTH}"])
 
 
 def _x(panel: Panel, value: float, left: float) -> float:
-    share = math.log(value) / math.log(panel.most_x) if panel.logarithmic else value / panel.most_x
+    share = math.log(value) / math.log(panel.max_x) if panel.logarithmic else value / panel.max_x
     return left + share * _PANEL_WIDTH
 
 

@@ -30,8 +30,8 @@ class Values:
     def latency(self, user: Integers, factor: Floats) -> Floats:
         """Returns the values of one request by each of these users; `factor` is how much slower than usual it is."""
         if math.isfinite(self._world.tail):
-            least = _MEDIAN_MS * 0.5 ** (1 / self._world.tail)
-            slow: Floats = least * (1 + self._rng.pareto(self._world.tail, len(user))) * factor
+            minimum = _MEDIAN_MS * 0.5 ** (1 / self._world.tail)
+            slow: Floats = minimum * (1 + self._rng.pareto(self._world.tail, len(user))) * factor
             return slow
         own = self._crowd.slower if self._crowd else None
         latency: Floats = _MEDIAN_MS * np.exp(_LATENCY_SPREAD * self._deviations(user, own)) * factor

@@ -242,10 +242,10 @@ def test_portions__hold_at_most_so_many_requests() -> None:
     days = [datetime(2026, 1, number, tzinfo=UTC).date() for number in range(1, 7)]
     units = [Unit(day, day, day, requests) for day, requests in zip(days, [5, 5, 30, 1, 9, 1], strict=True)]
 
-    portions = [[unit.requests for unit in portion] for portion in in_portions(units, most_requests=10)]
+    portions = [[unit.requests for unit in portion] for portion in in_portions(units, max_requests=10)]
 
     assert portions == [[5, 5], [30], [1, 9], [1]]
-    assert list(in_portions([], most_requests=10)) == []
+    assert list(in_portions([], max_requests=10)) == []
 
 
 def test_lease__held_by_another__is_refused_in_words() -> None:

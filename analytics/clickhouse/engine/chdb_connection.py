@@ -142,7 +142,8 @@ class ChdbEngine:
         config = write_configuration(self._directory, database)
         settings = {**self._settings, "config-file": quote(str(config))}
         self._path = f"{quote(str(self._directory))}?" + "&".join(f"{name}={value}" for name, value in settings.items())
-        # An engine-typed database: chDB's `default` is an overlay that loses what MergeTree tables need.
+        # The database has an explicit engine, because chDB's `default` is an overlay that loses what MergeTree tables
+        # need.
         self._keeper = self._connect()
         self._keeper.query(f"CREATE DATABASE IF NOT EXISTS {quote_identifier(database)} ENGINE = Atomic")
         [(version,)] = self._ask_keeper("SELECT version()")

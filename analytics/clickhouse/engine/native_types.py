@@ -185,7 +185,8 @@ def _decimal_width(precision: int) -> int:
 
 
 def split_arguments(text: str) -> list[str]:
-    """Splits at the commas outside brackets and quotes: `Enum8('a,b' = 1), Map(String, UInt8)` has two parts."""
+    """Returns the parts between the commas outside brackets and quotes: `Enum8('a,b' = 1), Map(String, UInt8)` has two
+    parts."""
     parts: list[str] = []
     depth = start = 0
     for token in _TOKEN.finditer(text):

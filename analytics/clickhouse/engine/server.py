@@ -56,7 +56,8 @@ class EngineServer:
         self._watcher = Watcher(self._engine)
 
     def serve(self) -> None:
-        """Raises DirectoryLockedError when another engine has the directory, OSError when the port is taken."""
+        """Serves the clients until SIGTERM or SIGINT. Raises DirectoryLockedError when another engine has the
+        directory, OSError when the port is taken."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop.set())
         _raise_file_limit()

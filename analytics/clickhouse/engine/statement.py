@@ -62,7 +62,8 @@ def is_sticky(text: str) -> bool:
 
 
 def check_output(text: str) -> None:
-    """Raises EngineError for a statement whose output this engine cannot send: FORMAT, INTO OUTFILE, WITH TOTALS."""
+    """Checks a statement. Raises EngineError for one whose output this engine cannot send: FORMAT, INTO OUTFILE, WITH
+    TOTALS."""
     if _FOREIGN_OUTPUT.search(text):
         raise EngineError(_NOT_IMPLEMENTED, "FORMAT and INTO OUTFILE are not for the native protocol")
     if re.search(r"\bWITH\s+TOTALS\b", text, re.IGNORECASE):

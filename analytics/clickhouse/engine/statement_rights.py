@@ -61,7 +61,7 @@ class StatementRights:
         self._call = re.compile(rf"{_START}(?P<name>{names}){_GAP}(?:\(|{_COMMENT})", re.IGNORECASE | re.ASCII)
 
     def check(self, text: str) -> None:
-        """Raises EngineError for a statement that holds a forbidden name."""
+        """Checks a statement. Raises EngineError when it holds a forbidden name."""
         if found := _ANYWHERE.search(text) or self._call.search(text):
             raise _denied(found.groupdict().get("name") or "an escaped name")
         if _SYSTEM_TABLE.search(text):

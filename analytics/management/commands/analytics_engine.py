@@ -1,4 +1,4 @@
-"""`manage.py analytics_engine`: the embedded ClickHouse as a process of its own."""
+"""`manage.py analytics_engine` runs the embedded ClickHouse as a process of its own."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         access = Access(
             user=os.environ.get("ANALYTICS_ENGINE_USER", "") or "default",
-            # Another one with every start: what an earlier engine was told opens this one to nobody.
+            # Each start makes a new password, so that a password of an earlier engine is of no use.
             password=os.environ.get("ANALYTICS_ENGINE_PASSWORD", "") or secrets.token_urlsafe(32),
             database=settings.CLICKHOUSE_DATABASE,
         )

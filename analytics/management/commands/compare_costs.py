@@ -1,4 +1,4 @@
-"""`manage.py compare_costs`: a provider's cost export beside what the log says."""
+"""`manage.py compare_costs` compares a provider's cost export with the request log."""
 
 from __future__ import annotations
 

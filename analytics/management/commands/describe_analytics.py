@@ -1,4 +1,4 @@
-"""`manage.py describe_analytics`: the tables of the analytics store as a page of the documentation."""
+"""`manage.py describe_analytics` describes the tables of the analytics store as a page of the documentation."""
 
 from __future__ import annotations
 

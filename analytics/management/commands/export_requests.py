@@ -1,4 +1,4 @@
-"""`manage.py export_requests`: the request log of a project as lines of JSON."""
+"""`manage.py export_requests` writes the request log of a project as lines of JSON."""
 
 from __future__ import annotations
 

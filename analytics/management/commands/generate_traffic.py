@@ -1,4 +1,4 @@
-"""`manage.py generate_traffic`: a made-up history for demonstrations and benchmarks."""
+"""`manage.py generate_traffic` writes a made-up history for demonstrations and benchmarks."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from core.models import ApiKey, Project
 from core.selectors import find_project
 
 _MAX_REQUESTS = 100_000_000
-_MAX_DAYS = 365  # requests are kept for 400
-_MAX_TEXT_DAYS = 90  # texts are kept no longer
+_MAX_DAYS = 365  # Requests are kept for 400 days.
+_MAX_TEXT_DAYS = 90  # Texts are kept for 90 days.
 _UNKNOWN_DATABASE, _UNKNOWN_TABLE = 81, 60
 
 
@@ -40,13 +40,13 @@ class Command(BaseCommand):
         parser.add_argument("--days", type=_count(_MAX_DAYS), default=90, help="how far back (default 90)")
         parser.add_argument(
             "--content-days",
-            type=_count(_MAX_TEXT_DAYS, least=0),
+            type=_count(_MAX_TEXT_DAYS, min_value=0),
             default=30,
             help="how many of the newest days have texts; they are most of the work and of the disk (default 30)",
         )
         parser.add_argument("--until", type=_moment, help="ISO 8601; when the history ends (default now)")
         parser.add_argument("--texts", type=Path, default=OWN_TEXTS, help="JSONL of conversations (default our own)")
-        parser.add_argument("--seed", type=_count(2**63, least=0), default=1, help="what all chance is made of")
+        parser.add_argument("--seed", type=_count(2**63, min_value=0), default=1, help="the seed of all random choices")
 
     @override
     def handle(self, *args: Any, **options: Any) -> None:
@@ -74,14 +74,14 @@ class Command(BaseCommand):
         self.stdout.write(f"{plan.requests} requests of {project.name} until {until.isoformat()} (seed {plan.seed})")
 
 
-def _count(most: int, *, least: int = 1) -> Any:
+def _count(max_value: int, *, min_value: int = 1) -> Any:
     def number(text: str) -> int:
         try:
             value = int(text.replace("_", ""))
         except ValueError:
-            value = least - 1
-        if not least <= value <= most:
-            raise ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
+            value = min_value - 1
+        if not min_value <= value <= max_value:
+            raise ArgumentTypeError(f"{text!r} is not a whole number from {min_value} to {max_value}")
         return value
 
     return number

@@ -1,4 +1,4 @@
-"""`manage.py migrate_analytics`: create or extend the tables of the analytics store."""
+"""`manage.py migrate_analytics` creates or extends the tables of the analytics store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py reconcile_rollups`: compare figures with requests, and make those again that differ."""
+"""`manage.py reconcile_rollups` compares figures with requests, and rebuilds those that differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py ship_records`: bring what the spool holds into ClickHouse."""
+"""`manage.py ship_records` brings the records of the spool into ClickHouse."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The minutes of a rollout by the time at which its requests came: what the first formula judges.
+"""Counts the minutes of a rollout by the time at which its requests came, which the first formula judges.
 
-A minute is judged some time after it closed, and what is recorded later is not. Cache hits count as requests here, and
-neither what the client is at fault for nor what it did not wait for.
+A minute is judged some time after it closed; requests that are recorded later are not. Cache hits count as requests
+here, while faults of the client and requests that it cancelled do not.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ArmMinute:
 
 @dataclass(frozen=True)
 class NewUnits:
-    """The number of allocation units whose first request in the rollout came in this minute."""
+    """The number of allocation units with their first request in the rollout in this minute."""
 
     minute: int
     stage: int
@@ -113,8 +113,8 @@ GROUP BY metric
 def arm_minutes(
     project_id: UUID, rollout_id: UUID, start: datetime, end: datetime, *, log_ratio: float
 ) -> list[ArmMinute]:
-    """From `start` up to, not including, `end`; minutes without requests are not there. Bin k ≥ 1 of a histogram is
-    around exp((k - 1) log_ratio) units, bin 0 is nothing."""
+    """Returns the minutes from `start` up to, not including, `end`; those without requests are left out. Bin k ≥ 1 of a
+    histogram is around exp((k - 1) log_ratio) units, bin 0 is nothing."""
     params = {**_rollout(project_id, rollout_id, start, end), "log_ratio": log_ratio}
     return client.query(_MINUTES, params, row=ArmMinute, name="variants.minutes")
 

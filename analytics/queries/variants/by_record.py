@@ -1,7 +1,7 @@
-"""The minutes of a rollout by the time at which its requests were recorded: what the second formula judges.
+"""Counts the minutes of a rollout by the time at which its requests were recorded, which the second formula judges.
 
-Whatever became of a request, and however late, its row is counted in the minute in which it came into the store, under
-the stage in which the request was allocated. What counts as what, `outcomes` says.
+Every request is counted in the minute in which its row came into the store, however late, under the stage in which it
+was allocated. `outcomes` classifies the requests.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _CLOCKS_DIFFER_BY = timedelta(hours=1)
 class Recorded:
     """The rows of one rollout that a query reads: those recorded from `start` up to, not including, `end`.
 
-    The rollout's requests came after `began`, when it was started. `long_wait_ms`: whoever leaves after so long had
-    waited for too long.
+    The rollout was started at `began`, before all its requests. A client that cancels after more than `long_wait_ms`
+    had waited for too long, so that its request counts as unanswered.
     """
 
     project_id: UUID
@@ -86,7 +86,7 @@ class RecordedMinute:
 
 @dataclass(frozen=True)
 class RecordedUnits:
-    """Allocation units of which the first row of the rollout was recorded in this minute."""
+    """The number of allocation units with their first row of the rollout recorded in this minute."""
 
     minute: int
     stage: int
@@ -104,7 +104,7 @@ UP_TO = f"""{IN_ARM} AND NOT r.alloc_fallback
     AND r.ts >= {{came_after:DateTime64(6, 'UTC')}} AND r.recorded_at < {{end:DateTime64(3, 'UTC')}}"""
 WITHIN = f"{UP_TO} AND r.recorded_at >= {{start:DateTime64(3, 'UTC')}}"
 
-# What was counted while it was still open has been allocated, a request, and unanswered already.
+# A request that was counted while it was open has already been counted as allocated, as a request and as unanswered.
 _NEW = "NOT has({counted:Array(UUID)}, r.request_id)"
 _MINUTES = f"""
 SELECT
@@ -163,7 +163,7 @@ GROUP BY metric, variant
 """
 
 _VISIBLE = """
-SELECT now64(3, 'UTC') AS now, max(elapsed) AS longest_seconds
+SELECT now64(3, 'UTC') AS now, max(elapsed) AS max_elapsed_seconds
 FROM system.processes
 WHERE current_database = currentDatabase() AND startsWith(query, 'INSERT INTO ingest ')
 """
@@ -180,7 +180,7 @@ GROUP BY request_id
 @dataclass(frozen=True)
 class _Visible:
     now: datetime
-    longest_seconds: float
+    max_elapsed_seconds: float
 
 
 @dataclass(frozen=True)
@@ -190,9 +190,9 @@ class _Row:
 
 
 def recorded_minutes(rows: Recorded, *, counted: Collection[UUID], log_ratio: float) -> list[RecordedMinute]:
-    """Minutes without rows are not there. Bin k ≥ 1 of a histogram is around exp((k - 1) log_ratio) units, bin 0 is
-    nothing. Rows of the requests `counted` while they were open count only for what was not known of them then: how
-    they ended, their latency and cost."""
+    """Returns the minutes that have rows. Bin k ≥ 1 of a histogram is around exp((k - 1) log_ratio) units, bin 0 is
+    nothing. The rows of requests that were `counted` while they were open add only what was unknown then: their end,
+    latency and cost."""
     params = {**rows.parameters(), "counted": [str(one) for one in counted], "log_ratio": log_ratio}
     return client.query(_MINUTES, params, row=RecordedMinute, name="variants.recorded_minutes")
 
@@ -203,8 +203,8 @@ def recorded_units(rows: Recorded) -> list[RecordedUnits]:
 
 
 def recorded_sums(rows: Recorded, *, limits: UnitLimits, log_ratio: float) -> Mapping[tuple[str, str], UnitSums]:
-    """From the rollout's beginning, by arm and `unanswered`, `errors`, `slow`, `latency`, `cost`; an arm without
-    requests is not there."""
+    """Returns the sums since the rollout's beginning, by arm and metric (`unanswered`, `errors`, `slow`, `latency`,
+    `cost`); an arm without requests has none."""
     params = {
         **rows.parameters(),
         "log_ratio": log_ratio,
@@ -217,14 +217,15 @@ def recorded_sums(rows: Recorded, *, limits: UnitLimits, log_ratio: float) -> Ma
 
 
 def visible_until() -> datetime:
-    """Every row with an earlier `recorded_at` can be read, and no row will come with one: a row has the time at which
-    its insert began, and is seen when that has ended."""
+    """Returns the time up to which the rows are complete: every row with an earlier `recorded_at` can be read, and none
+    will come. A row has the time at which its insert began, and is visible when the insert has ended."""
     [seen] = client.query(_VISIBLE, {}, row=_Visible, name="variants.visible")
-    return seen.now - timedelta(seconds=seen.longest_seconds)
+    return seen.now - timedelta(seconds=seen.max_elapsed_seconds)
 
 
 def recorded_at(project_id: UUID, arrived: Mapping[UUID, datetime]) -> Mapping[UUID, datetime]:
-    """When the rows of these requests were recorded, by id; of those that have one. `arrived` says when each came."""
+    """Returns the times at which the rows of these requests were recorded, by id, of those that have a row. `arrived`
+    are the times of arrival."""
     if not arrived:
         return {}
     times = {"first": min(arrived.values()), "last": max(arrived.values())}

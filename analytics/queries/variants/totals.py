@@ -30,13 +30,13 @@ from analytics.queries.variants.outcomes import (
 
 @dataclass(frozen=True)
 class ArmTotals:
-    """One arm over a time, `substituted` requests included, whose allocation had to fall back on another unit.
+    """The totals of one arm in a range of time, with the `substituted` requests, which were allocated by another unit.
 
-    `requests` are all: `cache_hits`, those `left_out` because no version has a part in what became of them, and the
-    others, of which `unanswered` gave their users no proper answer, for the `reasons` (see `outcomes`). `counted` are
-    those of the others whose outcome the service or a provider answers for, `errors` those of them that failed.
-    Latencies are 0 where nothing was answered; `cost_usd` is the sum of what is known, `priced_cost_usd` that of the
-    `priced`: answered, and no cache hits.
+    `requests` are the `cache_hits`, those `left_out` because no version has a part in their outcome, and the others, of
+    which `unanswered` gave their users no proper answer, by `reasons` (see `outcomes`). `counted` are those of the
+    others whose outcome the service or a provider answers for, and `errors` those of them that failed. Latencies are 0
+    without answers; `cost_usd` is the sum of the known costs, `priced_cost_usd` that of the `priced` requests:
+    answered, and no cache hits.
     """
 
     variant: str

@@ -1,4 +1,4 @@
-"""Sums over allocation units, from which the evaluation learns how much requests of one user resemble each other."""
+"""Sums over allocation units, which show the evaluation how similar the requests of one user are."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class UnitSums:
-    """Over the units u of the baseline, n_u the requests of one and x_u the sum of their values: Σn_u, Σn_u², Σx_u,
-    Σx_u², Σx_u n_u, and the sum of the squared values of single requests."""
+    """The sums over the units u of the baseline, with n_u requests of a unit and x_u the sum of their values: Σn_u,
+    Σn_u², Σx_u, Σx_u², Σx_u n_u, and the sum of the squared values of single requests."""
 
     metric: str
     requests: float
@@ -21,7 +21,8 @@ class UnitSums:
 
 @dataclass(frozen=True)
 class UnitLimits:
-    """Where the values of `unit_sums` are cut, in ms and 10^-10 US dollars, and above which bin a request is slow."""
+    """The limits above which the values of `unit_sums` are cut, in ms and 10^-10 US dollars, and the bin above which a
+    request is slow."""
 
     latency_cap_ms: float
     slow_bin: int

@@ -1,8 +1,8 @@
-"""Users of a rollout with sticky allocation, each counted once a stage: what its evaluation compares beside requests.
+"""Counts the users of a rollout with sticky allocation, once a stage, which its evaluation compares beside requests.
 
-A user counts for a metric in the minute in which the fifth request of the stage was recorded that has a value of the
-metric, with these five. Those who were in the target already before the stage are not among them: under no difference
-it is chance alone which of the others are in it now.
+A user counts for a metric in the minute of the stage in which the user's fifth request with a value of the metric was
+recorded, with these five. Users who were in the target before the stage are left out: if the arms do not differ, chance
+alone decides which of the others are in the target now.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ FIRST = 5
 
 @dataclass(frozen=True)
 class UserMinute:
-    """One arm of one stage in one minute. `users` are counted by how many of their first five requests were bad, for
-    `unanswered`, `errors` and `slow`, or by the bin of the mean of these, for `latency` and `cost`."""
+    """One arm of one stage in one minute. `users` are counted by the number of bad ones among their first five
+    requests, for `unanswered`, `errors` and `slow`, or by the bin of the mean of the five values, for `latency` and
+    `cost`."""
 
     minute: int
     stage: int
@@ -73,7 +74,8 @@ GROUP BY minute, stage, variant, metric ORDER BY minute, stage, variant, metric
 
 
 def user_minutes(rows: Recorded, *, weights_before: Sequence[int], slow_bin: int, log_ratio: float) -> list[UserMinute]:
-    """`weights_before` are those before each stage, the first of which is 0. A request is slow above `slow_bin`."""
+    """Returns the users by minute. `weights_before` are the weights before each stage, the first of which is 0. A
+    request is slow above `slow_bin`."""
     params = {
         **rows.parameters(),
         "weights_before": list(weights_before),
