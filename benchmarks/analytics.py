@@ -33,7 +33,7 @@ _DOCS = ROOT / "docs" / "performance.md"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
-    # A SIGTERM to the benchmark ends its engine, too.
+    # A SIGTERM to the benchmark also ends its engine.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with store(options.data) as measured:
         _prepare_django(measured)

@@ -15,7 +15,7 @@ from benchmarks.analytics_store import Store
 
 @dataclass(slots=True)
 class Query:
-    """One query: the sums over all its runs, in seconds; CPU is the engine's."""
+    """The sums over all runs of one query, in seconds; CPU is the engine's."""
 
     name: str
     runs: int = 0

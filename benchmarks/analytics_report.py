@@ -19,7 +19,7 @@ _FAST, _SLOW, _TAIL = "#1f6f8b", "#c1440e", "#bcd5de"
 
 @dataclass(frozen=True, slots=True)
 class QueryTimes:
-    """One query's averages per call of a question: its number of runs, and milliseconds of wall time and of the
+    """The averages of one query per call of a question: its number of runs, and milliseconds of wall time and of the
     engine's CPU."""
 
     name: str
@@ -30,8 +30,8 @@ class QueryTimes:
 
 @dataclass(frozen=True, slots=True)
 class QuestionTimes:
-    """The milliseconds of `calls` calls of one question; CPU is the average of a call. `failures` are counts by
-    status."""
+    """The times of `calls` calls of one question in milliseconds; CPU is the average of a call. `failures` are counts
+    by status."""
 
     group: str
     name: str

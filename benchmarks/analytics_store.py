@@ -46,7 +46,7 @@ class Store:
 
 @contextmanager
 def store(data: Path | None) -> Iterator[Store]:
-    """Yields the store on `data`, which is kept; without it on a folder that is removed afterwards."""
+    """Yields the store on `data`, which is kept, or on a temporary folder that is removed afterwards."""
     folder = (data or Path(tempfile.mkdtemp(prefix="bench-analytics-"))).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -103,9 +103,8 @@ def wait_for_merges() -> float:
 def merge_as_time_would() -> None:
     """Merges each partition that is written no more into one part.
 
-    The tables do so themselves after two hours to a day (`min_age_to_force_merge_seconds`), which a history that was
-    written just now would have to wait for. The newest partition of each table, which a busy store goes on writing,
-    stays as it is.
+    The tables do so themselves after two hours to a day (`min_age_to_force_merge_seconds`), which a new history would
+    have to wait for. The newest partition of each table, which a busy store continues to write, stays as it is.
     """
     from analytics.clickhouse import client
 

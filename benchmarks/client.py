@@ -60,7 +60,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def exchange(self) -> Exchange | None:
-        """The exchange under way, if any."""
+        """The exchange under way, or None."""
         return self._exchange
 
     def send(self, started: float | None = None) -> None:

@@ -27,7 +27,8 @@ _RECONNECT_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The load to generate. `rate` 0 is a closed loop; `stream_events` 0 requests no stream. Times are in seconds."""
+    """The load to generate. With `rate` 0 it is a closed loop, with `stream_events` 0 it requests no stream. Times are
+    in seconds."""
 
     port: int
     path: str = "/v1/chat/completions"

@@ -44,7 +44,7 @@ class Dialect:
     answer: bytes
     head: bytes
     word: bytes
-    ending: Callable[[int, bool], bytes]  # arguments: the number of words, and whether usage was requested
+    ending: Callable[[int, bool], bytes]  # The arguments are the number of words, and whether usage was requested.
 
 
 class Stream:

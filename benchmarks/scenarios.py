@@ -22,7 +22,7 @@ MODERATE_RATE = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One kind of load: `rate` 0 is a closed loop; `streams` requests paced streams on every connection."""
+    """One kind of load. With `rate` 0 it is a closed loop; with `streams` every connection requests paced streams."""
 
     name: str
     connections: int

@@ -1,8 +1,9 @@
-"""`python -m benchmarks.soak`: steady traffic for minutes or hours, with bounds on what the service holds.
+"""`python -m benchmarks.soak` sends steady traffic for minutes or hours, and checks bounds on the service's resources.
 
 A share of the requests streams, a share of the streams is left in the middle, and some requests are large. Memory and
-open files of every process and the bytes of the spool are sampled all the while. Exit status 1: something grew beyond
-its bound, a process was replaced, or the log does not hold exactly what was answered. See README.md here.
+open files of every process and the bytes of the spool are sampled all the while. Exit status 1 means that something
+grew beyond its bound, that a process was replaced, or that the log does not hold exactly the answered requests. See
+README.md here.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class Watched:
 
 @dataclass
 class Sent:
-    """The counts of `answered` requests, of which clients left `abandoned` ones in the middle, and of `failed` ones."""
+    """The counts of the requests: `answered` ones, of which clients left `abandoned` ones in the middle, and `failed`
+    ones."""
 
     answered: int = 0
     abandoned: int = 0
@@ -205,7 +207,7 @@ def _sample(watched: Watched, var_dir: Path) -> None:
             process = psutil.Process(int(file.read_text()))
             sample = Sample(process.pid, process.memory_info().rss, process.num_fds())
         except (psutil.Error, ValueError, OSError):
-            continue  # the process is being replaced, which the next sample shows
+            continue  # The process is being replaced, which the next sample shows.
         watched.roles.setdefault(file.stem, []).append(sample)
     watched.spool.append(_spool_bytes(var_dir))
 
@@ -216,7 +218,7 @@ def _spool_bytes(var_dir: Path) -> int:
         try:
             total += path.stat().st_blocks * 512 if path.is_file() else 0
         except FileNotFoundError:
-            continue  # shipped meanwhile
+            continue  # The segment was shipped meanwhile.
     return total
 
 

@@ -1,7 +1,7 @@
-"""CPU per upstream request of each transport, side by side: `python -m benchmarks.transport`.
+"""Measures the CPU time per upstream request of each transport, side by side: `python -m benchmarks.transport`.
 
 The upstream is a process of its own with a prepared answer; only this process's CPU is counted. Rounds of the
-transports take turns, so that whatever else the machine does hits all of them.
+transports take turns, so that any other load of the machine hits all of them.
 """
 
 from __future__ import annotations

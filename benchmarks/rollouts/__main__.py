@@ -1,4 +1,5 @@
-"""`python -m benchmarks.rollouts`: simulated rollouts against what the verdict promises. See benchmarks/README.md."""
+"""`python -m benchmarks.rollouts` holds simulated rollouts against the promises of the verdict. See
+benchmarks/README.md."""
 
 from __future__ import annotations
 

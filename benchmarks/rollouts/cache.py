@@ -22,7 +22,7 @@ class Cache:
 
     def hits(self, rng: np.random.Generator, first: int, minute: Integers, target: Flags, answered: Flags) -> Flags:
         """Returns which of these requests are answered from the cache. Requests are in order of time, their minutes
-        counted from `first`; the others' answers enter the cache where they are `answered`. Nothing is remembered
+        counted from `first`; the answers of the others enter the cache where they are `answered`. Nothing is stored
         before `settle`."""
         question = np.searchsorted(self._cumulative, rng.random(len(minute)))
         self._first = first
@@ -37,7 +37,7 @@ class Cache:
         self.settle(_KEPT_MINUTES)
 
     def settle(self, minutes: int) -> None:
-        """Keeps what the first so many minutes put into the cache, and discards the minutes that did not happen."""
+        """Stores the answers of the first `minutes` minutes, and discards those of the minutes that did not happen."""
         minute, target, question, answered = self._open
         number = sum(one < self._first + minutes for one in minute)
         self._run(self._answered_at, (minute[:number], target[:number], question[:number], answered[:number]))

@@ -83,7 +83,7 @@ class _Open:
 
 
 class Ledger:
-    """The requests of every user so far."""
+    """The state of every user: the requests so far."""
 
     def __init__(self, buckets: Floats) -> None:
         self._buckets = buckets
@@ -123,7 +123,7 @@ class Ledger:
         return Look(complete, baseline, target)
 
     def settle(self, minutes: int) -> None:
-        """Settles the drawn requests: those of the first so many minutes have happened, the rest have not."""
+        """Settles the drawn requests: those of the first `minutes` minutes have happened, the rest have not."""
         if self._users is not None:
             minute, user = self._users
             self._seen[user[minute < minutes]] = True

@@ -100,7 +100,7 @@ class Individual(Traffic):
         return arms
 
     def _chances(self, minute: Integers, user: Integers, target: Flags, stage: int, conditions: Conditions) -> Floats:
-        """Returns the chances of failing."""
+        """Returns the chance that each request fails."""
         odds, failing = conditions.odds[minute], conditions.failing[minute]
         rate, base = self.target_rate(stage), self.world.errors
         if self._crowd:

@@ -15,7 +15,7 @@ _COLOURS = ("#1f6f8b", "#c1440e", "#5b8c3a", "#8a4f9e", "#b8860b", "#555555")
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The share of `runs` in which an event had happened by x; `moments` are those at which it happened, in any
+    """A curve: the share of `runs` in which an event had happened by x. `moments` are the x of the event, in any
     order."""
 
     label: str
@@ -25,7 +25,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel. `highest` is the end of the vertical axis, a share; `line` a promised bound drawn across."""
+    """A panel. `highest` is the end of the vertical axis, a share; `line` is a promised bound drawn across."""
 
     title: str
     x_label: str

@@ -9,11 +9,9 @@ from benchmarks.rollouts.counting import Flags, Integers
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Requests in order of time: the minute within those drawn, the user, the arm, and the outcome.
-
-    `failed` means an error of the provider, `broken` the world's fault, `left` that the client was gone, `early`
-    before any output. A cache `hit` has no other outcome.
-    """
+    """Requests in order of time: the minute within those drawn, the user, the arm, and the outcome. `failed` means an
+    error of the provider, `broken` the world's fault, `left` that the client was gone, `early` that it left before any
+    output. A cache `hit` has no other outcome."""
 
     minute: Integers
     user: Integers

@@ -37,11 +37,9 @@ Alarm = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan of a run. `auto`: verdicts promote and roll back; else the stages change by their minima alone.
-
-    It ends after `minutes`, at the end of the stages, or as soon as `until` fails. With `peers` the usual tests see
-    the same traffic, and the run continues to the end of the plan for them by the minima of the stages.
-    """
+    """The plan of a run. With `auto` verdicts promote and roll back; otherwise the stages change by their minima alone.
+    The run ends after `minutes`, at the end of the stages, or as soon as `until` fails. With `peers` the usual tests
+    see the same traffic, and the run continues for them to the end of the plan, by the minima of the stages."""
 
     auto: bool = False
     minutes: int = 1440
@@ -201,7 +199,7 @@ def _pooled(counts: Iterable[MinuteCounts]) -> tuple[int, int, int, int]:
 
 
 def _note_intervals(run: Run, state: State) -> None:
-    """Notes the intervals that miss the truth, which is no difference at all."""
+    """Notes the intervals that miss the truth, which is that the arms do not differ."""
     for metric in Metric:
         shown = figures(state, metric)
         low, high = shown.low, shown.high

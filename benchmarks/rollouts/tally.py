@@ -29,7 +29,7 @@ _NO_CLUSTERS: Clusters = ({}, {})
 
 
 class Tally:
-    """Counts requests and remembers of every user what was seen before."""
+    """Counts requests, and keeps the earlier requests of every user."""
 
     def __init__(self, world: World, values: Values, usual: tuple[Histogram, Histogram], crowd: Crowd | None) -> None:
         self._world = world
@@ -39,7 +39,7 @@ class Tally:
         self._latency, self._cost = (reference_from(histogram) for histogram in usual)
 
     def settle(self, minutes: int) -> None:
-        """Settles the minutes last counted: the first so many have happened, the others have not."""
+        """Settles the minutes last counted: the first `minutes` have happened, the others have not."""
         if self._ledger:
             self._ledger.settle(minutes)
 

@@ -53,7 +53,7 @@ class Traffic(ABC):
         """Returns the minutes from `first` on, one for each of the conditions; none of them has happened yet."""
 
     def settle(self, minutes: int) -> None:  # noqa: B027 - most traffic remembers nothing
-        """Settles the minutes drawn: the first so many have happened, the others have not."""
+        """Settles the minutes drawn: the first `minutes` have happened, the others have not."""
 
     def reference(self) -> tuple[Histogram, Histogram]:
         """Returns the latencies and costs of the day before."""

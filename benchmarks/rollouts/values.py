@@ -20,7 +20,8 @@ _REFERENCE_VALUES = 5000
 
 
 class Values:
-    """Latencies in ms and costs in 10^-10 US dollars: log-normal, a part of it the user's own, or Pareto."""
+    """The latencies in ms and the costs in 10^-10 US dollars of answers: log-normal, a part of the deviation the user's
+    own, or Pareto."""
 
     def __init__(self, world: World, crowd: Crowd | None, rng: np.random.Generator) -> None:
         self._world = world

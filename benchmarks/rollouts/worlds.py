@@ -26,10 +26,13 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Weather:
-    """The weather that both arms share. `spells`: for 15 minutes at a time the provider fails in 40 % of requests,
-    or is three times slower. `outages`: everything fails for 15 minutes. `bursts`: eight times the traffic for five
-    minutes. `drift`: the factor by which the odds of an error rise in eight hours. `autocorrelation`: that of the
-    odds of errors and of latencies from one minute to the next."""
+    """The weather that both arms share.
+
+    With `spells`, for 15 minutes at a time the provider fails in 40 % of requests or is three times slower; with
+    `outages` everything fails for 15 minutes; with `bursts` the traffic is eightfold for five minutes. `drift` is the
+    factor by which the odds of an error rise in eight hours, `autocorrelation` that of the odds of errors and of
+    latencies from one minute to the next.
+    """
 
     spells: bool = False
     outages: bool = False
@@ -40,12 +43,11 @@ class Weather:
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """Sticky allocation of so many users, who ask as often as a Pareto variable of tail `activity` says, or all alike
-    (infinite).
+    """Sticky allocation of `number` users, whose activity is a Pareto variable of tail `activity`, or equal (infinite).
 
     Their error rates have the intraclass correlation `icc`; a share of `broken` always fails. `own` is the part of the
-    standard deviation of log latency and log cost that is the user's own. Without
-    `clusters_reported` the evaluation gets no sums over users.
+    standard deviation of log latency and log cost that is the user's own. Without `clusters_reported` the evaluation
+    gets no sums over users.
     """
 
     number: int
@@ -60,13 +62,12 @@ class Users:
 class World:
     """The truth of a rollout. `rate` is requests per minute over the day; factors compare the target with the baseline.
 
-    From the stage `harm_from` on the target does harm: its requests fail at `target_errors`, take and cost as much more
-    as the factors say, a share `fault_share` of them has the `fault`, and a share `lost` of its records never arrives.
-    With `open_requests_reported` the evaluation
-    counts requests that hang before they end. `values`: latencies and costs are made as well,
-    log-normal or, with a `tail`, Pareto. Failures are tried again up to `retries` times, each time as a new request.
-    With `questions` above 0 all requests use the response cache. A share `cancelled` of both arms' requests is left by
-    its client, half of them before any output.
+    From the stage `harm_from` on the target does harm: its requests fail at `target_errors`, take and cost more by the
+    factors, a share `fault_share` of them has the `fault`, and a share `lost` of its records never arrives. With
+    `open_requests_reported` the evaluation counts requests that hang before they end. With `values` requests have
+    latencies and costs, log-normal or, with a `tail`, Pareto. Failed requests are sent again up to `retries` times,
+    each time as a new request. With `questions` above 0 all requests use the response cache. A share `cancelled` of
+    both arms' requests is left by its client, half of them before any output.
     """
 
     rate: float = 60.0

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 
 class Side(asyncio.Protocol):
-    """One side of a spliced pair; bytes that arrive before the other side is connected wait."""
+    """One side of a spliced pair; bytes wait while the other side is not connected yet."""
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None

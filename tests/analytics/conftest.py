@@ -33,7 +33,7 @@ def second_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str | No
 
 @pytest.fixture
 def empty_store(second_engine: str | None, settings: Settings, stores: None) -> Iterator[None]:
-    """A store beside the suite's, without any table."""
+    """An empty store beside the suite's, without any table."""
     usual = settings.CLICKHOUSE_URL
     name = f"empty_{uuid.uuid4().hex}"
     if second_engine is None:
@@ -52,7 +52,7 @@ def empty_store(second_engine: str | None, settings: Settings, stores: None) -> 
 
 
 def _drop_everything() -> None:
-    # Views first: a table that goes would leave them without their source.
+    # Views are dropped first, because a dropped table would leave them without their source.
     views = (
         "SELECT name FROM system.tables WHERE database = currentDatabase() ORDER BY engine = 'MaterializedView' DESC"
     )

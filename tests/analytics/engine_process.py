@@ -21,14 +21,14 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 class EngineProcess:
-    """`manage.py analytics_engine` on `directory`. Its addresses and its log lie beside the directory."""
+    """A process of `manage.py analytics_engine` on `directory`. Its addresses and its log are beside the directory."""
 
     def __init__(self, directory: Path, *, port: int = 0, **environment: str) -> None:
         self.directory = directory
         self.port_file = directory.with_suffix(".port")
         self.url_file = directory.with_suffix(".url")
         self.log_file = directory.with_suffix(".log")
-        # A killed engine has not withdrawn them.
+        # A killed engine has left the files of its addresses.
         self.port_file.unlink(missing_ok=True)
         self.url_file.unlink(missing_ok=True)
         command = [sys.executable, str(ROOT / "manage.py"), "analytics_engine", "--data", str(directory)]
@@ -70,17 +70,17 @@ class EngineProcess:
         return self.url_file.read_text(encoding="utf-8").strip()
 
     def new_client(self, **options: Any) -> Client:
-        """`user`, `password` and `database` are those of the announced address unless given."""
+        """Returns a client. `user`, `password` and `database` are those of the announced address unless given."""
         settings = {"server_side_params": True, **options.pop("settings", {})}
         address = urlsplit(self.url)
         own = {"user": address.username, "password": unquote(address.password or ""), "database": address.path[1:]}
-        # A client that loses patience connects anew, without what its session was told.
+        # The client waits for long: after a timeout it would connect anew, without the settings of its session.
         return Client(
             "127.0.0.1", port=self.port, settings=settings, sync_request_timeout=TIMEOUT_SECONDS, **own | options
         )
 
     def stop(self, by: signal.Signals = signal.SIGTERM, *, seconds: float = START_SECONDS) -> int:
-        """Send the signal and return the exit code, negative for the signal that ended it."""
+        """Sends the signal and returns the exit code, negative for the signal that ended the process."""
         if self.process.poll() is None:
             self.process.send_signal(by)
         try:

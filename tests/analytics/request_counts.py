@@ -1,4 +1,4 @@
-"""Do the rollups of a project say what its rows say?"""
+"""Compares the rollups of a project with its rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from analytics.clickhouse import client
 
 @dataclass(frozen=True)
 class Counts:
-    """Requests as each table counts them. `distinct` counts different ids, `in_session` rows with a session."""
+    """The number of requests in each table. `distinct` counts different ids, `in_session` rows with a session."""
 
     requests: int
     distinct: int
@@ -23,7 +23,7 @@ class Counts:
 
     @property
     def consistent(self) -> bool:
-        """No row twice, and every rollup equal to the rows."""
+        """Returns whether no row is stored twice and every rollup equals the rows."""
         rollups = {self.distinct, self.minute, self.hourly, self.daily, self.users}
         return rollups == {self.requests} and self.sessions == self.in_session
 

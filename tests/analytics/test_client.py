@@ -1,4 +1,4 @@
-"""The product's own way to ClickHouse, against an engine of the test's own."""
+"""The product's client of ClickHouse, against an engine of the test's own."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
 
 @pytest.fixture
 def run_dir(tmp_path: Path, settings: Settings) -> Iterator[Path]:
-    """An embedded installation whose address nobody has announced yet."""
+    """An embedded installation whose engine has not announced its address yet."""
     settings.CLICKHOUSE_URL = None
     settings.RUN_DIR = tmp_path
     settings.CLICKHOUSE_DATABASE = "llm"
@@ -186,7 +186,7 @@ def test_address__configured__names_a_database(settings: Settings, configured: s
 
 def test_connection__engine_restarted_on_another_port__is_found_again(run_dir: Path, tmp_path: Path) -> None:
     directory = tmp_path / "engine"
-    # Kept for this test: nobody else, another test's engine for one, listens there once this one is gone.
+    # The port is reserved for this test, so that no other engine listens there once this one has ended.
     with running_engine(directory, port=free_port()) as first:
         announce(run_dir, first)
         client.execute("CREATE TABLE kept (name String, count UInt8) ENGINE = MergeTree ORDER BY name")

@@ -1,5 +1,7 @@
-"""A provider's cost export beside the log. The files are of our own writing, in the forms that the vendors' SDKs type
-and their consoles export."""
+"""A provider's cost export is compared with the log.
+
+The files are our own, in the forms that the vendors' SDKs type and their consoles export.
+"""
 
 from __future__ import annotations
 
@@ -164,7 +166,7 @@ def test_compare__days_and_models__those_beyond_the_tolerance_only() -> None:
 
 @pytest.fixture
 def recorded(db: None, clickhouse: None, spool: Path) -> str:
-    """The name of a project with two requests of the first day, and one of another provider."""
+    """A project with two requests of the first day, and one of another provider; its name is returned."""
     project = make_project()
     ts = seconds(FIRST) * 1_000_000 + 5
     common: dict[str, Any] = {"project_id": str(project.pk), "ts": ts, "cost_source": "catalog_a"}

@@ -1,4 +1,4 @@
-"""Connections outlive the threads that ask, and nobody gets one that another uses or that is in doubt."""
+"""Connections outlive the threads that use them, and no thread gets one that another uses or that is in doubt."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
 
 @pytest.fixture(autouse=True)
 def address(engine: EngineProcess, settings: Settings, tmp_path: Path) -> Iterator[Path]:
-    """The address of the engine, with no connection left from another test."""
+    """The address of the engine; connections of other tests are closed."""
     settings.CLICKHOUSE_URL = None
     settings.RUN_DIR = tmp_path
     client.close()
@@ -178,7 +178,7 @@ def test_query__sockets_cut_while_connections_rest__are_noticed() -> None:
 
 
 def test_query__in_a_fork__has_a_connection_of_its_own() -> None:
-    """Parent and child ask in turns: on a shared socket each would read the other's answer."""
+    """Parent and child send queries in turns: on a shared socket each would read the other's answer."""
     assert ask(1) == 1
     before = connections()
     reader, writer = os.pipe()

@@ -1,4 +1,4 @@
-"""The access to the embedded engine: which processes may connect, and that they reach its own database only."""
+"""The access to the embedded engine: which processes may connect, and that they reach only its own database."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ print("command line", open(f"/proc/{pid}/cmdline").read().replace(chr(0), " "))
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[EngineProcess]:
-    """In a folder that anybody may enter: it is the engine's own files that have to be closed."""
+    """An engine in a folder that anybody may enter, so that only the engine's own files can be closed."""
     with tempfile.TemporaryDirectory(prefix="gw-engine-") as folder:
         Path(folder).chmod(0o755)
         with running_engine(Path(folder) / "data") as started:
@@ -176,7 +176,7 @@ def test_statement__reaching_beyond_its_tables__is_refused(client: Client, secre
 )
 def test_setting__naming_files_or_languages__is_refused(client: Client, secret: Path, name: str) -> None:
     for settings, clause in (({name: str(secret)}, ""), ({}, f" SETTINGS {name} = '{secret}'")):
-        assert code_of(client, f"SELECT 1{clause}", settings=settings) in (36, 452)  # no such value, or fixed
+        assert code_of(client, f"SELECT 1{clause}", settings=settings) in (36, 452)  # The value is unknown, or fixed.
 
 
 def test_external_table__of_a_type_with_an_engine_in_it__is_refused(client: Client, secret: Path) -> None:
@@ -188,7 +188,7 @@ def test_external_table__of_a_type_with_an_engine_in_it__is_refused(client: Clie
 
 
 def test_table_functions_and_engines__of_this_chdb__are_refused_but_those_listed(client: Client) -> None:
-    """A new version of chDB may bring more; what nobody has looked at is refused."""
+    """A new version of chDB may bring more functions; those that nobody has looked at are refused."""
     functions = [name for (name,) in client.execute("SELECT name FROM system.table_functions")]
     engines = [name for (name,) in client.execute("SELECT name FROM system.table_engines")]
     assert len(functions) > 50
@@ -224,7 +224,8 @@ def test_statement__of_the_products_kind__is_served(client: Client) -> None:
 
 
 def test_another_user_of_the_host__neither_reads_nor_writes_nor_queries(engine: EngineProcess) -> None:
-    """As uid nobody where the suite may change its uid; elsewhere as itself, to whom only the engine is closed."""
+    """The process runs as the user nobody where the suite may change its user; elsewhere as the suite's user, to whom
+    only the engine is closed."""
     about = (engine.directory, engine.url_file, engine.port, engine.process.pid, NOBODY)
     output = subprocess.run(
         [sys.executable, "-c", INTRUDER, *map(str, about)], cwd="/", capture_output=True, text=True, check=True

@@ -1,4 +1,5 @@
-"""Many clients at once. A parameter that reached another client's query would be a leak between tenants."""
+"""Many clients use the engine at once. A parameter that reached another client's query would be a leak between
+tenants."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ def test_tables__sixteen_clients_write_and_read__see_their_own_rows(engine: Engi
 
 
 def test_hang_ups__among_working_clients__disturb_nobody(engine: EngineProcess) -> None:
-    """Clients that leave in the middle of a stream must not take the engine, or anybody's answer, with them."""
+    """Clients that leave in the middle of a stream harm neither the engine nor other clients' answers."""
 
     def leave(number: int) -> None:
         for turn in range(8):

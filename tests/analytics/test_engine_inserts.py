@@ -1,4 +1,4 @@
-"""Inserts through the engine: shapes of rows, errors that must surface, and retries that must count once."""
+"""Inserts through the engine: shapes of rows, errors that are reported, and retries that count once."""
 
 from __future__ import annotations
 

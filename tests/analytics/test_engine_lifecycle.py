@@ -1,4 +1,4 @@
-"""The engine's start, refusal, order of leaving, and what survives when it is killed."""
+"""The engine's start, its refusals, its orderly stop, and the data that survives a kill."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_start__serving__announces_port_and_address_and_withdraws_them(tmp_path:
 
 def test_start__directory_in_use__is_refused_in_one_line(tmp_path: Path) -> None:
     with running_engine(tmp_path / "data") as engine:
-        # Beside the first one's files, so that the second has its own log and addresses.
+        # The directory is beside the first one's, so that the second engine has its own log and addresses.
         link = tmp_path / "again"
         link.symlink_to(engine.directory)
         second = EngineProcess(link)

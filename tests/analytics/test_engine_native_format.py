@@ -1,4 +1,5 @@
-"""Column borders of the Native format, found without decoding: on any cut of the stream, and on malformed input."""
+"""The borders of columns in the Native format are found without decoding: for any cut of the stream, and for malformed
+input."""
 
 from __future__ import annotations
 

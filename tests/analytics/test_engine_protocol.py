@@ -1,4 +1,4 @@
-"""The native protocol as the unmodified driver, and a client that breaks the rules, see it."""
+"""The native protocol, used by the unmodified driver and by a client that breaks the rules."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def test_stranger__sends_something_else__is_shown_out(engine: EngineProcess, cli
 def test_compression__requested__is_refused_with_a_message(engine: EngineProcess) -> None:
     with engine.client() as client:
         client.execute("SELECT 1")
-        client.connection.compression = 1  # the flag alone: the codecs are a package of their own
+        client.connection.compression = 1  # The test sets the flag alone, since the codecs are a package of their own.
 
         with pytest.raises(ServerException, match="compression is not for a loopback connection"):
             client.execute("SELECT 1")
@@ -276,5 +276,5 @@ def test_many_connections__opened_and_left__leave_no_trace(engine: EngineProcess
         with engine.client() as passing:
             assert passing.execute("SELECT 1") == [(1,)]
 
-    # Other tests' clients left their queries behind, and each is killed in a moment.
+    # Clients of other tests left their queries behind, each of which is killed in a moment.
     wait_until(lambda: client.execute("SELECT count() FROM system.processes") == [(1,)])

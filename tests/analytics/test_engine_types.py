@@ -1,4 +1,4 @@
-"""Every column type in use, and strings that break naive escaping, through the engine and back."""
+"""Every column type in use, and strings that break naive escaping, pass through the engine and back."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NASTY = [
     "x" * 100_000,
 ]
 
-# A type, and values whose round trip must be exact.
+# Each entry is a type with values whose round trip must be exact.
 COLUMNS: list[tuple[str, list[Any]]] = [
     ("UUID", [uuid.UUID(int=0), uuid.UUID("0190f3a1-7b1c-7def-8abc-0123456789ab")]),
     ("DateTime64(6, 'UTC')", [datetime(2026, 2, 3, 4, 5, 6, 789_012, UTC), datetime(1970, 1, 1, tzinfo=UTC)]),

@@ -1,4 +1,4 @@
-"""The whole way with the real engine: whatever is killed, rows = records = rollup counts."""
+"""With the real engine, whatever process is killed, rows, records and counts of the rollups are equal."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ def test_records__engine_and_shipper_killed_again_and_again__each_counted_exactl
         written += number
 
     for kill in [place.kill_shipper, place.kill_engine] * KILLS:
-        # The kill falls somewhere into the shipping of these: some are stored by then, some are not.
+        # The kill comes while these are shipped: some are stored by then, some are not.
         target = written + chance.randrange(1, RECORDS_BETWEEN_KILLS)
         for _ in range(20):
             write(RECORDS_BETWEEN_KILLS // 20)
-        # A shipper may have to start first.
+        # A shipper may still have to start.
         wait_until(lambda: stored(project).requests >= target, seconds=START_SECONDS)  # noqa: B023 - called at once
         write(50)
         kill()
@@ -144,7 +144,7 @@ def test_migrate__lost_ledger__runs_again_and_changes_nothing(place: Place) -> N
 
 
 def tables() -> list[tuple[Any, ...]]:
-    """All but the migrators' lease, whose number grows with each of them."""
+    """Returns all tables but the migrators' lease, whose number grows with each migrator."""
     return client.execute(
         "SELECT name, create_table_query FROM system.tables"
         " WHERE database = 'llm' AND NOT startsWith(name, 'migration_lease_') ORDER BY name"

@@ -1,4 +1,4 @@
-"""The spool on a real file system that fills up: room set aside, then memory, then a count."""
+"""The spool on a real file system that fills up uses its reserve, then memory, and then counts lost records."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def writer(disk: SmallDisk) -> Iterator[SpoolWriter]:
 
 
 def recorded(directory: Path) -> list[str]:
-    """The ids of all records on disk, in order; no byte between them is damaged."""
+    """Returns the ids of all records on disk, in order; no byte between them is damaged."""
     found = [read_stretch(path, 0, finished=is_finished(path)) for path in names.list_files(directory, names.SEGMENT)]
     assert [stretch.damage for stretch in found if stretch.damage] == []
     return [frame.record().request_id for stretch in found for frame in stretch.frames]
@@ -86,7 +86,7 @@ def test_append__reserve_used_up__records_wait_in_memory_and_are_written_in_orde
     ]  # fmt: skip
     # The first segment, and the reserve that became one.
     assert len(names.list_files(spool, names.SEGMENT)) <= 3
-    # Another one for the next time.
+    # A new reserve is set aside for the next time.
     disk.fill()
     ids += append(writer, [make_entry(_BODY)])
     assert recorded(spool) == ids
@@ -121,7 +121,7 @@ def test_append__disk_full_for_many_tries__no_further_files(disk: SmallDisk) -> 
     append(writer, [make_entry(_BODY) for _ in range(50)])
 
     assert read_losses(spool).lost == 50
-    assert len(list(spool.iterdir())) <= 2  # the segment and the counters
+    assert len(list(spool.iterdir())) <= 2  # The files are the segment and the counters.
     writer.close()
 
 

@@ -1,6 +1,7 @@
-"""A store that hangs: taken for away after a set time, by everything that reads, until it gives a sign of life.
+"""A store that hangs counts as away after a set time, for everything that reads, until it gives a sign of life.
 
-A query may take ten minutes here, and tests wait for half a minute: who waited for the store itself would fail.
+A query may take ten minutes here and tests wait for half a minute, so that a reader that waited for the store itself
+would fail.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
 
 @pytest.fixture(scope="module")
 def migrated() -> list[str]:
-    """The addresses of engines that have their tables."""
+    """The addresses of engines with tables."""
     return []
 
 
@@ -170,7 +171,7 @@ def test_query__heavy_and_silent_in_a_store_that_lives__is_answered(monkeypatch:
 
 
 def _in_background(call: Callable[[], Any]) -> Callable[[], Any]:
-    """A function that waits for the end of `call` and returns what it returned or raised."""
+    """Returns a function that waits for the end of `call` and returns or raises its result."""
     ended: list[Any] = []
 
     def run() -> None:

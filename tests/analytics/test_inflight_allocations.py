@@ -1,4 +1,4 @@
-"""The allocations of requests in flight, in the table that outlives their worker."""
+"""The allocations of requests in flight are in the table that outlives their worker."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from analytics.spool.interrupted import record_interrupted
 from analytics.spool.reader import read_stretch
 from tests.factories.analytics import make_record
 
-# The slots of the release before, and how it reads them.
+# The slots of the release before, and the formats by which it reads them.
 FORMER_SLOT = struct.Struct("<B?H4xqQ36s36s96s256s256s")
 SLOT_BYTES = FORMER_SLOT.size
 
 ALLOCATION = InflightAllocation(
     prompt_config_id="0190a1b2-0000-7000-8000-000000000002",
-    # The longest name that there is.
+    # This is the longest possible name.
     prompt_name="ü" * 100,
     prompt_version=2**32 - 1,
     rollout_id="0190a1b2-0000-7000-8000-000000000003",
@@ -50,7 +50,7 @@ def begin_of_rollout(table: InflightTable, record: RequestRecord, allocation: In
 
 def test_inflight__of_a_rollout__keeps_what_it_was_given_with_its_own_request(spool: Path) -> None:
     table = InflightTable(spool)
-    # Twice as many as there are slots at first, and every second one of a rollout.
+    # There are twice as many requests as slots at first, and every second one belongs to a rollout.
     given = {make_record().request_id: ALLOCATION._replace(rollout_stage=number) for number in range(1, 300)}
     for request_id, allocation in given.items():
         begin_of_rollout(table, make_record(request_id=request_id), allocation)
@@ -67,7 +67,7 @@ def test_inflight__ended_requests_of_rollouts__their_slots_are_used_again_and_sa
     table = InflightTable(spool)
     size = table.path.stat().st_size
     for _ in range(5):
-        # With what they were given they fill most of the slots that there are at first.
+        # The requests and their allocations fill most of the initial slots.
         for slot in [begin_of_rollout(table, make_record()) for _ in range(100)]:
             table.end(slot)
     last = begin(table, make_record())
@@ -87,7 +87,7 @@ def test_inflight__worker_died_while_a_request_ended__the_next_in_its_slot_is_no
     (own,) = (start for start in range(0, len(before), SLOT_BYTES) if before[start] == 2)
     table.end(slot)
     assert begin(table, make_record()) == slot
-    # The bytes are put together as if only the request had ended, and its allocation had stayed.
+    # The bytes are those of a request that ended while its allocation stayed.
     after = table.path.read_bytes()
     left = after[:own] + before[own : own + SLOT_BYTES] + after[own + SLOT_BYTES :]
 

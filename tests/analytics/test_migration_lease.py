@@ -1,4 +1,4 @@
-"""Several migrators of one store with data, of which some are killed or stopped: figures stay those of the rows."""
+"""Several migrators of one store with data, of which some are killed or stopped, keep figures equal to the rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.waiting import wait_until
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _ROWS = 20_000
 
-# Several days, sessions, users, outcomes and retentions; what is not named is empty.
+# The data has several days, sessions, users, outcomes and retentions; columns that are not named are empty.
 _FILL = f"""
 INSERT INTO ingest (
     project_id, ts, request_id, outcome, status_code, session_id, user_id, provider, model, error_type, error_code,
@@ -63,7 +63,7 @@ def test_migrate_analytics__several_at_once_on_a_store_with_data__all_succeed_an
 
 
 def test_migrate_analytics__killed_again_and_again__ends_with_the_same_figures(project: uuid.UUID) -> None:
-    """Each time while one more migration is under way: in its statements or between them, as it happens."""
+    """Each migrator is killed after one more migration is applied, in a statement or between two."""
     for _ in range(4):
         before = _count_applied()
         process = _migrator({"MIGRATION_LEASE_SECONDS": "2"})
@@ -133,7 +133,7 @@ def test_migrate__nothing_to_apply__takes_no_lease(empty_store: None) -> None:
 
 
 def test_migrate__insert_under_way_as_its_table_goes__is_waited_for(project: uuid.UUID) -> None:
-    """Slow by its rows' own words: it began before the migration, and ends in the middle of it."""
+    """The insert is slow because of its own rows: it began before the migration, and ends in the middle of it."""
     late = uuid.uuid4()
     slow = _FILL.replace(f"numbers({_ROWS})", "(SELECT number + sleepEachRow(0.002) AS number FROM numbers(1500))")
     insert = threading.Thread(

@@ -40,7 +40,7 @@ def later_migrations(empty_store: None, monkeypatch: pytest.MonkeyPatch, tmp_pat
 def test_schema__new_store__equals_the_folded_chain_of_migrations(
     empty_store: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The files of `schema/` stay as they are: a store that has number 35 would not get what is changed in them."""
+    """The files of `schema/` must not change, since a store that has number 35 would not get the change."""
     monkeypatch.setattr(migrator, "MIGRATIONS", tmp_path)
 
     assert migrator.migrate() == ["0035_schema"]
@@ -161,7 +161,7 @@ def test_recorded_at__row_without_it__is_when_the_request_ended(clickhouse: None
 def test_recorded_at__batch_sent_again__one_row_with_the_time_of_the_first(
     clickhouse: None, spool: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its blocks differ by the time in them: the token alone says that they are the same."""
+    """The blocks differ by their time: the token alone shows that they are the same."""
     project, sent = uuid.uuid4(), []
 
     def twice(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, token: str) -> None:
@@ -178,7 +178,7 @@ def test_recorded_at__batch_sent_again__one_row_with_the_time_of_the_first(
 
 
 def test_shipper__batch_with_rows_of_many_days__is_taken(clickhouse: None, spool: Path) -> None:
-    """Their partitions may be more than a block usually may have."""
+    """The partitions may be more than a block may usually have."""
     project = uuid.uuid4()
     now = datetime.now(UTC)
     store(
@@ -197,7 +197,7 @@ def test_shipper__batch_with_rows_of_many_days__is_taken(clickhouse: None, spool
 
 
 def test_expired_rows__after_a_merge__are_gone_from_every_table(clickhouse: None, spool: Path) -> None:
-    """Two projects of one day: the one with the short retention leaves, the other stays, and no mutation ran."""
+    """Of two projects of one day, the one with the short retention expires and the other stays, without a mutation."""
     kept, expired = uuid.uuid4(), uuid.uuid4()
     ts = int((datetime.now(UTC) - timedelta(days=10)).timestamp() * 1e6)
     entries = [
@@ -289,7 +289,7 @@ def _fill(spool: Path, project: uuid.UUID, number: int) -> None:
 
 
 def _everything(project: uuid.UUID) -> dict[str, Any]:
-    """All rows of the tables with rows, in order, and the figures of the overview."""
+    """Returns all rows of all tables, in order, and the figures of the overview."""
     found: dict[str, Any] = {
         table: client.execute(
             f"SELECT {columns} FROM {table} WHERE project_id = {{project:UUID}} ORDER BY ts, request_id",  # noqa: S608

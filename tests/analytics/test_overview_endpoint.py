@@ -23,7 +23,7 @@ NOW = datetime(2026, 11, 20, 13, 37, 11, 123456, tzinfo=UTC)
 
 @pytest.fixture
 def records(spool: Path, api: tuple[APIClient, str]) -> list[RequestRecord]:
-    """Eight hundred requests over 50 days, most of them in the last three."""
+    """Eight hundred requests over 50 days, most of them in the last three days."""
     chance = random.Random(7)
     entries = []
     for _ in range(800):

@@ -1,4 +1,4 @@
-"""GET /api/llm/metrics/provider-latency, from what workers left in Redis."""
+"""GET /api/llm/metrics/provider-latency reads the latencies that workers wrote to Redis."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.integrations.health.workers import until, workers
 pytestmark = pytest.mark.django_db
 
 PATH = "/api/llm/metrics/provider-latency"
-# Ids of the test database start afresh with each run, and the suite's Redis may be an old one.
+# Ids of the test database start at one in each run, and the suite's Redis may be an old one.
 _ids = random.Random().sample(range(10**6, 10**9), 500)
 
 Note = Callable[[HealthMonitor], None]
@@ -41,7 +41,7 @@ def fresh_client(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def long_rests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Circuits that are open stay open for the length of a test."""
+    """Makes open circuits stay open for the length of a test."""
     monkeypatch.setattr(circuit, "FIRST_OPEN_SECONDS", 600.0)
     monkeypatch.setattr(circuit, "MAX_OPEN_SECONDS", 600.0)
 
@@ -59,7 +59,7 @@ def integration(project: Project, provider: str, *, enabled: bool = True) -> int
 
 
 def note(*observations: Note) -> None:
-    """Lets a worker see something, and waits until Redis has it."""
+    """Records results of calls as a worker, and waits until Redis has them."""
 
     async def see() -> None:
         async with workers(settings.REDIS_URL, 1) as (worker,):

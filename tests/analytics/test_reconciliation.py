@@ -1,4 +1,4 @@
-"""Figures are held against their requests, and made again where they differ."""
+"""Figures are compared with their requests, and rebuilt where they differ."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MODELS = ["gpt-4o", "claude-sonnet-4", 'Ünïcode\'s "model"']
 
 @pytest.fixture
 def project(clickhouse: None, spool: Path) -> UUID:
-    """300 requests of 6 days, the last the day before yesterday: yesterday is not settled soon after midnight."""
+    """300 requests of 6 days, the last the day before yesterday, since yesterday is not closed soon after midnight."""
     project_id = make_project().pk
     store(spool, *_entries(project_id, 300, spread_days=6))
     return project_id
@@ -47,7 +47,7 @@ def test_rollups__after_shipping__equal_their_requests(project: UUID) -> None:
 
 
 def test_rollups__known__are_all_that_hold_figures(clickhouse: None) -> None:
-    """By engine and name of the view: a new one is found without being named anywhere."""
+    """Rollups are recognised by engine and name of the view, so that a new one need not be named anywhere."""
     tables = {rollup.table for rollup in list_rollups()}
     views = client.execute(
         "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'MaterializedView'"
@@ -59,7 +59,7 @@ def test_rollups__known__are_all_that_hold_figures(clickhouse: None) -> None:
 
 
 def test_rollups__made_again_from_requests__equal_what_the_view_made(project: UUID) -> None:
-    """Every column, states of percentiles included: of unmerged and of merged parts."""
+    """Every column is rebuilt, states of percentiles included, from unmerged and from merged parts."""
     units = list_units(project, _LONG_AGO)
     for rollup in list_rollups():
         before = _content(rollup, project)
@@ -124,7 +124,8 @@ def test_day__that_is_not_over__with_a_shorter_retention_than_before__is_left_al
 
 @pytest.mark.parametrize("merged", [False, True])
 def test_requests__stored_twice__are_there_once_again(project: UUID, merged: bool) -> None:
-    """As after an upgrade that made tables anew, with a batch in flight: some of it is in the rollups twice as well."""
+    """The duplicates are those of an upgrade that made tables anew, with a batch in flight, which is also counted twice
+    in some rollups."""
     before = {rollup.table: _content(rollup, project) for rollup in list_rollups()}
     rows = _raw_rows(project)
     some = "project_id = {project:UUID} AND cityHash64(request_id) % 4 = 0"
@@ -323,7 +324,7 @@ def _entries(project: UUID, number: int, *, spread_days: int) -> Iterator[Any]:
 
 
 def _raw_rows(project: UUID) -> list[Any]:
-    """Ids of the rows with and without content."""
+    """Returns the ids of the rows with and without content."""
     return [
         client.execute(
             f"SELECT request_id FROM {table} WHERE project_id = {{project:UUID}} ORDER BY request_id",  # noqa: S608
@@ -338,7 +339,7 @@ def _rollup(table: str) -> Rollup:
 
 
 def _break(rollup: Rollup, project: UUID, how: str, unit: Unit, execute: Any = client.execute) -> bool:
-    """Damage a unit of a rollup; False when this damage would change nothing that it says."""
+    """Damages a unit of a rollup. Returns False when the damage would change no figure."""
     where = "project_id = {project:UUID} AND drop_date = {day:Date}"
     values = {"project": project, "day": unit.day.isoformat()}
     columns = ", ".join(column.name for column in rollup.columns)
@@ -358,7 +359,7 @@ def _break(rollup: Rollup, project: UUID, how: str, unit: Unit, execute: Any = c
 
 
 def _content(rollup: Rollup, project: UUID) -> list[tuple[Any, ...]]:
-    """All rows, merged: what a reader of each key gets."""
+    """Returns all rows, merged by key, as a reader gets them."""
     columns = [_shown(column) for column in rollup.columns]
     sql = f"SELECT {', '.join(columns)} FROM {rollup.table} FINAL WHERE project_id = {{project:UUID}} ORDER BY ALL"  # noqa: S608
     return client.execute(sql, {"project": project})

@@ -254,7 +254,7 @@ def test_session__id_that_ends_like_a_path__is_found(api: APIClient, project: Pr
     assert api.get(path, REQUEST_URI=path).json()["session_id"] == "batch/requests"
     found = api.get(f"{path}/requests?limit=1", REQUEST_URI=f"{path}/requests?limit=1").json()
     assert found["count"] == 3
-    # The address of the next page is told apart too.
+    # The address of the next page is compared too.
     assert urlsplit(found["next"]).path == f"{path}/requests"
     assert api.get("/api/llm/sessions/batch/requests").status_code == 404
     assert api.get("/api/llm/sessions/batch").status_code == 404
@@ -294,7 +294,7 @@ def test_sessions__odd_but_valid_filter__answers(
 
 
 def test_session_requests__session_of_weeks__deep_page_in_order(api: APIClient, project: Project, spool: Path) -> None:
-    """Pages that begin on one day and end on another, and that begin among requests of one microsecond."""
+    """The pages begin on one day and end on another, or begin among requests of one microsecond."""
     day = 24 * 60.0
     entries = [entry(project, "s", minutes_ago=day * (20 - number // 40) - number % 4) for number in range(600)]
     store(spool, *entries, *(entry(project, "t", minutes_ago=day * number) for number in range(20)))

@@ -1,4 +1,4 @@
-"""Sessions of random requests, against the same sums in plain Python."""
+"""Sessions of random requests equal the same sums in plain Python."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.factories.analytics import make_record, store
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# Ranges are answered one way or another by how far back they begin.
+# The age of a range decides which query answers it.
 FIRST_DAY = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=40)
 DAY = 86_400_000_000
 SESSIONS = [
@@ -68,7 +68,7 @@ class ListingCall:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[RequestRecord]:
-    """Requests of one project at different microseconds."""
+    """Draws requests of one project at different microseconds."""
     project = str(uuid4())
     start = int((FIRST_DAY - EPOCH).total_seconds() * 1e6)
     return [
@@ -94,7 +94,7 @@ def histories(draw: st.DrawFn) -> list[RequestRecord]:
 
 @st.composite
 def listings(draw: st.DrawFn, records: list[RequestRecord]) -> ListingCall:
-    """Ranges begin and end at, before and after requests."""
+    """Draws a listing, whose range begins and ends at, before and after requests."""
     moments = st.builds(
         lambda record, beside: _time(record) + timedelta(microseconds=beside),
         st.sampled_from(records),
@@ -159,7 +159,8 @@ def test_session_requests__random_requests_and_pages__in_the_order_they_were_mad
 
 
 def _store(records: list[RequestRecord]) -> None:
-    """In several inserts, so that rows of one session and day are in parts that may be unmerged."""
+    """The requests are stored in several inserts, so that rows of one session and day are in parts that may be
+    unmerged."""
     for part in range(3):
         with tempfile.TemporaryDirectory() as directory:
             store(Path(directory), *(SpoolEntry(record) for record in records[part::3]))

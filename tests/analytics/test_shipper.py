@@ -24,11 +24,12 @@ ID, USER = COLUMNS.index("request_id"), COLUMNS.index("user_id")
 
 
 class Crash(BaseException):
-    """The process dies here."""
+    """Stands for the death of the process."""
 
 
 class FakeStore:
-    """Takes each token once, as ClickHouse does; refuses rows of the user `poison`; fails or crashes on demand."""
+    """A store that takes each token once, as ClickHouse does; it refuses rows of the user `poison`, and fails or
+    crashes on demand."""
 
     def __init__(self) -> None:
         self.tokens: set[str] = set()

@@ -1,4 +1,4 @@
-"""Streams put together by the shipper."""
+"""The shipper assembles the answers of streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures that the shipper keeps of what it shipped: each record once, no more series than there is room for."""
+"""The totals of the shipper count each record once and have a bounded number of series."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def totals_of(spool: Path) -> Totals:
 
 
 def assert_equal_to(fake: FakeStore, totals: Totals) -> None:
-    """Requests by all labels, tokens and cost as the rows of the store have them."""
+    """Returns the requests by all labels, and tokens and cost as the rows of the store have them."""
     requests: Counter[tuple[str, ...]] = Counter()
     tokens, cost = 0, Decimal(0)
     for row in fake.rows:
@@ -69,7 +69,7 @@ def test_totals__shipped_batch__equal_the_rows(spool: Path, fake: FakeStore) -> 
 def test_totals__shipper_dies_at_any_write__counted_once(
     spool: Path, fake: FakeStore, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
-    """Dies before and after the totals are written, and before and after the state that follows them."""
+    """The process dies before and after the totals are written, and before and after the state that follows them."""
     fill(spool, 20)
     original_save, original_write = StateFile.save, TotalsFile._save
     at = step

@@ -41,7 +41,7 @@ def record(second: float, **values: Any) -> dict[str, Any]:
     return {**defaults, **values}
 
 
-# A provider refused what the gateway let through: with another prompt it might have been accepted.
+# The provider refused a request that the gateway let through: with another prompt it might have been accepted.
 PROVIDERS_OWN = ("provider_rejected", "context_length_exceeded", "content_filter")
 KINDS: list[dict[str, Any]] = [
     *([{}] * 12),

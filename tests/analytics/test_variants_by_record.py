@@ -52,7 +52,7 @@ LIMITS = UnitLimits(latency_cap_ms=50_000.0, slow_bin=bin_of(30_000), cost_cap=5
 
 
 def record(second: float, **values: Any) -> dict[str, Any]:
-    """A request that came so many seconds after the start."""
+    """Returns a request that came so many seconds after the start."""
     defaults = {
         "ts": int((START + timedelta(seconds=second)).timestamp() * 1_000_000),
         "project_id": str(PROJECT),
@@ -81,13 +81,14 @@ def stored(spool: Path, *values: dict[str, Any]) -> list[RequestRecord]:
 
 
 def rows(first: int = 0, last: int = 10, *, rollout: UUID = ROLLOUT, **values: Any) -> Recorded:
-    """Those recorded in these minutes after the start."""
+    """Returns the rows recorded in these minutes after the start."""
     start, end = (START + timedelta(minutes=number) for number in (first, last))
     return Recorded(PROJECT, rollout, START, start, end, **values)
 
 
 ENDS: list[tuple[str, dict[str, Any], bool, str, bool, bool]] = [
-    # how it ends, its row, a request, why unanswered, judged, failed
+    # Each entry has the end of a request, its row, and whether it is a request, why it is unanswered, whether it is
+    # judged, and whether it failed.
     ("answered", {}, True, "", True, False),
     ("answered, cut at max_tokens", {"finish_reason": "length"}, True, "", True, False),
     ("variable missing", failed(MissingVariableError("name", "is required")), True, "missing_variable", False, False),
@@ -157,7 +158,7 @@ ENDS: list[tuple[str, dict[str, Any], bool, str, bool, bool]] = [
 
 
 def test_every_end__counted_as_what_it_is(spool: Path) -> None:
-    """Each in a stage of its own."""
+    """Each request is in a stage of its own."""
     numbered = list(enumerate(ENDS, start=1))
     stored(spool, *(record(1, rollout_stage=number, **end[1]) for number, end in numbered))
 
@@ -169,7 +170,7 @@ def test_every_end__counted_as_what_it_is(spool: Path) -> None:
         assert row.allocated == 1, name
         assert (row.requests, row.judged, row.errors) == (request, judged, bad), name
         assert (row.unanswered, row.reasons) == (bool(reason), {reason: 1} if reason else {}), name
-    left = sum(name == "left late" for name, *_ in ENDS)  # not late for those who know nothing of what is usual
+    left = sum(name == "left late" for name, *_ in ENDS)  # The cancellation is not late without a known usual latency.
     assert totals.unanswered == sum(bool(end[3]) for end in ENDS) - left
     assert totals.requests == totals.cache_hits + totals.left_out + sum(end[2] for end in ENDS)
 
@@ -194,7 +195,7 @@ def records(spool: Path) -> list[RequestRecord]:
             "variant": chance.choice(["target", "baseline", "baseline"]),
             "rollout_stage": 1 + (second > 300),
             "alloc_unit": chance.randrange(1, 2**64) if chance.random() < 0.2 else chance.randrange(1, 26) * 397,
-            # The last of them are recorded minutes after the stage that they came in.
+            # The last of them are recorded minutes after the end of their stage.
             "latency_ms": chance.choice([0, 1, chance.randrange(200_000)]),
             "cost_usd": cost,
             "cost_known": chance.random() < 0.9,

@@ -14,7 +14,7 @@ from benchmarks.targets.base import ROOT
 
 
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """With an engine and a database of its own, whatever the suite runs on."""
+    """The benchmark runs with an engine and a database of its own, whatever the suite uses."""
     environment = {name: value for name, value in os.environ.items() if name not in {"CLICKHOUSE_URL", "VAR_DIR"}}
     return subprocess.run(
         [sys.executable, "-m", "benchmarks.analytics", *arguments],

@@ -1,4 +1,5 @@
-"""The benchmark's mock and load driver, held against the official SDK: a wrong instrument measures nothing."""
+"""The benchmark's mock and load driver are checked with the official SDK, because a wrong instrument measures
+nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ async def mock_port() -> AsyncIterator[int]:
 
 
 def ask(port: int, *, stream_words: int = 0) -> tuple[str, list[int]]:
-    """Text and the completion tokens of every usage seen, through the synchronous SDK."""
+    """Returns the text and the completion tokens of every usage, through the synchronous SDK."""
     with OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="sk-test", max_retries=0) as client:
         if not stream_words:
             whole = client.chat.completions.create(model="mock", messages=[{"role": "user", "content": "Hello"}])
@@ -76,8 +77,8 @@ async def test_mock__list_of_models__names_the_one(mock_port: int) -> None:
 
 
 async def measured(plan: Plan) -> tuple[Result, float]:
-    """The first window in which an answer came, for the machine may be busy with others in a short one; and the seconds
-    from the first request of its plan to its end."""
+    """Returns the first window in which an answer came, since a short window may have none on a busy machine, and the
+    seconds from the first request of its plan to its end."""
     while True:
         borders: list[str] = []
         started = time.perf_counter()
@@ -98,7 +99,7 @@ async def test_driver__closed_loop__finds_every_answer_right(mock_port: int) -> 
 async def test_driver__fixed_rate__sends_no_more_than_that(mock_port: int) -> None:
     result, elapsed = await measured(Plan(mock_port, connections=4, seconds=0.5, warmup=0.05, rate=100))
 
-    # What was due before the window may be answered in it.
+    # An answer that was due before the window may come in it.
     assert 0 < result.requests <= 100 * elapsed
     assert result.errors == 0
 

@@ -1,4 +1,4 @@
-"""The processes that a benchmark started end before its folder is removed."""
+"""The processes of a benchmark end before its folder is removed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from benchmarks import processes
 from tests.services import START_SECONDS
 
-# Writes for as long as it lives, and does not end when asked to.
+# The child writes as long as it lives, and ignores SIGTERM.
 _WRITER = """
 import itertools, pathlib, signal, sys
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -23,7 +23,7 @@ for number in itertools.count():
     folder.mkdir(parents=True, exist_ok=True)
     (folder / str(number % 1000)).write_text("x")
 """
-# As a supervisor: its child has a session of its own.
+# The parent is like a supervisor: its child has a session of its own.
 _PARENT = """
 import subprocess, sys
 child = subprocess.Popen([sys.executable, "-c", sys.argv[1], sys.argv[2]], start_new_session=True)

@@ -1,4 +1,4 @@
-"""The table of how long changes took."""
+"""The table of propagation times has a row for each kind of change."""
 
 from __future__ import annotations
 

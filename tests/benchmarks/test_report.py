@@ -1,4 +1,4 @@
-"""The benchmark's table: medians, ratios, and nothing left out in silence."""
+"""The table of the benchmark has medians and ratios, and names everything that is left out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_outcome__several_rounds__takes_the_median() -> None:
 
 
 def test_markdown__what_limits_cost__compares_each_round_with_itself() -> None:
-    """The two medians, 110 and 130, would say 1.18."""
+    """The medians alone, 110 and 130, would give 1.18."""
     plain = [measured(1, 100), measured(1, 300), measured(1, 110)]
     limited = [measured(1, 130), measured(1, 330), measured(1, 110)]
     outcomes = {

@@ -1,4 +1,4 @@
-"""The usual tests, against closed forms and published constants."""
+"""The usual tests agree with closed forms and published constants."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from benchmarks.rollouts.peers import (
 
 
 def pooled(*minutes: tuple[int, int, int, int], stage: int = 1) -> Pooled:
-    """From requests and bad ones of the target and of the baseline."""
+    """Returns the course of a rollout from the requests and the bad ones of the target and of the baseline."""
     return Pooled.of([(stage, *minute) for minute in minutes])
 
 
@@ -41,7 +41,7 @@ def test_z__pooled_counts__is_the_statistic_of_the_textbooks() -> None:
 
 @pytest.mark.parametrize(("bad", "alarms"), [(11, False), (12, True)])
 def test_z_test__one_sided_5_percent__begins_at_1_645(bad: int, alarms: bool) -> None:
-    # z is 1.56 with 11 and 1.78 with 12 bad ones.
+    # z is 1.56 with 11 bad requests and 1.78 with 12.
     assert z_test(pooled((100, bad, 100, 5)))[0] == alarms
 
 
@@ -93,7 +93,7 @@ def test_mixture_test__counts__is_the_integral_over_the_prior() -> None:
 
     assert integral > 20
     assert mixture_test(counts)[0]
-    # Half as many of each: the same difference, and too little of it.
+    # Half as many requests give the same difference with too little evidence.
     smaller = pooled((100, 7, 150, 3))
     variance = smaller.variance()[0]
     ratio = np.exp((effects * smaller.difference()[0] - effects**2 / 2) / variance)

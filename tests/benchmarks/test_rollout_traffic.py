@@ -1,4 +1,4 @@
-"""Made-up traffic has the rates of its world, and harmless arms are alike."""
+"""Generated traffic has the rates of its world, and harmless arms are alike."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def mean_latency(arm: list[ArmCounts]) -> float:
 
 
 def close(one: float, other: float, requests: float, deviations: float = 5.0) -> bool:
-    """Two shares of so many requests each that chance alone tells apart."""
+    """Returns whether chance alone explains the difference of two shares of so many requests each."""
     rate = (one + other) / 2
     return abs(one - other) <= deviations * math.sqrt(2 * rate * (1 - rate) / requests)
 
@@ -77,7 +77,7 @@ def test_traffic__harmless_target__arms_are_alike(world: World) -> None:
     target, baseline = arms(minutes(world))
 
     requests = min(total(target, "requests"), total(baseline, "requests"))
-    # Users' rates vary besides: with 43 requests each an ICC of 0.05 counts a request for a third.
+    # The rates of users vary besides: with 43 requests each an ICC of 0.05 counts a request for a third.
     effective = requests / 3 if world.users else requests
     for name in ("errors", "unanswered"):
         assert close(share(target, name, "requests"), share(baseline, name, "requests"), effective)
@@ -167,7 +167,7 @@ def test_traffic__hanging_and_reported__counts_after_a_minute_and_the_error_afte
 
     assert [one.target.requests > 0 for one in counts[:3]] == [False, True, True]
     assert [one.target.errors > 0 for one in counts[:5]] == [False, False, False, True, True]
-    # What hung since the first minute is recorded in the fourth.
+    # A request that hangs from the first minute on is recorded in the fourth.
     assert counts[3].target.errors == counts[1].target.unanswered
 
 
@@ -211,7 +211,7 @@ def test_traffic__clients_leave__half_of_them_unanswered() -> None:
 def test_traffic__retries__add_what_fails_again() -> None:
     once, thrice = (minutes(World(errors=0.1, retries=retries)) for retries in (0, 3))
 
-    # One in ten is tried again, half of these once more, and half of those a third time: 0.1 (1 + 1/2 + 1/4).
+    # One request in ten is sent again, half of these once more, and half of those a third time: 0.1 (1 + 1/2 + 1/4).
     before, after = (
         total(target, "requests") + total(baseline, "requests") for target, baseline in (arms(once), arms(thrice))
     )
@@ -226,7 +226,7 @@ def test_traffic__users__keep_their_arm_and_are_units_once() -> None:
 
     units = [total(arm, "units") for arm in arms([*counts, *later])]
     assert 200 < sum(units) <= 300
-    # Who was in the target before the stage does not count in it, and nobody does twice.
+    # A user who was in the target before the stage does not count in it, and nobody counts twice.
     counted = [sum(sum(one.users.errors.values()) for one in arm) for arm in arms(later)]
     assert 0 < sum(counted) <= 290
     assert all(0 <= bad <= 5 for one in later for bad in one.target.users.errors)
@@ -243,7 +243,7 @@ def test_traffic__broken_users__always_fail() -> None:
 
 
 def test_clusters__minute_by_minute__are_the_sums_over_users() -> None:
-    """Drawn an hour ahead and cut by a change of stage, the sums still are those of the whole baseline."""
+    """The sums are drawn an hour ahead and cut by a change of stage, and still are those of the whole baseline."""
     world = World(errors=0.2, users=Users(40, icc=0.3, activity=math.inf))
     source = traffic(world, "clusters")
     counts = [source.minute(number, 1 + (number > 25), 10 if number <= 25 else 50)[0] for number in range(1, 200)]
@@ -252,7 +252,7 @@ def test_clusters__minute_by_minute__are_the_sums_over_users() -> None:
 
     assert last.requests == total([one.baseline for one in counts], "judged")
     assert last.total == last.values_squared == total([one.baseline for one in counts], "errors")
-    # Cauchy and Schwarz, over 40 users.
+    # The bound is the inequality of Cauchy and Schwarz over 40 users.
     assert last.requests_squared >= last.requests**2 / 40
     assert last.cross**2 <= last.requests_squared * last.total_squared
 

@@ -1,4 +1,4 @@
-"""A small simulation of rollouts: what the automatic verdict promises has to be compatible with what is counted."""
+"""A small simulation of rollouts gives counts that are compatible with the promises of the automatic verdict."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from benchmarks.rollouts.runs import Plan, Run, only, simulate
 from benchmarks.rollouts.worlds import Weather, World
 from rollouts.evaluation.formula_2 import Metric
 
-# The simulation is nothing but work, which a busy machine does slowly.
+# The simulation needs CPU time alone, which is slow on a busy machine.
 pytestmark = pytest.mark.timeout(900)
 
-# Runs of each cell: enough to notice a verdict that is broken, few enough for every test run.
+# The number of runs of each cell is large enough to show a broken verdict, and small enough for every test run.
 FEW = {
     "harmless": 6,
     "harmless, spells": 6,
@@ -89,7 +89,7 @@ def test_simulate__verdict_that_ended_early__lets_the_usual_tests_see_the_whole_
     run = simulate(world, plan, "bad")
 
     assert run.minutes < 60
-    # Stage ends are looked at alone, so the group-sequential plan alarms only after the verdict has ended.
+    # The group-sequential plan tests at the ends of stages only, so it alarms after the verdict has ended.
     assert run.minutes < run.alarms["group-sequential"][0]
 
 
@@ -116,7 +116,7 @@ def test_table__cells_that_ran__are_compared(results: dict[str, list[Run]]) -> N
 
 @pytest.mark.parametrize(
     ("successes", "trials", "low", "high"),
-    # Clopper and Pearson's limits from scipy.stats.binomtest(...).proportion_ci().
+    # The limits of Clopper and Pearson come from scipy.stats.binomtest(...).proportion_ci().
     [
         (0, 10, 0.0, 0.3084971),
         (3, 10, 0.0667395, 0.6524529),
@@ -158,7 +158,7 @@ def test_svg__curves__are_drawn_and_texts_escaped() -> None:
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
     assert texts.count("a < b & c") == 3
     assert "none" in texts
-    # Two rows of panels.
+    # The picture has two rows of panels.
     assert root.get("height") == "900"
 
 

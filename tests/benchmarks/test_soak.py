@@ -1,4 +1,4 @@
-"""The bounds that the soak checks, and a short soak."""
+"""The bounds that the soak checks, and one short soak."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_problems__log_holds_other_than_was_sent__named(recorded: int) -> None:
 
 def test_soak__of_a_few_seconds__tells_of_every_process_and_loses_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.soak", "--seconds", "4", "--rate", "20"]
-    # Without the addresses of the suite's own services: the soak starts a service with services of its own.
+    # The environment lacks the addresses of the suite's services, so that the soak starts its own.
     environment = minimal_environment(tmp_path / "unused")
 
     output = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False).stdout

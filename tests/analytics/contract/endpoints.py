@@ -1,4 +1,4 @@
-"""Every analytics endpoint there is, with a call that it answers."""
+"""Lists every analytics endpoint, with a call that it answers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SESSION, REQUEST = "chat-42", "019aa000-0000-7000-8000-000000000042"
 
 @dataclass(frozen=True)
 class Endpoint:
-    """`path` has `{session}`, `{request}` and `{project}`; `store` says whether it needs ClickHouse; `query` are the
-    parameters it knows."""
+    """An endpoint of analytics. `path` has `{session}`, `{request}` and `{project}`; `store` tells whether it needs
+    ClickHouse; `query` are its parameters."""
 
     method: str
     path: str
@@ -84,7 +84,7 @@ ENDPOINTS = (
 
 
 def content_of(answer: Any) -> bytes:
-    """Also of the export, which is streamed."""
+    """Returns the body of an answer, also of the export, which is streamed."""
     if not answer.streaming:
         return bytes(answer.content)
 
@@ -95,7 +95,7 @@ def content_of(answer: Any) -> bytes:
 
 
 def served() -> Iterator[tuple[str, str]]:
-    """(method, path) of every view that the app has, as `ENDPOINTS` writes them."""
+    """Yields (method, path) of every view of the app, as `ENDPOINTS` writes them."""
     patterns = [("/api/llm/", pattern) for pattern in urls.urlpatterns] + [
         ("/", pattern)
         for pattern in all_urls.urlpatterns

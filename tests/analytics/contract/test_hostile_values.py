@@ -45,7 +45,7 @@ _TYPES = (
 
 @pytest.fixture
 def stored(spool: Path, project: Project) -> None:
-    """One request of the ids that the endpoints are called with."""
+    """A stored request with the ids that the endpoints are called with."""
     store(
         spool,
         make_entry(
@@ -55,7 +55,7 @@ def stored(spool: Path, project: Project) -> None:
 
 
 def some(count: int) -> Iterator[str]:
-    """Other ones each time: what fails is in the message of the assertion."""
+    """Yields values, other ones in each run; the message of the assertion names the one that failed."""
     yield from _WORST
     yield from random.sample(_VALUES, count)
 

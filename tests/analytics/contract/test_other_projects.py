@@ -46,7 +46,7 @@ def stranger(project: Project, spool: Path) -> APIClient:
 
 
 def shown(answer: Any) -> bool:
-    """Not in links, which repeat what was asked for."""
+    """Returns whether an answer shows the other project's data. Links are left out, because they repeat the request."""
     content = content_of(answer).decode()
     if answer.headers.get("Content-Type") == "application/json":
         content = json.dumps({name: value for name, value in answer.json().items() if name not in ("next", "previous")})
@@ -54,7 +54,7 @@ def shown(answer: Any) -> bool:
 
 
 def test_owner__calls_every_endpoint__sees_its_data(stranger: APIClient, project: Project) -> None:
-    """So that the next test can fail."""
+    """The test makes sure that the next one can fail."""
     owner = client_of(project)
 
     seen = {e.path for e in ENDPOINTS if e.method != "DELETE" and shown(e.call(owner, project))}
@@ -70,7 +70,7 @@ def test_stranger__calls_every_endpoint_with_all_ids__sees_and_changes_nothing(
     query = {"session_id": SESSION, "user_id": _SECRET, "model": _SECRET, "score_name": _SECRET, "name_pattern": "%"}
     owner = client_of(project)
     before = all_of(owner, project)
-    # Last, since what it posts names these ids in its own project.
+    # Posts to the SQL database come last, since their bodies store these ids in the stranger's own project.
     order = sorted(ENDPOINTS, key=lambda endpoint: endpoint.method == "POST" and not endpoint.store)
 
     for endpoint in order:
@@ -86,7 +86,7 @@ def test_stranger__calls_every_endpoint_with_all_ids__sees_and_changes_nothing(
 
 
 def test_project_of_another__named_anywhere__refused(stranger: APIClient, project: Project) -> None:
-    """In the query, twice, in the body, in the path, and by the header."""
+    """The project is named in the query, twice, in the body, in the path, and by the header."""
     own = Project.objects.exclude(pk=project.pk).get()
     other, mine = str(project.pk), str(own.pk)
     misled = client_of(own, project)

@@ -1,4 +1,4 @@
-"""Without ClickHouse, what needs it says so, and the rest works."""
+"""Without ClickHouse, the endpoints that need it answer 503, and all others work."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def api(project: Project) -> APIClient:
 
 @pytest.fixture
 def stored(project: Project, spool: Path) -> list[SpoolEntry]:
-    """Two requests of the session by two users today, one of yesterday, others of the same users and days beside."""
+    """Two requests of the session by two users today and one of yesterday, and others of the same users and days."""
     entries = [
         entry(project, 3, user_id="ottilie", session_id=SESSION, alloc_unit=77, error_message=SECRET),
         entry(project, 2, user_id="bruno", session_id=SESSION, cost_usd="0.0000000001"),

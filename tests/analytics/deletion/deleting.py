@@ -26,7 +26,7 @@ SESSION = 'tenant/42\'s "session" %_'
 
 
 def entry(project: Project, minutes_ago: float, **values: Any) -> SpoolEntry:
-    """With content, in which the secret stands."""
+    """Returns an entry whose content has the secret in it."""
     ts = int(soon(-minutes_ago).timestamp() * 1e6)
     body = json.dumps({"messages": [{"role": "user", "content": f"I am {SECRET}"}]}).encode()
     response = json.dumps({"choices": [{"message": {"content": f"Hello {SECRET}"}}]}).encode()
@@ -43,12 +43,12 @@ def entry(project: Project, minutes_ago: float, **values: Any) -> SpoolEntry:
 
 
 def soon(minutes: float) -> datetime:
-    """From when it is asked for, which in a long run is much later than this module was loaded."""
+    """Returns a time relative to now, and not to the time at which this module was loaded."""
     return datetime.now(UTC) + timedelta(minutes=minutes)
 
 
 def erase(api: APIClient, path: str) -> None:
-    """Deletes it, and has the background do what it does of it every few seconds."""
+    """Deletes a session or request, and runs the background task once."""
     assert api.delete(path).status_code == 204
     finish_due()
 
@@ -85,7 +85,7 @@ def _collected(answer: Any) -> Iterator[bytes]:
 
 
 def totals(api: APIClient, project: Project) -> dict[str, Any]:
-    """Sums as the rows and as the rollups and endpoints tell them."""
+    """Returns the sums of the project's requests, by the rows, the rollups and the overview."""
     values = {"project": project.pk}
     where = "WHERE project_id = {project:UUID}"
     raw = client.execute(f"SELECT count(), sum(cost_usd), sum(prompt_tokens) FROM requests {where}", values)  # noqa: S608
@@ -101,7 +101,7 @@ def totals(api: APIClient, project: Project) -> dict[str, Any]:
 
 
 def contents(project: Project) -> dict[str, list[tuple[Any, ...]]]:
-    """Every readable column of every table, of one project."""
+    """Returns the project's rows of every table, with all readable columns."""
     columns = client.execute(
         "SELECT table, groupArray(name) FROM system.columns WHERE database = currentDatabase()"
         " AND type NOT LIKE 'AggregateFunction%' AND table IN (SELECT table FROM system.columns"
@@ -137,7 +137,7 @@ def insert_spans(project: Project, *sessions: str, attributes: dict[str, str] | 
 
 
 def break_off(patched: pytest.MonkeyPatch, table: str, *, after: bool) -> None:
-    """The first statement that changes `table` fails before it runs, or its answer is lost."""
+    """Makes the first statement that changes `table` fail before it runs, or lose its answer."""
     execute, insert = client.execute, client.insert
 
     def guarded(run: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,5 @@
-"""Deletes a session or a request: gone from every answer at once, while every sum of cost stays as it was."""
+"""The deletion of a session or a request removes it from every answer at once, while every sum of cost stays as it
+was."""
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ def test_session__deleted__leaves_no_trace_in_any_table(
         text = repr(rows)
         assert SESSION not in text and "tenant/42" not in text, table
         assert not any(one in text for one in ids), table
-    assert SECRET in repr(contents(project)["payloads"])  # of the other requests
+    assert SECRET in repr(contents(project)["payloads"])  # The other requests keep it.
     assert "bruno" in repr(contents(project)["users_daily"])
 
 
@@ -169,7 +170,7 @@ def test_anonymous_account__keeps_what_was_paid_and_nothing_that_tells_whose(
     assert kept["recorded_at"] == recorded
     assert (kept["model"], kept["provider"], kept["cost_usd"]) == ("gpt-4o-mini", "openai", Decimal(record.cost_usd))
     assert kept["request_id"] != UUID(record.request_id)
-    # Its time is in the id, as with any other: what looks for ids by time finds it.
+    # The new id has the request's time in it, by which queries find it.
     assert kept["request_id"].int >> 80 == record.ts // 1000
     assert kept["request_id"].version == 7
 
@@ -206,7 +207,7 @@ def test_spans__of_a_deleted_request__go_with_it(api: APIClient, project: Projec
     api.delete(f"/api/llm/requests/{record.request_id}")
 
     assert client.execute(counting, {"id": record.request_id}) == [(0,)]
-    # They are stored after the rows, so some may come when the request is gone already.
+    # Spans are stored after the rows, so some may arrive when the request has been deleted.
     insert_spans(project, "", "", attributes={"prompt_gateway.request_id": record.request_id, "user.id": "ottilie"})
     finish_due(soon(5))
     assert client.execute(counting, {"id": record.request_id}) == [(0,)]

@@ -1,4 +1,4 @@
-"""Deletions that are interrupted, postponed or overlap: finished later, with nothing shown meanwhile."""
+"""Deletions that are interrupted, postponed or overlap are finished later, and show nothing meanwhile."""
 
 from __future__ import annotations
 

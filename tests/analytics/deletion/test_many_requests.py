@@ -1,4 +1,4 @@
-"""Deletions of many requests: exact sums, bounded queries and memory."""
+"""Deletions of many requests keep exact sums and need a bounded number of queries and bounded memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 def test_session__deleted__runs_no_more_queries_than_reading_it_does(
     api: APIClient, stored: list[SpoolEntry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A session with one request took 39 statements, a second or two."""
+    """Deleting a session with one request once took 39 statements, a second or two."""
     queries: list[str] = []
     query, execute = client.query, client.execute
 

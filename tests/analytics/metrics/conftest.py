@@ -30,7 +30,7 @@ def api() -> Api:
 
 @pytest.fixture
 def get(api: Api) -> Callable[..., Any]:
-    """The JSON of a metrics endpoint that has to answer 200: `get("users", limit=5)`."""
+    """Returns a function that gets the JSON of a metrics endpoint, which must answer 200: `get("users", limit=5)`."""
 
     def ask(path: str, **query: Any) -> Any:
         values = {name: v.isoformat() if isinstance(v, datetime) else v for name, v in query.items()}
@@ -43,7 +43,8 @@ def get(api: Api) -> Callable[..., Any]:
 
 @pytest.fixture
 def records(spool: Path, api: Api) -> list[RequestRecord]:
-    """Nine hundred requests of 50 days before NOW, most of the last three, in several inserts, and a stranger's."""
+    """Nine hundred requests of the 50 days before NOW, most of the last three days, in several inserts, and one of
+    another project."""
     chance = random.Random(11)
     entries = [make_request(chance, api[1]) for _ in range(900)]
     for first in range(0, len(entries), 250):

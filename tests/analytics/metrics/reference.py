@@ -1,4 +1,4 @@
-"""The figures of the metrics endpoints, computed once more: in plain Python, over the records themselves."""
+"""Computes the figures of the metrics endpoints once more, in plain Python from the records."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def sums(records: Records) -> dict[str, Any]:
 
 
 def users(records: Records) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """By the order of the endpoint, and what no user asked."""
+    """Returns the users in the order of the endpoint, and the figures of requests without a user."""
     groups = grouped(records, lambda record: record.user_id)
     unnamed = groups.pop("", None)
     order = sorted(groups, key=lambda name: (-cost(groups[name]), -len(groups[name]), name.encode()))

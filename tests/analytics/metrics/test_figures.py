@@ -1,4 +1,4 @@
-"""Every metrics endpoint against the same figures computed in plain Python, for ranges of every kind."""
+"""Every metrics endpoint gives the figures that plain Python computes, for ranges of every kind."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _UNITS = (timedelta(minutes=1), timedelta(hours=1), timedelta(days=1))
 
 
 def ranges(records: list[RequestRecord], count: int) -> Iterator[tuple[datetime, datetime]]:
-    """Between times of requests, borders of minutes, hours and days, and just beside them; also of one microsecond,
-    before everything and after everything."""
-    chance = random.Random()  # another one each time: what fails is in the message of the assertion
+    """Yields ranges between times of requests, borders of minutes, hours and days, and times just beside them; also
+    ranges of one microsecond, and ranges before and after all requests."""
+    chance = random.Random()  # The seed differs from run to run; the message of the assertion names the failed range.
     yield NOW - timedelta(days=29), NOW
     yield NOW + timedelta(days=1), NOW + timedelta(days=40)
     yield NOW - timedelta(days=90), NOW - timedelta(days=60)
@@ -74,7 +74,7 @@ def test_users__any_range__equal_plain_computation(get: Callable[..., Any], reco
 def test_users__pages_of_any_range__equal_plain_computation(
     get: Callable[..., Any], records: list[RequestRecord], monkeypatch: pytest.MonkeyPatch, near: int
 ) -> None:
-    """However few users the days of the range may tell to be near the top."""
+    """The answer is right however small the number is from which bounds of users are not used."""
     monkeypatch.setattr(users, "_NEAR_THE_TOP", near)
     for start, end in ranges(records, 3):
         expected, unnamed = reference.users(reference.between(records, start, end))

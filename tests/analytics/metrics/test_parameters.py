@@ -1,4 +1,4 @@
-"""Ranges, pages, strangers and nonsense."""
+"""The parameters of metrics: ranges, pages, other projects and invalid values."""
 
 from __future__ import annotations
 

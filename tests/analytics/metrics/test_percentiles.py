@@ -1,4 +1,4 @@
-"""Percentiles against exact ranks, where sketches have their worst days."""
+"""Percentiles are close to exact ranks, also for data that is hard for sketches."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 _REQUESTS = 24_000
 _START = datetime(2026, 11, 1, tzinfo=UTC)
 _HASH = "sipHash64(number)"
-# Latencies in ms by the number of a request. One request follows the other after a minute, so that what grows with the
-# number differs from hour to hour and from day to day, which is hardest for sketches that are put together.
+# The latencies in ms by the number of a request. Requests are a minute apart, so that a latency that grows with the
+# number differs from hour to hour and from day to day, which is hardest for merged sketches.
 _DISTRIBUTIONS = {
     "constant": "250",
     "two values": "if(number % 2 = 0, 100, 30000)",
@@ -44,7 +44,7 @@ def test_percentiles__any_distribution__within_one_percent_of_rank(
     days = get("models", start_date="2026-11-01", end_date="2026-12-01")["results"][0]
     ragged = get("models", start_date="2026-11-02T10:30:30", end_date="2026-11-12T19:00:01")["results"][0]
 
-    # The ragged range has the requests of the minutes from 2071 to 16980.
+    # The range without whole days has the requests of the minutes from 2071 to 16980.
     for entry, own in ((days, values), (ragged, values[2071:16981])):
         assert entry["request_count"] == len(own)
         for kind in ("latency", "ttft"):
@@ -66,7 +66,7 @@ def test_percentiles__few_requests__values_of_requests(get: Callable[..., Any], 
 
 
 def _fill(project: str, expression: str, count: int) -> None:
-    """In many inserts, each a sketch of its own."""
+    """The requests are inserted in many inserts, each of which makes a sketch of its own."""
     step = max(count // 24, 1)
     for first in range(0, count, step):
         client.execute(

@@ -35,7 +35,7 @@ def test_split__any_range__whole_units_and_rest_are_the_range(
     for unit, piece in zip(units, pieces, strict=True):
         assert all((border - _EPOCH) % unit == timedelta(0) for span in piece for border in span)
         finest = unit
-    # What is left to the requests is shorter than the finest unit at each end.
+    # The parts that the requests answer are shorter than the finest unit at each end.
     assert not units or all(until - begin < 2 * finest for begin, until in rest)
 
 

@@ -26,7 +26,7 @@ def api(project: Project) -> APIClient:
 
 
 def chat(prompt: str, completion: str) -> dict[str, bytes]:
-    """Bodies of a request and its answer as they go over the wire: what is not ASCII is escaped."""
+    """Returns the bodies of a request and its answer as they go over the wire, with escapes for all but ASCII."""
     return {
         "request": json.dumps({"messages": [{"role": "user", "content": prompt}]}).encode(),
         "response": json.dumps({"choices": [{"message": {"role": "assistant", "content": completion}}]}).encode(),

@@ -1,4 +1,4 @@
-"""Attributes that few requests have are part of their detail: verdicts of guardrails, breaches of a contract."""
+"""The detail of a request has its attributes: verdicts of guardrails, breaches of a contract."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_export__any_number__is_what_the_list_says_oldest_first(
     headers: dict[str, str], project: Project, spool: Path, count: int
 ) -> None:
     other = make_project()
-    # Pairs at the same moment, so that chunks end between two of the same time.
+    # Pairs of requests have the same time, so that chunks end between two of them.
     store(
         spool,
         *(entry(project, minutes_ago=i // 2, session_id=f"s{i}") for i in range(count)),
@@ -178,7 +178,7 @@ async def test_export__client_leaves__no_further_piece_is_made() -> None:
 
 
 async def test_export__connection_closed__the_server_stops_the_stream() -> None:
-    """Through Django's own handler: what it does when the client hangs up is what ends the stream."""
+    """The request goes through Django's own handler, which ends the stream when the client hangs up."""
     made: list[int] = []
     worker = ThreadPoolExecutor(max_workers=1)
 

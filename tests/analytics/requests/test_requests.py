@@ -21,7 +21,7 @@ CONFIG, ROLLOUT = str(uuid.uuid4()), str(uuid.uuid4())
 
 
 def names(answer: Any) -> list[str]:
-    """The sessions of the requests listed, which the tests use as names."""
+    """Returns the sessions of the listed requests, which the tests use as names."""
     assert answer.status_code == 200, answer.content
     return [item["session_id"] for item in answer.json()["results"]]
 
@@ -92,8 +92,8 @@ def test_requests__filters__keep_what_matches(
 def test_requests__pages__cover_all_once_newest_first(
     api: APIClient, project: Project, spool: Path, limit: int
 ) -> None:
-    """From both ends: pages of the older half are read from the other one."""
-    # Some at the same moment, so that the order needs the id.
+    """Pages of the older half are read from the other end."""
+    # Some requests have the same time, so that the order needs the id.
     store(spool, *(entry(project, minutes_ago=i // 3, session_id=f"s{i}") for i in range(23)))
 
     whole = names(api.get("/api/llm/requests", {"limit": 1000}))

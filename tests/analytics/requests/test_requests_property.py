@@ -1,4 +1,4 @@
-"""Lists of random requests over some days, against the same choice in plain Python."""
+"""Lists of random requests over some days equal the same choice in plain Python."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ times = st.builds(
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[RequestRecord]:
-    """Requests of one project at different microseconds, the newest first."""
+    """Draws requests of one project at different microseconds, the newest first."""
     project, start = str(uuid4()), int((FIRST_DAY - EPOCH).total_seconds() * 1e6)
     moments = draw(st.lists(times, min_size=1, max_size=60, unique=True))
     return [
@@ -60,7 +60,7 @@ def histories(draw: st.DrawFn) -> list[RequestRecord]:
 
 @st.composite
 def filters(draw: st.DrawFn, records: list[RequestRecord]) -> RequestFilter:
-    """By one column or some, by what a rollup knows or does not, over ranges that begin and end beside requests."""
+    """Draws filters by one column or several, in a rollup or not, over ranges that begin and end beside requests."""
     moments = st.builds(
         lambda record, beside: _time(record) + timedelta(microseconds=beside),
         st.sampled_from(records),
@@ -83,7 +83,7 @@ def filters(draw: st.DrawFn, records: list[RequestRecord]) -> RequestFilter:
 def test_requests__random_requests_filters_and_pages__equal_plain_python(data: st.DataObject) -> None:
     records = data.draw(histories())
     project = UUID(records[0].project_id)
-    # In several inserts, so that rows of a day are in parts that may be unmerged.
+    # The requests are stored in several inserts, so that rows of a day are in parts that may be unmerged.
     for part in range(3):
         with tempfile.TemporaryDirectory() as directory:
             store(Path(directory), *(SpoolEntry(record) for record in records[part::3]))

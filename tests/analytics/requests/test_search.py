@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 
 def found(api: APIClient, query: str, **body: Any) -> list[str]:
-    """The sessions of the requests found, which the tests use as names."""
+    """Returns the sessions of the found requests, which the tests use as names."""
     answer = api.post("/api/llm/search", {"query": query, **body})
     assert answer.status_code == 200, answer.content
     return [item["session_id"] for item in answer.json()["results"]]
@@ -93,7 +93,8 @@ def test_search__many_matches__newest_first_and_more(api: APIClient, project: Pr
 def test_search__filters__keep_what_passes_all(
     api: APIClient, project: Project, spool: Path, monkeypatch: pytest.MonkeyPatch, first_at: int, few: int
 ) -> None:
-    """However far the first look goes and however few matches are tried."""
+    """The result does not depend on how many requests are searched first, nor on how many matches are looked up by
+    key."""
     monkeypatch.setattr(searching, "_LOOK_FIRST_AT", first_at)
     monkeypatch.setattr(searching, "_LOOK_FIRST_AT_FILTERED", first_at)
     monkeypatch.setattr(searching, "_FEW", few)

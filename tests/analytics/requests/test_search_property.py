@@ -1,4 +1,4 @@
-"""Search against a search in plain Python over the same texts."""
+"""A search finds what a search in plain Python finds in the same texts."""
 
 # ruff: noqa: RUF001 - letters of many scripts are what is tested
 from __future__ import annotations
@@ -40,7 +40,7 @@ _TEXT = st.lists(st.one_of([st.text(alphabet, min_size=1, max_size=12) for alpha
 
 @st.composite
 def _queries(draw: st.DrawFn, texts: list[tuple[str, str]]) -> str:
-    """Pieces of the texts, in other letter cases and in quotes, and sometimes what is in none of them."""
+    """Draws pieces of the texts, in other letter cases and in quotes, and sometimes words that are in no text."""
     parts = []
     for _ in range(draw(st.integers(1, 3))):
         text = draw(st.one_of(st.sampled_from([side for pair in texts for side in pair]), _TEXT))

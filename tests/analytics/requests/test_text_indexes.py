@@ -1,4 +1,4 @@
-"""The text indexes: searches use them where the store has them."""
+"""Searches use the text indexes where the store has them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from analytics.queries.search import SearchFilter, search
 from tests.analytics.requests.conftest import chat
 from tests.factories.analytics import make_entry, store
 
-# The SQL database knows which sessions are under deletion.
+# Searches read the sessions under deletion from the SQL database.
 pytestmark = pytest.mark.django_db
 
 
@@ -26,7 +26,7 @@ class _Line:
 
 @pytest.fixture
 def unknown_indexes(empty_store: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty store, of whose indexes searches have remembered nothing."""
+    """An empty store, about whose indexes nothing is cached."""
     monkeypatch.setattr(searching, "_known_indexes", (False, float("-inf")))
 
 
@@ -109,5 +109,5 @@ def test_search__query__is_answered_by_the_index(
         assert _sessions(project, term)
 
     assert all(f"Name: {index}" in plans[0] for index in indexes)
-    # No text is read to know which rows the index means.
+    # The query reads no text, so its rows are those of the index.
     assert "__text_index_" in plans[0]

@@ -1,4 +1,4 @@
-"""Calls at the same time, each on a connection of its own, against PostgreSQL."""
+"""Concurrent calls, each on a connection of its own, against PostgreSQL."""
 
 from __future__ import annotations
 

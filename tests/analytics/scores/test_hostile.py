@@ -1,4 +1,4 @@
-"""Any input gets a documented error or the right answer, never a 500 and never another project's row."""
+"""Any input gets a documented error or the right answer, never a 500 or another project's row."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_post_feedback__anything__stored_or_refused(
 
     answer = api.post(path, {"project_id": str(project.pk), "score": score, "text": text})
 
-    # A path with a line break is nobody's.
+    # No view has a path with a line break.
     assert answer.status_code in (201, 400) or ("\n" in session_id and answer.status_code == 404), answer.content
     assert Feedback.objects.count() - before == (answer.status_code == 201)
     if answer.status_code == 201:

@@ -65,7 +65,7 @@ def values(project: Project) -> list[float]:
 
 
 def physical() -> list[int]:
-    """Rows of scores and of feedback that still say something, seen or not."""
+    """Returns the rows of scores and feedback whose content is still in the store, withdrawn or not."""
     sql = "SELECT (SELECT count() FROM {table:Identifier} WHERE is_deleted = 0) AS stored"
     return [client.query(sql, {"table": table}, row=Count, name="test")[0].stored for table in ("scores", "feedback")]
 
@@ -85,7 +85,7 @@ def request_entry(project: Project, **values: Any) -> SpoolEntry:
 
 @pytest.fixture
 def store_away(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Nobody answers at the store's address, until `undo`."""
+    """Makes the store unreachable, until `undo` of the patch."""
     client.close()
     monkeypatch.setattr(client, "resolve_url", lambda: "clickhouse://127.0.0.1:1/llm")
     yield monkeypatch

@@ -286,7 +286,7 @@ def test_scores__pages__cover_all_once(
     for value in range(25):
         make_score(project, score_value=value)
 
-    with django_assert_num_queries(3):  # the key, the count, the page
+    with django_assert_num_queries(3):  # The queries are the key, the count and the page.
         first = api.get(URL)
     second = api.get(URL, {"offset": 20})
     beyond = api.get(URL, {"offset": 2**40})

@@ -15,7 +15,7 @@ from tests.factories.core import make_key, make_project
 
 @pytest.fixture
 def telemetry(clickhouse_engine: None) -> Iterator[None]:
-    """The tables of spans and logs, empty again afterwards."""
+    """The tables of spans and logs, which are emptied afterwards."""
     yield
     for table in ("otel_traces", "otel_logs", "otel_session_spans", "otel_session_logs"):
         client.execute(f"TRUNCATE TABLE {table}")
@@ -23,13 +23,13 @@ def telemetry(clickhouse_engine: None) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_window(settings: object) -> None:
-    """Posts need not wait for others to join them."""
+    """Makes posts not wait for others to join them."""
     settings.OTLP_WINDOW_SECONDS = 0.0  # type: ignore[attr-defined]  # pytest-django's fixture takes any name
 
 
 @pytest.fixture(autouse=True)
 def today(monkeypatch: pytest.MonkeyPatch) -> date:
-    """The day on which all of a test's records come in: the store keeps equal ones of two days."""
+    """The day on which all records of a test arrive, since the store keeps equal records of two days."""
     day, drop_date = datetime.now(UTC).date(), storage.drop_date
     monkeypatch.setattr(storage, "drop_date", lambda _: drop_date(day))
     return day

@@ -1,4 +1,4 @@
-"""Exports as tests write them, and how they are sent."""
+"""Builds exports for tests and sends them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SESSION = "s-1"
 
 
 class Sender:
-    """An application with a key, as its exporter posts."""
+    """An application with a key, which posts as its exporter does."""
 
     def __init__(self, key: str) -> None:
         self._client = Client()
@@ -89,13 +89,13 @@ def logs(*records: LogRecord, service: str = "shop") -> ExportLogsServiceRequest
 
 
 def decoded(answer: HttpResponse, message: type[Message]) -> Any:
-    """The answer to a protobuf export."""
+    """Returns the decoded answer to a protobuf export."""
     assert answer.headers["Content-Type"] == PROTOBUF
     return message.FromString(answer.content)
 
 
 def telemetry_of(api: APIClient, project_id: UUID, session: str = SESSION) -> tuple[list[Any], list[Any]]:
-    """Spans and logs of a session, as the endpoint gives them."""
+    """Returns the spans and logs of a session, as the endpoint gives them."""
     answer = api.get(f"/api/projects/{project_id}/llm/sessions/{session}/telemetry")
     assert answer.status_code == 200, answer.content
     assert set(answer.json()) == {"spans", "logs"}

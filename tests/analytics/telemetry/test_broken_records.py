@@ -1,4 +1,4 @@
-"""One broken record costs itself: it is rejected by name, and the others of its export are stored."""
+"""A broken record is rejected by name, and the others of its export are stored."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ store = pytest.mark.usefixtures("telemetry")
 
 
 def field(number: int, content: bytes, kind: int = wire.BYTES) -> bytes:
-    """A field of a protobuf message; `content` is the value itself unless it is length-delimited."""
+    """Returns a field of a protobuf message; `content` is the value itself unless it is length-delimited."""
     length = bytes((len(content) & 0x7F | 0x80, len(content) >> 7)) if len(content) > 0x7F else bytes((len(content),))
     return bytes((number << 3 | kind,)) + (length if kind == wire.BYTES else b"") + content
 
@@ -78,7 +78,7 @@ def stored(signal: str) -> int:
 
 
 DEEP = "[" * 5_000 + "]" * 5_000
-# In the place of a value, as raw bytes; then the field of a span, and of a log record.
+# Each entry has raw bytes in the place of a value, and the fields of a span and of a log record that get them.
 RAW_VALUES = {
     "a raw surrogate": (b'"' + SURROGATE + b'"', "status.code", "severityNumber"),
     "an escaped surrogate": (rb'"\ud800"', "status.code", "severityNumber"),
@@ -116,7 +116,7 @@ def test_json__one_broken_value__that_record_rejected_by_name(sender: Sender, si
 
 
 BROKEN_BYTES = {
-    # The attributes of a span, then the body of a log record.
+    # The first field is a span's attributes, the second a log record's body.
     "a submessage that ends too early": field(9, b"\x0a\x7fshort") + field(5, b"\x0a\x7fshort"),
     "a field beyond the record": b"\x2a\x7fx",
     "field number 0": b"\x02\x01x",
@@ -209,7 +209,7 @@ def test_protobuf__nothing_readable__400(sender: Sender, content: bytes) -> None
 
 @st.composite
 def mutated(draw: st.DrawFn, content: bytes) -> bytes:
-    """The same with bytes replaced, cut out or put in."""
+    """Draws the same bytes with some replaced, cut out or added."""
     for _ in range(draw(st.integers(1, 3))):
         start = draw(st.integers(0, len(content)))
         end = min(len(content), start + draw(st.integers(0, 4)))
@@ -257,7 +257,7 @@ def test_json__one_record_mutated__all_others_stored(
     records[place][changed] = "HERE"
     content = json.dumps(value).encode()
     if raw:
-        # As it stands in other languages' texts: halves of pairs as bytes of their own.
+        # Other languages encode the halves of a surrogate pair as bytes of their own.
         content = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
     found = read_export(SIGNALS[name][0], Encoding.JSON, document(name, *records).replace(b'"HERE"', content))

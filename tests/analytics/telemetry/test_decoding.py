@@ -1,4 +1,4 @@
-"""Protobuf and JSON of one export are one export; no bytes make the decoder fail otherwise than it says."""
+"""Protobuf and JSON of one export give the same records; on any bytes the decoder raises only its documented errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ scalars = st.one_of(
     texts.map(lambda value: AnyValue(string_value=value)),
     st.booleans().map(lambda value: AnyValue(bool_value=value)),
     numbers.map(lambda value: AnyValue(int_value=value)),
-    # JSON has one NaN only.
+    # JSON has only one NaN.
     st.one_of(st.floats(allow_nan=False), st.just(float("nan"))).map(lambda value: AnyValue(double_value=value)),
     st.binary(max_size=4).map(lambda value: AnyValue(bytes_value=value)),
 )
@@ -55,7 +55,7 @@ values = st.recursive(
     max_leaves=5,
 )
 pairs = pairs_of(values)
-# Ids of every length, and often of the right one.
+# The ids have any length, and often the right one.
 trace_ids = st.one_of(st.binary(min_size=16, max_size=16), st.binary(max_size=17))
 span_ids = st.one_of(st.binary(min_size=8, max_size=8), st.binary(max_size=9))
 spans = st.builds(
@@ -121,7 +121,7 @@ log_exports = st.builds(
 
 
 def otlp_json(message: Message) -> bytes:
-    """Protobuf's JSON with the two changes of OTLP: ids in hexadecimal, enums as numbers."""
+    """Returns protobuf's JSON with the two changes of OTLP: ids in hexadecimal, enums as numbers."""
     document = MessageToDict(message, use_integers_for_enums=True)
     _hex_ids(document)
     return json.dumps(document).encode()
@@ -267,7 +267,7 @@ def test_records__of_another_resource__distinguished() -> None:
 
 @pytest.mark.parametrize("inner", [b"\x0a\x00", b"\x12\x00"])
 def test_protobuf__millions_of_empty_groups__refused_or_read_in_bounded_time(inner: bytes) -> None:
-    """A small compressed body can hold them; none of them may become an object that stays."""
+    """A small compressed body can hold very many values; none of them may become an object that stays."""
     scope = inner * 60_000
     group = b"\x12" + _length(scope) + scope
     content = b"\x0a" + _length(group) + group
@@ -282,8 +282,8 @@ def test_protobuf__millions_of_empty_groups__refused_or_read_in_bounded_time(inn
 def test_value__nested_deeper_than_protobuf_reads__rejected_alone() -> None:
     deep = b""
     for _ in range(200):
-        inner = b"\x0a" + _length(deep) + deep  # values of an ArrayValue
-        deep = b"\x2a" + _length(inner) + inner  # array_value of an AnyValue
+        inner = b"\x0a" + _length(deep) + deep  # This is the field `values` of an ArrayValue.
+        deep = b"\x2a" + _length(inner) + inner  # This is the field `array_value` of an AnyValue.
     attribute = b"\x0a\x01k\x12" + _length(deep) + deep
     good = span(1).SerializeToString()
     bad = good + b"\x4a" + _length(attribute) + attribute

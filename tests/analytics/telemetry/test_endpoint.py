@@ -145,7 +145,7 @@ def test_telemetry__written_by_older_exporters__spelt_as_today(api: APIClient, p
 
 
 def test_telemetry__collector_writes_itself__project_from_the_resource(api: APIClient, project: Project) -> None:
-    """With the columns of its own INSERT, all of them and no more."""
+    """A collector inserts with its own list of columns."""
     columns = (
         "Timestamp", "TraceId", "SpanId", "ParentSpanId", "TraceState", "SpanName", "SpanKind", "ServiceName",
         "ResourceAttributes", "ScopeName", "ScopeVersion", "SpanAttributes", "Duration", "StatusCode", "StatusMessage",
@@ -189,7 +189,7 @@ def test_telemetry__collector_writes_itself__project_from_the_resource(api: APIC
 
 
 def test_telemetry__bytes_that_are_no_text__replaced(api: APIClient, project: Project) -> None:
-    """Ours replace them on the way in; a collector that writes itself may not."""
+    """Our endpoint replaces them on arrival; a collector that writes itself may not."""
     odd, attributes = b"a\xffb", {"gen_ai.session_id": SESSION, b"\xfe": b"v\x80"}
     columns = ("ProjectId", "Timestamp", "TraceId", "SpanId", "SpanName", "StatusMessage", "SpanAttributes")
     client.insert("otel_traces", columns, [(project.pk, START, odd, "s", odd, odd, attributes)], token=str(uuid4()))
@@ -287,7 +287,7 @@ def test_telemetry__sent_again_on_another_day__once(
 
 
 def test_insert__sent_again_under_its_token__keys_of_sessions_once_too(project: Project) -> None:
-    """One insert sent again under its token, as the shipper does: the keys of sessions are there once as well."""
+    """An insert is sent again under its token, as the shipper does; the keys of sessions are stored once as well."""
     columns = ("ProjectId", "Timestamp", "TraceId", "SpanId", "SpanAttributes")
     row = (project.pk, START, "t", "s", {"gen_ai.session_id": SESSION})
     for _ in range(3):

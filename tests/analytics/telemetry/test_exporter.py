@@ -1,4 +1,4 @@
-"""The official exporters, told nothing but an endpoint and a header, against a server that listens."""
+"""The official exporters, configured with an endpoint and a header only, send to a listening server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COMPRESSIONS = pytest.mark.parametrize("compression", list(Compression), ids=lam
 
 @pytest.fixture(autouse=True)
 def closed_connections() -> Iterator[None]:
-    """The server has a thread for each connection, and each of those its own to the store."""
+    """The server has a thread for each connection, and each thread its own connection to the store."""
 
     def close(**_: object) -> None:
         client.close()
@@ -112,7 +112,7 @@ def test_logs__of_the_python_sdk__come_back(
 
 @pytest.fixture
 def posted() -> Iterator[list[str]]:
-    """The paths of the requests that the server took."""
+    """Records the paths of the requests that the server took."""
     paths: list[str] = []
 
     def note(environ: dict[str, str], **_: object) -> None:

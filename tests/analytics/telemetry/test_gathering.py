@@ -20,7 +20,7 @@ PROJECT = uuid4()
 
 
 class FakeTable:
-    """Holds each insert until told to go on; refuses rows that say `poison`, fails on demand."""
+    """A table that holds each insert until `going` is set; it refuses rows with `poison`, and fails on demand."""
 
     def __init__(self) -> None:
         self.inserts: list[list[Any]] = []
@@ -56,7 +56,7 @@ def store(gatherer: Gatherer, *values: str, project: UUID = PROJECT) -> None:
 
 
 def posted_while_busy(gatherer: Gatherer, table: FakeTable, *posts: str) -> list[Future[None]]:
-    """A first post whose insert hangs, and others that wait behind it; then all may go on."""
+    """Starts a first post whose insert hangs and others that wait behind it, and then lets all continue."""
     table.going.clear()
     pool = ThreadPoolExecutor(len(posts) + 1)
     futures = [pool.submit(store, gatherer, "first")]

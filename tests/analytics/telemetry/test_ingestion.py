@@ -230,7 +230,7 @@ def test_logs__bad_record__counted_and_the_rest_kept(sender: Sender) -> None:
 @pytest.mark.parametrize("number", range(1, 4))
 def test_traces__broken_bytes_in_one_span__counted_and_the_rest_kept(sender: Sender, number: int) -> None:
     content = traces(span(1), span(2, name="BREAK-ME"), span(3)).SerializeToString()
-    # Text that is no UTF-8; a field that ends beyond the span; an unknown wire type.
+    # The bytes are text that is not UTF-8, a field that ends beyond the span, and an unknown wire type.
     broken = {
         1: content.replace(b"BREAK-ME", b"BRE\xff\xfe-ME"),
         2: content.replace(b"\x2a\x08BREAK-ME", b"\x2a\x7fBREAK-ME"),

@@ -1,4 +1,4 @@
-"""Payloads as real SDKs write them: into the store and back, every record of them."""
+"""Payloads as real SDKs write them are stored and read back, with every record."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def payloads() -> list[Path]:
 
 
 def plain(value: Any) -> Any:
-    """A value of OTLP's JSON as Python has it."""
+    """Returns a value of OTLP's JSON as a Python value."""
     content: Any
     kind, content = next(iter(value.items()), ("", None))
     if kind == "arrayValue":
@@ -91,7 +91,7 @@ def expected_log(service: str, log: dict[str, Any]) -> dict[str, Any]:
 
 
 def records_of(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Service and record."""
+    """Yields each record with its service."""
     for group in document.get("resourceSpans", document.get("resourceLogs", [])):
         service = texts(group.get("resource", {}).get("attributes", [])).get("service.name", "")
         for scope in group.get("scopeSpans", group.get("scopeLogs", [])):
@@ -117,7 +117,7 @@ def assert_comes_back(api: APIClient, project: Project, document: dict[str, Any]
     for session, entries in expected_by_session(document).items():
         found = telemetry_of(api, project.pk, session)[spans_or_logs]
         assert [entry["timestamp"] for entry in found] == [entry["timestamp"] for entry in entries]
-        # Logs of one moment have no order of their own.
+        # Logs of the same time have no order.
         key = json.dumps
         assert sorted(map(key, found)) == sorted(json.dumps(entry) for entry in entries)
 

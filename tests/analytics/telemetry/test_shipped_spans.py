@@ -23,7 +23,7 @@ DAY_US = 86_400_000_000
 
 
 class Crash(BaseException):
-    """The process dies here."""
+    """Stands for the death of the process."""
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def ship(spool: Path, spans: Any = insert_spans) -> None:
 
 
 def counts() -> tuple[int, int]:
-    """Requests and spans, as they lie in the tables."""
+    """Returns the requests and spans in the tables."""
     [(requests,)] = client.execute("SELECT count() FROM requests")
     [(spans,)] = client.execute("SELECT count() FROM otel_traces")
     return requests, spans
@@ -122,7 +122,7 @@ def test_ship__spans_refused__records_are_kept_and_the_log_says_so(
 
 
 def test_ship__records_of_many_days__every_span_stored(spool: Path, project: Project) -> None:
-    """A server takes a hundred days in one insert at most."""
+    """A server takes at most a hundred days in one insert."""
     now = 1_795_258_025_000_000
     fill(spool, *(entry(project, ts=now + number * DAY_US) for number in range(130)))
 

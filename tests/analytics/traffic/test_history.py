@@ -1,4 +1,4 @@
-"""One history, looked at from many sides."""
+"""The tests look at one history from many sides."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SHARED_TEXTS = SHARED_DIR / "traffic" / "prompts.jsonl"
 
 @pytest.fixture(scope="module")
 def plan(clickhouse_engine: None) -> Iterator[Plan]:
-    """Written once for all tests of this module, which only read."""
+    """The history is written once for all tests of this module, which only read."""
     made = Plan(uuid4(), REQUESTS, END, days=40, text_days=10, seed=5, api_keys=(11, 12))
     generate(made, read_texts(SHARED_TEXTS if SHARED_TEXTS.exists() else OWN_TEXTS), written=lambda _: None)
     yield made

@@ -1,4 +1,4 @@
-"""Migrations that follow on the schema, made for tests: one of each kind that the product may need."""
+"""Migrations after the schema, made for tests: one of each kind that the product may need."""
 
 from __future__ import annotations
 

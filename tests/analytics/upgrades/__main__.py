@@ -1,4 +1,4 @@
-"""`python -m tests.analytics.upgrades FOLDER`: `manage.py migrate_analytics` with the migrations of a folder."""
+"""`python -m tests.analytics.upgrades FOLDER` runs `manage.py migrate_analytics` with the migrations of a folder."""
 
 from __future__ import annotations
 
