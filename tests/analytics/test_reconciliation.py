@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import random
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,27 +12,26 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from analytics.clickhouse import client
-from analytics.clickhouse.rollups import Column, Rollup, list_rollups
-from analytics.contracts import Outcome
+from analytics.clickhouse.rollups import Rollup, list_rollups
 from analytics.errors import AnalyticsUnavailableError, RepairBusyError
 from analytics.leases import repair_lease
 from analytics.reconciliation import rebuilding, services
 from analytics.reconciliation.services import reconcile
 from analytics.reconciliation.units import Unit, in_portions, list_units
+from tests.analytics.reconciling import _microseconds, content_of, damage_unit, entries_of, raw_rows, rollup_of
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project
 
 pytestmark = pytest.mark.django_db
 
-_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC).date()
-_MODELS = ["gpt-4o", "claude-sonnet-4", 'Ünïcode\'s "model"']
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC).date()
 
 
 @pytest.fixture
 def project(clickhouse: None, spool: Path) -> UUID:
     """300 requests of 6 days, the last the day before yesterday, since yesterday is not closed soon after midnight."""
     project_id = make_project().pk
-    store(spool, *_entries(project_id, 300, spread_days=6))
+    store(spool, *entries_of(project_id, 300, spread_days=6))
     return project_id
 
 
@@ -60,21 +57,21 @@ def test_rollups__known__are_all_that_hold_figures(clickhouse: None) -> None:
 
 def test_rollups__made_again_from_requests__equal_what_the_view_made(project: UUID) -> None:
     """Every column is rebuilt, states of percentiles included, from unmerged and from merged parts."""
-    units = list_units(project, _LONG_AGO)
+    units = list_units(project, LONG_AGO)
     for rollup in list_rollups():
-        before = _content(rollup, project)
+        before = content_of(rollup, project)
         for unit in units:
-            _break(rollup, project, "DELETE", unit)
+            damage_unit(rollup, project, "DELETE", unit)
             assert rebuilding.rebuild(rollup, project, unit)
 
         assert before
-        assert _content(rollup, project) == before, rollup.table
+        assert content_of(rollup, project) == before, rollup.table
 
 
 @pytest.mark.parametrize("damage", ["DELETE", "DOUBLE", "OTHER KEY"])
 def test_rollups__damaged_in_any_way__are_made_again(project: UUID, damage: str) -> None:
-    unit = list_units(project, _LONG_AGO)[2]
-    damaged = [rollup for rollup in list_rollups() if _break(rollup, project, damage, unit)]
+    unit = list_units(project, LONG_AGO)[2]
+    damaged = [rollup for rollup in list_rollups() if damage_unit(rollup, project, damage, unit)]
 
     looked_at = reconcile([project], dry_run=True)
     repaired = reconcile([project])
@@ -89,18 +86,18 @@ def test_rollups__damaged_in_any_way__are_made_again(project: UUID, damage: str)
 
 def test_reconcile__another_project_of_the_same_days__keeps_its_rows(project: UUID, spool: Path) -> None:
     other = make_project().pk
-    store(spool, *_entries(other, 50, spread_days=6))
-    before = {rollup.table: _content(rollup, other) for rollup in list_rollups()}
+    store(spool, *entries_of(other, 50, spread_days=6))
+    before = {rollup.table: content_of(rollup, other) for rollup in list_rollups()}
     for rollup in list_rollups():
-        _break(rollup, project, "DELETE", list_units(project, _LONG_AGO)[1])
+        damage_unit(rollup, project, "DELETE", list_units(project, LONG_AGO)[1])
 
     reconcile([project])
 
-    assert {rollup.table: _content(rollup, other) for rollup in list_rollups()} == before
+    assert {rollup.table: content_of(rollup, other) for rollup in list_rollups()} == before
 
 
 def test_reconcile__figures_of_no_request__are_removed(project: UUID) -> None:
-    unit = list_units(project, _LONG_AGO)[1]
+    unit = list_units(project, LONG_AGO)[1]
     client.execute(
         "DELETE FROM requests WHERE project_id = {project:UUID} AND drop_date = {day:Date}",
         {"project": project, "day": unit.day.isoformat()},
@@ -116,18 +113,18 @@ def test_reconcile__figures_of_no_request__are_removed(project: UUID) -> None:
 
 def test_day__that_is_not_over__with_a_shorter_retention_than_before__is_left_alone(project: UUID, spool: Path) -> None:
     store(spool, make_entry(project_id=str(project), retention_days=300))
-    before = _content(_rollup("requests_daily"), project)
+    before = content_of(rollup_of("requests_daily"), project)
 
     assert reconcile([project]).differences == []
-    assert _content(_rollup("requests_daily"), project) == before
+    assert content_of(rollup_of("requests_daily"), project) == before
 
 
 @pytest.mark.parametrize("merged", [False, True])
 def test_requests__stored_twice__are_there_once_again(project: UUID, merged: bool) -> None:
     """The duplicates are those of an upgrade that made tables anew, with a batch in flight, which is also counted twice
     in some rollups."""
-    before = {rollup.table: _content(rollup, project) for rollup in list_rollups()}
-    rows = _raw_rows(project)
+    before = {rollup.table: content_of(rollup, project) for rollup in list_rollups()}
+    rows = raw_rows(project)
     some = "project_id = {project:UUID} AND cityHash64(request_id) % 4 = 0"
     options = {"insert_deduplicate": 0}
     for table in ("requests", "payloads"):
@@ -135,13 +132,13 @@ def test_requests__stored_twice__are_there_once_again(project: UUID, merged: boo
         client.execute(again, {"project": project}, settings=options)
         if merged:
             client.execute(f"OPTIMIZE TABLE {table} FINAL")
-    _break(_rollup("users_daily"), project, "DOUBLE", list_units(project, _LONG_AGO)[0])
+    damage_unit(rollup_of("users_daily"), project, "DOUBLE", list_units(project, LONG_AGO)[0])
 
     assert reconcile([project], dry_run=True).remaining > 12
     assert reconcile([project]).remaining == 0
 
-    assert _raw_rows(project) == rows
-    assert {rollup.table: _content(rollup, project) for rollup in list_rollups()} == before
+    assert raw_rows(project) == rows
+    assert {rollup.table: content_of(rollup, project) for rollup in list_rollups()} == before
     assert reconcile([project]).differences == []
 
 
@@ -150,8 +147,8 @@ def test_reconcile__all_projects__finds_them_by_their_requests(project: UUID) ->
 
 
 def test_reconcile__few_days__leaves_out_what_is_older(project: UUID) -> None:
-    unit = list_units(project, _LONG_AGO)[0]
-    _break(_rollup("requests_daily"), project, "DELETE", unit)
+    unit = list_units(project, LONG_AGO)[0]
+    damage_unit(rollup_of("requests_daily"), project, "DELETE", unit)
 
     assert reconcile([project], days=2).differences == []
     assert len(reconcile([project], days=30).differences) == 1
@@ -160,8 +157,8 @@ def test_reconcile__few_days__leaves_out_what_is_older(project: UUID) -> None:
 def test_day__that_is_not_over__is_left_alone(clickhouse: None, spool: Path) -> None:
     project, now = make_project().pk, datetime.now(UTC)
     store(spool, *(make_entry(project_id=str(project), ts=int(now.timestamp() * 1e6)) for _ in range(5)))
-    [unit] = list_units(project, _LONG_AGO)
-    _break(_rollup("requests_daily"), project, "DELETE", unit)
+    [unit] = list_units(project, LONG_AGO)
+    damage_unit(rollup_of("requests_daily"), project, "DELETE", unit)
 
     assert reconcile([project]).units == 0
     tomorrow = now + timedelta(days=1)
@@ -172,13 +169,13 @@ def test_day__that_is_not_over__is_left_alone(clickhouse: None, spool: Path) -> 
 def test_rebuild__record_arrives_between_the_steps__is_counted_once(
     project: UUID, spool: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unit = list_units(project, _LONG_AGO)[3]
+    unit = list_units(project, LONG_AGO)[3]
     late = iter(
         make_entry(project_id=str(project), ts=_microseconds(unit, hour), session_id="late", user_id="late")
         for hour in (23, 1, 12, 23)
     )
-    rollup = _rollup("users_daily")
-    _break(rollup, project, "DELETE", unit)
+    rollup = rollup_of("users_daily")
+    damage_unit(rollup, project, "DELETE", unit)
     execute = client.execute
 
     def with_arrival(sql: str, *arguments: Any, **options: Any) -> Any:
@@ -203,9 +200,9 @@ def test_rebuild__record_arrives_between_the_steps__is_counted_once(
 def test_reconcile__broken_off_between_deleting_and_inserting__is_healed_by_the_next(
     project: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unit = list_units(project, _LONG_AGO)[4]
-    rollup = _rollup("requests_hourly")
-    _break(rollup, project, "DOUBLE", unit)
+    unit = list_units(project, LONG_AGO)[4]
+    rollup = rollup_of("requests_hourly")
+    damage_unit(rollup, project, "DOUBLE", unit)
     execute = client.execute
 
     def away(sql: str, *arguments: Any, **options: Any) -> Any:
@@ -231,9 +228,9 @@ def test_statements__of_a_rebuild__are_bounded(project: UUID, monkeypatch: pytes
         return execute(sql, params, settings)
 
     monkeypatch.setattr(client, "execute", noting)
-    rebuilding.rebuild(_rollup("users_daily"), project, list_units(project, _LONG_AGO)[0])
-    _break(_rollup("users_daily"), project, "DOUBLE", list_units(project, _LONG_AGO)[0], execute=execute)
-    rebuilding.rebuild(_rollup("users_daily"), project, list_units(project, _LONG_AGO)[0])
+    rebuilding.rebuild(rollup_of("users_daily"), project, list_units(project, LONG_AGO)[0])
+    damage_unit(rollup_of("users_daily"), project, "DOUBLE", list_units(project, LONG_AGO)[0], execute=execute)
+    rebuilding.rebuild(rollup_of("users_daily"), project, list_units(project, LONG_AGO)[0])
 
     assert len(used) == 2
     assert all(limits["max_memory_usage"] < 200 * 1024 * 1024 for limits in used)
@@ -262,15 +259,15 @@ class TestCommand:
         assert "6 days compared, 0 differed, 0 still do" in self.run(project=str(project))
 
     def test_difference__is_named_and_repaired(self, project: UUID) -> None:
-        unit = list_units(project, _LONG_AGO)[0]
-        _break(_rollup("requests_minute"), project, "DOUBLE", unit)
+        unit = list_units(project, LONG_AGO)[0]
+        damage_unit(rollup_of("requests_minute"), project, "DOUBLE", unit)
 
         output = self.run(project=str(project))
 
         assert f"repaired requests_minute project={project} days={unit.first}" in output
 
     def test_dry_run__fails_where_something_differs(self, project: UUID) -> None:
-        _break(_rollup("requests_minute"), project, "DELETE", list_units(project, _LONG_AGO)[0])
+        damage_unit(rollup_of("requests_minute"), project, "DELETE", list_units(project, LONG_AGO)[0])
 
         with pytest.raises(CommandError, match="differ"):
             self.run(dry_run=True)
@@ -294,83 +291,3 @@ class TestCommand:
         out = io.StringIO()
         call_command("reconcile_rollups", stdout=out, **options)
         return out.getvalue()
-
-
-def _entries(project: UUID, number: int, *, spread_days: int) -> Iterator[Any]:
-    """Returns entries of the days before yesterday, at any time of day, with a value in each counted field."""
-    chance = random.Random(7)
-    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    for index in range(number):
-        day = midnight - timedelta(days=2 + index % spread_days)
-        outcome = chance.choice(list(Outcome))
-        yield make_entry(
-            b'{"messages": []}',
-            b"{}",
-            project_id=str(project),
-            ts=int((day + timedelta(seconds=chance.randrange(86_400))).timestamp() * 1e6),
-            outcome=outcome,
-            status_code=200 if outcome is Outcome.SUCCESS else 500,
-            error_type="" if outcome is Outcome.SUCCESS else chance.choice(["api_error", "rate_limit_error"]),
-            session_id=chance.choice(["", "s1", "s2", "日本's"]),
-            user_id=chance.choice(["", "u1", "u\\2"]),
-            model=chance.choice(_MODELS),
-            cost_known=chance.random() < 0.9,
-            cost_usd=f"{chance.randrange(100)}.{chance.randrange(10**10):010d}",
-            latency_ms=chance.randrange(60_000),
-            ttft_ms=chance.choice([0, chance.randrange(1, 5_000)]),
-            cache_read_tokens=chance.randrange(50),
-            contract_violation=chance.random() < 0.1,
-        )
-
-
-def _raw_rows(project: UUID) -> list[Any]:
-    """Returns the ids of the rows with and without content."""
-    return [
-        client.execute(
-            f"SELECT request_id FROM {table} WHERE project_id = {{project:UUID}} ORDER BY request_id",  # noqa: S608
-            {"project": project},
-        )
-        for table in ("requests", "payloads")
-    ]
-
-
-def _rollup(table: str) -> Rollup:
-    return next(rollup for rollup in list_rollups() if rollup.table == table)
-
-
-def _break(rollup: Rollup, project: UUID, how: str, unit: Unit, execute: Any = client.execute) -> bool:
-    """Damages a unit of a rollup. Returns False when the damage would change no figure."""
-    where = "project_id = {project:UUID} AND drop_date = {day:Date}"
-    values = {"project": project, "day": unit.day.isoformat()}
-    columns = ", ".join(column.name for column in rollup.columns)
-    rows = f"FROM {rollup.table} WHERE {where}"
-    options = {"insert_deduplicate": 0}
-    if how == "DELETE":
-        execute(f"DELETE {rows}", values)
-    elif how == "DOUBLE":
-        execute(f"INSERT INTO {rollup.table} ({columns}) SELECT {columns} {rows}", values, settings=options)
-        return any("sum" in column.type for column in rollup.columns)
-    else:
-        name = next(name for name in ("user_id", "model", "session_id") if name in rollup.key)
-        other = f"SELECT * REPLACE ('x' AS {name}) FROM (SELECT {columns} {rows})"  # noqa: S608 - names of the schema
-        execute(f"INSERT INTO {rollup.table} ({columns}) {other}", values, settings=options)
-        execute(f"DELETE {rows} AND {name} != 'x'", values)
-    return True
-
-
-def _content(rollup: Rollup, project: UUID) -> list[tuple[Any, ...]]:
-    """Returns all rows, merged by key, as a reader gets them."""
-    columns = [_shown(column) for column in rollup.columns]
-    sql = f"SELECT {', '.join(columns)} FROM {rollup.table} FINAL WHERE project_id = {{project:UUID}} ORDER BY ALL"  # noqa: S608
-    return client.execute(sql, {"project": project})
-
-
-def _shown(column: Column) -> str:
-    if column.type.startswith("Aggregate"):
-        return f"toString(finalizeAggregation({column.name}))"
-    return f"toString(arraySort({column.name}))" if "Array" in column.type else f"toString({column.name})"
-
-
-def _microseconds(unit: Unit, hour: int) -> int:
-    moment = datetime(unit.first.year, unit.first.month, unit.first.day, hour, tzinfo=UTC)
-    return int(moment.timestamp() * 1e6)

@@ -1,27 +1,16 @@
-"""A project with its client, and requests of a session to delete."""
+"""The requests of a session to delete."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from rest_framework.test import APIClient
 
 from analytics.contracts import SpoolEntry
 from core.models import Project
-from tests.analytics.deletion.deleting import SECRET, SESSION, caller_of, entry
+from tests.analytics.deletion.deleting import SECRET, SESSION, entry
 from tests.factories.analytics import store
 from tests.factories.core import make_project
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
-
-
-@pytest.fixture
-def api(project: Project) -> APIClient:
-    return caller_of(project)
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from analytics.deletion.services import finish_due
 from analytics.errors import AnalyticsUnavailableError
 from core.models import Project
 from tests.factories.analytics import make_entry
-from tests.factories.core import make_key
 
 SECRET = "Ottilie of Weißgasse 5"
 SESSION = 'tenant/42\'s "session" %_'
@@ -51,13 +50,6 @@ def erase(api: APIClient, path: str) -> None:
     """Deletes a session or request, and runs the background task once."""
     assert api.delete(path).status_code == 204
     finish_due()
-
-
-def caller_of(project: Project) -> APIClient:
-    _, key = make_key(project)
-    caller = APIClient()
-    caller.credentials(HTTP_AUTHORIZATION=f"Bearer {key}", HTTP_X_PROJECT_ID=str(project.pk))
-    return caller
 
 
 def path_of(session: str) -> str:

@@ -23,7 +23,6 @@ from tests.analytics.deletion.deleting import (
     SECRET,
     SESSION,
     assert_not_shown,
-    caller_of,
     contents,
     entry,
     erase,
@@ -35,7 +34,7 @@ from tests.analytics.deletion.deleting import (
     totals,
 )
 from tests.factories.analytics import store
-from tests.factories.core import make_project
+from tests.factories.core import client_of, make_project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -120,10 +119,10 @@ def test_users__of_a_deleted_session__keep_their_other_requests(
 def test_another_project__with_the_same_session__keeps_it(stored: list[SpoolEntry], project: Project) -> None:
     other = Project.objects.exclude(pk=project.pk).get()
 
-    caller_of(project).delete(path_of(SESSION))
+    client_of(project).delete(path_of(SESSION))
 
-    assert caller_of(other).get(path_of(SESSION)).status_code == 200
-    assert caller_of(make_project()).delete(path_of(SESSION)).status_code == 404
+    assert client_of(other).get(path_of(SESSION)).status_code == 200
+    assert client_of(make_project()).delete(path_of(SESSION)).status_code == 404
 
 
 def test_request__deleted__is_gone_while_its_session_stays(

@@ -17,18 +17,8 @@ from analytics.leases import repair_lease
 from analytics.models import Deletion, DeletionBatch, DeletionState
 from analytics.reconciliation.services import reconcile
 from core.models import Project
-from tests.analytics.deletion.deleting import (
-    SESSION,
-    assert_not_shown,
-    break_off,
-    entry,
-    erase,
-    found_in_search,
-    insert_spans,
-    path_of,
-    soon,
-    totals,
-)
+from tests.analytics.deletion import deleting
+from tests.analytics.deletion.deleting import SESSION, entry, path_of, soon
 from tests.factories.analytics import store
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
@@ -41,7 +31,7 @@ STEPS = [
 def test_records__that_arrive_after_the_deletion__go_too_and_later_requests_stay(
     api: APIClient, project: Project, stored: list[SpoolEntry], spool: Path
 ) -> None:
-    erase(api, path_of(SESSION))
+    deleting.erase(api, path_of(SESSION))
     deletion = Deletion.objects.get()
     late = entry(project, 10, user_id="ottilie", session_id=SESSION)
     after = entry(project, -30, user_id="ottilie", session_id=SESSION)
@@ -67,11 +57,11 @@ def test_deletion__broken_off_at_any_step__is_finished_by_the_task(
     step: str,
     when: str,
 ) -> None:
-    before = totals(api, project)
-    insert_spans(project, SESSION, "other")
+    before = deleting.totals(api, project)
+    deleting.insert_spans(project, SESSION, "other")
     with monkeypatch.context() as patched:
-        break_off(patched, step, after=when == "after")
-        erase(api, path_of(SESSION))
+        deleting.break_off(patched, step, after=when == "after")
+        deleting.erase(api, path_of(SESSION))
     assert Deletion.objects.get().state == DeletionState.PENDING
 
     finish_due(soon(5))
@@ -80,38 +70,38 @@ def test_deletion__broken_off_at_any_step__is_finished_by_the_task(
     assert Deletion.objects.get().requests == 3
     assert not DeletionBatch.objects.exists()
     assert api.get(path_of(SESSION)).status_code == 404
-    assert found_in_search(api) == 4
-    assert totals(api, project) == before
+    assert deleting.found_in_search(api) == 4
+    assert deleting.totals(api, project) == before
     assert reconcile([project.pk], now=soon(26 * 60)).differences == []
 
 
 def test_deletion__broken_off__shows_nothing_meanwhile_and_is_not_there_to_be_deleted_again(
     api: APIClient, project: Project, stored: list[SpoolEntry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = totals(api, project)
+    before = deleting.totals(api, project)
     with monkeypatch.context() as patched:
-        break_off(patched, "users_daily", after=False)
-        erase(api, path_of(SESSION))
+        deleting.break_off(patched, "users_daily", after=False)
+        deleting.erase(api, path_of(SESSION))
 
-    assert_not_shown(api, stored[0].record.request_id)
+    deleting.assert_not_shown(api, stored[0].record.request_id)
     finish_due(soon(5))
-    assert_not_shown(api, stored[0].record.request_id)
-    assert totals(api, project) == before
+    deleting.assert_not_shown(api, stored[0].record.request_id)
+    assert deleting.totals(api, project) == before
     assert reconcile([project.pk], now=soon(26 * 60)).differences == []
 
 
 def test_request__broken_off_and_requested_again__is_done_then(
     api: APIClient, project: Project, stored: list[SpoolEntry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = totals(api, project)
+    before = deleting.totals(api, project)
     path = f"/api/llm/requests/{stored[0].record.request_id}"
     with monkeypatch.context() as patched:
-        break_off(patched, "users_daily", after=False)
+        deleting.break_off(patched, "users_daily", after=False)
         assert api.delete(path).status_code == 503
 
     assert api.delete(path).status_code == 204
     assert api.delete(path).status_code == 404
-    assert totals(api, project) == before
+    assert deleting.totals(api, project) == before
     assert reconcile([project.pk], now=soon(26 * 60)).differences == []
 
 
@@ -137,13 +127,13 @@ def test_session__that_goes_on_while_it_is_deleted__shows_what_is_new(
     store(spool, after)
 
     assert api.get(f"/api/llm/requests/{after.record.request_id}").status_code == 200
-    assert found_in_search(api) == 5
+    assert deleting.found_in_search(api) == 5
     finish_due(soon(5))
     assert api.get(path_of(SESSION)).json()["request_count"] == 1
 
 
 def test_spans_and_logs__of_a_session_that_is_being_deleted__are_not_shown(api: APIClient, project: Project) -> None:
-    insert_spans(project, "gone", "other")
+    deleting.insert_spans(project, "gone", "other")
 
     assert api.delete(path_of("gone")).status_code == 204
 
@@ -156,15 +146,15 @@ def test_spans_and_logs__of_a_session_that_is_being_deleted__are_not_shown(api: 
 def test_request_of_a_session__both_deletions_broken_off__counted_once(
     api: APIClient, project: Project, stored: list[SpoolEntry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = totals(api, project)
+    before = deleting.totals(api, project)
     with monkeypatch.context() as patched:
-        break_off(patched, "anonymised", after=True)
+        deleting.break_off(patched, "anonymised", after=True)
         assert api.delete(f"/api/llm/requests/{stored[0].record.request_id}").status_code == 503
-        erase(api, path_of(SESSION))
+        deleting.erase(api, path_of(SESSION))
 
     finish_due(soon(5))
 
-    assert totals(api, project) == before
+    assert deleting.totals(api, project) == before
     assert reconcile([project.pk], now=soon(26 * 60)).differences == []
 
 
@@ -184,7 +174,7 @@ def test_deletion__while_another_repair_goes_on__is_done_afterwards(
 def test_deletion__when_nothing_can_arrive_any_more__forgets_the_id_and_stays_as_a_record(
     api: APIClient, project: Project, stored: list[SpoolEntry]
 ) -> None:
-    erase(api, path_of(SESSION))
+    deleting.erase(api, path_of(SESSION))
 
     finish_due(soon(8 * 24 * 60))
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from core.models import Project
-from tests.analytics.requests.conftest import entry
+from tests.analytics.requests.entries import entry
 from tests.factories.analytics import store
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]

@@ -27,7 +27,7 @@ from analytics.queries import export as exporting
 from analytics.queries.request_filters import RequestFilter
 from analytics.views.export import streamed
 from core.models import Project
-from tests.analytics.requests.conftest import entry
+from tests.analytics.requests.entries import entry
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
 from tests.waiting import TIMEOUT_SECONDS

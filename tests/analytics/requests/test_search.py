@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 from analytics.clickhouse import client
 from analytics.queries import search as searching
 from core.models import Project
-from tests.analytics.requests.conftest import NOW, entry
+from tests.analytics.requests.entries import NOW, entry
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import client_of, make_project
 

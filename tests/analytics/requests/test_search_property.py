@@ -15,7 +15,7 @@ from analytics.queries import search as searching
 from analytics.queries.search import SearchFilter, search
 from analytics.queries.search_terms import parse
 from analytics.shipper.texts import completion_text, prompt_text
-from tests.analytics.requests.conftest import chat
+from tests.analytics.requests.entries import chat
 from tests.factories.analytics import make_entry, store
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]

@@ -12,7 +12,7 @@ import pytest
 from analytics.clickhouse import client, migrator, text_index
 from analytics.queries import search as searching
 from analytics.queries.search import SearchFilter, search
-from tests.analytics.requests.conftest import chat
+from tests.analytics.requests.entries import chat
 from tests.factories.analytics import make_entry, store
 
 # Searches read the sessions under deletion from the SQL database.

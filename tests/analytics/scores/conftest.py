@@ -1,18 +1,16 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from rest_framework.test import APIClient
 
-from core.models import Project
-from tests.factories.core import client_of, make_project
+from analytics.clickhouse import client
 
 
 @pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
-
-
-@pytest.fixture
-def api(project: Project) -> APIClient:
-    """A client with a key of `project`."""
-    return client_of(project)
+def store_away(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Makes the store unreachable, until `undo` of the patch."""
+    client.close()
+    monkeypatch.setattr(client, "resolve_url", lambda: "clickhouse://127.0.0.1:1/llm")
+    yield monkeypatch
+    client.close()

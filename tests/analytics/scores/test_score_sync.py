@@ -1,10 +1,11 @@
+"""Scores are copied to ClickHouse once, with what is known of their requests."""
+
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from django.db.models import F
@@ -13,19 +14,15 @@ from django.utils import timezone
 from analytics.clickhouse import client
 from analytics.contracts import SpoolEntry
 from analytics.errors import AnalyticsLimitError
-from analytics.models import CopyWithdrawal, Feedback, Score
+from analytics.models import Feedback, Score
 from analytics.score_sync import run
-from analytics.score_sync.announcement import announce
 from analytics.score_sync.run import copy_due
 from analytics.services import (
-    delete_feedback_before,
-    delete_feedback_of,
-    delete_scores_before,
-    delete_scores_of,
     record_feedback,
 )
 from analytics.tasks import copy_scores
 from core.models import Project
+from tests.analytics.scores.copied import copies, feedback_copies, values
 from tests.factories.analytics import make_entry, store, uuid7
 from tests.factories.core import make_project
 from tests.factories.scores import make_score
@@ -35,61 +32,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 CONFIG, ROLLOUT = str(uuid4()), str(uuid4())
 
 
-@dataclass(frozen=True)
-class Copy:
-    id: UUID
-    request_id: str
-    score_value: float
-    score_label: str
-    request_known: bool
-    model: str
-    prompt_version: int
-    variant: str
-
-
-@dataclass(frozen=True)
-class Count:
-    stored: int
-
-
-def copies(project: Project) -> list[Copy]:
-    sql = (
-        "SELECT id, request_id, score_value, score_label, request_known, model, prompt_version, variant"
-        " FROM scores FINAL WHERE project_id = {project:UUID} ORDER BY score_value, id"
-    )
-    return client.query(sql, {"project": project.pk}, row=Copy, name="test")
-
-
-def values(project: Project) -> list[float]:
-    return [copy.score_value for copy in copies(project)]
-
-
-def physical() -> list[int]:
-    """Returns the rows of scores and feedback whose content is still in the store, withdrawn or not."""
-    sql = "SELECT (SELECT count() FROM {table:Identifier} WHERE is_deleted = 0) AS stored"
-    return [client.query(sql, {"table": table}, row=Count, name="test")[0].stored for table in ("scores", "feedback")]
-
-
-def feedback_copies(project: Project) -> list[tuple[Any, ...]]:
-    sql = (
-        "SELECT session_id, score, has_text FROM feedback FINAL WHERE project_id = {project:UUID}"
-        " ORDER BY session_id, score"
-    )
-    return client.execute(sql, {"project": project.pk})
-
-
 def request_entry(project: Project, **values: Any) -> SpoolEntry:
     given = {"model": "gpt-x", "prompt_config_id": CONFIG, "prompt_version": 3, "rollout_id": ROLLOUT}
     return make_entry(project_id=str(project.pk), **{**given, "variant": "target", **values})
-
-
-@pytest.fixture
-def store_away(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Makes the store unreachable, until `undo` of the patch."""
-    client.close()
-    monkeypatch.setattr(client, "resolve_url", lambda: "clickhouse://127.0.0.1:1/llm")
-    yield monkeypatch
-    client.close()
 
 
 def test_copy__score_of_a_stored_request__knows_what_it_was(project: Project, spool: Path) -> None:
@@ -309,128 +254,3 @@ def test_copy__store_fails_after_taking_the_rows__each_once(project: Project, mo
     copy_due()
 
     assert values(project) == [1]
-
-
-def test_delete_scores__copied__gone_from_both(project: Project) -> None:
-    other = make_project()
-    request_id = str(uuid4())
-    make_score(project, request_id=request_id, score_value=1)
-    make_score(project, request_id=request_id, score_value=2)
-    make_score(project, request_id="kept", score_value=3)
-    make_score(other, request_id=request_id, score_value=4)
-    copy_due()
-
-    assert delete_scores_of(project.pk, [UUID(request_id), "nobody"]) == 2
-    assert list(Score.objects.for_project(project.pk).values_list("score_value", flat=True)) == [3]
-    copy_due()
-
-    assert values(project) == [3]
-    assert values(other) == [4]
-    assert physical() == [2, 0]
-    assert not CopyWithdrawal.objects.exists()
-
-
-def test_delete_scores__many__in_several_steps(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analytics.services._ROWS_AT_ONCE", 2)
-    for number in range(5):
-        make_score(project, request_id=f"r{number}", score_value=number)
-        make_score(project, request_id="same", score_value=number)
-
-    assert delete_scores_of(project.pk, [*(f"r{number}" for number in range(5)), "same"]) == 10
-
-    assert not Score.objects.exists()
-    assert CopyWithdrawal.objects.count() == 10
-    assert delete_scores_of(project.pk, ["same"]) == delete_scores_of(project.pk, []) == 0
-
-
-def test_delete_scores__copy_arrives_afterwards__not_seen(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_score(project)
-    late: list[Any] = []
-    insert = client.insert
-    monkeypatch.setattr(client, "insert", lambda *args, **options: late.append((args, options)))
-    copy_due()
-    monkeypatch.setattr(client, "insert", insert)
-
-    delete_scores_of(project.pk, ["r-1"])
-    copy_due()
-    for args, options in late:
-        insert(*args, **options)
-
-    assert values(project) == []
-
-
-def test_delete__store_away__catches_up_later(project: Project, store_away: Any) -> None:
-    store_away.undo()
-    client.close()
-    make_score(project)
-    record_feedback(project_id=project.pk, session_id="s", score=4, text="", actor="")
-    copy_scores()
-    store_away.setattr(client, "resolve_url", lambda: "clickhouse://127.0.0.1:1/llm")
-    client.close()
-
-    assert delete_scores_of(project.pk, ["r-1"]) == delete_feedback_of(project.pk, "s") == 1
-    copy_scores()
-    assert CopyWithdrawal.objects.count() == 2
-    store_away.undo()
-    client.close()
-    copy_scores()
-
-    assert values(project) == []
-    assert feedback_copies(project) == []
-    assert physical() == [0, 0]
-
-
-def test_delete_feedback__of_one_session__others_stay(project: Project) -> None:
-    for session_id in ("a/b", "a"):
-        record_feedback(project_id=project.pk, session_id=session_id, score=5, text="", actor="")
-        record_feedback(project_id=project.pk, session_id=session_id, score=None, text="said", actor="")
-    copy_due()
-    assert len(feedback_copies(project)) == 4
-
-    assert delete_feedback_of(project.pk, "a") == 2
-    copy_due()
-
-    assert feedback_copies(project) == [("a/b", 0, True), ("a/b", 5, False)]
-    assert set(Feedback.objects.values_list("session_id", flat=True)) == {"a/b"}
-
-
-def test_delete_before__older_ones__leave_both(project: Project) -> None:
-    for value in (1, 2):
-        make_score(project, score_value=value)
-        record_feedback(project_id=project.pk, session_id="s", score=value, text="", actor="")
-    copy_due()
-    moment = Score.objects.get(score_value=2).created_at
-
-    assert delete_scores_before(project.pk, moment) == delete_feedback_before(project.pk, moment) == 1
-    copy_due()
-
-    assert values(project) == [2]
-    assert feedback_copies(project) == [("s", 2, False)]
-
-
-def test_announce__broker_away__only_logged(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    from celery import current_app
-
-    with current_app.connection_for_write("redis://127.0.0.1:1/0") as nobody:
-        send = current_app.send_task
-        monkeypatch.setattr(
-            "analytics.score_sync.announcement.current_app.send_task",
-            lambda name, **options: send(name, connection=nobody, **options),
-        )
-        announce()
-
-    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
-        "copy.postponed error=OperationalError"
-    ]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_score__committed__worker_is_notified(monkeypatch: pytest.MonkeyPatch) -> None:
-    tasks: list[str] = []
-    monkeypatch.setattr(
-        "analytics.score_sync.announcement.current_app.send_task", lambda name, **options: tasks.append(name)
-    )
-
-    make_score(make_project())
-
-    assert tasks == ["analytics.copy_scores"]

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime
 
 import pytest
-from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
 from analytics.telemetry import storage
 from core.models import Project
 from tests.analytics.telemetry.sending import Sender
-from tests.factories.core import make_key, make_project
+from tests.factories.core import make_key
 
 
 @pytest.fixture
@@ -36,19 +35,6 @@ def today(monkeypatch: pytest.MonkeyPatch) -> date:
 
 
 @pytest.fixture
-def project() -> Project:
-    return make_project()
-
-
-@pytest.fixture
 def sender(project: Project) -> Sender:
     _, key = make_key(project, scopes=["gateway"])
     return Sender(key)
-
-
-@pytest.fixture
-def api(project: Project) -> APIClient:
-    _, key = make_key(project)
-    caller = APIClient()
-    caller.credentials(HTTP_AUTHORIZATION=f"Bearer {key}", HTTP_X_PROJECT_ID=str(project.pk))
-    return caller

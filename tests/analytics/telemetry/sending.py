@@ -17,6 +17,8 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 from rest_framework.test import APIClient
 
+from analytics.clickhouse import client
+
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 START = 1_795_258_025_924_675_526
 SESSION = "s-1"
@@ -100,3 +102,9 @@ def telemetry_of(api: APIClient, project_id: UUID, session: str = SESSION) -> tu
     assert answer.status_code == 200, answer.content
     assert set(answer.json()) == {"spans", "logs"}
     return answer.json()["spans"], answer.json()["logs"]
+
+
+def rows(table: str) -> int:
+    """Returns the number of rows of a table, equal ones merged."""
+    [(count,)] = client.execute(f"SELECT count() FROM {table} FINAL")  # noqa: S608 - a name of the test
+    return int(count)

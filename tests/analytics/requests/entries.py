@@ -1,28 +1,16 @@
+"""Requests with prompts and completions."""
+
 from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-from rest_framework.test import APIClient
-
 from analytics.contracts import SpoolEntry
 from core.models import Project
 from tests.factories.analytics import make_entry
-from tests.factories.core import client_of, make_project
 
 NOW = datetime.now(UTC).replace(microsecond=0)
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
-
-
-@pytest.fixture
-def api(project: Project) -> APIClient:
-    return client_of(project)
 
 
 def chat(prompt: str, completion: str) -> dict[str, bytes]:
