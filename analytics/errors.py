@@ -38,7 +38,7 @@ class ScoreExistsError(ConflictError):
         super().__init__(f"{field}: {problem}", details={field: [problem]})
 
 
-# A store that restarts or was cut off is back within seconds, and asking early costs it nothing.
+# A store that restarts or was cut off is back within seconds, and an early retry costs it nothing.
 _RETRY_SECONDS = 5
 
 

@@ -66,7 +66,7 @@ class Score(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="scores")
-    # The client's own name for this score, empty when it gave none. Sent again, the score is changed and not added.
+    # The client's own name for this score, empty when it gave none. A score with the same name changes the stored one.
     score_id = models.CharField(max_length=SCORE_ID_CHARACTERS, blank=True, default="")
     request_id = models.CharField(max_length=REQUEST_ID_CHARACTERS)
     score_name = models.CharField(max_length=SCORE_NAME_CHARACTERS)
@@ -144,7 +144,7 @@ class Feedback(models.Model):
 class CopyWithdrawal(models.Model):
     """A score or a piece of feedback that was deleted here and may still be in ClickHouse.
 
-    The three columns after `table` are its key there. No foreign key: it outlives the project.
+    The three columns after `table` are its key there. The row has no foreign key, because it outlives the project.
     """
 
     table = models.CharField(max_length=8, choices=CopiedTable)

@@ -119,7 +119,7 @@ def _marathon(path: str, **parameters: Callable[[Sample], Any]) -> Ask:
 
 def _metrics(name: str) -> Ask:
     def ask(sample: Sample) -> Call:
-        """Draws 30 days that end at some second of the last two days: no bounds are those of a rollup."""
+        """Draws 30 days that end at some second of the last two days, so that no bound is one of a rollup."""
         end = sample.end - timedelta(seconds=sample.chance.randint(0, 2 * 86_400))
         start = end - timedelta(days=30)
         return _get(f"metrics/{name}", project_id=sample.project, start_date=_iso(start), end_date=_iso(end))

@@ -163,7 +163,7 @@ def _until_everywhere(
 
     def seen() -> bool:
         for worker in workers:
-            # Workers that know of the change are asked too, so that no connection becomes idle.
+            # Workers that show the change get requests too, so that no connection becomes idle.
             headers = {"x-svc-session-id": uuid.uuid4().hex, **kind.headers}
             if is_seen(service.ask(worker, headers, **kind.fields)) and worker in waiting:
                 waiting.remove(worker)

@@ -45,7 +45,7 @@ CREATE TABLE IF NOT EXISTS schema_migrations (
 ) ENGINE = MergeTree ORDER BY number
 """
 _SKIPPED_WHEN = re.compile(r"^-- Skipped when: (SELECT .+)$", re.MULTILINE)
-# A migration that copies a table of any size must not be ended by the time limit of queries.
+# The time limit of queries must not end a migration that copies a large table.
 _NO_LIMIT = {"max_execution_time": 0}
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 LETTERS = 4
 FEW_LETTERS = 3
 IDEOGRAPHS = 2
-# The code points of scripts whose words are not set apart: Thai, Hangul, kana and the ideographs. They are numbers, so
-# that ClickHouse and Python mean the same characters.
+# The code points of scripts that write no spaces between words: Thai, Hangul, kana and the ideographs. They are
+# numbers, so that ClickHouse and Python mean the same characters.
 UNSPACED = (
     (0x0E00, 0x0E7F), (0x1100, 0x11FF), (0x3005, 0x3007), (0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF),
     (0xAC00, 0xD7AF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF),

@@ -1,8 +1,8 @@
-"""Makes requests anonymous, some hundreds at a time, each exactly once whatever is killed on the way.
+"""Makes requests anonymous, a batch at a time, each exactly once whatever is killed on the way.
 
-What a batch consists of is written down before its first step. Its rows enter `anonymised` under the batch's id as
-their token, so that a repeated try counts them once; only then the originals go. What a try finds already done, it
-skips: rows that are gone are not read again, and figures that are right are left alone.
+The content of a batch is stored before its first step. Its rows enter `anonymised` under the batch's id as their token,
+so that a repeated try counts them once; only then the originals are deleted. A try skips the steps that are already
+done: rows that are gone are not read again, and figures that are right are left alone.
 """
 
 from __future__ import annotations

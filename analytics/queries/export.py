@@ -15,7 +15,7 @@ from analytics.queries.requests import COLUMNS, Payload, RequestRow, request_con
 
 logger = logging.getLogger("analytics.export")
 
-# Every chunk is its own query that starts behind the last key: none stays open while a client reads.
+# Every chunk has a query of its own that starts behind the last key, so that none stays open while a client reads.
 CHUNK_ROWS = 2_000
 # Bodies have any size: the next chunk has as many rows as made this many bytes in the last one.
 CHUNK_BYTES = 8 * 1024 * 1024

@@ -32,7 +32,7 @@ _LOOK_FIRST_AT = 20_000_000
 # The number is smaller with filters on other columns, where a frequent word makes the query look up every request of
 # the range that passes them.
 _LOOK_FIRST_AT_FILTERED = 20_000
-# Up to this many possible matches are looked up by their keys.
+# The maximum number of possible matches that are looked up by their keys.
 _FEW = 1_000
 _REPEAT_PROBE_SECONDS = 60.0
 
@@ -244,7 +244,8 @@ def _matches(
     narrow, params = _narrowed(question, stretch)
     params |= {**passing_params, "limit": limit}
     terms = ", ".join(f"{{term{index}:String}}" for index in range(len(question.filters.terms)))
-    # What PREWHERE leaves is read text by text; in WHERE its conditions would have whole blocks of texts read.
+    # The texts are read one by one for the rows that PREWHERE leaves; with these conditions in WHERE, whole blocks of
+    # texts would be read.
     sql = f"""
         SELECT ts, request_id, {_preview("prompt", terms)}, {_preview("completion", terms)}
         FROM payloads PREWHERE {narrow}{passing} WHERE {question.exact}

@@ -134,7 +134,7 @@ def _likely(project_id: UUID, start: datetime, end: datetime, needed: int) -> tu
     """Returns users that include the first `needed` ones, and the number of all; None when days are not enough."""
     start, stop = clamp(start), clamp(end + TICK)
     [whole], _ = split(start, stop, [USER_DAYS.unit])
-    # The days of a range without other parts give the answer at once, so bounds are no help.
+    # A range of whole days gives the answer at once, so that bounds are no help.
     if whole in ([], [(start, stop)]) or needed > _NEAR_THE_TOP:
         return None
     [(first, until)] = whole
@@ -188,7 +188,7 @@ def _rows(project_id: UUID, start: datetime, end: datetime, names: Sequence[str]
         lambda: ask(_RequestFigures, _REQUEST_FIGURES, totals(*_REQUEST_FIGURES)),
         lambda: ask(_TokenFigures, (*_TOKEN_FIGURES, "session_set"), f"{totals(*_TOKEN_FIGURES)}, {_SESSIONS}"),
     )
-    # A user whose first request comes between the two queries is left to the next answer.
+    # A user whose first request arrives between the two queries is missing until the next answer.
     return {name: UserRow(**vars(tokens[name]) | vars(requests[name])) for name in requests.keys() & tokens.keys()}
 
 

@@ -45,7 +45,8 @@ def query(
 
 
 def both_visible(project_id: UUID, first: Callable[[], First], second: Callable[[], Second]) -> tuple[First, Second]:
-    """Runs `both` with one look into the SQL database for the two, which may not use it themselves."""
+    """Runs `both` with the same hidden sessions for the two functions, which may not use the SQL database
+    themselves."""
     context = looked_up(project_id)
     return both(partial(context.copy().run, first), partial(context.run, second))
 

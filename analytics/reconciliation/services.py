@@ -1,4 +1,4 @@
-"""Compares every rollup with its requests and makes those days again that differ."""
+"""Compares every rollup with its requests, and rebuilds the days that differ."""
 
 from __future__ import annotations
 

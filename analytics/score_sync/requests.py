@@ -13,7 +13,7 @@ from analytics.clickhouse import client
 _SLACK = timedelta(minutes=10)
 _TIME_SHIFT = 80
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# Whoever makes up an id may put any time into it; ClickHouse knows those between 1900 and 2299.
+# An id that a client made up may have any time in it; ClickHouse knows those between 1900 and 2299.
 _LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 
 

@@ -32,7 +32,7 @@ _SLOTS_AT_FIRST = 256
 _FREE = 0
 _IN_USE = 1
 _ALLOCATED = 2
-# `mmap` takes this number for memory without a file.
+# With this number instead of a file, `mmap` gives memory without a file.
 _NO_FILE = -1
 
 
@@ -81,7 +81,7 @@ class InflightTable:
         try:
             self._fd = _make_file(self.path, self._slots * _SLOT.size)
         except OSError as error:
-            # Serving matters more than the requests that a second death in a row would leave unrecorded.
+            # The worker serves even if a second death in a row would leave requests unrecorded.
             logger.warning("spool.no_inflight_table directory=%s reason=%s", directory, error.strerror)
             self._fd = _NO_FILE
         self._map = mmap.mmap(self._fd, self._slots * _SLOT.size)

@@ -18,7 +18,7 @@ from analytics.telemetry.storage import drop_date
 SERVICE_NAME: Final = "prompt-gateway"
 ROUTE: Final = "/api/gateway/v1/chat/completions"
 
-# The names of providers in the conventions, where they differ (attribute gen_ai.provider.name).
+# The names of providers in the conventions that differ from ours (attribute gen_ai.provider.name).
 _PROVIDERS: Final = {
     "azure_openai": "azure.ai.openai",
     "google": "gcp.gemini",
@@ -113,7 +113,7 @@ def _offset_ns(attempt: AttemptRecord, number: int) -> int:
 
 
 def _duration_ns(record: RequestRecord, attempt: AttemptRecord, *, served: bool) -> int:
-    # An attempt's own time ends with the first output; a stream goes on for as long as the request does.
+    # The latency of an attempt ends with the first output; a stream goes on for as long as the request does.
     streamed = served and record.stream
     return max(record.latency_ms * _MS - attempt.offset_us * 1000 if streamed else attempt.latency_ms * _MS, 0)
 

@@ -27,7 +27,7 @@ from analytics.traffic.scratch import text_table
 from analytics.traffic.texts import Texts
 
 MAX_SESSION = 20_000
-_MARATHON_SHARE = 10  # At most one in this many requests belongs to the longest session.
+_MARATHON_SHARE = 10  # The longest session has at most one in this many requests.
 _MARATHON_DAYS = 30
 _REQUESTS_PER_USER = 120
 _MIN_USERS = 25
@@ -36,7 +36,7 @@ _MAX_USERS = 60_000
 # Rows of spans are wide, so that only some of the sessions get them.
 _SESSIONS_PER_TRACED = 5
 _BLOCK_BYTES = 100_000_000
-# One thread of the engine writes a block; merges take what a second one leaves of a small machine.
+# The number of blocks written at once. One thread of the engine writes a block, and merges take part of a second one.
 _WORKERS = 2
 
 # Each insert reads and writes one block: blocks of sources and joins would each become a part of every table.

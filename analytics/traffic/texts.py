@@ -13,7 +13,7 @@ from analytics.shipper.texts import prompt_text
 OWN_TEXTS = Path(__file__).with_name("texts.jsonl")
 
 _CONSONANTS = "b br ch d dr f fl g gr h j k kl l m n p pr r s sh st t tr v z"
-# Every syllable is consonants, then vowels: two of them in a row can be read in one way only.
+# Every syllable is consonants, then vowels, so that two of them in a row can be read in one way only.
 SYLLABLES = tuple(
     consonants + vowels
     for vowels in ("a", "e", "i", "o", "u", "ai", "ei", "ia", "ou")

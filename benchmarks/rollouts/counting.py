@@ -22,7 +22,7 @@ def bins_of(values: Floats) -> Integers:
 
 
 def counts(cells: Integers, number: int) -> list[int]:
-    """Returns how many of these requests lie in each of so many cells."""
+    """Returns the number of these requests in each of `number` cells."""
     found: list[int] = np.bincount(cells, minlength=number).tolist()
     return found
 

@@ -1,7 +1,7 @@
-"""The usual tests on the same traffic: own implementations of the published forms, on pooled counts.
+"""The usual tests on the same traffic: our own implementations of the published forms, on pooled counts.
 
-Minute by minute, each of them asks whether more of the target's requests are bad than of the baseline's. No other
-product was run.
+Minute by minute, each test compares the rates of bad requests of the target and of the baseline. No other product was
+run.
 """
 
 from __future__ import annotations

@@ -176,7 +176,8 @@ def test_statement__reaching_beyond_its_tables__is_refused(client: Client, secre
 )
 def test_setting__naming_files_or_languages__is_refused(client: Client, secret: Path, name: str) -> None:
     for settings, clause in (({name: str(secret)}, ""), ({}, f" SETTINGS {name} = '{secret}'")):
-        assert code_of(client, f"SELECT 1{clause}", settings=settings) in (36, 452)  # The value is unknown, or fixed.
+        # The setting is unknown, or its value is fixed.
+        assert code_of(client, f"SELECT 1{clause}", settings=settings) in (36, 452)
 
 
 def test_external_table__of_a_type_with_an_engine_in_it__is_refused(client: Client, secret: Path) -> None:

@@ -144,7 +144,7 @@ def test_migrate__broken_off_after_any_statement__goes_on_to_the_same_end(
 
 
 def test_recorded_at__row_without_it__is_when_the_request_ended(clickhouse: None, spool: Path) -> None:
-    """Such rows come from the release before the column; all others have the time of their insert."""
+    """Rows without the column come from the release before; all others have the time of their insert."""
     project = uuid.uuid4()
     ts = int((datetime.now(UTC) - timedelta(days=1)).timestamp() * 1e6)
     store(spool, make_entry(project_id=str(project), ts=ts, latency_ms=2500))
@@ -224,7 +224,7 @@ def test_expired_rows__after_a_merge__are_gone_from_every_table(clickhouse: None
 
 
 def test_tables__that_expire__do_so_by_day_or_row_by_row(clickhouse: None) -> None:
-    """`ttl_only_drop_parts` with months as partitions would keep a row for up to a month too long."""
+    """With `ttl_only_drop_parts` and partitions of months, a row would be kept for up to a month too long."""
     rows = client.execute(
         "SELECT name, partition_key, engine_full FROM system.tables"
         " WHERE database = currentDatabase() AND engine_full LIKE '% TTL %'"

@@ -24,7 +24,7 @@ ID, USER = COLUMNS.index("request_id"), COLUMNS.index("user_id")
 
 
 class Crash(BaseException):
-    """Stands for the death of the process."""
+    """An exception in the place of the death of the process."""
 
 
 class FakeStore:

@@ -16,7 +16,7 @@ MB = 2**20
 
 
 def watched(*megabytes: int, files: tuple[int, ...] = (), pids: tuple[int, ...] = (), spool: int = 0) -> Watched:
-    """One role, sampled 16 times for each of the figures."""
+    """Returns one role, sampled 16 times for each of the figures."""
     samples = [
         Sample((pids or (1,) * len(megabytes))[at], size * MB, (files or (40,) * len(megabytes))[at])
         for at, size in enumerate(megabytes)

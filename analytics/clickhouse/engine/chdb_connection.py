@@ -189,7 +189,7 @@ class ChdbEngine:
 def _failure(error: Exception) -> EngineError:
     failure = EngineError.of_chdb(error)
     if failure.code == _ABORTED and "fatal error" in failure.message:
-        # From here on chDB refuses everything for good and cannot be closed; a new process opens the directory again.
+        # A broken chDB refuses every query from here on and cannot be closed; a new process opens the directory again.
         logger.critical("engine.broken code=%s", failure.code)
         os._exit(EXIT_BROKEN)
     return failure

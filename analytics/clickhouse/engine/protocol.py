@@ -165,7 +165,7 @@ def profile_info(*, rows: int, blocks: int, size: int) -> bytes:
             encode_varint(rows),
             encode_varint(blocks),
             encode_varint(size),
-            # No limit was applied, and the rows before a limit were not counted.
+            # The packet says that no limit was applied and that the rows before a limit were not counted.
             b"\x00",
             encode_varint(0),
             b"\x00",

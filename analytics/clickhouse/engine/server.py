@@ -1,4 +1,4 @@
-"""The engine's life: open the directory, listen, serve each client in a thread, and leave in order."""
+"""Runs the engine: opens the directory, listens, serves each client in a thread, and stops in order."""
 
 from __future__ import annotations
 

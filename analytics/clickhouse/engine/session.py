@@ -197,7 +197,7 @@ class Session:
             except EngineError as error:
                 if not (running.cancelled and error.code == QUERY_WAS_CANCELLED):
                     raise
-                columns_sent = True  # The client cancelled the query and takes the rows that it has got.
+                columns_sent = True  # The client cancelled the query and gets the rows that were read before.
         if not columns_sent and statement.is_select(query.text):
             self._send(protocol.data(header_block(connection.columns_of_select(query.text, parameters))))
         if statement.is_sticky(query.text):

@@ -30,7 +30,7 @@ SYSTEM_TABLES = (
 # These scalar functions reach files, models or other hosts. APPLY takes a function by a parameter too.
 _FUNCTIONS = r"file|ai[A-Z]\w*|catboostEvaluate|evalMLMethod|naiveBayes\w*|reverseDNSQuery|showCertificate"
 _CLAUSES = r"INFILE|OUTFILE|APPLY"
-# Blanks of any alphabet and quotes may stand between a name and its bracket.
+# White space of any alphabet and quotes may stand between a name and its bracket.
 _GAP = r"(?:[^\x21-\x7e]|[`\"])*"
 _COMMENT = r"(?:/\*|--|\#)"
 _START = r"(?<![A-Za-z0-9_])"

@@ -41,7 +41,7 @@ HIT = "(r.cache_status = 'hit')"
 ANSWERED = "(r.outcome = 'success' AND r.cache_status != 'hit')"
 PRICED = f"({ANSWERED} AND r.cost_known)"
 COST = "(toFloat64(r.cost_usd) * 1e10)"
-"""In 10^-10 US dollars."""
+"""The cost in 10^-10 US dollars."""
 
 BAD = """(
     r.finish_reason = 'content_filter'
@@ -49,9 +49,9 @@ BAD = """(
         AND (r.status_code < 400 OR r.status_code >= 500
             OR r.error_code IN ('provider_rejected', 'context_length_exceeded', 'content_filter')))
 )"""
-"""The service or the provider failed. A provider's 400 is such: with another prompt it might have been accepted."""
+"""The service or the provider failed. A provider's 400 counts too: with another prompt it might have been accepted."""
 COUNTED = f"(r.outcome = 'success' OR (r.outcome != 'cancelled' AND {BAD}))"
-"""The service and the provider answer for the outcome: not for a client that left, nor for the client's own fault."""
+"""The service or the provider answers for the outcome, and not the client by leaving or by a fault of its own."""
 JUDGED = f"(NOT {HIT} AND {COUNTED})"
 FAILED = f"({JUDGED} AND {BAD})"
 
@@ -62,10 +62,10 @@ NOT_OF_THE_VERSION = """(
         OR (r.error_type = 'guardrail_error' AND r.provider = ''
             AND r.error_code IN ('pii_detected', 'prompt_injection', 'blocked_topic')))
 )"""
-"""Refused for what no version of a prompt has a part in: how many requests there were, and the client's own texts."""
+"""The request was refused for a reason that no version of a prompt affects: a limit, or the client's own texts."""
 REQUEST = f"(NOT {HIT} AND NOT {NOT_OF_THE_VERSION})"
 LONG_WAIT_MS = 10_000.0
-"""A client that leaves after so long had waited for too long, where nobody knows better what is usual."""
+"""The wait after which a client that leaves had waited for too long, unless the usual latency is known."""
 UNANSWERED = f"""({REQUEST} AND (
     r.outcome IN ('error', 'interrupted') OR r.finish_reason = 'content_filter'
     OR (r.outcome = 'cancelled' AND (r.ttft_ms = 0 OR r.latency_ms > {{long_wait_ms:Float64}}))
@@ -86,7 +86,7 @@ REASON = """multiIf(
     ), 'provider_failed',
     'other'
 )"""
-"""Why an unanswered request is one."""
+"""The reason why a request is unanswered."""
 REASONS = f"sumMapIf(map({REASON}, toUInt64(1)), {UNANSWERED})"
 
 

@@ -82,7 +82,7 @@ def _user(name: str, records: Records) -> dict[str, Any]:
 
 
 def models(records: Records) -> list[dict[str, Any]]:
-    """Without the percentiles."""
+    """Returns the figures of the endpoint without its percentiles."""
     groups = grouped(records, lambda record: (record.model, record.provider))
     order = sorted(groups, key=lambda key: (-cost(groups[key]), -len(groups[key]), key))
     return [{"model": key[0], "provider": key[1], **sums(groups[key])} for key in order]
@@ -117,7 +117,7 @@ def daily_costs(records: Records, start: datetime, end: datetime) -> list[dict[s
 
 
 def usage(records: Records, start: datetime, end: datetime, length: timedelta) -> list[dict[str, Any]]:
-    """Without the percentiles."""
+    """Returns the figures of the endpoint without its percentiles."""
     unit = length // _MICROSECOND
     buckets = grouped(records, lambda record: record.ts // unit)
     first, last = (microseconds(moment) // unit for moment in (start, end))

@@ -189,7 +189,7 @@ def test_telemetry__collector_writes_itself__project_from_the_resource(api: APIC
 
 
 def test_telemetry__bytes_that_are_no_text__replaced(api: APIClient, project: Project) -> None:
-    """Our endpoint replaces them on arrival; a collector that writes itself may not."""
+    """Our endpoint replaces bytes that are not UTF-8; a collector that writes itself may not."""
     odd, attributes = b"a\xffb", {"gen_ai.session_id": SESSION, b"\xfe": b"v\x80"}
     columns = ("ProjectId", "Timestamp", "TraceId", "SpanId", "SpanName", "StatusMessage", "SpanAttributes")
     client.insert("otel_traces", columns, [(project.pk, START, odd, "s", odd, odd, attributes)], token=str(uuid4()))

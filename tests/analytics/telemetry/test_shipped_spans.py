@@ -23,7 +23,7 @@ DAY_US = 86_400_000_000
 
 
 class Crash(BaseException):
-    """Stands for the death of the process."""
+    """An exception in the place of the death of the process."""
 
 
 @pytest.fixture
