@@ -55,11 +55,11 @@ def test_figures_become_a_table_and_a_picture(tmp_path: Path) -> None:
     )
     slow = QuestionTimes("Search", "a <word>", 60, 250.0, 900.0, 1500.0, None, 2.0, [], {"503": 2})
     report = Report(1_000_000, 90, 30, 50.0, None, None, [("requests", 1_000_000, 54_321_000)], [fast, slow], "machine")
-    page = markdown(report)
-    assert "| Sessions: newest | 8 | 12 | 40 | 5 | 2 | 0 |" in page
-    assert "| Search: a <word> | 250 | 900 | 1500 | - | 2 | 2 of 503 |" in page
-    assert "| requests | 1,000,000 | 54.3 |" in page
-    assert "(20,000 a second)" in page
+    text = markdown(report)
+    assert "| Sessions: newest | 8 | 12 | 40 | 5 | 2 | 0 |" in text
+    assert "| Search: a <word> | 250 | 900 | 1500 | - | 2 | 2 of 503 |" in text
+    assert "| requests | 1,000,000 | 54.3 |" in text
+    assert "(20,000 a second)" in text
     assert "| Sessions: newest | sessions.list | 1.00 | 4 | 3 |" in explained(report)
     assert "a <word>" in _texts(picture(report))
 
