@@ -20,7 +20,8 @@ from integrations.health.targets import CircuitState, Target
 from integrations.models import ProviderIntegration
 from integrations.providers.errors import FailureKind
 from tests.factories.core import make_key, make_project
-from tests.integrations.health.workers import until, workers
+from tests.integrations.health.workers import workers
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.django_db
 
@@ -65,7 +66,7 @@ def note(*observations: Note) -> None:
         async with workers(settings.REDIS_URL, 1) as (worker,):
             for observe in observations:
                 observe(worker)
-            await until(lambda: not worker.sync.pending)
+            await eventually(lambda: not worker.sync.pending)
 
     asyncio.run(see())
 

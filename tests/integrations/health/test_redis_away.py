@@ -17,9 +17,9 @@ from integrations.health import store
 from integrations.health.monitor import HealthMonitor
 from integrations.health.targets import CircuitState, Target
 from integrations.providers.errors import FailureKind
-from tests.integrations.health.workers import following, new_target, until, workers
+from tests.integrations.health.workers import following, new_target, workers
 from tests.services import Service, start_redis
-from tests.waiting import TIMEOUT_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, eventually
 
 # A worker notices within a second that Redis does not answer; noticing its return takes up to six seconds.
 _NOTICED_SECONDS = store.ANSWER_SECONDS
@@ -88,23 +88,23 @@ async def test_redis_hangs__requests__go_on_from_memory_and_are_shared_later(
     warm, broken = new_target(), new_target()
     async with workers(server.url, 2) as (a, b):
         a.note_success(warm, 100.0)
-        await until(lambda: b.health_of(warm).samples == 1)
+        await eventually(lambda: b.health_of(warm).samples == 1)
 
         with _hanging(server):
             a.note_success(warm, 100.0)
             break_circuit(a, broken)
             assert a.health_of(broken).circuit is CircuitState.OPEN
-            await until(lambda: not a.connected)
+            await eventually(lambda: not a.connected)
             a.note_success(warm, 100.0)
             assert a.health_of(warm).samples == 3
-            await until(lambda: a.health_of(broken).circuit is CircuitState.HALF_OPEN)
+            await eventually(lambda: a.health_of(broken).circuit is CircuitState.HALF_OPEN)
             # The worker makes no call to Redis after it has noticed that Redis does not answer.
             assert await a.claim_probe(broken)
             assert not await a.claim_probe(broken)
 
-        await until(lambda: a.connected and b.connected)
-        await until(lambda: a.health_of(warm) == b.health_of(warm) and b.health_of(warm).samples == 3)
-        await until(lambda: b.health_of(broken).circuit is not CircuitState.CLOSED)
+        await eventually(lambda: a.connected and b.connected)
+        await eventually(lambda: a.health_of(warm) == b.health_of(warm) and b.health_of(warm).samples == 3)
+        await eventually(lambda: b.health_of(broken).circuit is not CircuitState.CLOSED)
     lines = [line for line in caplog.messages if line.startswith("redis.")]
     # Worker b had nothing to send, and may not have noticed that Redis was away.
     assert lines.count("redis.away error=TimeoutError") == lines.count("redis.back")
@@ -115,8 +115,8 @@ async def test_redis_hangs__claim_of_a_probe__does_not_wait_for_it(server: Redis
     target = new_target()
     async with workers(server.url, 1) as (a,):
         break_circuit(a, target)
-        await until(lambda: not a.sync.pending)
-        await until(lambda: a.health_of(target).circuit is CircuitState.HALF_OPEN)
+        await eventually(lambda: not a.sync.pending)
+        await eventually(lambda: a.health_of(target).circuit is CircuitState.HALF_OPEN)
 
         with _hanging(server):
             # The claims end although Redis does not answer and no earlier call has found that out.
@@ -124,7 +124,7 @@ async def test_redis_hangs__claim_of_a_probe__does_not_wait_for_it(server: Redis
             assert sorted(claims) == [False] * 4 + [True]
             assert not a.connected
 
-        await until(lambda: a.connected)
+        await eventually(lambda: a.connected)
 
 
 async def test_redis_dies__and_a_new_empty_one_comes__workers_find_each_other_again(
@@ -135,16 +135,16 @@ async def test_redis_dies__and_a_new_empty_one_comes__workers_find_each_other_ag
     async with workers(server.url, 2) as monitors:
         a, b = monitors
         a.note_success(target, 100.0)
-        await until(lambda: b.health_of(target).samples == 1)
+        await eventually(lambda: b.health_of(target).samples == 1)
 
         server.stop()
-        await until(lambda: not a.connected and not b.connected)
+        await eventually(lambda: not a.connected and not b.connected)
         for _ in range(10):
             a.note_success(target, 100.0)
         server.start()
-        await until(lambda: a.connected and b.connected)
+        await eventually(lambda: a.connected and b.connected)
 
-        await until(lambda: b.health_of(target).samples >= 10)
+        await eventually(lambda: b.health_of(target).samples >= 10)
     lines = [line.partition(" ")[0] for line in caplog.messages if line.startswith("redis.")]
     assert sorted(lines) == ["redis.away", "redis.away", "redis.back", "redis.back"]
 
@@ -153,9 +153,9 @@ async def test_redis_hangs__worker_without_updates__notices_too(server: Redis, m
     monkeypatch.setattr(store, "QUIET_SECONDS", 0.1)
     async with workers(server.url, 1) as (a,):
         with _hanging(server):
-            await until(lambda: not a.connected)
+            await eventually(lambda: not a.connected)
 
-        await until(lambda: a.connected)
+        await eventually(lambda: a.connected)
 
 
 async def test_subscription__silent_but_alive__stays(
@@ -168,7 +168,7 @@ async def test_subscription__silent_but_alive__stays(
         while pinged < 10:
             pinged = (await other.info("commandstats")).get("cmdstat_ping", {"calls": 0})["calls"]
         a.note_success(target, 100.0)
-        await until(lambda: b.health_of(target).samples == 1)
+        await eventually(lambda: b.health_of(target).samples == 1)
     assert not [line for line in caplog.messages if "redis." in line]
 
 
@@ -179,12 +179,12 @@ async def test_subscription__cut__is_noticed_and_what_was_missed_is_read(
     target = new_target()
     async with workers(server.url, 2) as (a, b), redis.asyncio.Redis.from_url(server.url) as other:
         a.note_success(target, 100.0)
-        await until(lambda: b.health_of(target).samples == 1)
+        await eventually(lambda: b.health_of(target).samples == 1)
         await other.client_kill_filter(_type="pubsub")
         a.note_success(target, 100.0)
-        await until(lambda: caplog.messages.count("redis.back") == 2)
+        await eventually(lambda: caplog.messages.count("redis.back") == 2)
 
-        await until(lambda: b.health_of(target).samples == 2)
+        await eventually(lambda: b.health_of(target).samples == 2)
 
 
 async def test_redis__away_from_the_start__works_from_memory_and_logs_it_once(
@@ -192,9 +192,9 @@ async def test_redis__away_from_the_start__works_from_memory_and_logs_it_once(
 ) -> None:
     target = new_target()
     async with following(HealthMonitor("unix:///nowhere/at/all.sock")) as monitor:
-        await until(lambda: any("redis.away" in line for line in caplog.messages))
+        await eventually(lambda: any("redis.away" in line for line in caplog.messages))
         break_circuit(monitor, target)
         assert monitor.health_of(target).circuit is CircuitState.OPEN
-        await until(lambda: monitor.health_of(target).circuit is CircuitState.HALF_OPEN)
+        await eventually(lambda: monitor.health_of(target).circuit is CircuitState.HALF_OPEN)
         assert [await monitor.claim_probe(target) for _ in range(3)] == [True, False, False]
     assert sum("redis.away" in line for line in caplog.messages) == 1

@@ -16,8 +16,8 @@ from integrations.health.sync import INTERVAL_SECONDS
 from integrations.health.targets import UNKNOWN, CircuitState, Target
 from integrations.health.window import slice_of
 from integrations.providers.errors import FailureKind
-from tests.integrations.health.workers import connected, following, new_target, until, workers
-from tests.waiting import TIMEOUT_SECONDS
+from tests.integrations.health.workers import connected, following, new_target, workers
+from tests.waiting import TIMEOUT_SECONDS, eventually
 
 # Changes are to be shared within half a second, which a machine that runs other tests too may exceed.
 
@@ -50,11 +50,11 @@ async def test_window__noted_by_several_workers__is_the_same_for_all() -> None:
             else:
                 worker.note_success(target, chance.uniform(50, 5000))
             if chance.random() < 0.05:
-                await until(lambda: not monitors[0].sync.pending)
+                await eventually(lambda: not monitors[0].sync.pending)
         # Every failure and every sample has to arrive exactly once, so that all workers have the figures of one that
         # saw all.
-        await until(lambda: len({worker.health_of(target) for worker in monitors}) == 1)
-        await until(lambda: monitors[0].health_of(target).samples > 250)
+        await eventually(lambda: len({worker.health_of(target) for worker in monitors}) == 1)
+        await eventually(lambda: monitors[0].health_of(target).samples > 250)
         first = monitors[0].health_of(target)
         assert first.samples == round(300 * (1 - first.error_share))
 
@@ -63,10 +63,10 @@ async def test_circuit__opened_and_closed_by_one__is_so_for_the_others() -> None
     target = new_target()
     async with workers(settings.REDIS_URL, 2) as (a, b):
         break_circuit(a, target)
-        await until(lambda: circuit(b, target) is not CircuitState.CLOSED)
+        await eventually(lambda: circuit(b, target) is not CircuitState.CLOSED)
 
         b.note_success(target, 0.0)
-        await until(lambda: circuit(a, target) is CircuitState.CLOSED)
+        await eventually(lambda: circuit(a, target) is CircuitState.CLOSED)
 
 
 async def test_circuit__failures_spread_over_workers__add_up() -> None:
@@ -75,7 +75,7 @@ async def test_circuit__failures_spread_over_workers__add_up() -> None:
         for worker, times in zip(monitors, (2, 2, 1), strict=True):
             break_circuit(worker, target, times)
 
-        await until(lambda: all(circuit(worker, target) is not CircuitState.CLOSED for worker in monitors))
+        await eventually(lambda: all(circuit(worker, target) is not CircuitState.CLOSED for worker in monitors))
 
 
 async def test_circuit__long_retry_after__rests_for_all() -> None:
@@ -83,7 +83,7 @@ async def test_circuit__long_retry_after__rests_for_all() -> None:
     async with workers(settings.REDIS_URL, 2) as (a, b):
         a.note_failure(target, FailureKind.RATE_LIMITED, 10.0, retry_after=120.0)
 
-        await until(lambda: circuit(b, target) is CircuitState.OPEN)
+        await eventually(lambda: circuit(b, target) is CircuitState.OPEN)
 
 
 async def test_worker__started_later__loads_the_health_of_requested_targets() -> None:
@@ -92,12 +92,12 @@ async def test_worker__started_later__loads_the_health_of_requested_targets() ->
         for _ in range(20):
             a.note_success(warm, 100.0)
         break_circuit(a, broken)
-        await until(lambda: not a.sync.pending)
+        await eventually(lambda: not a.sync.pending)
 
         async with workers(settings.REDIS_URL, 1) as (b,):
             assert b.health_of(warm) == UNKNOWN
-            await until(lambda: b.health_of(warm) == a.health_of(warm))
-            await until(lambda: circuit(b, broken) is not CircuitState.CLOSED)
+            await eventually(lambda: b.health_of(warm) == a.health_of(warm))
+            await eventually(lambda: circuit(b, broken) is not CircuitState.CLOSED)
 
 
 async def test_worker__started_after_a_circuit_closed__does_not_open_it_for_old_failures() -> None:
@@ -105,11 +105,11 @@ async def test_worker__started_after_a_circuit_closed__does_not_open_it_for_old_
     async with workers(settings.REDIS_URL, 2) as (a, b):
         break_circuit(a, target)
         a.note_success(target, 0.0)
-        await until(lambda: circuit(b, target) is CircuitState.CLOSED and not a.sync.pending)
+        await eventually(lambda: circuit(b, target) is CircuitState.CLOSED and not a.sync.pending)
 
         async with workers(settings.REDIS_URL, 1) as (c,):
             c.note_failure(target, FailureKind.UNAVAILABLE, 10.0)
-            await until(lambda: c.health_of(target).error_share == pytest.approx(6 / 7))
+            await eventually(lambda: c.health_of(target).error_share == pytest.approx(6 / 7))
             assert circuit(c, target) is CircuitState.CLOSED
 
 
@@ -118,31 +118,31 @@ async def test_worker__that_ends__sends_its_last_updates() -> None:
     async with workers(settings.REDIS_URL, 1) as (a,):
         async with workers(settings.REDIS_URL, 1) as (b,):
             b.note_success(target, 100.0)
-        await until(lambda: a.health_of(target).samples == 1)
+        await eventually(lambda: a.health_of(target).samples == 1)
 
 
 async def test_probe__over_all_workers__is_one() -> None:
     target = new_target()
     async with workers(settings.REDIS_URL, 4) as monitors:
         break_circuit(monitors[0], target)
-        await until(lambda: all(circuit(w, target) is CircuitState.HALF_OPEN for w in monitors))
+        await eventually(lambda: all(circuit(w, target) is CircuitState.HALF_OPEN for w in monitors))
 
         claims = await asyncio.gather(*(worker.claim_probe(target) for worker in monitors * 5))
         assert sorted(claims) == [False] * 19 + [True]
 
         prober = monitors[claims.index(True) % 4]
         prober.note_failure(target, FailureKind.UNAVAILABLE, 0.0)
-        await until(lambda: all(circuit(w, target) is CircuitState.OPEN for w in monitors))
+        await eventually(lambda: all(circuit(w, target) is CircuitState.OPEN for w in monitors))
 
 
 async def test_probe__refused_for_its_own_fault__passes_to_any_worker() -> None:
     target = new_target()
     async with workers(settings.REDIS_URL, 2) as (a, b):
         break_circuit(a, target)
-        await until(lambda: circuit(b, target) is CircuitState.HALF_OPEN)
+        await eventually(lambda: circuit(b, target) is CircuitState.HALF_OPEN)
         assert await a.claim_probe(target)
         a.note_failure(target, FailureKind.REJECTED, 10.0)
-        await until(lambda: not a.sync.pending)
+        await eventually(lambda: not a.sync.pending)
 
         assert await b.claim_probe(target)
 
@@ -153,7 +153,7 @@ async def test_follow__message_of_another_release__is_passed_over(caplog: pytest
         await other.publish(CHANNEL, b"\xc1 not ours")
         a.note_success(target, 100.0)
 
-        await until(lambda: b.health_of(target).samples == 1)
+        await eventually(lambda: b.health_of(target).samples == 1)
     assert sum("message.unreadable" in line for line in caplog.messages) == 2
 
 
@@ -161,13 +161,15 @@ async def test_redis__idle_workers__send_nothing() -> None:
     target = new_target()
     async with workers(settings.REDIS_URL, 2) as monitors, redis.asyncio.Redis.from_url(settings.REDIS_URL) as other:
         monitors[0].note_success(target, 100.0)
-        await until(lambda: monitors[1].health_of(target).samples == 1)
-        await until(lambda: not any(worker.sync.pending for worker in monitors))
+        await eventually(lambda: monitors[1].health_of(target).samples == 1)
+        await eventually(lambda: not any(worker.sync.pending for worker in monitors))
 
         before = (await other.info("stats"))["total_commands_processed"]
         # The time is four times the pause between two messages of a busy worker.
         silence = asyncio.get_running_loop().time() + 1.0
-        await until(lambda: monitors[0].health_of(target).samples == 1 and asyncio.get_running_loop().time() > silence)
+        await eventually(
+            lambda: monitors[0].health_of(target).samples == 1 and asyncio.get_running_loop().time() > silence
+        )
         after = (await other.info("stats"))["total_commands_processed"]
     # The inspecting command itself counts as one.
     assert after - before <= 1
@@ -184,7 +186,7 @@ async def test_redis__busy_worker__writes_a_few_times_a_second() -> None:
             await asyncio.sleep(0)
         took = loop.time() - started
         writes = await published(other) - before
-        await until(lambda: b.health_of(target).samples == noted)
+        await eventually(lambda: b.health_of(target).samples == noted)
     assert writes <= took / INTERVAL_SECONDS + 2
 
 
@@ -199,8 +201,8 @@ async def test_redis__everything_written__expires() -> None:
     async with workers(settings.REDIS_URL, 2) as (a, b), redis.asyncio.Redis.from_url(settings.REDIS_URL) as other:
         break_circuit(a, target)
         a.note_success(target, 100.0)
-        await until(lambda: circuit(b, target) is not CircuitState.CLOSED and not a.sync.pending)
-        await until(lambda: circuit(b, target) is CircuitState.HALF_OPEN)
+        await eventually(lambda: circuit(b, target) is not CircuitState.CLOSED and not a.sync.pending)
+        await eventually(lambda: circuit(b, target) is CircuitState.HALF_OPEN)
         await b.claim_probe(target)
 
         keys = [key async for key in other.scan_iter(f"{{health:{target.integration_id}}}:*")]
@@ -218,8 +220,8 @@ async def test_redis__names_that_clients_make_up__are_bounded_in_a_slice() -> No
         for i in range(1000):
             monitor.note_failure(Target(integration, "provider", f"made-up-{i}"), FailureKind.NOT_FOUND, 10.0)
             if i % 50 == 0:
-                await until(lambda: not monitor.sync.pending)
-        await until(lambda: not monitor.sync.pending)
+                await eventually(lambda: not monitor.sync.pending)
+        await eventually(lambda: not monitor.sync.pending)
 
         keys = [key async for key in other.scan_iter(f"{{health:{integration}}}:*", count=1000)]
     slices = slice_of(monitor.clock()) - first + 1
@@ -234,7 +236,7 @@ async def test_redis__counts__are_hashes_per_target_and_slice() -> None:
         a.note_success(target, 100.0)
         # The border of a slice may lie between the two times.
         slices = {slice_of(before), slice_of(a.clock())}
-        await until(lambda: b.health_of(target).samples == 1)
+        await eventually(lambda: b.health_of(target).samples == 1)
 
         keys = [slice_key(target.integration_id, target.model, number) for number in slices]
         found = [value for key in keys for value in (await other.hgetall(key)).values()]

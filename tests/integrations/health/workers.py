@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import count
 
 from integrations.health.monitor import HealthMonitor
 from integrations.health.targets import Target
-from tests.waiting import TIMEOUT_SECONDS
+from tests.waiting import eventually
 
 # The ids are above those of the tests' databases, and each is used once, since the suite's Redis keeps its data.
 _ids = count(1_000_000)
@@ -41,13 +40,4 @@ async def workers(redis_url: str, number: int) -> AsyncIterator[list[HealthMonit
 
 
 async def connected(*monitors: HealthMonitor) -> None:
-    await until(lambda: all(monitor.connected for monitor in monitors))
-
-
-async def until(condition: Callable[[], bool], *, seconds: float = TIMEOUT_SECONDS) -> float:
-    """Waits for the condition and returns the seconds that it took. Fails when it takes longer than `seconds`."""
-    started = time.monotonic()
-    while not condition():
-        assert time.monotonic() - started < seconds, "waited in vain"
-        await asyncio.sleep(0.002)
-    return time.monotonic() - started
+    await eventually(lambda: all(monitor.connected for monitor in monitors))
