@@ -1,6 +1,7 @@
-"""The agent's loop: the model is asked, calls tools, and is asked again until it answers (docs/agent.md#what-it-does).
+"""The agent's loop: the model gets the question, calls tools, and gets their results, until it answers.
 
-Every message is stored as soon as it is complete, so that an interrupted chat can be continued.
+docs/agent.md#what-it-does describes the loop. Every message is stored as soon as it is complete, so that an interrupted
+chat can be continued.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class MemberView(ProjectAPIView):
         errors=[404, 409],
     )
     def patch(self, request: Request, member_id: int) -> Response:
-        """Changes a role. 409 `last_administrator` when no administrator would be left in the project."""
+        """Changes a role. Answers 409 `last_administrator` when no administrator would be left in the project."""
         serializer = MemberRoleSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         row = change_role(
@@ -61,6 +61,6 @@ class MemberView(ProjectAPIView):
 
     @operation("removeMember", "Take a member out", status=204, errors=[404, 409])
     def delete(self, request: Request, member_id: int) -> Response:
-        """Removes a member and keeps the account. 409 `last_administrator` as for a change of role."""
+        """Removes a member and keeps the account. Answers 409 `last_administrator` as for a change of role."""
         remove_member(project_id=self.project_id, member_id=member_id, is_superuser=request.user.is_superuser)
         return Response(status=status.HTTP_204_NO_CONTENT)

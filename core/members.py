@@ -32,7 +32,7 @@ def change_role(*, project_id: UUID, member_id: int, role: Role, is_superuser: b
     """Changes a member's role. Raises NotFoundError, and ConflictError when no administrator would be left in the
     project.
 
-    `is_superuser`: the caller can administer the project without being a member.
+    With `is_superuser` the caller can administer the project without being a member.
     """
     with transaction.atomic():
         row = _locked(project_id, member_id)

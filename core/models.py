@@ -56,7 +56,7 @@ class ApiKey(models.Model):
 
 
 class Membership(models.Model):
-    """The role of a person in a project. Superusers need none: they have every right in all projects."""
+    """The role of a person in a project. Superusers need no role: they have every right in all projects."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")

@@ -34,7 +34,7 @@ from core.tenancy import require_same_project
 class ProjectAPIView(APIView):
     """A view on one project: `project_id`, `actor` and `sees_content` are set before the handler runs.
 
-    `sees_content`: the caller may read texts that people and models wrote; without it answers hold null instead.
+    With `sees_content` the caller may read texts that people and models wrote; without it answers hold null instead.
 
     Works as a base of DRF's generic views too: `class SessionList(ProjectAPIView, ListAPIView)`.
     """

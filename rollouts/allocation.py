@@ -34,8 +34,8 @@ class UnitKind(StrEnum):
 
 
 class Allocation(NamedTuple):
-    """The arm of a request. `unit` is the unit's 64-bit number, which records keep; `fallback`: the kind asked for
-    was missing."""
+    """The arm of a request. `unit` is the unit's 64-bit number, which records keep; `fallback` is true if
+    the configured kind of unit was missing."""
 
     variant: Variant
     unit: int

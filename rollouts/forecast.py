@@ -67,7 +67,7 @@ def stage_forecast(
     rollout: Rollout, traffic: Traffic, *, served: int, elapsed_minutes: float, passes: bool
 ) -> StageForecast:
     """Returns the forecast of the present stage of a running rollout, which has been running for so long and has
-    answered so many requests of the target. `passes`: every metric passes already."""
+    answered so many requests of the target. `passes` means that every metric passes already."""
     stage = rollout.stages.all()[rollout.current_stage - 1]
     return StageForecast(
         traffic.per_minute,

@@ -28,7 +28,7 @@ _MEASURED = {
     "latency": Metric.LATENCY_AVERAGE,
     "cost": Metric.COST,
 }
-# Without a reference nothing is cut and nothing is slow: these bounds exceed every latency and cost.
+# These bounds exceed every latency and cost, so that without a reference no value is cut or counts as slow.
 NO_CAP = 1e18
 NO_BIN = 2**31
 

@@ -203,7 +203,7 @@ class MoveSerializer(BodySerializer):
 
 
 class PromotionSerializer(MoveSerializer):
-    """`from_stage`: the rollout is promoted only if it is at this stage."""
+    """The body of a promotion. With `from_stage` the rollout is promoted only if it is at this stage."""
 
     from_stage = serializers.IntegerField(min_value=1, required=False)
 

@@ -13,7 +13,7 @@ import msgspec
 from agent.scopes import Granted
 from agent.tools.schema import schema_of
 
-# About 6,000 tokens: several results fit next to a conversation.
+# The limit is about 6,000 tokens, so that several results fit next to a conversation.
 OUTPUT_CHARACTERS = 24_000
 
 

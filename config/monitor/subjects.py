@@ -14,7 +14,7 @@ from core.monitoring import SECRETS, Alarm, Found, Subject, gauge, ping_database
 from gateway.monitoring import BUDGETS, ping_redis
 from rollouts.monitoring import ROLLOUTS
 
-# How many seconds a store may be unreachable before its alarm begins, and reachable before the alarm ends.
+# The seconds that a store is unreachable before its alarm begins, and reachable before the alarm ends.
 _AWAY_SECONDS = 30.0
 _DOWN_SECONDS = 60.0
 _DISK = "disk"

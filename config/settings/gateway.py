@@ -40,7 +40,7 @@ GATEWAY_INLINE_FILE_BYTES = env.integer("GATEWAY_INLINE_FILE_BYTES", 24 * 1024 *
 GATEWAY_BODY_SECONDS = env.number("GATEWAY_BODY_SECONDS", 30.0, minimum=0.1, maximum=600)
 HEARTBEAT_SECONDS = env.number("HEARTBEAT_SECONDS", 15.0, minimum=0.05, maximum=60)
 DRAIN_SECONDS = env.integer("DRAIN_SECONDS", 30, minimum=0, maximum=3600)
-# How many seconds `/readyz` answers 503 before the socket closes; a load balancer's polls have to fall into that time.
+# The seconds that `/readyz` answers 503 before the socket closes; a load balancer's polls have to fall into that time.
 PRESTOP_SECONDS = env.integer("PRESTOP_SECONDS", 0, minimum=0, maximum=600)
 SNAPSHOT_SECONDS = env.number("SNAPSHOT_SECONDS", 30.0, minimum=0.05, maximum=3600)
 
@@ -48,7 +48,7 @@ SNAPSHOT_SECONDS = env.number("SNAPSHOT_SECONDS", 30.0, minimum=0.05, maximum=36
 # reservations lapse; and the seconds after its arrival by which any request is in the request log.
 LIMITS_OUTPUT_TOKENS = env.integer("LIMITS_OUTPUT_TOKENS", 1024, minimum=1, maximum=1_000_000)
 LIMITS_LEASE_SECONDS = env.number("LIMITS_LEASE_SECONDS", 60.0, minimum=0.3, maximum=3600)
-# How many seconds the first request of a month or session waits for the request log to report earlier spend.
+# The seconds that the first request of a month or session waits for the request log to report earlier spend.
 LIMITS_LOG_SECONDS = env.number("LIMITS_LOG_SECONDS", 0.5, minimum=0, maximum=60)
 LIMITS_SETTLE_SECONDS = env.number("LIMITS_SETTLE_SECONDS", 600.0, minimum=0.1, maximum=86_400)
 # Redis counts as unreachable after this many seconds. A false alarm costs more than one slow answer, because budgets
@@ -56,7 +56,7 @@ LIMITS_SETTLE_SECONDS = env.number("LIMITS_SETTLE_SECONDS", 600.0, minimum=0.1, 
 LIMITS_REDIS_SECONDS = env.number("LIMITS_REDIS_SECONDS", 0.25, minimum=0.01, maximum=60)
 
 CACHE_ANSWER_BYTES = env.integer("CACHE_ANSWER_BYTES", 1024 * 1024, minimum=1024)
-# How many seconds a request waits for the cache before it continues without.
+# The seconds that a request waits for the cache before it continues without an answer from it.
 CACHE_REDIS_SECONDS = env.number("CACHE_REDIS_SECONDS", 0.05, minimum=0.001, maximum=60)
 
 # Time limits of the playground in seconds: for one answer, for each of several, and for a judge's grades.

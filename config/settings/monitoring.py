@@ -6,7 +6,7 @@ import socket
 
 from config import env
 
-# Unset means that metrics have no port of their own; 0 picks a free one.
+# Metrics have no port of their own when this is unset; 0 picks a free port.
 METRICS_PORT = env.integer("METRICS_PORT", 0, minimum=0, maximum=65535) if env.text("METRICS_PORT") else None
 METRICS_HOST = env.text("METRICS_HOST", "127.0.0.1")
 HOST_NAME = env.text("HOST_NAME", socket.gethostname())
@@ -16,6 +16,6 @@ SHIPPING_BEHIND_SECONDS = env.number("SHIPPING_BEHIND_SECONDS", 300.0, minimum=1
 
 OPERATOR_ALERT_WEBHOOK_URL = env.url("OPERATOR_ALERT_WEBHOOK_URL", schemes=("http", "https")) or ""
 OPERATOR_ALERT_WEBHOOK_SECRET = env.secret("OPERATOR_ALERT_WEBHOOK_SECRET") or ""
-# How many seconds an alarm's condition has to be over before operators are notified that it ended.
+# The seconds that an alarm's condition has to be over before operators are notified that it ended.
 OPERATOR_ALERT_CLEAR_SECONDS = env.number("OPERATOR_ALERT_CLEAR_SECONDS", 60.0, minimum=0.1, maximum=86_400)
 OPERATOR_ALERT_EMAILS = env.strings("OPERATOR_ALERT_EMAILS", [])

@@ -214,7 +214,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @override
     def _should_upgrade(self) -> bool:
-        # uvicorn asks this for requests that offer another protocol, before the application sees them.
+        # uvicorn calls this method for requests that offer another protocol, before the application gets them.
         return True
 
     def _pass_over_offer(self, rest: bytes) -> None:

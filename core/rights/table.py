@@ -82,7 +82,7 @@ class Rows:
     delete: Right = NOBODY
 
 
-# The key is the table's `app_model`.
+# The keys are the tables' `app_model`.
 MODELS: Mapping[str, Rows] = {
     "auth_user": Rows(OPERATE, OPERATE, OPERATE, OPERATE),
     "core_project": Rows(READ, OPERATE, ADMINISTER, OPERATE),

@@ -17,4 +17,4 @@ def test_files__all_imports__form_no_circle() -> None:
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
 
     assert "gateway.pipeline.run" in imports["gateway.consumers"]
-    TopologicalSorter(imports).prepare()  # raises CycleError, which names the files of a circle
+    TopologicalSorter(imports).prepare()  # This call raises CycleError, which names the files of a cycle.

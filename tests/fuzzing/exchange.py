@@ -102,7 +102,7 @@ def _raw(gateway: Gateway, raw: bytes) -> Answer:
             while piece := connection.recv(1 << 16):
                 received += piece
         except (ConnectionResetError, BrokenPipeError):
-            pass  # a refused request may be cut short while it is being sent
+            pass  # The gateway may cut a refused request short while it is being sent.
     return _first_answer(received)
 
 

@@ -146,7 +146,7 @@ def _says(pieces: list[bytes], status: int, headers: dict[str, str], *, streamed
             return
         await connection.start_stream(status, headers)
         for piece in pieces:
-            if piece:  # an empty chunk would be the stream's end
+            if piece:  # An empty chunk would end the stream.
                 await connection.send_chunk(piece)
         await connection.end_stream()
 

@@ -202,7 +202,7 @@ class Ledger:
 
 
 def read_ledger(service: LiveService, crowd: Crowd, spool: Path) -> Ledger | None:
-    """Reads both sides of the invariant; None while one of them cannot be asked."""
+    """Reads both sides of the invariant; None while one of them is unreachable."""
     rows = read_rows(service, service.project_id)
     usage = service.manage("usage", timeout=START_SECONDS)
     if rows is None or usage.status_code != 200:

@@ -297,7 +297,7 @@ def _everything_in_clickhouse(var_dir: Path) -> bytes:
     """Returns every row of every table, because the files on disk are compressed."""
     url = (var_dir / "run" / "clickhouse.url").read_text(encoding="utf-8").strip()
     store = ClickHouse.from_url(url)
-    # Aggregate states cannot be exported, and are made of columns that are.
+    # Aggregate states cannot be exported; the columns that they are made of are.
     tables = store.execute(
         "SELECT database, table, arrayStringConcat(groupArray('`' || name || '`'), ', ') FROM system.columns"
         " WHERE database NOT IN ('system', 'INFORMATION_SCHEMA', 'information_schema')"

@@ -51,7 +51,7 @@ def test_later_start__same_var_dir__prints_the_address_only_and_keeps_the_key(st
 def test_first_start__ended_before_anybody_saw_the_key__next_one_shows_a_new_key(
     start_service: StartService, tmp_path: Path
 ) -> None:
-    """A start whose output is discarded counts like one that died before it printed: the key has not been seen."""
+    """A start whose output is discarded counts like one that died before it printed: nobody has seen its key."""
     unseen = subprocess.Popen(
         [sys.executable, "manage.py", "serve", "--without", "celery"],
         cwd=ROOT,
@@ -78,7 +78,7 @@ def _has_first_key(database: Path) -> bool:
         with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
             return bool(connection.execute("SELECT count(*) FROM core_firstkey").fetchone() == (1,))
     except sqlite3.OperationalError:
-        return False  # the table has not been made yet
+        return False  # The table has not been made yet.
 
 
 def test_start__without_sandbox__announces_none(start_service: StartService) -> None:

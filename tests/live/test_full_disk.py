@@ -96,7 +96,7 @@ def test_disk__full_under_load_and_freed__all_answered_stored_or_counted_and_a_c
             disk.fill()
             shipper = service.kill("shipper")
             load.stop.wait(seconds / 2)
-            disk.fill()  # space that other processes freed meanwhile
+            disk.fill()  # Other processes may have freed space meanwhile.
             refused = management_write(service)
             load.stop.wait(seconds / 2)
             at_the_end = read_losses(spool)

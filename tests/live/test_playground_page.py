@@ -50,7 +50,7 @@ async def test_page__two_models__answer_side_by_side(playground: PlaygroundPage,
     await playground.ask("What is the capital of France?", GOOD, BETTER)
     await playground.run()
 
-    # Neither model has ended, and both texts are there.
+    # Neither model has finished its answer, and both texts are shown.
     await expect(playground.text(GOOD)).to_have_text("It is ")
     await expect(playground.text(BETTER)).to_have_text("Surely ")
     await expect(playground.answer(GOOD)).to_contain_text("answering")
@@ -371,4 +371,4 @@ async def test_page__policy__allows_the_services_own_files_only(playground: Play
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert "<script>" not in await response.text()
-    assert (await playground.page.request.put(playground.stage.url)).status == 403  # the request has no CSRF token
+    assert (await playground.page.request.put(playground.stage.url)).status == 403  # The request has no CSRF token.

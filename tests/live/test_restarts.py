@@ -114,4 +114,4 @@ def _open_to_others(file: Path) -> bool:
     try:
         return bool(file.stat().st_mode & 0o077)
     except FileNotFoundError:
-        return False  # removed since it was listed
+        return False  # The file was removed after it was listed.

@@ -58,7 +58,7 @@ def test_first_version__active_at_once__is_what_the_model_receives(team: Team) -
         (answer,) = prompt.answers(["What have you got?"])
         return answer if answer.served == "1 -" else None
 
-    # A worker that holds the project's snapshot learns of the prompt.
+    # A change of prompts reaches workers that hold the project's snapshot.
     answer = wait_until(served, what="version 1")
     assert json.loads(answer.text) == [
         {"role": "system", "content": "You sell tea."},
@@ -147,7 +147,7 @@ def test_redis__hangs__last_good_version_is_served_and_a_change_arrives_afterwar
             assert {answer.version for answer in workers.ask().values()} <= {"1", "2"}
         wait_until(
             lambda: {answer.served for answer in workers.ask().values()} == {"2 target"},
-            seconds=90,  # workers re-read by themselves every 30 seconds
+            seconds=90,  # Workers read again by themselves every 30 seconds.
             what="the rollout on every worker",
         )
     rollout.move("rollback")

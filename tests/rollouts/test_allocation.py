@@ -115,7 +115,7 @@ def test_unit_number__buckets__are_uniform(units: list[int]) -> None:
         counts[unit % BUCKETS // 10] += 1
     chi_squared = sum((count - 100) ** 2 / 100 for count in counts)
 
-    # 999 degrees of freedom: mean 999, standard deviation 44.7.
+    # The statistic has 999 degrees of freedom, so a mean of 999 and a standard deviation of 44.7.
     assert abs(chi_squared - 999) < 4 * math.sqrt(2 * 999)
 
 

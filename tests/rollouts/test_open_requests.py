@@ -31,7 +31,7 @@ def store(stores: None) -> Iterator[redis.Redis]:
 
 
 def made(rollout_id: str, number: int, *, variant: str = "target") -> OpenRequest:
-    # The largest unit number.
+    # The unit number is the largest one that a request can have.
     return OpenRequest(f"request-{number}", rollout_id, 2, variant, 2**64 - 1, 1_700_000_000_000_000 + number)
 
 

@@ -1,4 +1,4 @@
-"""Tools about models: which can be asked, and their prices."""
+"""Tools about models: the models that the project can use, and their prices."""
 
 from __future__ import annotations
 

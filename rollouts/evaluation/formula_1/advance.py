@@ -125,7 +125,7 @@ def _slow(metric: MetricState, target: Histogram, baseline: Histogram, reference
     slow, theirs = _above(target, reference.slow_bin), _above(baseline, reference.slow_bin)
     # The values of a target at the margin, divided by the margin, are as often slow as the baseline's.
     eased = _above(target, reference.slow_bin + BINS_PER_MARGIN)
-    # Where latencies hardly vary nothing is slower than the 95th percentile, and odds have nothing to compare. A target
+    # If latencies hardly vary, nothing is slower than the 95th percentile, and odds have nothing to compare. A target
     # at the margin has one request in twenty at 1.25 times that percentile or above.
     rare = rare_factor(
         events=_above(target, reference.slow_bin + BINS_PER_MARGIN - 1), requests=drawn, rates=RARELY_SLOW

@@ -22,8 +22,8 @@ OVERDUE_MINUTES = 24 * 60
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A verdict. `explanation` is for people. `overdue`: the rollout has waited for more than a day on something
-    else than its minima."""
+    """A verdict. `explanation` is for people. `overdue` means that the rollout has waited for more than a day on
+    something else than its minima."""
 
     decision: Decision
     reason: Reason

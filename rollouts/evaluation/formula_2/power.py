@@ -1,9 +1,9 @@
-"""The power of the tests: the time until a fault of the target would be found at the present traffic. Expectations, no
-promises.
+"""The power of the tests: the time until a fault of the target would be found at the present traffic.
 
-A fault that shows in a share p1 of the target's requests adds an expected amount to ln E with each of them: at odds of
-psi, p1 ln psi - ln h, h being the mean over the choices of the target's requests. The fault is found about when these
-amounts, at the best of the odds, outweigh the threshold, the mean over the odds and the processes that begin later.
+The times are expected values. A fault that shows in a share p1 of the target's requests adds an expected amount to ln E
+with each of them: at odds of psi, p1 ln psi - ln h, h being the mean over the choices of the target's requests. The
+fault is found about when these amounts, at the best of the odds, outweigh the threshold, the mean over the odds and the
+processes that begin later.
 """
 
 from __future__ import annotations
@@ -100,8 +100,10 @@ class _Plan:
     served: int
 
     def spans(self, unanswered: float, *, holds: bool) -> Iterator[tuple[float, float]]:
-        """Returns the weight, as a share, and the minutes at it of each stage with a control. `holds`: from 50 % on the
-        rollout waits until it passes, which a faulty target never does."""
+        """Returns the weight, as a share, and the minutes at it of each stage with a control.
+
+        With `holds` the rollout waits from 50 % on until it passes, which a faulty target never does.
+        """
         for number, stage in enumerate(self.stages):
             if stage.weight >= 100:
                 return
@@ -194,7 +196,7 @@ def _smallest(plan: _Plan, usual: float) -> Detection | None:
     not modelled."""
     least, most = RATE_SIZE[0], 1 - usual
     for step in range(_MIN_STEPS + 1):
-        # Evenly by logarithm, from half a point more to everything.
+        # The rates are evenly spaced by their logarithms, from half a percentage point above the usual rate to 1.
         more = least * (most / least) ** (step / _MIN_STEPS) if most > least else most
         detection = _found(plan, usual, usual + more, holds=False)
         if detection.minutes is not None:

@@ -31,8 +31,8 @@ so many requests."""
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A verdict. `explanation` is for people. `overdue`: the rollout has waited for more than a day on something else
-    than its minima."""
+    """A verdict. `explanation` is for people. `overdue` means that the rollout has waited for more than a day on
+    something else than its minima."""
 
     decision: Decision
     reason: Reason

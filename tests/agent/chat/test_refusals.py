@@ -1,4 +1,4 @@
-"""Chats that do not begin: JSON with a status, nothing stored, no model asked."""
+"""Chats that do not begin: JSON with a status, nothing stored, no request to a model."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def service(*, postgresql: bool) -> Iterator[tuple[LiveService, dict[str, str]]]
     """Yields a service on new stores, and its additional environment variables; both end on exit."""
     with tempfile.TemporaryDirectory(prefix="acc-", dir="/tmp", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        folder.chmod(0o755)  # the database server may run as another user
+        folder.chmod(0o755)  # The database server may run as another user.
         environment: dict[str, str] = {}
         database = None
         if postgresql:

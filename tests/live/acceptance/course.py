@@ -102,7 +102,7 @@ def _finding(shown: JSON) -> Finding:
     stage = shown["current_stage"] or 0
     if moves:
         decided = "rolled back"
-        if moves[0]["action"] == "promote":  # Later decisions do not matter.
+        if moves[0]["action"] == "promote":  # Decisions after the first final one do not matter.
             decided = "completed" if shown["status"] == "completed" else "promoted"
         at, reason = _seconds(moves[0]["created_at"]), moves[-1]["reason"]
         return Finding(decided, at, reason, stage, shown["ended_at"] is not None)

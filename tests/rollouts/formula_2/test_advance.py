@@ -118,7 +118,7 @@ def test_initial_state__no_stages__is_refused() -> None:
 
 
 def test_advance__few_requests__wait_for_their_block_and_count_as_one() -> None:
-    """Minutes with an empty arm say nothing each on its own."""
+    """A minute with an empty arm shows no difference between the arms by itself."""
     before = start()
     state = replay(before, [MinuteCounts(number, 1, 50, arm(0), arm(5)) for number in range(1, 6)])
     assert state.metrics is before.metrics
