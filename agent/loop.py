@@ -245,12 +245,12 @@ class ChatLoop:
         ]
         try:
             for task in asyncio.as_completed(tasks):
-                await self._tell(*await task)
+                await self._store_result(*await task)
         finally:
             for one in tasks:
                 one.cancel()
 
-    async def _tell(self, made: dict[str, Any], outcome: ToolOutcome, seconds: float) -> None:
+    async def _store_result(self, made: dict[str, Any], outcome: ToolOutcome, seconds: float) -> None:
         name = made["function"]["name"]
         message = NewMessage(
             Role.TOOL, content=outcome.content, tool_call_id=made["id"], tool_name=name, is_error=outcome.is_error

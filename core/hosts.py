@@ -19,7 +19,7 @@ from core.failures import failure
 
 logger = logging.getLogger("core.hosts")
 
-_SHOWN_CHARACTERS = 100
+_MAX_CHARACTERS = 100
 
 
 class HostMiddleware(MiddlewareMixin):
@@ -40,7 +40,7 @@ def require_known_host(request: HttpRequest) -> None:
         if _by_key(request) and split_domain_port(host)[0]:
             request.get_host = lambda: host  # type: ignore[method-assign]
             return
-        shown = ascii(host[:_SHOWN_CHARACTERS])
+        shown = ascii(host[:_MAX_CHARACTERS])
         logger.warning("host.refused host=%s setting=ALLOWED_HOSTS", shown)
         message = f"Host: {shown} is no name of this service; ALLOWED_HOSTS lists those it has."
         raise UnknownHostError(message) from None

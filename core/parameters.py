@@ -13,7 +13,7 @@ from core.errors import ValidationError
 
 # Clients send these parameters to every call (docs/api.md#parameters).
 ANYWHERE = frozenset({"project_id", "limit", "offset", "start_date", "end_date"})
-_MAX_SHOWN = 100
+_MAX_NAME_CHARACTERS = 100
 
 
 class Parameters(serializers.Serializer[Any]):
@@ -31,5 +31,7 @@ def check_parameters(request: Request, known: frozenset[str]) -> None:
     if unknown:
         there_are = ", ".join(sorted(known | {"project_id"}))
         problem = f"There is no such parameter. There are: {there_are}."
-        name = unknown[0][:_MAX_SHOWN]
-        raise ValidationError(f"{name}: {problem}", details={name[:_MAX_SHOWN]: [problem] for name in unknown[:20]})
+        name = unknown[0][:_MAX_NAME_CHARACTERS]
+        raise ValidationError(
+            f"{name}: {problem}", details={name[:_MAX_NAME_CHARACTERS]: [problem] for name in unknown[:20]}
+        )

@@ -12,14 +12,14 @@ from core.monitoring import Found, Subject, gauge
 from rollouts.models import Rollout
 from rollouts.states import ACTIVE
 
-_MOST = 100
+_MAX_ROLLOUTS = 100
 _LABELS = ("project", "rollout", "prompt")
 
 
 def _active() -> dict[str, Any]:
     try:
         found = Rollout.objects.filter(status__in=[status.value for status in ACTIVE])
-        rows = found.select_related("config", "evaluation").prefetch_related("stages")[:_MOST]
+        rows = found.select_related("config", "evaluation").prefetch_related("stages")[:_MAX_ROLLOUTS]
         return {"rollouts": [_row_values(row) for row in rows]}
     finally:
         connection.close()

@@ -79,8 +79,8 @@ class Run:
     @property
     def failed(self) -> list[str]:
         """Returns the ids of the tests that failed or could not be set up."""
-        kept = self.cache / "v" / "cache" / "lastfailed"
-        return sorted(json.loads(kept.read_text())) if self.code and kept.exists() else []
+        cache_path = self.cache / "v" / "cache" / "lastfailed"
+        return sorted(json.loads(cache_path.read_text())) if self.code and cache_path.exists() else []
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ from django.urls import Resolver404, ResolverMatch, resolve
 from agent.limits import PAGE_CHARACTERS
 
 _MAX_PARAMETERS = 30
-_SHOWN_CHARACTERS = 200
+_MAX_CHARACTERS = 200
 # The panel is in the list too, because its own link is on its page.
 _USELESS = (None, "index", "agent_panel_changelist")
 
@@ -84,5 +84,5 @@ def _shown_record(site: AdminSite, request: HttpRequest, match: ResolverMatch) -
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name[:_SHOWN_CHARACTERS]: _plain(inner) for name, inner in value.items()}
-    return str(value)[:_SHOWN_CHARACTERS]
+        return {name[:_MAX_CHARACTERS]: _plain(inner) for name, inner in value.items()}
+    return str(value)[:_MAX_CHARACTERS]

@@ -19,7 +19,7 @@ logger = logging.getLogger("agent.tools")
 ALL: tuple[Tool, ...] = (*project.TOOLS, *llm.TOOLS, *observability.TOOLS, *billing.TOOLS)
 
 _BY_NAME: Mapping[str, Tool] = {tool.name: tool for tool in ALL}
-_SHOWN_NAME = 80
+_MAX_NAME_CHARACTERS = 80
 _MESSAGE_CHARACTERS = 1_000
 
 
@@ -44,7 +44,7 @@ def call(context: ToolContext, name: str, arguments: str | Mapping[str, Any]) ->
 def _allowed(context: ToolContext, name: str) -> Tool:
     tool = _BY_NAME.get(name)
     if tool is None:
-        raise NotFoundError(f"There is no tool {name[:_SHOWN_NAME]!a}.", code="unknown_tool")
+        raise NotFoundError(f"There is no tool {name[:_MAX_NAME_CHARACTERS]!a}.", code="unknown_tool")
     if not context.granted.entitles_to(name):
         raise PermissionDeniedError(f"The role of who asks does not allow the tool {name}.", code="permission_denied")
     if tool.scope not in context.granted.scopes:

@@ -19,7 +19,7 @@ from config.settings.paths import VAR_DIR
 _HAS_SERVER = DATABASES["default"]["ENGINE"].endswith(".postgresql")
 
 
-def _kept(name: str, made: str) -> str:
+def _stored_secret(name: str, made: str) -> str:
     """Returns the content of VAR_DIR/secrets/`name`, which `made` fills when the file is new. Safe when two processes
     start.
 
@@ -54,7 +54,7 @@ def _read(file: Path) -> str:
 
 
 def _encryption_keys() -> list[str]:
-    raw = env.secret("ENCRYPTION_KEYS") or _kept("encryption_keys", Fernet.generate_key().decode())
+    raw = env.secret("ENCRYPTION_KEYS") or _stored_secret("encryption_keys", Fernet.generate_key().decode())
     keys = [key.strip() for key in raw.split(",") if key.strip()]
     for key in keys:
         try:
@@ -66,6 +66,6 @@ def _encryption_keys() -> list[str]:
     return keys
 
 
-SECRET_KEY = env.secret("SECRET_KEY") or _kept("secret_key", secrets.token_urlsafe(48))
+SECRET_KEY = env.secret("SECRET_KEY") or _stored_secret("secret_key", secrets.token_urlsafe(48))
 # The first key encrypts and all keys decrypt: rotation puts a new key in front.
 ENCRYPTION_KEYS = _encryption_keys()

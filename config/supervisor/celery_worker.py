@@ -49,10 +49,10 @@ def main(schedule_file: str) -> None:
 
 def _end_with(beat: threading.Thread) -> None:
     """Ends the worker when its beat has died, so that the supervisor starts both again."""
-    tell = threading.excepthook
+    default_hook = threading.excepthook
 
     def ended(failure: threading.ExceptHookArgs) -> None:
-        tell(failure)
+        default_hook(failure)
         if failure.thread is beat:
             os.kill(os.getpid(), signal.SIGTERM)
 

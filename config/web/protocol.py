@@ -194,7 +194,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._begin(_REFUSED)
         if not self._answering():
             # A body that is refused after the response to its request was sent gets no second response.
-            self.transport.close() if in_body else self._say(refusals.as_bytes(error))
+            self.transport.close() if in_body else self._write_response(refusals.as_bytes(error))
         elif not in_body:
             self.cycle.keep_alive = False  # The requests before this one are answered first.
         elif self.pipeline or self.cycle.response_started:
@@ -202,9 +202,9 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-            self._say(refusals.as_bytes(error))
+            self._write_response(refusals.as_bytes(error))
 
-    def _say(self, answer: bytes) -> None:
+    def _write_response(self, answer: bytes) -> None:
         self.transport.write(answer)
         self.flow.resume_reading()
         if self.transport.can_write_eof():

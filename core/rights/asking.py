@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _EVERYTHING = frozenset(PROJECT_RIGHTS)
 _UNKNOWN_MODEL = Rows(Right.OPERATE, Right.OPERATE, Right.OPERATE, Right.OPERATE)
-_KEPT = "_roles_of_this_request"
+_CACHE_ATTRIBUTE = "_roles_of_this_request"
 
 
 def right_of_operation(operation_id: str) -> Right:
@@ -95,12 +95,12 @@ def roles_of(person: Person) -> Mapping[UUID, Role]:
     """Returns the person's role in each project, read once for a person's object, which lives for one request."""
     if person.pk is None:
         return {}
-    found: Mapping[UUID, Role] | None = getattr(person, _KEPT, None)
+    found: Mapping[UUID, Role] | None = getattr(person, _CACHE_ATTRIBUTE, None)
     if found is None:
         rows = Membership.objects.filter(user_id=person.pk).values_list("project_id", "role")
         # A role that this release does not know brings no rights.
         found = {project_id: Role(role) for project_id, role in rows if role in Role.values}
-        setattr(person, _KEPT, found)
+        setattr(person, _CACHE_ATTRIBUTE, found)
     return found
 
 

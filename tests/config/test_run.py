@@ -50,10 +50,10 @@ def test_units__name_that_is_not_there_or_twice__is_refused(tmp_path: Path, name
 
 def ended(folder: Path, code: int, *failed: str) -> Run:
     """Returns a run in the state in which its pytest leaves it."""
-    kept = folder / str(len(list(folder.iterdir()))) / "v" / "cache"
-    kept.mkdir(parents=True)
-    (kept / "lastfailed").write_text(json.dumps(dict.fromkeys(failed, True)))
-    return Run(Unit(("named",)), code, kept.parent.parent)
+    cache_path = folder / str(len(list(folder.iterdir()))) / "v" / "cache"
+    cache_path.mkdir(parents=True)
+    (cache_path / "lastfailed").write_text(json.dumps(dict.fromkeys(failed, True)))
+    return Run(Unit(("named",)), code, cache_path.parent.parent)
 
 
 def never(run: Run) -> int:

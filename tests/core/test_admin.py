@@ -67,10 +67,10 @@ def test_revoke_action__selected__revoked(admin: Client, project: Project) -> No
 
 
 def test_add_project__valid__announced(admin: Client) -> None:
-    heard: list[str] = []
+    received: list[str] = []
 
     def listen(project: Project, **_: object) -> None:
-        heard.append(project.name)
+        received.append(project.name)
 
     project_created.connect(listen, weak=False, dispatch_uid="test")
     try:
@@ -78,6 +78,6 @@ def test_add_project__valid__announced(admin: Client) -> None:
     finally:
         project_created.disconnect(dispatch_uid="test")
 
-    assert heard == ["shop"]
+    assert received == ["shop"]
     page = admin.get(f"/admin/core/project/{Project.objects.get().pk}/change/")
     assert page.status_code == 200

@@ -94,10 +94,10 @@ def test_bootstrap__no_database__one_clear_line(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_bootstrap__first_and_second__signal_tells_them_apart() -> None:
-    heard: list[tuple[str, bool]] = []
+    received: list[tuple[str, bool]] = []
 
     def listen(*, project: Project, first: bool, **_: Any) -> None:
-        heard.append((project.name, first))
+        received.append((project.name, first))
 
     project_created.connect(listen, weak=False, dispatch_uid="test")
     try:
@@ -106,7 +106,7 @@ def test_bootstrap__first_and_second__signal_tells_them_apart() -> None:
     finally:
         project_created.disconnect(dispatch_uid="test")
 
-    assert heard == [("one", True), ("two", False)]
+    assert received == [("one", True), ("two", False)]
 
 
 @pytest.mark.parametrize("by", ["id", "name"])

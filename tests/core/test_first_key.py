@@ -11,7 +11,7 @@ from core.services import BootstrappedProject
 pytestmark = pytest.mark.django_db
 
 
-class Shown:
+class ShownKeys:
     """Collects the keys that were shown; `readable` is false where nobody can read the terminal."""
 
     def __init__(self, *, readable: bool = True) -> None:
@@ -24,7 +24,7 @@ class Shown:
 
 
 def test_first_key__empty_installation__shown_once() -> None:
-    shown = Shown()
+    shown = ShownKeys()
 
     show_first_key(shown)
     show_first_key(shown)
@@ -41,7 +41,7 @@ def test_first_key__process_died_before_it_was_shown__another_is_made_and_the_un
     with pytest.raises(BrokenPipeError):
         show_first_key(die)
     unseen = ApiKey.objects.get()
-    shown = Shown()
+    shown = ShownKeys()
 
     show_first_key(shown)
     show_first_key(shown)
@@ -56,7 +56,7 @@ def test_first_key__process_died_before_it_was_shown__another_is_made_and_the_un
 
 
 def test_first_key__shown_where_nobody_reads__is_shown_again() -> None:
-    nowhere, terminal = Shown(readable=False), Shown()
+    nowhere, terminal = ShownKeys(readable=False), ShownKeys()
 
     show_first_key(nowhere)
     show_first_key(terminal)
@@ -68,9 +68,9 @@ def test_first_key__shown_where_nobody_reads__is_shown_again() -> None:
 
 def test_first_key__not_noted_as_shown_but_used__stays() -> None:
     """The process ended between printing the key and noting that, and the user had seen the key."""
-    show_first_key(Shown(readable=False))
+    show_first_key(ShownKeys(readable=False))
     ApiKey.objects.update(last_used_at=timezone.now())
-    shown = Shown()
+    shown = ShownKeys()
 
     show_first_key(shown)
 
@@ -80,7 +80,7 @@ def test_first_key__not_noted_as_shown_but_used__stays() -> None:
 
 def test_first_key__installation_with_projects_of_its_own__gets_none() -> None:
     Project.objects.create(name="theirs")
-    shown = Shown()
+    shown = ShownKeys()
 
     show_first_key(shown)
 

@@ -21,7 +21,7 @@ from integrations.selectors import enabled_credentials
 from integrations.services import IntegrationChange, add_integration, update_integration
 from tests.factories.core import make_project
 
-OLD, NEW, GONE = (Fernet.generate_key().decode() for _ in range(3))
+OLD, NEW, LOST = (Fernet.generate_key().decode() for _ in range(3))
 EXTRA = {"access_key_id": "AKIDEXAMPLE", "secret_access_key": "wJalrXUtnFEMI"}
 
 
@@ -104,17 +104,17 @@ def test_command__broken_off__goes_on_where_it_was(project: Project) -> None:
 
 
 def test_command__row_under_a_lost_key__listed_by_id_and_unchanged(project: Project, settings: Settings) -> None:
-    settings.ENCRYPTION_KEYS = [GONE]
+    settings.ENCRYPTION_KEYS = [LOST]
     other = make_project()
     lost = add_integration(project_id=other.pk, provider="groq", change=IntegrationChange(secret="gsk_lost_for_good"))
     settings.ENCRYPTION_KEYS = [NEW, OLD]
     output, problems = run()
     assert "ProviderIntegration: 2 rotated, 0 under the newest key already, 1 unreadable" in output
     assert f"ProviderIntegration {lost.pk} was encrypted with a key that is not configured" in problems
-    kept = lost.encrypted_secret
+    stored = lost.encrypted_secret
     lost.refresh_from_db()
-    assert lost.encrypted_secret == kept
-    settings.ENCRYPTION_KEYS = [NEW, GONE]
+    assert lost.encrypted_secret == stored
+    settings.ENCRYPTION_KEYS = [NEW, LOST]
     assert enabled_credentials(other.pk)[0].secret == "gsk_lost_for_good"
 
 

@@ -26,7 +26,7 @@ ONE_CALL = {"retry_enabled": False, "fallback_enabled": False}
 
 
 @dataclass(frozen=True)
-class Found:
+class FailedCase:
     """A case whose answer breaks a rule; `replay` is the command line that sends it again."""
 
     entrance: str
@@ -44,7 +44,7 @@ class Outcome:
     entrance: str
     cases: int
     statuses: dict[int, int]
-    found: Sequence[Found]
+    found: Sequence[FailedCase]
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def run(entrance: Entrance, *, seed: int, cases: int, seconds: float = float("in
     """Sends cases `first` to `first + cases - 1`, or as many as begin within `seconds`."""
     deadline = time.monotonic() + seconds
     statuses: dict[int, int] = {}
-    found: list[Found] = []
+    found: list[FailedCase] = []
     number = first
     while number < first + cases and time.monotonic() < deadline:
         sent = entrance.case(Random(f"{entrance.name} {seed} {number}"))
@@ -95,6 +95,6 @@ def run(entrance: Entrance, *, seed: int, cases: int, seconds: float = float("in
             statuses[status] = statuses.get(status, 0) + 1
         except (Finding, AssertionError) as problem:
             replay = f"python -m tests.fuzzing --entrance {entrance.name} --seed {seed} --case {number}"
-            found.append(Found(entrance.name, number, replay, sent, str(problem)[:2000]))
+            found.append(FailedCase(entrance.name, number, replay, sent, str(problem)[:2000]))
         number += 1
     return Outcome(entrance.name, number - first, dict(sorted(statuses.items())), found)

@@ -24,7 +24,7 @@ JSON = {"content-type": "application/json"}
 PROTOBUF = {"content-type": "application/x-protobuf"}
 
 
-def kept(entrance: str) -> list[Any]:
+def corpus_seeds(entrance: str) -> list[Any]:
     """Returns the seeds of an entrance, earlier findings among them."""
     seeds: list[Any] = json.loads((CORPUS / f"{entrance}.json").read_bytes())
     return seeds
@@ -40,7 +40,7 @@ class Entrance(ABC):
         self.seeds = self._seeds()
 
     def _seeds(self) -> list[Any]:
-        return kept(self.name)
+        return corpus_seeds(self.name)
 
     @abstractmethod
     def unchanged(self, seed: Any) -> Sent:

@@ -13,7 +13,7 @@ from tests.fakes.dialects.server import DialectServer
 from tests.fakes.dialects.story import Call, FakeDialect, Story
 from tests.fakes.scripted import Step
 from tests.fakes.upstream import Connection, Received
-from tests.fuzzing.entrances import JSON, Entrance, kept
+from tests.fuzzing.entrances import JSON, Entrance, corpus_seeds
 from tests.fuzzing.exchange import Answer, Finding, Sent, check, check_envelope
 from tests.fuzzing.mutation import encoded, mutated_bytes, mutated_json
 from tests.gateway.service import Gateway
@@ -50,7 +50,7 @@ class ProviderAnswers(Entrance):
             for story in STORIES
             for stream in (False, True)
         ]
-        return [*kept(self.name), *every]
+        return [*corpus_seeds(self.name), *every]
 
     @override
     def unchanged(self, seed: Any) -> Sent:

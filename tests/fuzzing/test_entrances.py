@@ -49,7 +49,7 @@ def test_entrance__changed_seeds__no_failure_and_no_leak(
         else:
             outcome = run(entrance, seed=_seed(), cases=CASES[name])
         with capsys.disabled():
-            _tell(outcome)
+            _log(outcome)
         assert not outcome.found, _listed(outcome)
         _assert_both_kinds_of_answers(outcome)
 
@@ -68,7 +68,7 @@ def _assert_both_kinds_of_answers(outcome: Outcome) -> None:
     assert min(accepted, refused) >= outcome.cases // 50, outcome.statuses
 
 
-def _tell(outcome: Outcome) -> None:
+def _log(outcome: Outcome) -> None:
     sys.stdout.write(f"{outcome.entrance}: {outcome.cases} cases, statuses {outcome.statuses}\n")
 
 

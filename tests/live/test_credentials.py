@@ -199,13 +199,13 @@ def _set_up(run: Run, operator: Operator) -> None:
 
 
 def _try(run: Run, provider: str) -> None:
-    fake, say = FAKES[provider], run.chatter(provider)
+    fake, message = FAKES[provider], run.chatter(provider)
     for step in (
-        fails(fake, 401, say),
-        fails(fake, 429, say),
-        raw(500, f"<html>{say}</html>".encode()),
-        raw(200, say.encode()),
-        raw(302, say.encode(), {"location": f"http://127.0.0.1:1/?key={say.split()[2]}"}),
+        fails(fake, 401, message),
+        fails(fake, 429, message),
+        raw(500, f"<html>{message}</html>".encode()),
+        raw(200, message.encode()),
+        raw(302, message.encode(), {"location": f"http://127.0.0.1:1/?key={message.split()[2]}"}),
     ):
         run.upstream.play(provider, step)
         outcome = run.call("POST", f"integrations/{provider}/test", status=200)
@@ -219,19 +219,19 @@ def _try(run: Run, provider: str) -> None:
 
 
 def _send_traffic(run: Run, provider: str) -> None:
-    fake, say = FAKES[provider], run.chatter(provider)
+    fake, message = FAKES[provider], run.chatter(provider)
     for step in (
         answer_with(fake, Story(text="Hello.")),
-        fails(fake, 401, say),
-        fails(fake, 400, say),
-        fails(fake, 503, say),
-        raw(500, say.encode()),
-        raw(200, say.encode()),
+        fails(fake, 401, message),
+        fails(fake, 400, message),
+        fails(fake, 503, message),
+        raw(500, message.encode()),
+        raw(200, message.encode()),
     ):
         for stream in (False, True):
             run.upstream.play(provider, step)
             run.chat(provider, stream=stream)
-    run.upstream.play(provider, breaks(fake, Story(text="Hello."), say))
+    run.upstream.play(provider, breaks(fake, Story(text="Hello."), message))
     run.chat(provider, stream=True)
 
 

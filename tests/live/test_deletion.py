@@ -21,10 +21,10 @@ def team(live_service: LiveService) -> Team:
 
 def test_session__deleted_while_a_record_is_on_its_way__is_gone_and_its_account_stays(team: Team) -> None:
     session = f"forget-{uuid.uuid4().hex}"
-    say(team, session)
+    complete(team, session)
     wait_until(lambda: manage(team, f"sessions/{session}").status_code == 200, what="the session")
     before = total_requests(team)
-    say(team, session)
+    complete(team, session)
 
     answer = manage(team, f"sessions/{session}", method="DELETE")
 
@@ -37,18 +37,18 @@ def test_session__deleted_while_a_record_is_on_its_way__is_gone_and_its_account_
 
 def test_session__used_again_after_its_deletion__is_a_new_one(team: Team) -> None:
     session = f"again-{uuid.uuid4().hex}"
-    say(team, session)
+    complete(team, session)
     wait_until(lambda: manage(team, f"sessions/{session}").status_code == 200, what="the session")
     assert manage(team, f"sessions/{session}", method="DELETE").status_code == 204
     assert manage(team, f"sessions/{session}").status_code == 404
 
-    say(team, session)
+    complete(team, session)
 
     wait_until(lambda: manage(team, f"sessions/{session}").status_code == 200, what="the new session")
     assert manage(team, f"sessions/{session}").json()["request_count"] == 1
 
 
-def say(team: Team, session: str) -> None:
+def complete(team: Team, session: str) -> None:
     with team.client() as client:
         client.with_options(max_retries=5).chat.completions.create(
             model="sandbox/echo",

@@ -219,13 +219,13 @@ def _assert_completed(prompt: Prompt, rollout: Rollout) -> None:
 def _ask_until_target_served(prompt: Prompt, times: int) -> None:
     """Sends fewer requests to the target than the twenty from which latency is evaluated: a slow machine proves
     nothing."""
-    served, heard = 0, False
+    served, is_known = 0, False
     with prompt.team.client() as client:
         for number in count():
             answer = ask(client, prompt.name, f"question {number}")
             # One connection leads to one worker, which knows of the rollout from some request on.
-            assert answer.variant or not heard
-            heard = heard or bool(answer.variant)
+            assert answer.variant or not is_known
+            is_known = is_known or bool(answer.variant)
             served += answer.variant == "target"
             if served == times:
                 return

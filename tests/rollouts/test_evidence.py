@@ -24,7 +24,7 @@ from rollouts.evaluation.formula_1.sample_ratio import SampleRatio
 from rollouts.evaluation.grid import BINS_PER_MARGIN
 from rollouts.evaluation.reference import Reference, reference_from
 
-MOST = 12
+MAX_TOTAL = 12
 EXACT = 1e-9
 REFERENCE = Reference(mean=400.0, deviation=350.0, cap=2000.0, slow_bin=315)
 ODD_REFERENCE = Reference(mean=1.0, deviation=0.05, cap=3.0, slow_bin=10)
@@ -34,7 +34,7 @@ def mean(values: list[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-@pytest.mark.parametrize("total", range(1, MOST + 1))
+@pytest.mark.parametrize("total", range(1, MAX_TOTAL + 1))
 def test_odds_factors__every_choice_of_target_requests__has_mean_1(total: int) -> None:
     for all_events in range(total + 1):
         for drawn in range(total + 1):

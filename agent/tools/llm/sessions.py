@@ -15,7 +15,7 @@ from analytics.parameters import SessionParameters
 from analytics.presenters import sessions
 
 # The number of a session's latest feedback entries; `list_session_feedback` has all of them.
-_FEEDBACK_SHOWN = 10
+_MAX_FEEDBACK = 10
 
 
 class ListSessions(PagedRangeArguments, kw_only=True, frozen=True):
@@ -41,7 +41,7 @@ def _list_sessions(context: ToolContext, arguments: ListSessions) -> dict[str, A
 
 def _get_session(context: ToolContext, arguments: OneSession) -> dict[str, Any]:
     found = sessions.session(context.project_id, arguments.session_id)
-    return {**found, "feedback": found["feedback"][:_FEEDBACK_SHOWN], "feedback_count": len(found["feedback"])}
+    return {**found, "feedback": found["feedback"][:_MAX_FEEDBACK], "feedback_count": len(found["feedback"])}
 
 
 def _list_session_requests(context: ToolContext, arguments: SessionRequests) -> dict[str, Any]:

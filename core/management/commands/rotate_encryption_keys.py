@@ -35,7 +35,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         require_tables()
         if options["dry_run"]:
-            self._tell(rotate_all(dry_run=True), "to rotate")
+            self._report(rotate_all(dry_run=True), "to rotate")
             return
         if options["accept_loss"]:
             replace_canary()
@@ -51,9 +51,9 @@ class Command(BaseCommand):
         for rotation in found:
             rotation.rotated = rotated[rotation.model]
             rotation.current -= rotation.rotated
-        self._tell(found, "rotated")
+        self._report(found, "rotated")
 
-    def _tell(self, found: list[Rotation], done: str) -> None:
+    def _report(self, found: list[Rotation], done: str) -> None:
         for rotation in found:
             self.stdout.write(
                 f"{rotation.model}: {rotation.rotated} {done}, {rotation.current} under the newest key already,"

@@ -20,7 +20,7 @@ from prompts.serializers import ImportSerializer
 from prompts.transfer import ConfigOutcome, import_prompts
 
 ACTOR = "command:import_prompts"
-_SHOWN_PROBLEMS = 20
+_MAX_PROBLEMS = 20
 
 
 class Command(BaseCommand):
@@ -78,5 +78,5 @@ def _checked(data: Any) -> ImportSerializer:
         known = translate(error)
         details = (known.details if known else None) or {}
         problems = [f"{field}: {messages[0]}" for field, messages in details.items()]
-        raise CommandError("The document cannot be imported:\n" + "\n".join(problems[:_SHOWN_PROBLEMS])) from error
+        raise CommandError("The document cannot be imported:\n" + "\n".join(problems[:_MAX_PROBLEMS])) from error
     return document

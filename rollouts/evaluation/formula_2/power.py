@@ -28,7 +28,7 @@ from rollouts.evaluation.reference import Reference
 from rollouts.evaluation.words import in_words
 from rollouts.states import Stage
 
-LONGEST = 7 * 24 * 60.0
+MAX_DETECTION_MINUTES = 7 * 24 * 60.0
 """The longest search in minutes, a week. A fault that takes longer counts as never found."""
 
 _MIN_STEPS = 200
@@ -177,9 +177,9 @@ def _reached(
         enough = min((needed - one) / gain if gain > 0 else math.inf for one, gain in zip(sums, gains, strict=True))
         enough = max(enough, least - requests, 0.0)
         takes = enough / rate if rate else math.inf
-        if takes <= lasts and minutes + takes <= LONGEST:
+        if takes <= lasts and minutes + takes <= MAX_DETECTION_MINUTES:
             return minutes + takes, requests + enough
-        if minutes + lasts > LONGEST:
+        if minutes + lasts > MAX_DETECTION_MINUTES:
             break
         minutes, requests = minutes + lasts, requests + rate * lasts
         sums = [one + gain * rate * lasts for one, gain in zip(sums, gains, strict=True)]

@@ -49,16 +49,16 @@ async def run(courses: Sequence[Course], given: argparse.Namespace) -> None:
     async with new_session() as session:
         await asyncio.gather(*(course.clients.ask_often(session, given.before, _AT_ONCE) for course in courses))
         await asyncio.to_thread(_wait_until_recorded, courses)
-        asking = {}
+        sending = {}
         for course in courses:
             await asyncio.to_thread(course.start, STAGES)
-            asking[course.world.name] = asyncio.create_task(course.clients.keep_asking(session, given.rate))
+            sending[course.world.name] = asyncio.create_task(course.clients.send_steadily(session, given.rate))
         try:
-            await _watch(courses, asking, given)
+            await _watch(courses, sending, given)
         finally:
-            for task in asking.values():
+            for task in sending.values():
                 task.cancel()
-            await asyncio.gather(*asking.values(), return_exceptions=True)
+            await asyncio.gather(*sending.values(), return_exceptions=True)
 
 
 def _wait_until_recorded(courses: Sequence[Course]) -> None:
@@ -72,14 +72,14 @@ def _wait_until_recorded(courses: Sequence[Course]) -> None:
         )
 
 
-async def _watch(courses: Sequence[Course], asking: dict[str, asyncio.Task[None]], given: argparse.Namespace) -> None:
+async def _watch(courses: Sequence[Course], sending: dict[str, asyncio.Task[None]], given: argparse.Namespace) -> None:
     began = time.time()
     while time.time() < began + given.minutes * 60:
         await asyncio.sleep(_LOOK_SECONDS)
         for course in courses:
             await asyncio.to_thread(_look, course, began)
             if course.finding.has_ended:
-                asking[course.world.name].cancel()
+                sending[course.world.name].cancel()
         if all(_is_settled(course, given) for course in courses):
             return
 
@@ -96,7 +96,7 @@ def _look(course: Course, began: float) -> None:
     course.look()
     after = course.finding
     if (before.decided, before.stage) != (after.decided, after.stage):
-        _say(f"{(time.time() - began) / 60:5.1f} min  {course.world.name}: {after.decided}, stage {after.stage}")
+        _print(f"{(time.time() - began) / 60:5.1f} min  {course.world.name}: {after.decided}, stage {after.stage}")
 
 
 def table(courses: Sequence[Course], within: float) -> str:
@@ -160,7 +160,7 @@ def main() -> int:
         courses = [Course(*pair) for pair in zip(worlds, projects, strict=True)]
         with suppress(KeyboardInterrupt):
             asyncio.run(run(courses, given))
-        _say(table(courses, given.within))
+        _print(table(courses, given.within))
     return 1 if any(course.fault(given.within) for course in courses) else 0
 
 
@@ -168,7 +168,7 @@ def _is_selected(world: World, parts: Sequence[str]) -> bool:
     return not parts or any(part in world.name for part in parts)
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 

@@ -18,7 +18,7 @@ _END = "data: [DONE]\n\n"
 
 
 @dataclass(slots=True)
-class Seen:
+class ClientRequest:
     """One request: the time it was sent (Unix time), the arm that its answer named, and its outcome.
 
     `outcome` is the status, `left` for a client that did not wait for the end, `broken` for a stream that ended early,
@@ -39,7 +39,7 @@ class Clients:
     base_url: str
     api_key: str
     seed: int = 0
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[ClientRequest] = field(default_factory=list)
     _open: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -55,7 +55,7 @@ class Clients:
 
         await asyncio.gather(*(one() for _ in range(count)))
 
-    async def keep_asking(self, session: aiohttp.ClientSession, per_second: float) -> None:
+    async def send_steadily(self, session: aiohttp.ClientSession, per_second: float) -> None:
         """Sends requests at a mean rate, whether others have ended or not, until it is cancelled; then all clients
         leave."""
         try:
@@ -78,7 +78,7 @@ class Clients:
         await asyncio.gather(*self._open, return_exceptions=True)
 
     async def _ask(self, session: aiohttp.ClientSession) -> None:
-        seen = Seen(time.time())
+        seen = ClientRequest(time.time())
         self.seen.append(seen)
         body = self.world.request(len(self.seen), self._chance)
         try:
@@ -89,7 +89,7 @@ class Clients:
         except aiohttp.ClientError:
             seen.outcome = "broken"
 
-    async def _answered(self, session: aiohttp.ClientSession, body: dict[str, object], seen: Seen) -> None:
+    async def _answered(self, session: aiohttp.ClientSession, body: dict[str, object], seen: ClientRequest) -> None:
         headers = {"authorization": f"Bearer {self.api_key}"}
         async with session.post(f"{self.base_url}{_PATH}", json=body, headers=headers) as answer:
             seen.variant = answer.headers.get("x-svc-variant", "")
@@ -104,7 +104,7 @@ def new_session() -> aiohttp.ClientSession:
     return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None))
 
 
-def outcomes(seen: Sequence[Seen]) -> str:
+def outcomes(seen: Sequence[ClientRequest]) -> str:
     """Returns the counts of outcomes, such as `72 x 422, 3 x left`."""
     counted = Counter(one.outcome or "open" for one in seen if not one.cached)
     counted.update("cached" for one in seen if one.cached)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from tests.live.acceptance.clients import Clients, Seen
+from tests.live.acceptance.clients import ClientRequest, Clients
 from tests.live.acceptance.worlds import World
 from tests.live.prompts import JSON, Project, Prompt, Rollout
 
@@ -50,19 +50,19 @@ class Course:
         self.rollout: Rollout = self.prompt.rollout(mode="auto", stages=list(stages))
 
     @property
-    def seen(self) -> list[Seen]:
+    def seen(self) -> list[ClientRequest]:
         """The requests since the start."""
         return self.clients.seen[self._before :]
 
     @property
-    def target(self) -> list[Seen]:
+    def target(self) -> list[ClientRequest]:
         """The requests of the target. A request without an answer names no arm, and counts as the target's because the
         baselines of all worlds answer."""
         silent = ("", "left", "broken")
         return [one for one in self.seen if one.variant == "target" or (not one.variant and one.outcome in silent)]
 
     @property
-    def baseline(self) -> list[Seen]:
+    def baseline(self) -> list[ClientRequest]:
         return [one for one in self.seen if one.variant == "baseline"]
 
     def look(self) -> None:

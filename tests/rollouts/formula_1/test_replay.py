@@ -18,8 +18,8 @@ STORED: Mapping[str, Any] = json.loads(Path(__file__).with_name("evaluations.jso
 
 
 def evaluation(name: str) -> tuple[State, list[MinuteCounts]]:
-    kept = STORED[name]
-    return from_json(State, kept["initial"]), [from_json(MinuteCounts, minute) for minute in kept["minutes"]]
+    stored = STORED[name]
+    return from_json(State, stored["initial"]), [from_json(MinuteCounts, minute) for minute in stored["minutes"]]
 
 
 @pytest.mark.parametrize("name", STORED)
