@@ -8,6 +8,6 @@ class GatewayConfig(AppConfig):
 
     @override
     def ready(self) -> None:
-        from gateway import signals  # models can be imported only once all apps are loaded
+        from gateway import signals  # Models can be imported only once all apps are loaded.
 
         signals.connect()

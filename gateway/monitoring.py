@@ -76,7 +76,7 @@ def worker_states() -> list[WorkerState]:
         try:
             found.append(_decoder.decode(notice.message))
         except msgspec.DecodeError:
-            continue  # written by another version of this code
+            continue  # The state was written by another version of this code.
     return found
 
 

@@ -28,7 +28,7 @@ def serve(connection: Connection) -> None:
         try:
             schema, contents = _decode(connection.recv_bytes())
         except EOFError:
-            return  # the worker has exited
+            return  # The worker has exited.
         signal.alarm(_MAX_SECONDS)
         index = first_violation(schema, contents)
         connection.send_bytes(_encode(index))

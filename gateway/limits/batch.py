@@ -190,5 +190,5 @@ class Batch(Command):
         if isinstance(request, Settlement):
             self._ledger.settlement_failed(request, error)
         elif not request.answer.done():
-            request.answer.set_exception(type(error)(*error.args))  # each waiting request raises an error of its own
-            request.answer.exception()  # the waiting request may have been cancelled
+            request.answer.set_exception(type(error)(*error.args))  # Each waiting request raises an error of its own.
+            request.answer.exception()  # The waiting request may have been cancelled.

@@ -70,7 +70,7 @@ class AwaitedCommand(Command):
     def failed(self, error: RedisAwayError | redis.ResponseError) -> None:
         if not self.answer.done():
             self.answer.set_exception(error)
-            self.answer.exception()  # the caller may have been cancelled
+            self.answer.exception()  # The caller may have been cancelled.
 
 
 class Channel(asyncio.Protocol):
@@ -112,7 +112,7 @@ class Channel(asyncio.Protocol):
     @override
     def data_received(self, data: bytes) -> None:
         if self._lost:
-            return  # the connection has been given up, and its commands have failed
+            return  # The connection has been given up, and its commands have failed.
         self._reader.feed(data)
         while (answer := self._reader.gets()) is not _MORE:
             command = self._waiting.popleft()

@@ -35,7 +35,7 @@ class ScriptConnection:
         self._timeout = timeout
         self._on_return = on_return
         self._loop = asyncio.get_running_loop()
-        # Identifies one start of the server: a server that was restarted may have lost its latest writes.
+        # The id of one start of the server: a server that was restarted may have lost its latest writes.
         self.run_id = ""
         self._was_away = False
         self._closed = False
@@ -132,7 +132,7 @@ async def _run_id(connection: Any) -> str:
     try:
         info = await connection.read_response(disable_decoding=True)
     except redis.ResponseError:
-        return ""  # the server may forbid INFO
+        return ""  # The server may forbid INFO.
     if isinstance(info, str):
         info = info.encode()
     found = re.search(rb"^run_id:(\w+)", info, re.MULTILINE)

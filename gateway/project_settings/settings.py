@@ -56,7 +56,7 @@ class LogSettings:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningSettings:
-    """The settings of reasoning: `introspection` asks models for it, `budget_tokens` bounds it unless it is 0."""
+    """The settings of reasoning: `introspection` requests it from models, `budget_tokens` bounds it unless it is 0."""
 
     introspection: bool = False
     budget_tokens: int = 0

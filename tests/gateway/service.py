@@ -171,7 +171,7 @@ class GatewayService:
         # The workers speak HTTP by the same class as those of `serve`.
         options += ["--http", "config.web.protocol:BoundedProtocol", "--ws", "none"]
         options += ["--timeout-graceful-shutdown", str(graceful_seconds)]
-        # A kept connection stays open for long, so that none is closed just when a client uses it again.
+        # An idle connection stays open for long, so that none is closed just when a client uses it again.
         options += ["--timeout-keep-alive", "3600"]
         with self.log.open("ab") as log:
             child = subprocess.Popen(

@@ -111,7 +111,7 @@ def _is_fraction(data: bytes, span: Span) -> bool:
 
 def _is_card(candidate: bytes) -> bool:
     if not _is_grouped(candidate):
-        return False  # cheaper to check than the issuer
+        return False  # The grouping is cheaper to check than the issuer.
     digits = candidate.translate(None, b" .-").decode()
     return _is_issued(digits) and luhn.is_valid(digits)
 

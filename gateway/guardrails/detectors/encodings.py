@@ -35,7 +35,7 @@ _HEXADECIMAL = b"0123456789abcdefABCDEF"
 
 def decoded(text: str) -> Iterator[str]:
     """Yields the texts that parts of `text` decode to, with their percent encoding undone."""
-    if " " in text:  # a blank was a plus sign before the URL was decoded
+    if " " in text:  # A blank was a plus sign before the URL was decoded.
         text = f"{text}\n{text.replace(' ', '+')}"
     return _decoded(text, _MAX_ENCODINGS)
 
@@ -52,7 +52,7 @@ def unquoted(text: str) -> str:
 def _decoded(text: str, encodings: int) -> Iterator[str]:
     data = encoded(text)
     if not _READABLE.search(data):
-        return  # true of most texts, and cheaper to check than to decode
+        return  # Most texts end here, and this check is cheaper than decoding.
     for piece in _pieces(data):
         for readable in _texts(piece):
             plain = unquoted(readable)
@@ -78,7 +78,7 @@ def _texts(piece: bytes) -> Iterator[str]:
         return
     if len(piece) < _MIN_BACKWARDS:
         yield from _from_base64(piece)
-    elif not is_hexadecimal:  # so many hexadecimal digits are no accident
+    elif not is_hexadecimal:  # This many hexadecimal digits are no accident.
         yield from _from_base64(piece)
         yield from _from_base64(piece[::-1])
 
@@ -92,7 +92,7 @@ def _from_base64(piece: bytes) -> Iterator[str]:
 def _readable(data: bytes) -> Iterator[str]:
     """Yields the bytes as text if all of it is printable, which random bytes hardly ever are."""
     if data.isascii() and data.translate(None, UNPRINTABLE) != data:
-        return  # true of most bytes, and cheaper to check than to decode
+        return  # Most bytes end here, and this check is cheaper than decoding.
     try:
         text = data.decode()
     except UnicodeDecodeError:

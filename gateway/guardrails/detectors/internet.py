@@ -77,7 +77,7 @@ def _find_ipv4(data: bytes) -> Iterator[Span]:
 def _follows_version(data: bytes, start: int) -> bool:
     before = data[max(0, start - 3) : start]
     if b"=" not in before and before.rstrip(_BETWEEN)[-1:] not in _BEFORE_VERSION:
-        return False  # true of most texts, and cheaper to check than to search
+        return False  # Most texts end here, and this check is cheaper than a search.
     return bool(_VERSION_BEFORE.search(data[max(0, start - _LOOK_BACK) : start]))
 
 
@@ -85,7 +85,7 @@ def _find_ipv6(data: bytes) -> Iterator[Span]:
     for match in _IPV6.finditer(data):
         start, end = match.span()
         if data[start : start + 1] == b":" and data[start : start + 2] != b"::":
-            start += 1  # the colon ends a label before the address
+            start += 1  # The colon ends a label before the address.
         while data[end - 1 : end] == b":" and data[end - 2 : end] != b"::" and end > start:
             end -= 1
         if not _stands_alone(data, start, end) or not _is_address(data[start:end]):

@@ -83,7 +83,7 @@ def make_due(row: AlertDelivery) -> None:
 
 
 def verified(headers: dict[str, str], body: bytes, secret: str) -> bool:
-    """Returns the verified message, checked as docs/limits.md tells receivers to do it."""
+    """Returns the verified message, checked by the steps that docs/limits.md gives to receivers."""
     parts = dict(part.split("=", 1) for part in headers["x-svc-signature"].split(","))
     expected = hmac.new(secret.encode(), parts["t"].encode() + b"." + body, hashlib.sha256).hexdigest()
     return hmac.compare_digest(expected, parts["v1"])
