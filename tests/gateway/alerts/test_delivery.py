@@ -200,7 +200,7 @@ def test_address_taken_away__ends_it(channel: str) -> None:
 def test_worker_that_died__leaves_it_to_the_next(receiver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     row = make("webhook", alert_webhook_url=receiver)
     with monkeypatch.context() as patched:
-        patched.setattr(delivery, "_tell", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(delivery, "_send", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             deliver(row.pk)
     deliver(row.pk)
