@@ -1,0 +1,1 @@
+"""The client protocols of the gateway: each package translates one protocol to chat completions and back (docs/architecture.md)."""

@@ -1,0 +1,74 @@
+"""The protocol between the pipeline and a client protocol (docs/architecture.md#surfaces): pure functions over bytes, no socket.
+
+The pipeline knows one form of request and answer: OpenAI's chat completions (docs/chat-completions.md). A surface
+translates a client's request into it, and answers, streams and errors out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from core.errors import ApplicationError
+
+
+class SurfaceRequest(msgspec.Struct, frozen=True):
+    """A client's request as a chat completion.
+
+    `body` is the chat-completion request as JSON. `untranslatable` names each field of the client's request that a chat
+    completion cannot express and without which the answer would differ in kind, with the reason (`tools[0]: …`): only a
+    provider that speaks the client's own protocol may serve such a request. `echo` holds what the surface needs to make
+    the answer (decoded fields of the client's request); no other module reads it. `session_id` is the session that the
+    client names in the body, empty without one.
+    """
+
+    body: bytes
+    untranslatable: tuple[str, ...] = ()
+    echo: Any = None
+    session_id: str = ""
+
+
+class StreamEncoder(Protocol):
+    """Makes the events of one streamed answer; one instance for each answer."""
+
+    def feed(self, chunks: Sequence[bytes]) -> bytes:
+        """Returns the framed server-sent events for the JSON of each `chat.completion.chunk`; empty when there are none
+        yet."""
+        ...
+
+    def close(self, chunks: Sequence[bytes]) -> bytes:
+        """Returns the events that end a complete answer. `chunks` are its last ones, which hold the finish reason and the
+        usage."""
+        ...
+
+    def fail(self, error: ApplicationError) -> bytes:
+        """Returns the events that end an answer that broke off after its first output."""
+        ...
+
+
+class Surface(Protocol):
+    """A client protocol. It is stateless: one instance serves all requests."""
+
+    name: str
+    operation: str
+
+    def read(self, body: bytes) -> SurfaceRequest:
+        """Returns the request as a chat completion. Raises ValidationError (400), whose message names the client's field."""
+        ...
+
+    def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
+        """Returns the JSON of a whole answer for the client, from the JSON of a chat completion."""
+        ...
+
+    def stream(self, request: SurfaceRequest, request_id: str) -> StreamEncoder: ...
+
+    def error(self, error: ApplicationError, request_id: str) -> bytes:
+        """Returns the JSON of an error with a status."""
+        ...
+
+    def with_system(self, body: bytes, text: str) -> bytes:
+        """Returns the client's own `body` with the managed prompt `text` as its instructions; called only where the
+        request has none. All other bytes of the request stay as they are."""
+        ...
