@@ -80,7 +80,7 @@ class ChatConsumer(AsyncHttpConsumer):  # type: ignore[misc]  # Channels has no 
         async def emit(event: AnyEvent) -> None:
             if event.last:
                 heartbeat.stop()
-                await self._reply.end(event.framed())
+                await self._reply.end_with(event.framed())
                 return
             heartbeat.touch()
             await self._reply.part(event.framed())
@@ -100,7 +100,7 @@ class ChatConsumer(AsyncHttpConsumer):  # type: ignore[misc]  # Channels has no 
             late = RequestTimeoutError("The request body did not arrive in time")
             await refuse(reply, late, method=self.scope["method"])
         elif not watch.disconnected and reply.started:
-            await reply.end(ErrorEvent(_RESTARTING).framed())
+            await reply.end_with(ErrorEvent(_RESTARTING).framed())
         elif not watch.disconnected:
             raise asyncio.CancelledError
 

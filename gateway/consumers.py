@@ -16,17 +16,29 @@ from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.models_list import models_list
 from gateway.protocol.reply import Receive, Reply, Send
+from gateway.surfaces.base import Surface
+from gateway.surfaces.chat.surface import CHAT
+from gateway.surfaces.reply import reply_for
 from gateway.worker import current_runtime
 
 Scope = dict[str, Any]
 
 
-async def chat_completions(scope: Scope, receive: Receive, send: Send) -> None:
-    """POST /api/gateway/v1/chat/completions"""
-    if scope["method"] != "POST":
-        await _refuse(send, MethodNotAllowedError("Use POST", headers={"allow": "POST"}))
-        return
-    await run(current_runtime(), scope["headers"], receive, send)
+class SurfaceEndpoint:
+    """POST of one client protocol, as an ASGI application."""
+
+    def __init__(self, surface: Surface) -> None:
+        self._surface = surface
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        reply = reply_for(self._surface, send, new_request_id())
+        if scope["method"] != "POST":
+            await reply.error(MethodNotAllowedError("Use POST", headers={"allow": "POST"}))
+            return
+        await run(current_runtime(), scope["headers"], receive, reply)
+
+
+chat_completions = SurfaceEndpoint(CHAT)
 
 
 async def models(scope: Scope, receive: Receive, send: Send) -> None:

@@ -23,14 +23,15 @@ _AWAY = (redis.RedisError, OSError, TimeoutError)
 
 
 class CachedAnswer(msgspec.Struct, frozen=True):
-    """A stored answer. `content` is the JSON of a chat completion, or the events of a stream without its terminator.
-    `kept_at` is the Unix time of storing it."""
+    """A stored answer. `content` is the JSON of a chat completion, or the events of a stream without its terminator; if
+    `is_native`, in the client's own protocol. `kept_at` is the Unix time of storing it."""
 
     provider: str
     model: str
     finish_reason: str
     kept_at: float
     content: bytes
+    is_native: bool = False
 
 
 _decode = msgspec.msgpack.Decoder(CachedAnswer).decode

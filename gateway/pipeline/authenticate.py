@@ -16,6 +16,18 @@ _GATEWAY = frozenset({"gateway"})
 _MAX_KEY_BYTES = 512
 
 
+def _credential(headers: RequestHeaders) -> bytes:
+    """Returns the API key of `Authorization: Bearer`, or else of `x-api-key`, which Anthropic's SDKs send."""
+    credential = headers.authorization
+    if credential[:7].lower() == b"bearer " and (key := credential[7 : 7 + _MAX_KEY_BYTES].strip()):
+        return key
+    if not credential and (key := headers.api_key.encode()[:_MAX_KEY_BYTES].strip()):
+        return key
+    raise AuthenticationError(
+        "An API key is required: send the header Authorization: Bearer <API_KEY>", code="missing_api_key"
+    )
+
+
 async def authenticate(
     snapshots: SnapshotStore, headers: RequestHeaders, scopes: frozenset[str] = _GATEWAY
 ) -> tuple[ProjectSnapshot, KeyRecord]:
@@ -24,12 +36,7 @@ async def authenticate(
     Raises AuthenticationError (401), PermissionDeniedError (403), ServiceUnavailableError when it cannot look
     the key up.
     """
-    credential = headers.authorization
-    if credential[:7].lower() != b"bearer " or not credential[7:].strip():
-        raise AuthenticationError(
-            "An API key is required: send the header Authorization: Bearer <API_KEY>", code="missing_api_key"
-        )
-    key_hash = hash_key(credential[7 : 7 + _MAX_KEY_BYTES].strip())
+    key_hash = hash_key(_credential(headers))
     found = snapshots.find(key_hash) or await snapshots.resolve(key_hash)
     if found is None:
         raise AuthenticationError("The API key is not valid")

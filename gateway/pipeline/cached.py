@@ -12,7 +12,6 @@ from gateway.cache.store import CachedAnswer
 from gateway.guardrails.verdicts import GuardrailAction
 from gateway.pipeline.answer_headers import served_by
 from gateway.pipeline.context import Attempt, CacheUse, RequestContext, RequestState
-from gateway.protocol import sse
 from gateway.protocol.reply import HeaderList, Reply
 from gateway.runtime import Runtime
 from integrations.pricing.cost import FREE
@@ -34,9 +33,14 @@ def answer_key(context: RequestContext, state: RequestState, first: Attempt) -> 
     return cache_key(
         state.snapshot.id_text,
         (prompt.config_id, prompt.version),
-        (*first.target, first.credentials.base_url, *answers_apart(first.credentials, state.headers.raw)),
+        (
+            state.surface.name,
+            *first.target,
+            first.credentials.base_url,
+            *answers_apart(first.credentials, state.headers.raw),
+        ),
         state.snapshot.settings,
-        context.body,
+        _cached_body(context),
         stream=context.request.stream is True,
     )
 
@@ -60,6 +64,7 @@ async def replay(state: RequestState, reply: Reply, cached: CachedAnswer) -> Non
     routing.price, answer.usage = FREE, Usage()
     answer.first_output = time.perf_counter()
     answer.parts.append(cached.content)
+    answer.is_native = reply.is_native = cached.is_native
     reply.settle()
     headers: HeaderList = [*served_by(state), (b"age", b"%d" % max(time.time() - cached.kept_at, 0))]
     if state.request is None or not state.request.stream:
@@ -68,7 +73,7 @@ async def replay(state: RequestState, reply: Reply, cached: CachedAnswer) -> Non
     await reply.start_stream(headers)
     for part in _parts(cached.content):
         await reply.part(part)
-    await reply.end(sse.DONE)
+    await reply.end(b"")
 
 
 def store(runtime: Runtime, state: RequestState) -> None:
@@ -85,8 +90,14 @@ def store(runtime: Runtime, state: RequestState) -> None:
     ):
         return
     content = b"".join(answer.parts)
-    cached = CachedAnswer(routing.provider, routing.model, answer.finish_reason, time.time(), content)
+    cached = CachedAnswer(routing.provider, routing.model, answer.finish_reason, time.time(), content, answer.is_native)
     runtime.cache.put(state.cache.key, cached, state.cache.ttl)
+
+
+def _cached_body(context: RequestContext) -> bytes:
+    """Returns the body that tells requests apart: the client's own, of which a chat completion may hold less."""
+    native = context.native
+    return context.body if native is None or native.body is None else native.body
 
 
 def _parts(events: bytes) -> Iterator[bytes]:

@@ -8,8 +8,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import msgspec
+
 from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.failover import first_answer
+from gateway.pipeline.native import native_of, native_request
 from gateway.pipeline.prepare import prepared
 from gateway.pipeline.reasoning import call_with_reasoning
 from gateway.pipeline.uncounted import estimate, with_usage, without_usage
@@ -88,7 +91,7 @@ class _Caller:
     async def complete(self, context: RequestContext, attempt: Attempt) -> ParsedResponse:
         """Returns the whole answer of one provider."""
         runtime = self._runtime
-        request = await prepared(runtime, _request_of(context, attempt, stream=False), attempt, self._state)
+        request, attempt = await self._prepared(context, attempt, stream=False)
         left = runtime.deadlines.left(self._state.started)
         # The call has no timer of its own: the transport watches its phases, and every piece of a slow body
         # is checked against the request's time.
@@ -98,12 +101,14 @@ class _Caller:
         finally:
             response.close()
         answer = attempt.adapter.parse_response(request, body)
-        return answer if answer.usage is not None else with_usage(answer, len(context.body))
+        if answer.usage is not None:
+            return answer
+        return with_usage(answer, len(context.body), is_native=self._state.answer.is_native)
 
     async def open_stream(self, context: RequestContext, attempt: Attempt) -> OpenStream:
         """Returns one provider's stream from its first output on."""
         runtime = self._runtime
-        request = await prepared(runtime, _request_of(context, attempt, stream=True), attempt, self._state)
+        request, attempt = await self._prepared(context, attempt, stream=True)
         translator = attempt.adapter.stream(request)
         left = runtime.deadlines.left(self._state.started)
         try:
@@ -121,6 +126,23 @@ class _Caller:
             # Tokens that the provider counted before it failed will be on its bill.
             failure.usage = failure.usage or translator.usage
             raise
+
+    async def _prepared(
+        self, context: RequestContext, attempt: Attempt, *, stream: bool
+    ) -> tuple[ChatRequest, Attempt]:
+        """Returns the request for the attempt's provider, and the attempt with the adapter that the request is for."""
+        native = context.native
+        if native is None:
+            request = _request_of(context, attempt, stream=stream)
+        else:
+            adapter = native_of(context, attempt)
+            self._state.answer.is_native = adapter is not None
+            if adapter is None:
+                request = _request_of(context, attempt, stream=stream)
+            else:
+                request = native_request(context, attempt, adapter, stream=stream)
+                attempt = msgspec.structs.replace(attempt, adapter=adapter)
+        return await prepared(self._runtime, request, attempt, self._state), attempt
 
     async def _send(self, request: ChatRequest, attempt: Attempt, seconds: float) -> UpstreamResponse:
         """Returns the provider's response, whose status is a success, with its body still to be read."""
@@ -210,7 +232,7 @@ def _closing(translator: StreamTranslator, *, estimated: bool) -> list[StreamEve
             # The estimate is for an answer. A failed attempt is billed only for tokens that the provider counted.
             translator.usage = failure.usage = None
         raise
-    if not estimated or translator.finish_reason != "content_filter":
+    if not estimated or translator.finish_reason != "content_filter" or not events:
         return events
     translator.usage = Usage()
     return without_usage(events)

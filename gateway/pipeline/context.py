@@ -15,6 +15,8 @@ from gateway.protocol.headers import RequestHeaders
 from gateway.protocol.wire import ChatCompletionRequest, LazyFields
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.prompts import PromptUse
+from gateway.surfaces.base import Surface
+from gateway.surfaces.chat.surface import CHAT
 from integrations.health.targets import Target
 from integrations.pricing.cost import Cost, Price, known_cost
 from integrations.providers.base import Adapter, Credentials, Media
@@ -23,14 +25,31 @@ from prompts.selectors import PromptVersionRecord
 
 
 # These classes are structs and no dataclasses: a frozen dataclass costs five times as much to make.
+class NativeRequest(msgspec.Struct, frozen=True):
+    """A request in the client's own protocol, for providers that speak it (docs/architecture.md#surfaces).
+
+    `surface` is the protocol. `body` is the client's JSON, None once a stage has changed the chat completion in
+    a way that the client's own form does not show. `untranslatable` are the fields that a chat completion cannot
+    express, each with the reason.
+    """
+
+    surface: Surface
+    body: bytes | None
+    untranslatable: tuple[str, ...] = ()
+
+
 class RequestContext(msgspec.Struct, frozen=True):
-    """A request that passed `parse`; `body` is the client's JSON, `fields` the same JSON decoded on first use."""
+    """A request that passed `parse`; `body` is the chat completion's JSON, `fields` the same JSON decoded on first use.
+
+    `native` is the same request in the client's own protocol, None where that is chat completions.
+    """
 
     snapshot: ProjectSnapshot
     headers: RequestHeaders
     body: bytes
     request: ChatCompletionRequest
     fields: LazyFields
+    native: NativeRequest | None = None
 
 
 SUBSTITUTE = -1
@@ -119,7 +138,7 @@ class AnswerState(msgspec.Struct):
     """The answer as far as it has been produced. `usage` leaves out failed attempts, which have their own.
 
     `first_output` is the time of the first output (`perf_counter`), 0.0 before it; `parts` are the pieces of the body
-    as the client receives them.
+    as chat completions, or, if `is_native`, in the client's own protocol.
     """
 
     finish_reason: str = ""
@@ -129,6 +148,7 @@ class AnswerState(msgspec.Struct):
     output_bytes: int = 0
     parts: list[bytes] = msgspec.field(default_factory=list)
     contract_violation: bool = False
+    is_native: bool = False
 
 
 _NO_PROMPT, _CLIENT, _NO_LIMITS, _CACHE_SKIPPED = PromptUse(), Origin(), LimitUse(), CacheUse()
@@ -139,8 +159,9 @@ class RequestState(msgspec.Struct):
 
     `started` comes from `perf_counter`. `routing` and `answer` change while the request is served; `origin`, `prompt`,
     `limits` and `cache` are replaced as a whole. `slot` is the request's in the table of requests in flight;
-    `injected_bytes` are those that managed prompts and spotlighting add to the body; `warnings` come from the stages
-    before routing; `attributes` go into the record; `record` is what was written to the spool.
+    `surface` is the protocol that the client speaks, `body` the request as a chat completion; `injected_bytes` are
+    those that managed prompts and spotlighting add to it; `warnings` come from the stages before routing; `attributes`
+    go into the record; `record` is what was written to the spool.
     """
 
     request_id: str
@@ -152,6 +173,7 @@ class RequestState(msgspec.Struct):
     body: bytes = b""
     request: ChatCompletionRequest | None = None
     origin: Origin = _CLIENT
+    surface: Surface = CHAT
     slot: int | None = None
     outcome: Outcome = Outcome.SUCCESS
     status_code: int = 200

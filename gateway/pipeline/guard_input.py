@@ -18,6 +18,7 @@ from gateway.guardrails.checks import Finding, InputCheck, Request, checks_of
 from gateway.guardrails.spotlight import Spotlight
 from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
 from gateway.pipeline.context import RequestContext, RequestState
+from gateway.pipeline.native import without_native
 from gateway.pipeline.prompt import variables_of
 from gateway.pipeline.reservation import estimated_tokens, prompt_tokens
 from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
@@ -95,7 +96,8 @@ def _spotlit(context: RequestContext, state: RequestState, guardrails: Guardrail
     detail = f"{spotlight.marked} texts"
     state.verdicts += (GuardrailVerdict(Guardrail.SPOTLIGHTING, GuardrailStage.INPUT, GuardrailAction.CHANGED, detail),)
     request = msgspec.structs.replace(context.request, messages=_messages(body))
-    return RequestContext(context.snapshot, context.headers, body, request, LazyFields(body))
+    fields = LazyFields(body)
+    return msgspec.structs.replace(without_native(context), body=body, request=request, fields=fields)
 
 
 class _Messages(msgspec.Struct):

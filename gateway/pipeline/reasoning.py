@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from gateway.pipeline.context import Attempt, FailedCall, RequestContext, RequestState
+from gateway.pipeline.native import without_native
 from gateway.project_settings.settings import ReasoningSettings
 from gateway.protocol.wire import ChatCompletionRequest, LazyFields
 from integrations.capabilities.lookup import capabilities_of
@@ -90,7 +91,7 @@ def with_reasoning(context: RequestContext, attempt: Attempt, state: RequestStat
     # The field is appended: the client's own bytes stay as they are.
     thinking = _thinking(context.snapshot.settings.reasoning, limit)
     body = b'%b,"thinking":%b}' % (context.body.rstrip()[:-1], thinking)
-    return msgspec.structs.replace(context, body=body, fields=LazyFields(body))
+    return msgspec.structs.replace(without_native(context), body=body, fields=LazyFields(body))
 
 
 def _forces_a_tool(request: ChatCompletionRequest) -> bool:

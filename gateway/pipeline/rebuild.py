@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from gateway.pipeline.context import RequestContext
+from gateway.pipeline.context import NativeRequest, RequestContext
 from gateway.protocol.wire import AUTO, ChatCompletionRequest, JsonObject, LazyFields, Message, ResponseFormat
 from prompts.selectors import PromptVersionRecord
 
@@ -17,12 +17,16 @@ _decode: Callable[[bytes], dict[str, Any]] = msgspec.json.Decoder(dict[str, msgs
 _encode = msgspec.json.Encoder().encode
 
 
-class SystemMessage:
-    """A system message, both as the request's object and as the beginning of the JSON array of messages."""
+_FORWARDED = frozenset({"model", "messages"})
 
-    __slots__ = ("json", "message")
+
+class SystemMessage:
+    """A system message: its text, the request's object, and the beginning of the JSON array of messages."""
+
+    __slots__ = ("json", "message", "text")
 
     def __init__(self, text: str) -> None:
+        self.text = text
         self.message = Message("system", text)
         self.json = b'[{"role":"system","content":%b},' % _encode(text)
 
@@ -49,7 +53,17 @@ def rebuilt(context: RequestContext, version: PromptVersionRecord, system: Syste
         fields["messages"] = msgspec.Raw(b"".join((system.json, memoryview(fields["messages"])[1:])))
     body = _encode(fields)
     changed = msgspec.structs.replace(request, **changes) if changes else request
-    return RequestContext(context.snapshot, context.headers, body, changed, LazyFields(body))
+    native = None if context.native is None else _native(context.native, system, changes)
+    return RequestContext(context.snapshot, context.headers, body, changed, LazyFields(body), native)
+
+
+def _native(native: NativeRequest, system: SystemMessage | None, changes: Collection[str]) -> NativeRequest:
+    """Returns the request in the client's own protocol with the system message. Other additions have a form in chat
+    completions only; the model's name is no part of what is forwarded."""
+    body = native.body
+    if body is not None and system is not None:
+        body = native.surface.with_system(body, system.text)
+    return msgspec.structs.replace(native, body=body if _FORWARDED.issuperset(changes) else None)
 
 
 def _defaults(request: ChatCompletionRequest, version: PromptVersionRecord, *, legacy: bool) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from gateway.pipeline.contract import check_schema, check_schema_of_stream, sche
 from gateway.pipeline.failover import failure_of
 from gateway.pipeline.guard_output import OutputGuard
 from gateway.pipeline.heartbeat import Heartbeat
+from gateway.pipeline.native import as_chat_completion
 from gateway.pipeline.quality import second_try
 from gateway.pipeline.record import estimated_usage
 from gateway.pipeline.watch import ClientWatch
@@ -39,7 +40,7 @@ async def whole_answer(
     state.answer.parts.append(body)
     schema = schema_of(context.request) if context.request.response_format is not None else None
     if schema is not None:
-        await check_schema(schema, state, body)
+        await check_schema(schema, state, _as_chat(state, body))
     return body
 
 
@@ -57,6 +58,10 @@ async def _guarded(runtime: Runtime, context: RequestContext, attempts: list[Att
         return await once(attempts)
     except LowQualityError as error:
         return await second_try(error, state, attempts, once)
+
+
+def _as_chat(state: RequestState, body: bytes) -> bytes:
+    return as_chat_completion(state, body, stream=False) if state.answer.is_native else body
 
 
 def _note_completion(answer: AnswerState, completion: ParsedResponse) -> None:
@@ -151,8 +156,12 @@ class StreamedAnswer:
         seconds = time.perf_counter() - self._answer.first_output
         self._runtime.health.note_failure(attempt.target, kind, seconds * 1000)
 
+    def _framed(self, events: list[StreamEvent]) -> bytes:
+        return sse.relay_all(events) if self._answer.is_native else sse.frame_all(events)
+
     async def _start(self) -> None:
         await self._heartbeat.settled()
+        self._reply.is_native = self._answer.is_native
         if not self._reply.started:
             await self._reply.start_stream(served_by(self._state))
 
@@ -169,7 +178,7 @@ class StreamedAnswer:
             if not began:
                 await self._start()
         self._heartbeat.touch()
-        data = sse.frame_all(events)
+        data = self._framed(events)
         answer.parts.append(data)
         await self._reply.part(data)
 
@@ -186,10 +195,17 @@ class StreamedAnswer:
             return
         schema = schema_of(context.request) if context.request.response_format is not None else None
         if schema is not None:
-            stream.events = await check_schema_of_stream(schema, state, stream.events)
-        last = sse.frame_all(stream.events)
+            await self._check(schema, stream)
+        last = self._framed(stream.events)
         answer.parts.append(last)
-        await self._reply.end(last + sse.DONE)
+        await self._reply.end(last)
+
+    async def _check(self, schema: bytes, stream: OpenStream) -> None:
+        if self._answer.is_native:
+            events = b"".join(self._answer.parts) + sse.relay_all(stream.events)
+            await check_schema(schema, self._state, as_chat_completion(self._state, events, stream=True))
+        else:
+            stream.events = await check_schema_of_stream(schema, self._state, stream.events)
 
     async def _pass_on_rest(self, stream: OpenStream, guard: OutputGuard) -> None:
         """Sends what the guard holds back: with the last events, or before the error that ends the stream."""

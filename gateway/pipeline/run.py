@@ -18,6 +18,7 @@ from gateway.pipeline.cached import answer_key, look_up, replay, store
 from gateway.pipeline.context import RequestContext, RequestState
 from gateway.pipeline.guard_input import guard_input
 from gateway.pipeline.inflight import note_allocation, note_in_flight
+from gateway.pipeline.native import translate
 from gateway.pipeline.parse import ClientGoneError, late_body, parse, read_body
 from gateway.pipeline.prompt import with_prompt
 from gateway.pipeline.record import record
@@ -26,10 +27,11 @@ from gateway.pipeline.select import select
 from gateway.pipeline.unreadable import note_unreadable
 from gateway.pipeline.watch import ClientWatch
 from gateway.protocol.headers import read_headers
-from gateway.protocol.identifiers import new_request_id
-from gateway.protocol.reply import Receive, Reply, Send
+from gateway.protocol.reply import Receive, Reply
 from gateway.protocol.wire import LazyFields
 from gateway.runtime import Runtime
+from gateway.surfaces.chat.surface import CHAT
+from gateway.surfaces.reply import surface_of
 
 logger = logging.getLogger("gateway.request")
 
@@ -37,17 +39,17 @@ logger = logging.getLogger("gateway.request")
 _CLIENT_CLOSED = 499
 
 
-async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive: Receive, send: Send) -> None:
-    """Answers one request and records it. Raises nothing but a cancellation from outside."""
+async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive: Receive, reply: Reply) -> None:
+    """Answers one request in the protocol of `reply`, and records it. Raises nothing but an outer cancellation."""
     arrived_us, started = time.time_ns() // 1000, time.perf_counter()
-    reply = Reply(send, new_request_id())
     headers = read_headers(raw_headers)
     try:
         snapshot, key = await authenticate(runtime.snapshots, headers)
     except ApplicationError as error:
         await reply.error(error)
         return
-    await serve(runtime, RequestState(reply.request_id, arrived_us, started, snapshot, key, headers), receive, reply)
+    state = RequestState(reply.request_id, arrived_us, started, snapshot, key, headers, surface=surface_of(reply))
+    await serve(runtime, state, receive, reply)
 
 
 async def serve(runtime: Runtime, state: RequestState, receive: Receive, reply: Reply) -> None:
@@ -82,9 +84,10 @@ async def serve(runtime: Runtime, state: RequestState, receive: Receive, reply: 
 async def _answer(runtime: Runtime, state: RequestState, reply: Reply, watch: ClientWatch) -> None:
     state.body = await read_body(watch.receive, state.headers, runtime.body_bytes)
     watch.body_arrived()
+    native = None if state.surface is CHAT else translate(state, reply)
     state.request = request = parse(state.body, state.headers)
     state.slot = note_in_flight(runtime, state, request)
-    context = RequestContext(state.snapshot, state.headers, state.body, request, LazyFields(state.body))
+    context = RequestContext(state.snapshot, state.headers, state.body, request, LazyFields(state.body), native)
     context = with_prompt(context, state)
     if state.prompt.rollout_id:
         note_allocation(runtime, state, state.slot)
@@ -106,6 +109,7 @@ async def _answer(runtime: Runtime, state: RequestState, reply: Reply, watch: Cl
         await StreamedAnswer(runtime, state, reply, watch).send(context, attempts)
     else:
         body = await whole_answer(runtime, context, attempts, state)
+        reply.is_native = state.answer.is_native
         await reply.whole(200, body, served_by(state))
     if state.cache.key:
         store(runtime, state)

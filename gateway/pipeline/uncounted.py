@@ -16,8 +16,11 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _encode = msgspec.json.Encoder().encode
 
 
-def with_usage(answer: ParsedResponse, prompt_bytes: int) -> ParsedResponse:
-    """Returns the whole answer with estimated usage, or with zeros where a filter answered in place of the model."""
+def with_usage(answer: ParsedResponse, prompt_bytes: int, *, is_native: bool = False) -> ParsedResponse:
+    """Returns the whole answer with estimated usage, or with zeros where a filter answered in place of the model. The
+    body of an answer in the client's own protocol (`is_native`) stays as it is."""
+    if is_native:
+        return msgspec.structs.replace(answer, usage=estimate(prompt_bytes, len(answer.body)))
     body = _decode(answer.body)
     messages = [choice.get("message") or {} for choice in body["choices"]]
     if answer.finish_reason == _FILTERED and not any(message.get("content") for message in messages):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import msgspec
@@ -49,6 +49,7 @@ class RequestHeaders(msgspec.Struct):
     `prompt_config` is None when absent: an empty value declines every managed prompt."""
 
     authorization: bytes = b""
+    api_key: str = ""
     project_id: str = ""
     content_encoding: str = ""
     cache_control: str = ""
@@ -68,6 +69,7 @@ def _text(value: bytes) -> str:
 
 _FIELDS = {
     b"authorization": "authorization",
+    b"x-api-key": "api_key",
     b"cache-control": "cache_control",
     b"x-project-id": "project_id",
     b"traceparent": "traceparent",
@@ -96,6 +98,13 @@ def read_headers(raw: RawHeaders) -> RequestHeaders:
         else:
             setattr(headers, field, _text(value))
     return headers
+
+
+def client_headers(raw: RawHeaders) -> Iterator[tuple[str, str]]:
+    """Yields the headers that a header line of HTTP can carry on: names in lower case, values of printable ASCII."""
+    for name, value in raw:
+        if value.isascii() and (text := value.decode("ascii").strip()).isprintable():
+            yield name.decode("latin-1"), text
 
 
 def trace_parent(header: str) -> tuple[str, str]:

@@ -27,15 +27,19 @@ _STREAM: HeaderList = [
 class Reply:
     """One response: either `whole` is called, or `start_stream`, then `part` any number of times, then `end`.
 
-    `before_last` is called once, before the bytes that end the response leave.
+    `before_last` is called once, before the bytes that end the response leave. `request` is the client's request as its
+    surface read it, None for chat completions. `is_native` is True for an answer in the client's own protocol, which
+    leaves as it came.
     """
 
-    __slots__ = ("_send", "before_last", "request_id", "started")
+    __slots__ = ("_send", "before_last", "is_native", "request", "request_id", "started")
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
         self.request_id = request_id
         self.started = False
+        self.is_native = False
+        self.request: Any = None
         self.before_last: Callable[[], None] | None = None
 
     def settle(self) -> None:
@@ -66,7 +70,11 @@ class Reply:
         ]
         if error.status in (408, 413):
             extra.append((b"connection", b"close"))
-        await self.whole(error.status, msgspec.json.encode(error.envelope()), extra)
+        await self.whole(error.status, self.encoded_error(error), extra)
+
+    def encoded_error(self, error: ApplicationError) -> bytes:
+        """Returns the body of an error."""
+        return msgspec.json.encode(error.envelope())
 
     async def start_stream(self, extra: HeaderList) -> None:
         self.started = True
@@ -77,9 +85,14 @@ class Reply:
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def end(self, data: bytes) -> None:
+        """Ends a stream of chat completions, whose last events are in `data`."""
+        await self.end_with(data + sse.DONE)
+
+    async def end_with(self, data: bytes) -> None:
+        """Ends a stream with `data`, which holds all that its protocol ends with."""
         self.settle()
         await self._send({"type": "http.response.body", "body": data})
 
     async def end_with_error(self, error: ApplicationError) -> None:
         """Ends a stream that failed after its first output with one event of the error and the terminator."""
-        await self.end(sse.frame(msgspec.json.encode(error.envelope())) + sse.DONE)
+        await self.end(sse.frame(msgspec.json.encode(error.envelope())))

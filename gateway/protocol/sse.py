@@ -15,5 +15,15 @@ def frame(data: bytes) -> bytes:
     return b"data: " + data + b"\n\n"
 
 
+def data_of(frames: bytes) -> list[bytes]:
+    """Returns the data of events that `frame_all` framed."""
+    return [block[6:] for block in frames.split(b"\n\n") if block.startswith(b"data: ")]
+
+
+def relay_all(events: Iterable[StreamEvent]) -> bytes:
+    """Returns the events of a client's own protocol, whose data are whole blocks, the event's name included."""
+    return b"".join([event.data + b"\n\n" for event in events])
+
+
 def frame_all(events: Iterable[StreamEvent]) -> bytes:
     return b"".join([b"data: " + event.data + b"\n\n" for event in events])

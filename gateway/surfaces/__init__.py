@@ -1,1 +1,2 @@
-"""The client protocols of the gateway: each package translates one protocol to chat completions and back (docs/architecture.md)."""
+"""The client protocols of the gateway: each package translates one to chat completions and back
+(docs/architecture.md#surfaces)."""

@@ -1,4 +1,4 @@
-"""The protocol between the pipeline and a client protocol (docs/architecture.md#surfaces): pure functions over bytes, no socket.
+"""The interface between the pipeline and a client protocol: pure functions over bytes (docs/architecture.md#surfaces).
 
 The pipeline knows one form of request and answer: OpenAI's chat completions (docs/chat-completions.md). A surface
 translates a client's request into it, and answers, streams and errors out of it.
@@ -39,8 +39,8 @@ class StreamEncoder(Protocol):
         ...
 
     def close(self, chunks: Sequence[bytes]) -> bytes:
-        """Returns the events that end a complete answer. `chunks` are its last ones, which hold the finish reason and the
-        usage."""
+        """Returns the events that end a complete answer. `chunks` are its last ones, which hold the finish reason and
+        the usage."""
         ...
 
     def fail(self, error: ApplicationError) -> bytes:
@@ -55,7 +55,8 @@ class Surface(Protocol):
     operation: str
 
     def read(self, body: bytes) -> SurfaceRequest:
-        """Returns the request as a chat completion. Raises ValidationError (400), whose message names the client's field."""
+        """Returns the request as a chat completion. Raises ValidationError (400), whose message names the client's
+        field."""
         ...
 
     def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:

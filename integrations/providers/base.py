@@ -64,7 +64,8 @@ class ChatRequest(msgspec.Struct, frozen=True):
     that another vendor's provider was asked first, so that fields which only that vendor understands have to be left
     out. `media` and `access_token` hold what `Adapter.needs` asked for. `own_parameters` are parameters that the
     integration set for this provider, so that they are kept when the vendor changes. `max_output` is the listed largest
-    answer of the model in tokens, filled in where the provider's traits ask for it.
+    answer of the model in tokens, filled in where the provider's traits ask for it. `headers` are the client's headers
+    that belong to its own protocol, of a request that is forwarded in that protocol (`integrations.native`).
     """
 
     model: str
@@ -76,6 +77,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
     access_token: str = ""
     own_parameters: frozenset[str] = frozenset()
     max_output: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
 
     @override
     def __repr__(self) -> str:

@@ -50,6 +50,9 @@ class AnthropicAdapter(DialectAdapter):
         addresses = addresses_to_fetch(request, fetched_there=self._host.fetches)
         return Needs(media=addresses) if addresses else NOTHING
 
+    def endpoint(self, credentials: Credentials) -> Endpoint:
+        return self._endpoints.get(credentials)
+
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._endpoints.get(credentials)
         built = build(
@@ -66,7 +69,7 @@ class AnthropicAdapter(DialectAdapter):
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
         kind = AnswerToolStream if answers_by_tool(request) else AnthropicStream
-        return kind(model=request.model, provider=self.provider, redact=self._redact)
+        return kind(model=request.model, provider=self.provider, redact=self.redact)
 
     def _endpoint(self, credentials: Credentials) -> Endpoint:
         # The vendor's SDKs take the address without `/v1` and OpenAI's SDKs with it, so both forms are accepted.

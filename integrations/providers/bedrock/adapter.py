@@ -70,15 +70,15 @@ class BedrockAdapter(DialectAdapter):
         return parse(request, body)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
-        return BedrockStream(request, self._redact)
+        return BedrockStream(request, self.redact)
 
     @override
     def _failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         return classify(status, headers, body)
 
     @override
-    def _redact(self, error: ProviderError) -> None:
-        super()._redact(error)
+    def redact(self, error: ProviderError) -> None:
+        super().redact(error)
         hide_account(error)
 
 

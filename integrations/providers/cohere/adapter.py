@@ -52,7 +52,7 @@ class CohereAdapter(DialectAdapter):
         return parse_response(request, body, provider=self.provider)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
-        return CohereStream(model=request.model, provider=self.provider, redact=self._redact)
+        return CohereStream(model=request.model, provider=self.provider, redact=self.redact)
 
     @override
     def _failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:

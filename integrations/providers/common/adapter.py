@@ -29,12 +29,12 @@ class DialectAdapter(ABC):
         try:
             return self._parse(request, body)
         except ProviderError as error:
-            self._redact(error)
+            self.redact(error)
             raise
 
     def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         error = self._failure(status, headers, body)
-        self._redact(error)
+        self.redact(error)
         return error
 
     @abstractmethod
@@ -43,5 +43,6 @@ class DialectAdapter(ABC):
     def _failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         return failure(provider=self.provider, status=status, headers=headers, body=body)
 
-    def _redact(self, error: ProviderError) -> None:
+    def redact(self, error: ProviderError) -> None:
+        """Removes the secrets in use from the failure."""
         redact(error, self._known.secrets())

@@ -68,7 +68,7 @@ class GoogleAdapter(DialectAdapter):
         return parse_response(request, body, provider=self.provider)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
-        return GoogleStream(model=request.model, provider=self.provider, redact=self._redact)
+        return GoogleStream(model=request.model, provider=self.provider, redact=self.redact)
 
     @override
     def _failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:

@@ -52,7 +52,7 @@ class MistralAdapter(OpenAIAdapter):
 
     @override
     def stream(self, request: ChatRequest) -> StreamTranslator:
-        return MistralStream(model=request.model, provider=self.provider, redact=self._redact, seed=request.body)
+        return MistralStream(model=request.model, provider=self.provider, redact=self.redact, seed=request.body)
 
 
 ADAPTER = MistralAdapter()

@@ -102,7 +102,7 @@ class OpenAIAdapter(DialectAdapter):
         return parse_response(request, body, provider=self.provider)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
-        return OpenAIStream(model=request.model, provider=self.provider, redact=self._redact, seed=request.body)
+        return OpenAIStream(model=request.model, provider=self.provider, redact=self.redact, seed=request.body)
 
     def _endpoint(self, credentials: Credentials) -> Endpoint:
         base_url = (credentials.base_url or self.dialect.base_url).rstrip("/")

@@ -1,0 +1,84 @@
+"""Requests that a provider gets in the client's own protocol (docs/architecture.md#surfaces)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from analytics.shipper.streamed import assembled
+from gateway.pipeline.context import Attempt, NativeRequest, RequestContext, RequestState
+from gateway.protocol.headers import client_headers
+from gateway.protocol.reply import Reply
+from gateway.protocol.wire import LazyFields
+from integrations.native import NativeAdapter, native_adapter
+from integrations.providers.base import ChatRequest
+from integrations.providers.errors import UnsupportedParameterError
+
+_OWN_FIELDS = frozenset({"models", "provider", "prompt_config", "prompt_variables"})
+_MARKS = tuple(b'"%b"' % name.encode() for name in sorted(_OWN_FIELDS))
+_decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def translate(state: RequestState, reply: Reply) -> NativeRequest:
+    """Replaces the client's body in `state.body` by the chat completion that says the same. Returns the request in the
+    client's own protocol. Raises ValidationError, which names the client's field."""
+    body = state.body
+    reply.request = request = state.surface.read(body)
+    state.body = request.body
+    state.headers.session_id = state.headers.session_id or request.session_id
+    guarded = state.snapshot.settings.guardrails.guards_output
+    return NativeRequest(state.surface, None if guarded else native_body(body), request.untranslatable)
+
+
+def native_of(context: RequestContext, attempt: Attempt) -> NativeAdapter | None:
+    """Returns the adapter that forwards the client's own request to the attempt's provider; None when the provider gets
+    a chat completion instead.
+
+    Raises UnsupportedParameterError when a chat completion cannot express the request.
+    """
+    native = context.native
+    if native is None:
+        return None
+    if native.body is not None and not attempt.credentials.sets_parameters:
+        adapter = native_adapter(attempt.provider, native.surface.name)
+        if adapter is not None:
+            return adapter
+    if native.untranslatable:
+        parameter, _, reason = native.untranslatable[0].partition(": ")
+        raise UnsupportedParameterError(parameter, reason, provider=attempt.provider)
+    return None
+
+
+def native_body(body: bytes) -> bytes:
+    """Returns the client's body without the fields that concern only the gateway, the very bytes where it has none."""
+    if not any(mark in body for mark in _MARKS):
+        return body
+    fields = _decode(body)
+    if _OWN_FIELDS.isdisjoint(fields):
+        return body
+    return _encode({name: value for name, value in fields.items() if name not in _OWN_FIELDS})
+
+
+def as_chat_completion(state: RequestState, answer: bytes, *, stream: bool) -> bytes:
+    """Returns the chat completion of an answer in the client's own protocol."""
+    adapter = native_adapter(state.routing.provider, state.surface.name)
+    if adapter is None:
+        return b""
+    made = adapter.as_chat(answer, stream=stream)
+    return assembled(made) if stream else made
+
+
+def native_request(context: RequestContext, attempt: Attempt, adapter: NativeAdapter, *, stream: bool) -> ChatRequest:
+    """Returns the client's own request, with the headers that belong to its protocol."""
+    body = (context.native.body if context.native is not None else None) or b""
+    names = adapter.forward_headers
+    headers = tuple((name, value) for name, value in client_headers(context.headers.raw) if name in names)
+    return ChatRequest(attempt.model, stream, body, LazyFields(body), headers=headers)
+
+
+def without_native(context: RequestContext) -> RequestContext:
+    """Returns the request for providers that get a chat completion, whatever protocol they speak."""
+    native = context.native
+    if native is None or native.body is None:
+        return context
+    return msgspec.structs.replace(context, native=msgspec.structs.replace(native, body=None))

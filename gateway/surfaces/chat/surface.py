@@ -1,0 +1,47 @@
+"""The surface of chat completions, in whose form the pipeline works: nothing is translated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from core.errors import ApplicationError
+from gateway.protocol import sse
+from gateway.surfaces.base import SurfaceRequest
+
+
+class ChatStream:
+    """The events of a streamed chat completion, framed."""
+
+    def feed(self, chunks: Sequence[bytes]) -> bytes:
+        return b"".join(map(sse.frame, chunks))
+
+    def close(self, chunks: Sequence[bytes]) -> bytes:
+        return self.feed(chunks) + sse.DONE
+
+    def fail(self, error: ApplicationError) -> bytes:
+        return sse.frame(msgspec.json.encode(error.envelope())) + sse.DONE
+
+
+class ChatSurface:
+    name = "chat"
+    operation = "chat"
+
+    def read(self, body: bytes) -> SurfaceRequest:
+        return SurfaceRequest(body)
+
+    def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
+        return completion
+
+    def stream(self, request: SurfaceRequest, request_id: str) -> ChatStream:
+        return ChatStream()
+
+    def error(self, error: ApplicationError, request_id: str) -> bytes:
+        return msgspec.json.encode(error.envelope())
+
+    def with_system(self, body: bytes, text: str) -> bytes:
+        return body
+
+
+CHAT = ChatSurface()

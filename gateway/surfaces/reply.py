@@ -1,0 +1,66 @@
+"""The response to a client of another protocol than chat completions, translated as it leaves."""
+
+from __future__ import annotations
+
+from typing_extensions import override
+
+from core.errors import ApplicationError
+from gateway.protocol import sse
+from gateway.protocol.reply import HeaderList, Reply, Send
+from gateway.surfaces.base import StreamEncoder, Surface, SurfaceRequest
+from gateway.surfaces.chat.surface import CHAT
+
+_NOT_READ = SurfaceRequest(b"{}")
+
+
+def reply_for(surface: Surface, send: Send, request_id: str) -> Reply:
+    return Reply(send, request_id) if surface is CHAT else SurfaceReply(surface, send, request_id)
+
+
+def surface_of(reply: Reply) -> Surface:
+    return reply.surface if isinstance(reply, SurfaceReply) else CHAT
+
+
+class SurfaceReply(Reply):
+    """A `Reply` that makes the client's protocol of chat completions. An answer that already has the client's own form
+    (`is_native`) is relayed as it is."""
+
+    __slots__ = ("_encoder", "surface")
+
+    def __init__(self, surface: Surface, send: Send, request_id: str) -> None:
+        super().__init__(send, request_id)
+        self.surface = surface
+        self._encoder: StreamEncoder | None = None
+
+    @override
+    async def whole(self, status: int, body: bytes, extra: HeaderList) -> None:
+        if status == 200 and not self.is_native:
+            body = self.surface.answer(self._request(), body, self.request_id)
+        await super().whole(status, body, extra)
+
+    @override
+    def encoded_error(self, error: ApplicationError) -> bytes:
+        return self.surface.error(error, self.request_id)
+
+    @override
+    async def part(self, data: bytes) -> None:
+        if not self.is_native and data is not sse.HEARTBEAT:
+            data = self._stream().feed(sse.data_of(data))
+        if data:
+            await super().part(data)
+
+    @override
+    async def end(self, data: bytes) -> None:
+        await self.end_with(data if self.is_native else self._stream().close(sse.data_of(data)))
+
+    @override
+    async def end_with_error(self, error: ApplicationError) -> None:
+        await self.end_with(self._stream().fail(error))
+
+    def _request(self) -> SurfaceRequest:
+        return self.request if self.request is not None else _NOT_READ
+
+    def _stream(self) -> StreamEncoder:
+        if self._encoder is None:
+            self._encoder = self.surface.stream(self._request(), self.request_id)
+        return self._encoder

@@ -1,0 +1,115 @@
+"""Translates the items of `input` to the messages of a chat completion
+(https://platform.openai.com/docs/api-reference/responses/create#responses-create-input)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.errors import ValidationError
+from gateway.surfaces.responses.parts import contents, text_of
+from gateway.surfaces.responses.reasoning import reasoning_details
+
+Json = dict[str, Any]
+
+_ROLES = frozenset({"user", "assistant", "system", "developer"})
+
+
+class Conversation:
+    """The messages of a request in the order of its items. Items of one turn of the model (reasoning, text, calls) make
+    one message of the assistant; `untranslatable` names the items that a chat completion cannot express."""
+
+    __slots__ = ("_turn", "messages", "untranslatable")
+
+    def __init__(self) -> None:
+        self.messages: list[Json] = []
+        self.untranslatable: list[str] = []
+        self._turn: Json | None = None
+
+    def add(self, item: Any, place: str) -> None:
+        """Adds the item at `place` (`input[3]`). Raises ValidationError, which names the item's field."""
+        if not isinstance(item, Mapping):
+            raise ValidationError(f"{place}: expected an object")
+        kind = item.get("type", "message")
+        if kind == "message":
+            self._message(item, place)
+        elif kind == "reasoning":
+            self._reasoning(item)
+        elif kind in ("function_call", "custom_tool_call"):
+            self._call(item, place)
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            self._output(item, place)
+        else:
+            self._turn = None
+            self.untranslatable.append(f"{place}: items of the type {kind!r} are known to OpenAI's Responses API alone")
+
+    def _message(self, item: Mapping[str, Any], place: str) -> None:
+        role = item.get("role")
+        if role not in _ROLES:
+            raise ValidationError(f"{place}.role: expected user, assistant, system or developer")
+        content = item.get("content")
+        if content is None:
+            raise ValidationError(f"{place}.content: this field is required", code="missing_field")
+        if role == "assistant":
+            self._text(content, f"{place}.content")
+            return
+        self._turn = None
+        self.messages.append({"role": role, "content": contents(content, f"{place}.content", self.untranslatable)})
+
+    def _text(self, content: Any, place: str) -> None:
+        text, refusal = text_of(content, place)
+        turn = self._open(unless="content")
+        turn["content"] = text
+        if refusal:
+            turn["refusal"] = refusal
+
+    def _reasoning(self, item: Mapping[str, Any]) -> None:
+        turn = self._open(unless="tool_calls") if self._turn is None or "content" not in self._turn else self._new()
+        parts = [*(item.get("content") or ()), *(item.get("summary") or ())]
+        texts = [part["text"] for part in parts if isinstance(part, Mapping) and isinstance(part.get("text"), str)]
+        details = reasoning_details(item.get("encrypted_content"))
+        if texts:
+            turn["reasoning_content"] = turn.get("reasoning_content", "") + "\n\n".join(texts)
+        if details:
+            turn["reasoning_details"] = [*turn.get("reasoning_details", ()), *details]
+
+    def _call(self, item: Mapping[str, Any], place: str) -> None:
+        call_id, name = _text_field(item, "call_id", place), _text_field(item, "name", place)
+        if item["type"] == "function_call":
+            function = {"name": name, "arguments": _text_field(item, "arguments", place)}
+            call = {"id": call_id, "type": "function", "function": function}
+        else:
+            call = {
+                "id": call_id,
+                "type": "custom",
+                "custom": {"name": name, "input": _text_field(item, "input", place)},
+            }
+        turn = self._turn if self._turn is not None else self._new()
+        turn.setdefault("tool_calls", []).append(call)
+
+    def _output(self, item: Mapping[str, Any], place: str) -> None:
+        call_id = _text_field(item, "call_id", place)
+        output = item.get("output")
+        if output is None:
+            raise ValidationError(f"{place}.output: this field is required", code="missing_field")
+        self._turn = None
+        content = contents(output, f"{place}.output", self.untranslatable)
+        self.messages.append({"role": "tool", "tool_call_id": call_id, "content": content})
+
+    def _open(self, *, unless: str) -> Json:
+        """Returns the assistant's message of the present turn; a new one when the present one has the field already."""
+        return self._turn if self._turn is not None and unless not in self._turn else self._new()
+
+    def _new(self) -> Json:
+        self._turn = {"role": "assistant"}
+        self.messages.append(self._turn)
+        return self._turn
+
+
+def _text_field(item: Mapping[str, Any], name: str, place: str) -> str:
+    value = item.get(name)
+    if value is None:
+        raise ValidationError(f"{place}.{name}: this field is required", code="missing_field")
+    if not isinstance(value, str):
+        raise ValidationError(f"{place}.{name}: expected a string")
+    return value

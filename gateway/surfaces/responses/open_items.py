@@ -1,0 +1,213 @@
+"""The output items of a streamed response while they grow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.responses.response import (
+    annotation,
+    call_item,
+    call_prefix,
+    item_id,
+    message_item,
+    reasoning_item,
+    text_part,
+)
+
+Json = dict[str, Any]
+
+
+class Writer(Protocol):
+    """Where the events of an item go."""
+
+    def add(self, kind: str, fields: Json) -> None: ...
+
+
+class OpenItem(Protocol):
+    """An item of a response; `begin` and `close` write the events around it.
+
+    `whole` is the item as far as it has come.
+    """
+
+    @property
+    def whole(self) -> Json: ...
+
+    def begin(self, out: Writer) -> None: ...
+
+    def close(self, out: Writer) -> None: ...
+
+
+class OpenReasoning:
+    """The model's reasoning, of which clients see the text as a summary."""
+
+    __slots__ = ("_details", "_request", "_texts", "closed", "id", "index")
+
+    def __init__(self, request: SurfaceRequest, request_id: str, index: int) -> None:
+        self.id, self.index = item_id("rs", request_id, index), index
+        self.closed = False
+        self._request = request
+        self._texts: list[str] = []
+        self._details: list[dict[str, Any]] = []
+
+    @property
+    def whole(self) -> Json:
+        status = "completed" if self.closed else "in_progress"
+        return reasoning_item(self.id, "".join(self._texts), self._details, self._request, status=status)
+
+    def begin(self, out: Writer) -> None:
+        out.add("response.output_item.added", {"output_index": self.index, "item": self.whole})
+
+    def add(self, out: Writer, text: str, details: list[dict[str, Any]]) -> None:
+        self._details += details
+        if not text:
+            return
+        place = self._place()
+        if not self._texts:
+            out.add("response.reasoning_summary_part.added", {**place, "part": {"type": "summary_text", "text": ""}})
+        self._texts.append(text)
+        out.add("response.reasoning_summary_text.delta", {**place, "delta": text})
+
+    def close(self, out: Writer) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        if self._texts:
+            place, text = self._place(), "".join(self._texts)
+            out.add("response.reasoning_summary_text.done", {**place, "text": text})
+            out.add("response.reasoning_summary_part.done", {**place, "part": {"type": "summary_text", "text": text}})
+        out.add("response.output_item.done", {"output_index": self.index, "item": self.whole})
+
+    def _place(self) -> Json:
+        return {"item_id": self.id, "output_index": self.index, "summary_index": 0}
+
+
+class OpenMessage:
+    """The model's text, its refusal, or both, each as one part."""
+
+    __slots__ = ("_parts", "_texts", "closed", "id", "index")
+
+    def __init__(self, request_id: str, index: int) -> None:
+        self.id, self.index = item_id("msg", request_id, index), index
+        self.closed = False
+        self._parts: list[Json] = []
+        self._texts: list[str] = []
+
+    @property
+    def whole(self) -> Json:
+        self._settle()
+        return message_item(self.id, self._parts, status="completed" if self.closed else "in_progress")
+
+    def begin(self, out: Writer) -> None:
+        out.add("response.output_item.added", {"output_index": self.index, "item": self.whole})
+
+    def text(self, out: Writer, text: str) -> None:
+        place = self._part(out, text_part(""))
+        self._texts.append(text)
+        out.add("response.output_text.delta", {**place, "delta": text, "logprobs": []})
+
+    def refuse(self, out: Writer, text: str) -> None:
+        place = self._part(out, {"type": "refusal", "refusal": ""})
+        self._texts.append(text)
+        out.add("response.refusal.delta", {**place, "delta": text})
+
+    def annotate(self, out: Writer, annotations: list[dict[str, Any]]) -> None:
+        place = self._part(out, text_part(""))
+        listed = self._parts[-1]["annotations"]
+        for found in annotations:
+            made = annotation(found)
+            out.add(
+                "response.output_text.annotation.added",
+                {**place, "annotation_index": len(listed), "annotation": made},
+            )
+            listed.append(made)
+
+    def close(self, out: Writer) -> None:
+        if self.closed:
+            return
+        if not self._parts:
+            self._part(out, text_part(""))
+        self._end_part(out)
+        self.closed = True
+        out.add("response.output_item.done", {"output_index": self.index, "item": self.whole})
+
+    def _part(self, out: Writer, part: Json) -> Json:
+        """Returns the place of the open part, which is a new one when the open one is of another type."""
+        if not self._parts or self._parts[-1]["type"] != part["type"]:
+            if self._parts:
+                self._end_part(out)
+            self._parts.append(part)
+            out.add("response.content_part.added", {**self._place(), "part": part})
+        return self._place()
+
+    def _end_part(self, out: Writer) -> None:
+        self._settle()
+        part, place = self._parts[-1], self._place()
+        if part["type"] == "refusal":
+            out.add("response.refusal.done", {**place, "refusal": part["refusal"]})
+        else:
+            out.add("response.output_text.done", {**place, "text": part["text"], "logprobs": []})
+        out.add("response.content_part.done", {**place, "part": part})
+
+    def _settle(self) -> None:
+        """Puts the texts that have come into the open part."""
+        if self._texts:
+            name = "refusal" if self._parts[-1]["type"] == "refusal" else "text"
+            self._parts[-1][name] += "".join(self._texts)
+            self._texts.clear()
+
+    def _place(self) -> Json:
+        return {"item_id": self.id, "output_index": self.index, "content_index": len(self._parts) - 1}
+
+
+class OpenCall:
+    """A call of one of the client's tools."""
+
+    __slots__ = ("_call", "_texts", "closed", "id", "index")
+
+    def __init__(self, piece: Mapping[str, Any], request_id: str, index: int) -> None:
+        self.id, self.index = item_id(call_prefix(piece), request_id, index), index
+        self.closed = False
+        inner = piece.get(_inner(piece)) or {}
+        self._call: Json = {"id": piece.get("id"), "type": piece.get("type"), "name": inner.get("name")}
+        self._texts: list[str] = []
+
+    @property
+    def whole(self) -> Json:
+        call, text = self._call, "".join(self._texts)
+        inner = {"custom": {"name": call["name"] or "", "input": text}}
+        if call["type"] != "custom":
+            inner = {"function": {"name": call["name"] or "", "arguments": text}}
+        status = "completed" if self.closed else "in_progress"
+        return call_item(self.id, {"id": call["id"], "type": call["type"], **inner}, status=status)
+
+    def begin(self, out: Writer) -> None:
+        out.add("response.output_item.added", {"output_index": self.index, "item": self.whole})
+
+    def add(self, out: Writer, piece: Mapping[str, Any]) -> None:
+        inner = piece.get(_inner(piece)) or {}
+        text = inner.get("arguments") or inner.get("input")
+        if text:
+            self._texts.append(text)
+            out.add(f"response.{self._event}.delta", {"item_id": self.id, "output_index": self.index, "delta": text})
+
+    def close(self, out: Writer) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        place, item = {"item_id": self.id, "output_index": self.index}, self.whole
+        if self._call["type"] == "custom":
+            out.add(f"response.{self._event}.done", {**place, "input": item["input"]})
+        else:
+            done = {**place, "name": item["name"], "arguments": item["arguments"]}
+            out.add(f"response.{self._event}.done", done)
+        out.add("response.output_item.done", {"output_index": self.index, "item": item})
+
+    @property
+    def _event(self) -> str:
+        return "custom_tool_call_input" if self._call["type"] == "custom" else "function_call_arguments"
+
+
+def _inner(piece: Mapping[str, Any]) -> str:
+    return "custom" if piece.get("type") == "custom" or "custom" in piece else "function"

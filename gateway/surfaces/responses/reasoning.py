@@ -1,0 +1,31 @@
+"""Reasoning that has to come back unchanged, as the `encrypted_content` of reasoning items.
+
+A chat completion carries signed and encrypted blocks of every vendor in `reasoning_details`. The Responses API has one
+opaque text for them, which clients send back with the item; only this gateway and the block's vendor read it.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Any
+
+import msgspec
+
+_MARK = "reasoning_details."
+_decode = msgspec.json.Decoder(list[dict[str, Any]]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def encrypted_content(details: list[dict[str, Any]]) -> str:
+    return _MARK + urlsafe_b64encode(_encode(details)).decode()
+
+
+def reasoning_details(content: object) -> list[dict[str, Any]]:
+    """Returns the details in a client's `encrypted_content`; an empty list for a text of another origin, which means
+    nothing to the providers of chat completions."""
+    if not isinstance(content, str) or not content.startswith(_MARK):
+        return []
+    try:
+        return _decode(urlsafe_b64decode(content[len(_MARK) :]))
+    except (ValueError, msgspec.DecodeError):
+        return []

@@ -1,0 +1,147 @@
+"""Translates a request of the Responses API to a chat completion
+(https://platform.openai.com/docs/api-reference/responses/create)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from core.errors import ValidationError
+from gateway.errors import UnsupportedError
+from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.responses.items import Conversation
+from gateway.surfaces.responses.tools import chat_tool_choice, chat_tools
+
+Json = dict[str, Any]
+
+# These fields mean the same in both protocols, or are the gateway's own.
+_SAME = (
+    "model",
+    "temperature",
+    "top_p",
+    "parallel_tool_calls",
+    "metadata",
+    "user",
+    "safety_identifier",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "service_tier",
+    "stream",
+    "models",
+    "provider",
+    "prompt_config",
+    "prompt_variables",
+)
+# These fields ask for state that a provider keeps between requests.
+_STATEFUL = ("previous_response_id", "conversation", "background", "prompt")
+_INCLUDE_LOGPROBS = "message.output_text.logprobs"
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def read(body: bytes) -> SurfaceRequest:
+    """Returns the request as a chat completion. Raises ValidationError (400), which names the client's field."""
+    fields = _fields(body)
+    untranslatable = _stateful(fields)
+    messages = _messages(fields, untranslatable)
+    chat = {name: fields[name] for name in _SAME if fields.get(name) is not None}
+    chat["messages"] = messages
+    if fields.get("tools"):
+        tools = chat_tools(fields["tools"], untranslatable)
+        if tools:
+            chat["tools"] = tools
+    if fields.get("tool_choice") is not None:
+        choice = chat_tool_choice(fields["tool_choice"], untranslatable)
+        if choice is not None and ("tools" in chat or choice == "none"):
+            chat["tool_choice"] = choice
+    chat |= _renamed(fields) | _format(fields)
+    return SurfaceRequest(_encode(chat), tuple(untranslatable), fields)
+
+
+def with_instructions(body: bytes, text: str) -> bytes:
+    """Returns the client's body with `instructions`."""
+    fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    fields["instructions"] = msgspec.Raw(_encode(text))
+    return _encode(fields)
+
+
+def _fields(body: bytes) -> Json:
+    try:
+        return _decode(body)
+    except msgspec.ValidationError:
+        raise ValidationError("The request body has to be a JSON object", code="invalid_json") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise ValidationError("The request body is not valid JSON", code="invalid_json") from None
+
+
+def _stateful(fields: Json) -> list[str]:
+    """Returns the fields that only the provider can serve that keeps their state. Raises UnsupportedError (400) unless
+    the request names that one provider."""
+    used = [name for name in _STATEFUL if fields.get(name)]
+    preferences = fields.get("provider")
+    only = preferences.get("only") if isinstance(preferences, Mapping) else None
+    if used and not (isinstance(only, list) and len(only) == 1):
+        raise UnsupportedError(
+            f"{used[0]}: the gateway keeps no responses; send the whole conversation in input, or name the one provider"
+            " that keeps them in provider.only"
+        )
+    return [f"{name}: only a provider that keeps responses can serve it" for name in used]
+
+
+def _messages(fields: Json, untranslatable: list[str]) -> list[Json]:
+    found, conversation = fields.get("input"), Conversation()
+    conversation.messages += _instructions(fields.get("instructions"))
+    if isinstance(found, str):
+        conversation.messages.append({"role": "user", "content": found})
+    elif isinstance(found, list):
+        for index, item in enumerate(found):
+            conversation.add(item, f"input[{index}]")
+    elif found is not None:
+        raise ValidationError("input: expected a string or a list")
+    if not found and not untranslatable:
+        raise ValidationError("input: this field is required", code="missing_field")
+    for message in conversation.messages:
+        if message["role"] == "assistant":
+            message.setdefault("content", None)
+    untranslatable += conversation.untranslatable
+    return conversation.messages or [{"role": "user", "content": ""}]
+
+
+def _instructions(instructions: Any) -> list[Json]:
+    if instructions is not None and not isinstance(instructions, str):
+        raise ValidationError("instructions: expected a string")
+    return [{"role": "system", "content": instructions}] if instructions else []
+
+
+def _renamed(fields: Json) -> Json:
+    """Returns the fields that have another name in a chat completion."""
+    chat: Json = {}
+    if fields.get("max_output_tokens") is not None:
+        chat["max_completion_tokens"] = fields["max_output_tokens"]
+    reasoning = fields.get("reasoning")
+    if isinstance(reasoning, Mapping) and reasoning.get("effort") is not None:
+        chat["reasoning_effort"] = reasoning["effort"]
+    text = fields.get("text")
+    if isinstance(text, Mapping) and text.get("verbosity") is not None:
+        chat["verbosity"] = text["verbosity"]
+    include = fields.get("include") or ()
+    if fields.get("top_logprobs") or _INCLUDE_LOGPROBS in include:
+        chat |= {"logprobs": True, "top_logprobs": fields.get("top_logprobs") or 0}
+    return chat
+
+
+def _format(fields: Json) -> Json:
+    text = fields.get("text")
+    form = text.get("format") if isinstance(text, Mapping) else None
+    if form is None:
+        return {}
+    if not isinstance(form, Mapping):
+        raise ValidationError("text.format: expected an object")
+    if form.get("type") != "json_schema":
+        return {"response_format": {"type": form.get("type")}} if form.get("type") != "text" else {}
+    if not isinstance(form.get("schema"), Mapping):
+        raise ValidationError("text.format.schema: this field is required", code="missing_field")
+    schema = {name: value for name, value in form.items() if name != "type"}
+    return {"response_format": {"type": "json_schema", "json_schema": schema}}

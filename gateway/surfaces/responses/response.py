@@ -1,0 +1,172 @@
+"""Makes responses of chat completions (https://platform.openai.com/docs/api-reference/responses/object)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.responses.reasoning import encrypted_content
+
+Json = dict[str, Any]
+
+_INCLUDE_ENCRYPTED = "reasoning.encrypted_content"
+_INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+# A response repeats the request's fields, or the values that the vendor fills in for absent ones.
+_REPEATED: Json = {
+    "instructions": None,
+    "max_output_tokens": None,
+    "max_tool_calls": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "prompt_cache_key": None,
+    "reasoning": {"effort": None, "summary": None},
+    "safety_identifier": None,
+    "service_tier": "default",
+    "temperature": 1.0,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_logprobs": 0,
+    "top_p": 1.0,
+    "truncation": "disabled",
+    "user": None,
+}
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def response_id(request_id: str) -> str:
+    return f"resp_{request_id}"
+
+
+def whole(request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
+    """Returns the JSON of the response that says the same as the chat completion."""
+    answer = _decode(completion)
+    choice = answer["choices"][0] if answer.get("choices") else {}
+    reason = choice.get("finish_reason")
+    output = output_items(choice.get("message") or {}, request, request_id)
+    created = answer.get("created") or int(time.time())
+    response = blank(request, request_id, model=answer.get("model") or "", created=created)
+    return _encode({**response, **ending(reason), "output": output, "usage": usage(answer.get("usage"))})
+
+
+def blank(request: SurfaceRequest, request_id: str, *, model: str, created: int) -> Json:
+    """Returns the response before anything of its output is known."""
+    fields: Mapping[str, Any] = request.echo or {}
+    repeated = {name: fields[name] if fields.get(name) is not None else usual for name, usual in _REPEATED.items()}
+    return {
+        "id": response_id(request_id),
+        "object": "response",
+        "created_at": created,
+        "status": "in_progress",
+        "background": False,
+        "error": None,
+        "incomplete_details": None,
+        "model": model,
+        "output": [],
+        "previous_response_id": None,
+        "store": False,
+        "usage": None,
+        **repeated,
+    }
+
+
+def ending(finish_reason: str | None) -> Json:
+    """Returns the fields that tell how the response ended."""
+    reason = _INCOMPLETE.get(finish_reason or "")
+    if reason is None:
+        return {"status": "completed"}
+    return {"status": "incomplete", "incomplete_details": {"reason": reason}}
+
+
+def usage(counts: Mapping[str, Any] | None) -> Json | None:
+    """Returns the token counts of a chat completion under the names of the Responses API."""
+    if not counts:
+        return None
+    prompt = counts.get("prompt_tokens_details") or {}
+    completion = counts.get("completion_tokens_details") or {}
+    made = {
+        "input_tokens": counts.get("prompt_tokens", 0),
+        "input_tokens_details": {"cached_tokens": prompt.get("cached_tokens", 0)},
+        "output_tokens": counts.get("completion_tokens", 0),
+        "output_tokens_details": {"reasoning_tokens": completion.get("reasoning_tokens", 0)},
+        "total_tokens": counts.get("total_tokens", 0),
+    }
+    if prompt.get("cache_write_tokens"):
+        made["input_tokens_details"]["cache_write_tokens"] = prompt["cache_write_tokens"]
+    return made
+
+
+def output_items(message: Mapping[str, Any], request: SurfaceRequest, request_id: str) -> list[Json]:
+    """Returns the items of a whole message: reasoning, text, calls."""
+    items: list[Json] = []
+    reasoning, details = message.get("reasoning_content") or "", message.get("reasoning_details") or []
+    if reasoning or details:
+        items.append(reasoning_item(item_id("rs", request_id, len(items)), reasoning, details, request))
+    text, refusal = message.get("content"), message.get("refusal")
+    if text or refusal or not message.get("tool_calls"):
+        parts = [text_part(text or "", message.get("annotations"))] if text or not refusal else []
+        if refusal:
+            parts.append({"type": "refusal", "refusal": refusal})
+        items.append(message_item(item_id("msg", request_id, len(items)), parts, status="completed"))
+    for call in message.get("tool_calls") or ():
+        items.append(call_item(item_id(call_prefix(call), request_id, len(items)), call, status="completed"))
+    return items
+
+
+def item_id(prefix: str, request_id: str, index: int) -> str:
+    return f"{prefix}_{request_id}_{index}"
+
+
+def reasoning_item(
+    identifier: str, text: str, details: list[dict[str, Any]], request: SurfaceRequest, *, status: str = "completed"
+) -> Json:
+    """Returns the item of the model's reasoning. Its encrypted content is there for a client that includes it."""
+    item: Json = {
+        "id": identifier,
+        "type": "reasoning",
+        "summary": [{"type": "summary_text", "text": text}] if text else [],
+        "status": status,
+    }
+    if details and _INCLUDE_ENCRYPTED in ((request.echo or {}).get("include") or ()):
+        item["encrypted_content"] = encrypted_content(details)
+    return item
+
+
+def message_item(identifier: str, parts: list[Json], *, status: str) -> Json:
+    return {"id": identifier, "type": "message", "status": status, "role": "assistant", "content": parts}
+
+
+def text_part(text: str, annotations: list[Mapping[str, Any]] | None = None) -> Json:
+    return {
+        "type": "output_text",
+        "text": text,
+        "annotations": [annotation(one) for one in annotations or ()],
+        "logprobs": [],
+    }
+
+
+def annotation(found: Mapping[str, Any]) -> Json:
+    """Returns an annotation of a chat completion without the object around its fields."""
+    kind = str(found.get("type"))
+    inner = found.get(kind)
+    return {"type": kind, **inner} if isinstance(inner, Mapping) else dict(found)
+
+
+def call_prefix(call: Mapping[str, Any]) -> str:
+    return "ctc" if call.get("type") == "custom" else "fc"
+
+
+def call_item(identifier: str, call: Mapping[str, Any], *, status: str) -> Json:
+    """Returns the item of a call of one of the client's tools."""
+    item = {"id": identifier, "status": status, "call_id": call.get("id") or identifier}
+    if call.get("type") == "custom":
+        custom = call.get("custom") or {}
+        return {**item, "type": "custom_tool_call", "name": custom.get("name", ""), "input": custom.get("input", "")}
+    function = call.get("function") or {}
+    name, arguments = function.get("name") or "", function.get("arguments") or ""
+    return {**item, "type": "function_call", "name": name, "arguments": arguments}

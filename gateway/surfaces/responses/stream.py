@@ -1,0 +1,181 @@
+"""Makes the events of a streamed response of the chunks of a chat completion
+(https://platform.openai.com/docs/api-reference/responses-streaming)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from core.errors import ApplicationError
+from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.responses.open_items import OpenCall, OpenItem, OpenMessage, OpenReasoning
+from gateway.surfaces.responses.response import blank, ending, usage
+
+Json = dict[str, Any]
+
+Item = TypeVar("Item", bound=OpenItem)
+
+_encode = msgspec.json.Encoder().encode
+
+
+class _Delta(msgspec.Struct, gc=False):
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning_details: list[dict[str, Any]] | None = None
+    refusal: str | None = None
+    annotations: list[dict[str, Any]] | None = None
+    tool_calls: list[dict[str, Any]] | None = None
+
+
+class _Choice(msgspec.Struct, gc=False):
+    index: int = 0
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(msgspec.Struct, gc=False):
+    model: str = ""
+    created: int = 0
+    choices: list[_Choice] = []
+    usage: dict[str, Any] | None = None
+
+
+_decode = msgspec.json.Decoder(_Chunk).decode
+
+
+class ResponseStream:
+    """The events of one response. Items are open one at a time, except that the calls of a model may interleave: those
+    are closed together, at the end."""
+
+    __slots__ = (
+        "_calls",
+        "_finish_reason",
+        "_items",
+        "_open",
+        "_out",
+        "_request",
+        "_request_id",
+        "_response",
+        "_usage",
+    )
+
+    def __init__(self, request: SurfaceRequest, request_id: str) -> None:
+        self._request, self._request_id = request, request_id
+        self._response: Json | None = None
+        self._out = EventWriter()
+        self._items: list[OpenItem] = []
+        self._open: OpenItem | None = None
+        self._calls: dict[int, OpenCall] = {}
+        self._finish_reason: str | None = None
+        self._usage: Json | None = None
+
+    def feed(self, chunks: Sequence[bytes]) -> bytes:
+        for chunk in chunks:
+            self._chunk(_decode(chunk))
+        return self._out.taken()
+
+    def close(self, chunks: Sequence[bytes]) -> bytes:
+        for chunk in chunks:
+            self._chunk(_decode(chunk))
+        response = self._response or self._start(_Chunk())
+        if not self._items:
+            self._message()
+        for item in self._items:
+            item.close(self._out)
+        output = [item.whole for item in self._items]
+        response |= {**ending(self._finish_reason), "output": output, "usage": usage(self._usage)}
+        self._out.add(f"response.{response['status']}", {"response": response})
+        return self._out.taken()
+
+    def fail(self, error: ApplicationError) -> bytes:
+        response = self._response or self._start(_Chunk())
+        output = [item.whole for item in self._items]
+        failure = {"code": error.code, "message": error.message}
+        response |= {"status": "failed", "output": output, "error": failure}
+        self._out.add("response.failed", {"response": response})
+        return self._out.taken()
+
+    def _start(self, chunk: _Chunk) -> Json:
+        created = chunk.created or int(time.time())
+        self._response = blank(self._request, self._request_id, model=chunk.model, created=created)
+        self._out.add("response.created", {"response": self._response})
+        self._out.add("response.in_progress", {"response": self._response})
+        return self._response
+
+    def _chunk(self, chunk: _Chunk) -> None:
+        if self._response is None:
+            self._start(chunk)
+        if chunk.usage is not None:
+            self._usage = chunk.usage
+        for choice in chunk.choices:
+            if choice.index:
+                continue
+            self._finish_reason = choice.finish_reason or self._finish_reason
+            if choice.delta is not None:
+                self._delta(choice.delta)
+
+    def _delta(self, delta: _Delta) -> None:
+        if delta.reasoning_content or delta.reasoning_details:
+            self._reasoning().add(self._out, delta.reasoning_content or "", delta.reasoning_details or [])
+        if delta.content:
+            self._message().text(self._out, delta.content)
+        if delta.refusal:
+            self._message().refuse(self._out, delta.refusal)
+        if delta.annotations:
+            self._message().annotate(self._out, delta.annotations)
+        for call in delta.tool_calls or ():
+            self._call(call)
+
+    def _reasoning(self) -> OpenReasoning:
+        if isinstance(self._open, OpenReasoning):
+            return self._open
+        return self._begin(OpenReasoning(self._request, self._request_id, len(self._items)))
+
+    def _message(self) -> OpenMessage:
+        if isinstance(self._open, OpenMessage):
+            return self._open
+        return self._begin(OpenMessage(self._request_id, len(self._items)))
+
+    def _begin(self, item: Item) -> Item:
+        if self._open is not None:
+            self._open.close(self._out)
+        self._open = item
+        self._items.append(item)
+        item.begin(self._out)
+        return item
+
+    def _call(self, piece: dict[str, Any]) -> None:
+        index = piece.get("index", 0)
+        call = self._calls.get(index)
+        if call is None:
+            if self._open is not None:
+                self._open.close(self._out)
+                self._open = None
+            call = self._calls[index] = OpenCall(piece, self._request_id, len(self._items))
+            self._items.append(call)
+            call.begin(self._out)
+        call.add(self._out, piece)
+
+
+class EventWriter:
+    """Frames events, each with the next sequence number."""
+
+    __slots__ = ("_frames", "_number")
+
+    def __init__(self) -> None:
+        self._frames: list[bytes] = []
+        self._number = 0
+
+    def add(self, kind: str, fields: Json) -> None:
+        data = _encode({"type": kind, "sequence_number": self._number, **fields})
+        self._number += 1
+        self._frames.append(b"event: %b\ndata: %b\n\n" % (kind.encode(), data))
+
+    def taken(self) -> bytes:
+        """Returns the events since the last call."""
+        frames = b"".join(self._frames)
+        self._frames.clear()
+        return frames

@@ -1,0 +1,33 @@
+"""The surface of the Responses API."""
+
+from __future__ import annotations
+
+from core.errors import ApplicationError
+from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.responses.errors import error_body
+from gateway.surfaces.responses.request import read, with_instructions
+from gateway.surfaces.responses.response import whole
+from gateway.surfaces.responses.stream import ResponseStream
+
+
+class ResponsesSurface:
+    name = "responses"
+    operation = "responses"
+
+    def read(self, body: bytes) -> SurfaceRequest:
+        return read(body)
+
+    def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
+        return whole(request, completion, request_id)
+
+    def stream(self, request: SurfaceRequest, request_id: str) -> ResponseStream:
+        return ResponseStream(request, request_id)
+
+    def error(self, error: ApplicationError, request_id: str) -> bytes:
+        return error_body(error)
+
+    def with_system(self, body: bytes, text: str) -> bytes:
+        return with_instructions(body, text)
+
+
+RESPONSES = ResponsesSurface()

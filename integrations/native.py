@@ -1,0 +1,45 @@
+"""The client protocols that providers speak themselves, each with the adapter that forwards a request as it came.
+
+A native adapter is an `Adapter` whose requests, answers and events are those of the client's protocol in place of chat
+completions (docs/architecture.md#surfaces).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import import_module
+from typing import Protocol
+
+from integrations.providers.base import Adapter
+
+
+class NativeAdapter(Adapter, Protocol):
+    """An adapter that forwards requests of one client protocol."""
+
+    @property
+    def forward_headers(self) -> tuple[str, ...]:
+        """Returns the names of the client's headers, in lower case, that belong to the protocol and are passed on."""
+        ...
+
+    def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
+        """Returns the JSON of the chat completion that says the same as a whole answer or, if `stream`, the framed
+        chunks that say the same as the framed events. Returns empty bytes for an answer that cannot be read."""
+        ...
+
+
+# Maps a client protocol to the place of its adapters ("module:attribute"), which are mapped by provider.
+_PLACES: dict[str, tuple[str, ...]] = {
+    "messages": ("integrations.providers.anthropic.forwarding:FORWARDERS",),
+}
+
+
+@lru_cache(maxsize=4096)
+def native_adapter(provider: str, surface: str) -> NativeAdapter | None:
+    """Returns the adapter that forwards requests of the protocol `surface` to the provider; None where the provider
+    does not speak it."""
+    for place in _PLACES.get(surface, ()):
+        module, _, attribute = place.partition(":")
+        adapters: dict[str, NativeAdapter] = getattr(import_module(module), attribute)
+        if provider in adapters:
+            return adapters[provider]
+    return None

@@ -1,0 +1,163 @@
+"""Forwards requests of the Messages API to Claude as they came, and reads usage, end and failure from the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+from typing_extensions import override
+
+from integrations.providers.anthropic.adapter import TRAITS, AnthropicAdapter
+from integrations.providers.anthropic.finish import finish_reason, reported_failure, unusable
+from integrations.providers.anthropic.foundry import FoundryAdapter
+from integrations.providers.anthropic.response import parse_response
+from integrations.providers.anthropic.shapes import Block, Counts, Event, Message, merged, usage_of
+from integrations.providers.anthropic.stream import AnthropicStream
+from integrations.providers.base import (
+    NOTHING,
+    ChatRequest,
+    Credentials,
+    Needs,
+    ParsedResponse,
+    StreamEvent,
+    StreamTranslator,
+    UpstreamRequest,
+)
+from integrations.providers.common.forwarding import framed, frames, with_model
+from integrations.providers.common.sse import EventParser, ServerSentEvent
+from integrations.providers.common.stream import DialectStream
+from integrations.providers.common.surrogates import lenient
+from integrations.providers.errors import ProviderError
+
+_decode = lenient(msgspec.json.Decoder(Message).decode)
+_decode_event = lenient(msgspec.json.Decoder(Event).decode)
+_NO_REQUEST = ChatRequest("", False, b"{}", {})
+
+
+class MessagesForwarder:
+    """A native adapter (`integrations.native`) of the Messages API, at the address and with the headers of the
+    provider's own adapter."""
+
+    # `anthropic-beta` is passed on for every request, beside the beta features of the integration.
+    forward_headers = ("anthropic-version",)
+
+    def __init__(self, adapter: AnthropicAdapter) -> None:
+        self._adapter = adapter
+        self.provider = adapter.provider
+        self.traits = adapter.traits
+        self.classify_failure = adapter.classify_failure
+
+    def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
+        return NOTHING
+
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
+        endpoint = self._adapter.endpoint(credentials)
+        model = credentials.extra.get("deployment", "") or request.model
+        headers = {**endpoint.headers, **dict(request.headers)} if request.headers else endpoint.headers
+        return UpstreamRequest("POST", endpoint.url, headers, with_model(request.body, model))
+
+    def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        try:
+            return _parsed(request, body, provider=self.provider)
+        except ProviderError as error:
+            self._adapter.redact(error)
+            raise
+
+    def stream(self, request: ChatRequest) -> StreamTranslator:
+        return MessagesRelay(model=request.model, provider=self.provider, redact=self._adapter.redact)
+
+    def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
+        try:
+            if not stream:
+                return parse_response(_NO_REQUEST, answer, provider=self.provider).body
+            return frames(AnthropicStream(model="", provider=self.provider, redact=self._adapter.redact), answer)
+        except ProviderError:
+            return b""
+
+
+def _parsed(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
+    try:
+        message = _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise unusable("the answer is not a message", provider=provider) from error
+    if message.error is not None or message.type == "error":
+        raise reported_failure(message.error, provider=provider)
+    if message.content is None:
+        raise unusable("the answer holds no content", provider=provider)
+    usage = None if message.usage is None else usage_of(message.usage)
+    finish = _finish(message.stop_reason, message.content, provider=provider)
+    return ParsedResponse(body, message.model or request.model, finish, usage)
+
+
+class MessagesRelay(DialectStream[ServerSentEvent]):
+    """Passes the events of a stream on as they come, and reads usage, end and failure from them."""
+
+    __slots__ = ("_blocks", "_counts", "_stop_reason", "_tools")
+
+    def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
+        super().__init__(EventParser(), model=model, provider=provider, redact=redact)
+        self._counts: Counts | None = None
+        self._stop_reason: str | None = None
+        self._blocks = 0
+        self._tools = False
+
+    @override
+    def _event(self, event: ServerSentEvent, out: list[StreamEvent]) -> None:
+        try:
+            read = _decode_event(event.data)
+            if not event.data.isascii():
+                event.data.decode()
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._unusable("an event of the stream is not one of the Messages API") from error
+        self._seen = True
+        if read.type == "error" or event.event == "error" or (not read.type and read.error is not None):
+            raise reported_failure(read.error, provider=self.provider)
+        self._note(read)
+        delta = read.delta
+        is_delta = delta is not None and read.type == "content_block_delta"
+        out.append(
+            StreamEvent(
+                framed(event),
+                is_delta or (read.content_block is not None and read.content_block.type != "text"),
+                (delta.text or "") if is_delta and delta is not None else "",
+            )
+        )
+
+    def _note(self, read: Event) -> None:
+        match read.type:
+            case "message_start" if read.message is not None:
+                self.model = read.message.model or self.model
+                self._count(read.message.usage)
+            case "content_block_start" if read.content_block is not None:
+                self._blocks += 1
+                self._tools = self._tools or read.content_block.type == "tool_use"
+            case "message_delta":
+                self._count(read.usage)
+                if read.delta is not None:
+                    self._stop_reason = read.delta.stop_reason or self._stop_reason
+            case "message_stop":
+                self._done = True
+
+    def _count(self, counts: Counts | None) -> None:
+        self._counts = merged(self._counts, counts)
+        if self._counts is not None:
+            self.usage = usage_of(self._counts)
+
+    @override
+    def _last_events(self, out: list[StreamEvent]) -> None:
+        if not self._seen:
+            raise self._not_a_stream()
+        if not self._done:
+            raise self._unusable("the stream ended before its end was announced")
+        self.finish_reason = finish_reason(
+            self._stop_reason, called_tools=self._tools, has_content=self._blocks > 0, provider=self.provider
+        )
+
+
+def _finish(stop_reason: str | None, blocks: list[Block], *, provider: str) -> str:
+    called_tools = any(block.type == "tool_use" for block in blocks)
+    return finish_reason(stop_reason, called_tools=called_tools, has_content=bool(blocks), provider=provider)
+
+
+_OWN = AnthropicAdapter(TRAITS)
+FORWARDERS = {adapter.provider: MessagesForwarder(adapter) for adapter in (_OWN, FoundryAdapter())}

@@ -1,0 +1,52 @@
+"""The forwarding of requests in a client's own protocol: the client's bytes, with the model's name as the provider has
+it (docs/architecture.md#surfaces)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import lru_cache
+
+import msgspec
+
+from integrations.providers.base import StreamTranslator
+from integrations.providers.common.sse import ServerSentEvent
+from integrations.providers.errors import ProviderError
+
+_decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class _Model(msgspec.Struct):
+    model: str = ""
+
+
+_decode_model = msgspec.json.Decoder(_Model).decode
+
+
+def with_model(body: bytes, model: str) -> bytes:
+    """Returns the JSON object `body` with `model`; the very bytes where it names that model already."""
+    if _decode_model(body).model == model:
+        return body
+    fields = _decode(body)
+    fields["model"] = _raw(model)
+    return _encode(fields)
+
+
+@lru_cache(maxsize=1024)
+def _raw(model: str) -> msgspec.Raw:
+    return msgspec.Raw(_encode(model))
+
+
+def framed(event: ServerSentEvent) -> bytes:
+    """Returns the lines of an event as the provider sent it, without the blank line that ends it."""
+    data = b"data: " + event.data.replace(b"\n", b"\ndata: ")
+    return b"event: %b\n%b" % (event.event.encode(), data) if event.event else data
+
+
+def frames(translator: StreamTranslator, events: bytes) -> bytes:
+    """Returns the framed chunks that the translator makes of a stream's events, however short the stream."""
+    chunks = translator.feed(events)
+    # A stream that broke off has no proper end, and the chunks before it are all there is.
+    with suppress(ProviderError):
+        chunks += translator.closing()
+    return b"".join([b"data: %b\n\n" % chunk.data for chunk in chunks])
