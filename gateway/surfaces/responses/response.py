@@ -89,16 +89,16 @@ def usage(counts: Mapping[str, Any] | None) -> Json | None:
         return None
     prompt = counts.get("prompt_tokens_details") or {}
     completion = counts.get("completion_tokens_details") or {}
-    made = {
+    return {
         "input_tokens": counts.get("prompt_tokens", 0),
-        "input_tokens_details": {"cached_tokens": prompt.get("cached_tokens", 0)},
+        "input_tokens_details": {
+            "cached_tokens": prompt.get("cached_tokens", 0),
+            "cache_write_tokens": prompt.get("cache_write_tokens", 0),
+        },
         "output_tokens": counts.get("completion_tokens", 0),
         "output_tokens_details": {"reasoning_tokens": completion.get("reasoning_tokens", 0)},
         "total_tokens": counts.get("total_tokens", 0),
     }
-    if prompt.get("cache_write_tokens"):
-        made["input_tokens_details"]["cache_write_tokens"] = prompt["cache_write_tokens"]
-    return made
 
 
 def output_items(message: Mapping[str, Any], request: SurfaceRequest, request_id: str) -> list[Json]:
