@@ -12,8 +12,16 @@ from core.errors import ValidationError
 
 MAX_MESSAGE_BYTES = 1_048_576
 
-# For each type of content part, the field of its object that may hold a file instead of the address of a file.
-_FILES = {"image_url": "url", "document_url": "url", "input_audio": "data", "file": "file_data"}
+# For each type of content part, its object and the field of that object that may hold a file instead of an address.
+# `image` and `document` are content blocks of Anthropic's.
+_FILES = {
+    "image_url": ("image_url", "url"),
+    "document_url": ("document_url", "url"),
+    "input_audio": ("input_audio", "data"),
+    "file": ("file", "file_data"),
+    "image": ("source", "data"),
+    "document": ("source", "data"),
+}
 # Only these two types need the prefix of a data URL to tell a file from an address; the others always hold a file.
 _DATA_URL = b'"data:'
 _ADDRESSES = frozenset({"image_url", "document_url"})
@@ -42,25 +50,35 @@ def check_message_sizes(body: bytes) -> None:
     """
     for index, message in enumerate(_messages_decoder.decode(body).messages):
         raw = bytes(message.get("content", b""))
-        if len(raw) <= MAX_MESSAGE_BYTES:
-            continue
-        field = f"messages[{index}].content"
-        size = len(msgspec.json.decode(raw, type=str).encode()) if raw.startswith(b'"') else _without_files(field, raw)
-        if size > MAX_MESSAGE_BYTES:
-            raise ValidationError(
-                f"{field}: {size} bytes, at most {MAX_MESSAGE_BYTES} are allowed", code="message_too_large"
-            )
+        if len(raw) > MAX_MESSAGE_BYTES:
+            check_content_size(f"messages[{index}].content", raw)
+
+
+def check_content_size(field: str, raw: bytes) -> None:
+    """Raises ValidationError if the content of one message, which is the JSON `raw`, is too large. `field` is the
+    content's place in the request."""
+    size = len(msgspec.json.decode(raw, type=str).encode()) if raw.startswith(b'"') else _without_files(field, raw)
+    if size > MAX_MESSAGE_BYTES:
+        raise ValidationError(
+            f"{field}: {size} bytes, at most {MAX_MESSAGE_BYTES} are allowed", code="message_too_large"
+        )
+
+
+def check_file_size(field: str, size: int) -> None:
+    """Raises ValidationError if a file within a message takes too many bytes of the body. `field` is the file's place
+    in the request."""
+    max_file_bytes = settings.GATEWAY_INLINE_FILE_BYTES
+    if size > max_file_bytes:
+        raise ValidationError(
+            f"{field}: an inline file of {size} bytes, at most {max_file_bytes} are allowed; give its address instead",
+            code="message_too_large",
+        )
 
 
 def _without_files(field: str, raw: bytes) -> int:
-    size, max_file_bytes = len(raw), settings.GATEWAY_INLINE_FILE_BYTES
+    size = len(raw)
     for file in _inline_files(raw):
-        if file.size > max_file_bytes:
-            raise ValidationError(
-                f"{field}{file.field}: an inline file of {file.size} bytes, at most {max_file_bytes} are allowed; "
-                "give its address instead",
-                code="message_too_large",
-            )
+        check_file_size(f"{field}{file.field}", file.size)
         size -= file.size
     return size
 
@@ -68,9 +86,10 @@ def _without_files(field: str, raw: bytes) -> int:
 def _inline_files(raw: bytes) -> Iterator[_InlineFile]:
     for position, part in enumerate(_parts_decoder.decode(raw)):
         kind = bytes(part.get("type", b"")).strip(b'"').decode("ascii", "replace")
-        field, holder = _FILES.get(kind), bytes(part.get(kind, b"")).strip()
-        if field is None or not holder.startswith(b"{"):
+        name, field = _FILES.get(kind, ("", ""))
+        holder = bytes(part.get(name, b"")).strip()
+        if not holder.startswith(b"{"):
             continue
         content = bytes(_object_decoder.decode(holder).get(field, b"")).strip()
         if content.startswith(_DATA_URL if kind in _ADDRESSES else b'"'):
-            yield _InlineFile(f"[{position}].{kind}.{field}", len(content) - 2)
+            yield _InlineFile(f"[{position}].{name}.{field}", len(content) - 2)

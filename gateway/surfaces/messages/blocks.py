@@ -1,0 +1,112 @@
+"""Translates content blocks of users and of tool results to parts of a chat completion's message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.protocol.message_sizes import check_file_size
+from gateway.surfaces.messages.checks import (
+    as_object,
+    invalid,
+    missing,
+    optional_object,
+    optional_text,
+    required_name,
+    required_object,
+    required_text,
+)
+
+# A block of these types belongs to the answer of a model.
+_OF_ASSISTANTS = frozenset({"tool_use", "thinking", "redacted_thinking"})
+
+Json = dict[str, Any]
+
+
+def type_of(block: Any, place: str) -> str:
+    return required_name(as_object(block, place), "type", place)
+
+
+def part_of(block: Json, place: str, untranslatable: list[str]) -> Json:
+    """Returns the block as a content part. A block without a counterpart is returned unchanged, and `untranslatable`
+    names it. Raises ValidationError."""
+    kind = type_of(block, place)
+    match kind:
+        case "text":
+            return marked({"type": "text", "text": required_text(block, "text", place)}, block, place)
+        case "image":
+            return _image(block, place, untranslatable)
+        case "document":
+            return _document(block, place, untranslatable)
+        case "tool_result":
+            raise invalid(place, "a tool_result stands in the content of a message of the user")
+    if kind in _OF_ASSISTANTS:
+        raise invalid(place, f"a block of type {kind} belongs to a message of the assistant")
+    untranslatable.append(f"{place}: a chat completion has no block of type {kind}")
+    return block
+
+
+def marked(made: Json, block: Json, place: str) -> Json:
+    """Returns `made` with the cache marker of the block."""
+    marker = optional_object(block, "cache_control", place)
+    if marker is not None:
+        made["cache_control"] = marker
+    return made
+
+
+def content_of(parts: list[Json]) -> str | list[Json]:
+    """Returns one unmarked text as a string, other parts as a list."""
+    if not parts:
+        return ""
+    only = parts[0]
+    return only["text"] if len(parts) == 1 and only["type"] == "text" and len(only) == 2 else parts
+
+
+def _image(block: Json, place: str, untranslatable: list[str]) -> Json:
+    source = required_object(block, "source", place)
+    url = _address(source, f"{place}.source")
+    if url is None:
+        untranslatable.append(f"{place}.source: a chat completion has no source of type {source['type']}")
+        return block
+    return marked({"type": "image_url", "image_url": {"url": url}}, block, place)
+
+
+def _document(block: Json, place: str, untranslatable: list[str]) -> Json:
+    source = required_object(block, "source", place)
+    citations = optional_object(block, "citations", place)
+    title, context = optional_text(block, "title", place), optional_text(block, "context", place)
+    url = _address(source, f"{place}.source")
+    if citations is not None and citations.get("enabled"):
+        untranslatable.append(f"{place}.citations: a chat completion has no citations of documents")
+        return block
+    if source["type"] == "text":
+        text = required_text(source, "data", f"{place}.source")
+        return marked({"type": "text", "text": _with_head(text, title, context)}, block, place)
+    if url is None:
+        untranslatable.append(f"{place}.source: a chat completion has no source of type {source['type']}")
+        return block
+    made: Json = {"type": "document_url", "document_url": {"url": url}}
+    if title:
+        made["name"] = title
+    return marked(made, block, place)
+
+
+def _with_head(text: str, title: str | None, context: str | None) -> str:
+    """Returns the text of a document below its title and its context."""
+    return "\n\n".join([*(part for part in (title, context) if part), text])
+
+
+def _address(source: Json, place: str) -> str | None:
+    """Returns the address or the data URL of the source; None for a source of another type. Raises ValidationError."""
+    match required_name(source, "type", place):
+        case "base64":
+            media_type = required_name(source, "media_type", place)
+            data = source.get("data")
+            if data is None:
+                raise missing(f"{place}.data")
+            if not isinstance(data, str) or not data:
+                raise invalid(f"{place}.data", "expected base64")
+            check_file_size(f"{place}.data", len(data))
+            return f"data:{media_type};base64,{data}"
+        case "url":
+            return required_name(source, "url", place)
+    return None

@@ -1,0 +1,102 @@
+"""Reads values of decoded JSON with their types checked. Every ValidationError (400) names the client's own field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.errors import ValidationError
+
+Json = dict[str, Any]
+
+
+def invalid(field: str, problem: str) -> ValidationError:
+    return ValidationError(f"{field}: {problem}")
+
+
+def missing(field: str) -> ValidationError:
+    return ValidationError(f"{field}: this field is required", code="missing_field")
+
+
+def field_of(place: str, name: str) -> str:
+    """Returns the path of a field of the object at `place`; the request itself has the empty place."""
+    return f"{place}.{name}" if place else name
+
+
+def as_object(value: Any, place: str) -> Json:
+    if not isinstance(value, dict):
+        raise invalid(place, "expected an object")
+    return value
+
+
+def required_text(holder: Json, name: str, place: str = "") -> str:
+    value = holder.get(name)
+    if value is None:
+        raise missing(field_of(place, name))
+    if not isinstance(value, str):
+        raise invalid(field_of(place, name), "expected a string")
+    return value
+
+
+def required_name(holder: Json, name: str, place: str = "") -> str:
+    """Returns a required text that is not empty."""
+    value = required_text(holder, name, place)
+    if not value:
+        raise invalid(field_of(place, name), "expected a string that is not empty")
+    return value
+
+
+def required_object(holder: Json, name: str, place: str = "") -> Json:
+    value = holder.get(name)
+    if value is None:
+        raise missing(field_of(place, name))
+    return as_object(value, field_of(place, name))
+
+
+def optional_text(holder: Json, name: str, place: str = "") -> str | None:
+    value = holder.get(name)
+    if value is not None and not isinstance(value, str):
+        raise invalid(field_of(place, name), "expected a string")
+    return value
+
+
+def optional_object(holder: Json, name: str, place: str = "") -> Json | None:
+    value = holder.get(name)
+    return None if value is None else as_object(value, field_of(place, name))
+
+
+def optional_list(holder: Json, name: str, place: str = "") -> list[Any] | None:
+    value = holder.get(name)
+    if value is not None and not isinstance(value, list):
+        raise invalid(field_of(place, name), "expected a list")
+    return value
+
+
+def optional_flag(holder: Json, name: str, place: str = "") -> bool | None:
+    value = holder.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise invalid(field_of(place, name), "expected true or false")
+    return value
+
+
+def optional_integer(
+    holder: Json, name: str, place: str = "", *, minimum: int, maximum: int | None = None
+) -> int | None:
+    value = holder.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise invalid(field_of(place, name), "expected an integer")
+    if value < minimum or (maximum is not None and value > maximum):
+        bounds = f"{minimum} or more" if maximum is None else f"an integer from {minimum} to {maximum}"
+        raise invalid(field_of(place, name), f"expected {bounds}")
+    return value
+
+
+def optional_share(holder: Json, name: str) -> float | None:
+    """Returns a number from 0 to 1 of the request."""
+    value = holder.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+        raise invalid(name, "expected a number from 0 to 1")
+    return value

@@ -1,0 +1,87 @@
+"""Reasoning and citations of other vendors in the shape of the Messages API.
+
+A thinking block has one place for what has to come back unchanged: its signature (`data` of a redacted block). The
+gateway seals into it the entry of `reasoning_details` of the vendor that answered. A seal begins with a mark, so that
+it is recognised when the client sends the conversation again. Anthropic refuses a seal, and a citation that it did not
+make, so `without_foreign` removes both from a request that Anthropic itself is to get.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from gateway.surfaces.messages.checks import invalid
+
+CLAUDE = "anthropic-claude-v1"
+"""The `format` of reasoning that Anthropic signed."""
+
+SEAL = "prompt-gateway.v1."
+"""How a seal, and the place of a citation that Anthropic did not make, begins."""
+
+_encode = msgspec.json.Encoder().encode
+_decoder = msgspec.json.Decoder(dict[str, Any])
+
+Json = dict[str, Any]
+
+
+def sealed(detail: Mapping[str, Any]) -> str:
+    return SEAL + base64.urlsafe_b64encode(_encode(detail)).decode()
+
+
+def opened(seal: str, field: str) -> Json:
+    """Returns the entry in the seal, empty for reasoning that no vendor signed. Raises ValidationError, which names the
+    `field`, for a seal that the gateway did not make."""
+    try:
+        return _decoder.decode(base64.urlsafe_b64decode(seal[len(SEAL) :]))
+    except (binascii.Error, msgspec.DecodeError, ValueError):
+        raise invalid(field, "this is not the value that the gateway gave") from None
+
+
+def is_foreign(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith(SEAL)
+
+
+def is_foreign_thought(block: Mapping[str, Any]) -> bool:
+    """Returns True for a thinking block that Anthropic did not sign."""
+    match block.get("type"):
+        case "thinking":
+            return not block.get("signature") or is_foreign(block["signature"])
+        case "redacted_thinking":
+            return is_foreign(block.get("data"))
+    return False
+
+
+def own_citations(block: Json) -> Json:
+    """Returns a text block with the citations that Anthropic made, and without the field where there are none."""
+    citations = block.get("citations")
+    if not isinstance(citations, list):
+        return block
+    own = [one for one in citations if not (isinstance(one, dict) and is_foreign(one.get("encrypted_index")))]
+    if len(own) == len(citations):
+        return block
+    rest = {name: value for name, value in block.items() if name != "citations"}
+    return {**rest, "citations": own} if own else rest
+
+
+def without_foreign(body: bytes) -> bytes:
+    """Returns the body of a request without the thinking and the citations that Anthropic did not make; `body` itself
+    when it holds none. `body` has been read by `request.read` before."""
+    if SEAL.encode() not in body:
+        return body
+    fields = _decoder.decode(body)
+    fields["messages"] = [made for message in fields["messages"] if (made := _own_message(message)) is not None]
+    return _encode(fields)
+
+
+def _own_message(message: Json) -> Json | None:
+    """Returns the message, None when nothing is left of it."""
+    content = message["content"]
+    if message["role"] != "assistant" or not isinstance(content, list):
+        return message
+    blocks = [own_citations(block) for block in content if not is_foreign_thought(block)]
+    return {**message, "content": blocks} if blocks else None

@@ -1,0 +1,151 @@
+"""Reads a request of the Messages API as a chat completion
+(https://platform.claude.com/docs/en/api/messages/create)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from core.errors import ValidationError
+from gateway.protocol.wire import nested_too_deeply
+from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.messages.checks import (
+    invalid,
+    missing,
+    optional_flag,
+    optional_integer,
+    optional_list,
+    optional_share,
+    optional_text,
+    required_name,
+)
+from gateway.surfaces.messages.conversation import read_messages, read_system
+from gateway.surfaces.messages.output import read_output
+from gateway.surfaces.messages.tools import read_tools
+from gateway.surfaces.messages.user import read_user
+from integrations.providers.anthropic.native import FIELDS
+
+# The gateway acts on these fields itself, under the names that they have in a chat completion.
+_OF_THE_GATEWAY = ("models", "provider", "prompt_config", "prompt_variables")
+_PASSED = (*FIELDS, *_OF_THE_GATEWAY, "betas", "top_k")
+_READ = frozenset(
+    {
+        "max_tokens",
+        "messages",
+        "metadata",
+        "model",
+        "output_config",
+        "output_format",
+        "service_tier",
+        "stop_sequences",
+        "stream",
+        "system",
+        "temperature",
+        "thinking",
+        "tool_choice",
+        "tools",
+        "top_p",
+        *_PASSED,
+    }
+)
+# A request with one of these fields uses something that other vendors do not have; `global` is the usual place.
+_ONLY_ANTHROPICS = {
+    "container": "a chat completion has no container",
+    "inference_geo": "only Anthropic's hosts choose the place of inference",
+    "mcp_servers": "only Anthropic's hosts call MCP servers",
+}
+_USUAL_GEO = "global"
+_MAX_TOKENS = 1_000_000
+# Chat completions call Anthropic's `standard_only` the default tier.
+_TIERS = {"standard_only": "default"}
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_encode = msgspec.json.Encoder().encode
+
+Json = dict[str, Any]
+
+
+def read(body: bytes) -> SurfaceRequest:
+    """Returns the request. Raises ValidationError (400), whose message names the client's field."""
+    fields = decoded(body)
+    if fields.get("max_tokens") is None:
+        raise missing("max_tokens")
+    return _translated(fields)
+
+
+def read_count(body: bytes) -> SurfaceRequest:
+    """Returns the request to count tokens as the chat completion whose prompt is to be counted
+    (https://platform.claude.com/docs/en/api/messages-count-tokens). Raises ValidationError."""
+    fields = decoded(body)
+    return _translated({name: value for name, value in fields.items() if name not in ("max_tokens", "stream")})
+
+
+def decoded(body: bytes) -> Json:
+    try:
+        return _decode(body)
+    except msgspec.ValidationError as error:
+        if "Expected `object`" in str(error):
+            raise ValidationError("The request body has to be a JSON object", code="invalid_json") from None
+        raise ValidationError("The request body holds a number that is out of range") from None
+    except RecursionError:
+        raise nested_too_deeply() from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise ValidationError("The request body is not valid JSON", code="invalid_json") from None
+
+
+def _translated(fields: Json) -> SurfaceRequest:
+    untranslatable: list[str] = []
+    model = required_name(fields, "model")
+    messages = read_messages(fields.get("messages"), untranslatable)
+    user, session_id = read_user(fields, untranslatable)
+    made: Json = {
+        "model": model,
+        "messages": [*read_system(fields.get("system")), *messages],
+        "max_tokens": _max_tokens(fields, untranslatable),
+        "stream": optional_flag(fields, "stream"),
+        "temperature": optional_share(fields, "temperature"),
+        "top_p": optional_share(fields, "top_p"),
+        "stop": _stop(fields),
+        "service_tier": _tier(fields),
+        "user": user or None,
+        **read_tools(fields, untranslatable),
+        **read_output(fields, untranslatable),
+        **{name: fields[name] for name in _PASSED if name in fields},
+    }
+    optional_integer(fields, "top_k", minimum=0)
+    _name_what_only_anthropic_has(fields, untranslatable)
+    body = _encode({name: value for name, value in made.items() if value is not None})
+    return SurfaceRequest(body, tuple(untranslatable), session_id=session_id)
+
+
+def _max_tokens(fields: Json, untranslatable: list[str]) -> int | None:
+    limit = optional_integer(fields, "max_tokens", minimum=0, maximum=_MAX_TOKENS)
+    if limit == 0:
+        # Anthropic fills its prompt cache without an answer then, while a chat completion has at least one token.
+        untranslatable.append("max_tokens: a chat completion cannot fill a cache without an answer")
+        return 1
+    return limit
+
+
+def _stop(fields: Json) -> list[str] | None:
+    sequences = optional_list(fields, "stop_sequences")
+    for index, sequence in enumerate(sequences or ()):
+        if not isinstance(sequence, str):
+            raise invalid(f"stop_sequences[{index}]", "expected a string")
+    return sequences or None
+
+
+def _tier(fields: Json) -> str | None:
+    tier = optional_text(fields, "service_tier")
+    return None if tier is None else _TIERS.get(tier, tier)
+
+
+def _name_what_only_anthropic_has(fields: Json, untranslatable: list[str]) -> None:
+    for name, reason in _ONLY_ANTHROPICS.items():
+        value = fields.get(name)
+        if value and not (name == "inference_geo" and value == _USUAL_GEO):
+            untranslatable.append(f"{name}: {reason}")
+    for name, value in fields.items():
+        if name not in _READ and value is not None:
+            untranslatable.append(f"{name}: a chat completion has no such field")

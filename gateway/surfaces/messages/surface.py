@@ -1,0 +1,51 @@
+"""The surface of Anthropic's Messages API, and that of its count of tokens."""
+
+from __future__ import annotations
+
+from typing_extensions import override
+
+from core.errors import ApplicationError
+from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.messages.errors import error_body
+from gateway.surfaces.messages.request import read, read_count
+from gateway.surfaces.messages.response import counted, message_of
+from gateway.surfaces.messages.stream import MessagesStream
+from gateway.surfaces.messages.system import with_system
+
+
+class MessagesSurface:
+    name = "messages"
+    operation = "messages"
+
+    def read(self, body: bytes) -> SurfaceRequest:
+        return read(body)
+
+    def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
+        return message_of(completion, request_id)
+
+    def stream(self, request: SurfaceRequest, request_id: str) -> MessagesStream:
+        return MessagesStream(request_id)
+
+    def error(self, error: ApplicationError, request_id: str) -> bytes:
+        return error_body(error, request_id)
+
+    def with_system(self, body: bytes, text: str) -> bytes:
+        return with_system(body, text)
+
+
+class CountTokensSurface(MessagesSurface):
+    """Requests that have the tokens of their prompt counted. Their answer is never streamed."""
+
+    operation = "count_tokens"
+
+    @override
+    def read(self, body: bytes) -> SurfaceRequest:
+        return read_count(body)
+
+    @override
+    def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
+        return counted(completion)
+
+
+SURFACE = MessagesSurface()
+COUNT_TOKENS = CountTokensSurface()
