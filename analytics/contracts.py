@@ -45,7 +45,9 @@ class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     unknown (`cost_known` False). `cost_usd` is the sum of the others; `cost_other_usd` are fees, and all of what a
     provider states. `cost_source` is where they came from: `provider` (stated there), the source of a price, `mixed`
     when attempts differ, empty when nothing is charged. `trace_id` and `parent_span_id` are those of the client's
-    `traceparent`, if it sent one; `prompt_name` is the name that `prompt_config_id` had.
+    `traceparent`, if it sent one; `prompt_name` is the name that `prompt_config_id` had. `operation` is the client
+    protocol (`chat`, `responses`, `messages`), and `is_native` means that the response has its form
+    (docs/architecture.md#surfaces).
     """
 
     request_id: str
@@ -98,6 +100,8 @@ class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     trace_id: str = ""
     parent_span_id: str = ""
     prompt_name: str = ""
+    operation: str = "chat"
+    is_native: bool = False
 
 
 class SpoolEntry(msgspec.Struct, frozen=True):

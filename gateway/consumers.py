@@ -18,7 +18,9 @@ from gateway.protocol.models_list import models_list
 from gateway.protocol.reply import Receive, Reply, Send
 from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
+from gateway.surfaces.messages.surface import SURFACE as MESSAGES
 from gateway.surfaces.reply import reply_for
+from gateway.surfaces.responses.surface import SURFACE as RESPONSES
 from gateway.worker import current_runtime
 
 Scope = dict[str, Any]
@@ -39,6 +41,16 @@ class SurfaceEndpoint:
 
 
 chat_completions = SurfaceEndpoint(CHAT)
+"""POST /api/gateway/v1/chat/completions"""
+responses = SurfaceEndpoint(RESPONSES)
+"""POST /api/gateway/v1/responses"""
+messages = SurfaceEndpoint(MESSAGES)
+"""POST /api/gateway/v1/messages"""
+
+
+async def stored_response(scope: Scope, receive: Receive, send: Send) -> None:
+    """GET and DELETE /api/gateway/v1/responses/{id}"""
+    await _refuse(send, NotFoundError("The gateway keeps no responses: it forwards them, and each is read once"))
 
 
 async def models(scope: Scope, receive: Receive, send: Send) -> None:

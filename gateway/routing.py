@@ -7,7 +7,15 @@ from typing import Any, cast
 from django.urls import re_path
 from django.urls.resolvers import URLPattern
 
-from gateway.consumers import chat_completions, health, models, unknown_path
+from gateway.consumers import (
+    chat_completions,
+    health,
+    messages,
+    models,
+    responses,
+    stored_response,
+    unknown_path,
+)
 from gateway.readyz import ready
 
 
@@ -21,6 +29,10 @@ COMPLETIONS = frozenset({"/api/gateway/v1/chat/completions", "/api/gateway/v1/ch
 
 http_urlpatterns = [
     route(r"^api/gateway/v1/chat/completions/?$", chat_completions),
+    route(r"^api/gateway/v1/responses/?$", responses),
+    route(r"^api/gateway/v1/responses/[^/]+/?$", stored_response),
+    # Anthropic's SDKs add /v1 to the base address, which OpenAI's SDKs expect to have it.
+    route(r"^api/gateway/v1/(?:v1/)?messages/?$", messages),
     route(r"^api/gateway/v1/models/?$", models),
     route(r"^api/gateway/", unknown_path),
     route(r"^healthz$", health),

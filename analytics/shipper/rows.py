@@ -17,6 +17,7 @@ from analytics.contracts import RequestRecord
 from analytics.shipper.streamed import assembled
 from analytics.shipper.texts import completion_text, prompt_text
 from analytics.spool.reader import Frame
+from integrations.native import native_adapter
 
 logger = logging.getLogger("analytics.shipper")
 
@@ -84,7 +85,8 @@ def to_row(frame: Frame) -> tuple[Any, ...]:
 def _texts(frame: Frame, record: RequestRecord) -> tuple[str, str, str, str]:
     """Returns prompt and completion as plain text, request and response as JSON."""
     try:
-        response = assembled(frame.response) if record.stream else frame.response
+        response = _as_chat(frame.response, record) if record.is_native else frame.response
+        response = assembled(response) if record.stream else response
         prompt, completion = prompt_text(frame.request), completion_text(response)
     except Exception as error:
         # Bodies of clients and providers have no bounds, and one odd body must neither cost the record nor hold up
@@ -93,6 +95,12 @@ def _texts(frame: Frame, record: RequestRecord) -> tuple[str, str, str, str]:
         logger.error("record.text_failed request_id=%s error=%s", record.request_id, type(error).__name__)
         response, prompt, completion = frame.response, "", ""
     return prompt, completion, frame.request.decode("utf-8", "replace"), response.decode("utf-8", "replace")
+
+
+def _as_chat(response: bytes, record: RequestRecord) -> bytes:
+    """Returns a response in the client's own protocol as a chat completion, in whose form all responses are read."""
+    adapter = native_adapter(record.provider, record.operation)
+    return response if adapter is None else adapter.as_chat(response, stream=record.stream)
 
 
 def _optional_id(text: str) -> UUID:

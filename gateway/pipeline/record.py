@@ -15,6 +15,7 @@ from gateway.pipeline.reservation import estimated_tokens
 from gateway.pipeline.uncounted import estimate
 from gateway.protocol.headers import trace_parent
 from gateway.runtime import Runtime
+from gateway.surfaces.chat.surface import CHAT
 from integrations.pricing.cost import Cost, known_cost
 from integrations.providers.usage import Usage
 
@@ -114,6 +115,8 @@ def _rare_fields(state: RequestState) -> dict[str, Any]:
         }
     if state.headers.traceparent:
         fields["trace_id"], fields["parent_span_id"] = trace_parent(state.headers.traceparent)
+    if state.surface is not CHAT:
+        fields |= {"operation": state.surface.operation, "is_native": state.answer.is_native}
     if prompt.config_id:
         fields |= {
             "prompt_config_id": prompt.config_id,

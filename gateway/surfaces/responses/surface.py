@@ -30,4 +30,4 @@ class ResponsesSurface:
         return with_instructions(body, text)
 
 
-RESPONSES = ResponsesSurface()
+SURFACE = ResponsesSurface()

@@ -10,13 +10,13 @@ import pytest
 from core.errors import ApplicationError
 from gateway.protocol.wire import decode_request
 from gateway.surfaces.base import SurfaceRequest
-from gateway.surfaces.responses.surface import RESPONSES
+from gateway.surfaces.responses.surface import SURFACE
 
 SCHEMA = {"type": "object", "properties": {"x": {"type": "integer"}}}
 
 
 def read(**fields: Any) -> SurfaceRequest:
-    return RESPONSES.read(json.dumps({"model": "gpt-5", "input": "Hi", **fields}).encode())
+    return SURFACE.read(json.dumps({"model": "gpt-5", "input": "Hi", **fields}).encode())
 
 
 def chat(**fields: Any) -> dict[str, Any]:
@@ -142,6 +142,6 @@ def test_fault__is_refused_by_the_clients_own_field(fields: dict[str, Any], code
 
 
 def test_prompt__becomes_the_instructions_and_nothing_else_changes() -> None:
-    changed = RESPONSES.with_system(b'{"model":"m","input":[{"x":1.50}]}', "Be kind.")
+    changed = SURFACE.with_system(b'{"model":"m","input":[{"x":1.50}]}', "Be kind.")
 
     assert changed == b'{"model":"m","input":[{"x":1.50}],"instructions":"Be kind."}'

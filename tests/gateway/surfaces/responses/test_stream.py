@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from openai.types.responses import Response
 
 from core.errors import ServiceUnavailableError
-from gateway.surfaces.responses.surface import RESPONSES
+from gateway.surfaces.responses.surface import SURFACE
 from tests.gateway.surfaces.responses.chunks import (
     REQUEST_ID,
     USAGE,
@@ -28,7 +28,7 @@ TEXTS = [ROLE, chunk({"content": "Hel"}), chunk({"content": "lo"})]
 
 
 def streamed(chunks: list[bytes], last: list[bytes], **fields: Any) -> list[dict[str, Any]]:
-    stream = RESPONSES.stream(request(**fields), REQUEST_ID)
+    stream = SURFACE.stream(request(**fields), REQUEST_ID)
     return events_of(stream.feed(chunks) + stream.close(last))
 
 
@@ -91,7 +91,7 @@ def test_reasoning_with_its_details__included__comes_back_as_it_was() -> None:
     reasoning = final.output[0]
     assert reasoning.type == "reasoning"
     assert [part.text for part in reasoning.summary] == ["Hm"]
-    again = RESPONSES.read(
+    again = SURFACE.read(
         json.dumps(
             {"model": "m", "input": [{"role": "user", "content": "?"}, *(item.to_dict() for item in final.output)]}
         ).encode()
@@ -115,7 +115,7 @@ def test_stream__cut_off__is_incomplete(finish_reason: str, reason: str) -> None
 
 
 def test_stream__fails_after_output__ends_with_the_failed_response() -> None:
-    stream = RESPONSES.stream(request(), REQUEST_ID)
+    stream = SURFACE.stream(request(), REQUEST_ID)
 
     events = events_of(stream.feed(TEXTS) + stream.fail(ServiceUnavailableError("The provider went away")))
 
@@ -127,8 +127,8 @@ def test_stream__fails_after_output__ends_with_the_failed_response() -> None:
 @given(st.lists(st.integers(0, 5), max_size=6))
 def test_stream__cut_anywhere__has_the_same_bytes(cuts: list[int]) -> None:
     chunks = [*TEXTS, chunk({"reasoning_content": "so"}), chunk({"content": "!"})]
-    whole = RESPONSES.stream(request(), REQUEST_ID)
-    pieces = RESPONSES.stream(request(), REQUEST_ID)
+    whole = SURFACE.stream(request(), REQUEST_ID)
+    pieces = SURFACE.stream(request(), REQUEST_ID)
     out, start = b"", 0
     for cut in sorted(cuts):
         out += pieces.feed(chunks[start:cut])
@@ -177,6 +177,6 @@ def test_stream__cut_anywhere__has_the_same_bytes(cuts: list[int]) -> None:
 def test_streamed_answer__is_the_whole_answer(message: dict[str, Any], chunks: list[bytes]) -> None:
     final = streamed(chunks, [last_chunk()])[-1]["response"]
 
-    whole = json.loads(RESPONSES.answer(request(), completion(message), REQUEST_ID))
+    whole = json.loads(SURFACE.answer(request(), completion(message), REQUEST_ID))
     assert final == whole
     Response.model_validate(whole, strict=True)
