@@ -21,6 +21,12 @@ class NativeAdapter(Adapter, Protocol):
         """Returns the names of the client's headers, in lower case, that belong to the protocol and are passed on."""
         ...
 
+    @property
+    def takes_own_fields(self) -> bool:
+        """Returns whether the provider also gets the protocol's own fields, tools and blocks out of a chat completion,
+        in which they stand unchanged."""
+        ...
+
     def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
         """Returns the JSON of the chat completion that says the same as a whole answer or, if `stream`, the framed
         chunks that say the same as the framed events. Returns empty bytes for an answer that cannot be read."""

@@ -27,7 +27,8 @@ def translate(state: RequestState, reply: Reply) -> NativeRequest:
     state.body = request.body
     state.headers.session_id = state.headers.session_id or request.session_id
     guarded = state.snapshot.settings.guardrails.guards_output
-    return NativeRequest(state.surface, None if guarded else native_body(body), request.untranslatable)
+    own = None if guarded else native_body(state.surface.forwarded(body))
+    return NativeRequest(state.surface, own, request.untranslatable)
 
 
 def native_of(context: RequestContext, attempt: Attempt) -> NativeAdapter | None:
@@ -39,11 +40,10 @@ def native_of(context: RequestContext, attempt: Attempt) -> NativeAdapter | None
     native = context.native
     if native is None:
         return None
-    if native.body is not None and not attempt.credentials.sets_parameters:
-        adapter = native_adapter(attempt.provider, native.surface.name)
-        if adapter is not None:
-            return adapter
-    if native.untranslatable:
+    adapter = native_adapter(attempt.provider, native.surface.name)
+    if adapter is not None and native.body is not None and not attempt.credentials.sets_parameters:
+        return adapter
+    if native.untranslatable and not (adapter is not None and adapter.takes_own_fields):
         parameter, _, reason = native.untranslatable[0].partition(": ")
         raise UnsupportedParameterError(parameter, reason, provider=attempt.provider)
     return None

@@ -69,6 +69,11 @@ class Surface(Protocol):
         """Returns the JSON of an error with a status."""
         ...
 
+    def forwarded(self, body: bytes) -> bytes:
+        """Returns the client's own `body` for a provider of the same protocol: without reasoning and citations that
+        another vendor made. All other bytes stay as they are."""
+        ...
+
     def with_system(self, body: bytes, text: str) -> bytes:
         """Returns the client's own `body` with the managed prompt `text` as its instructions; called only where the
         request has none. All other bytes of the request stay as they are."""

@@ -40,6 +40,9 @@ class ChatSurface:
     def error(self, error: ApplicationError, request_id: str) -> bytes:
         return msgspec.json.encode(error.envelope())
 
+    def forwarded(self, body: bytes) -> bytes:
+        return body
+
     def with_system(self, body: bytes, text: str) -> bytes:
         return body
 

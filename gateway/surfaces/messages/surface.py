@@ -7,6 +7,7 @@ from typing_extensions import override
 from core.errors import ApplicationError
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.messages.errors import error_body
+from gateway.surfaces.messages.foreign import without_foreign
 from gateway.surfaces.messages.request import read, read_count
 from gateway.surfaces.messages.response import counted, message_of
 from gateway.surfaces.messages.stream import MessagesStream
@@ -28,6 +29,9 @@ class MessagesSurface:
 
     def error(self, error: ApplicationError, request_id: str) -> bytes:
         return error_body(error, request_id)
+
+    def forwarded(self, body: bytes) -> bytes:
+        return without_foreign(body)
 
     def with_system(self, body: bytes, text: str) -> bytes:
         return with_system(body, text)

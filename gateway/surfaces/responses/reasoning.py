@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 _MARK = "reasoning_details."
+_decode_body = msgspec.json.Decoder(dict[str, Any]).decode
 _decode = msgspec.json.Decoder(list[dict[str, Any]]).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -29,3 +30,20 @@ def reasoning_details(content: object) -> list[dict[str, Any]]:
         return _decode(urlsafe_b64decode(content[len(_MARK) :]))
     except (ValueError, msgspec.DecodeError):
         return []
+
+
+def without_foreign(body: bytes) -> bytes:
+    """Returns the request without reasoning items that this surface made, which the vendor would refuse; the very bytes
+    where it has none."""
+    if _MARK.encode() not in body:
+        return body
+    fields = _decode_body(body)
+    items = fields.get("input")
+    if isinstance(items, list):
+        fields["input"] = [item for item in items if not _is_foreign(item)]
+    return _encode(fields)
+
+
+def _is_foreign(item: object) -> bool:
+    content = item.get("encrypted_content") if isinstance(item, dict) else None
+    return isinstance(content, str) and content.startswith(_MARK)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.errors import ApplicationError
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.responses.errors import error_body
+from gateway.surfaces.responses.reasoning import without_foreign
 from gateway.surfaces.responses.request import read, with_instructions
 from gateway.surfaces.responses.response import whole
 from gateway.surfaces.responses.stream import ResponseStream
@@ -25,6 +26,9 @@ class ResponsesSurface:
 
     def error(self, error: ApplicationError, request_id: str) -> bytes:
         return error_body(error)
+
+    def forwarded(self, body: bytes) -> bytes:
+        return without_foreign(body)
 
     def with_system(self, body: bytes, text: str) -> bytes:
         return with_instructions(body, text)

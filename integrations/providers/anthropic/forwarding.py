@@ -40,6 +40,7 @@ class MessagesForwarder:
 
     # `anthropic-beta` is passed on for every request, beside the beta features of the integration.
     forward_headers = ("anthropic-version",)
+    takes_own_fields = True
 
     def __init__(self, adapter: AnthropicAdapter) -> None:
         self._adapter = adapter

@@ -16,7 +16,7 @@ from integrations.providers.base import ChatRequest
 from integrations.registry import adapter_for
 from tests.fakes.replay import body_of
 from tests.gateway.native import NATIVE, canonical, native_answer
-from tests.gateway.recorded import Answer, exchanges, expected
+from tests.gateway.recorded import RecordedAnswer, exchanges, expected
 from tests.gateway.reversed import openai_request
 from tests.gateway.surfaces.messages.clients import (
     REQUEST_ID,
@@ -79,7 +79,7 @@ def test_answer__recorded__the_sdk_reads_the_vendors_message(recording: Recordin
     assert made.usage.cache_creation_input_tokens == (vendors.usage.cache_creation_input_tokens or 0)
 
 
-def known_answer(exchange: Json) -> Answer:
+def known_answer(exchange: Json) -> RecordedAnswer:
     return expected(exchange) if exchange["api"] == OPENAI_DIALECT else native_answer(exchange)
 
 
