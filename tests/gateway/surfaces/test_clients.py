@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import anthropic
 import openai
@@ -95,8 +96,9 @@ def test_key_that_is_wrong__is_each_sdks_own_error(responses: openai.OpenAI, mes
 def test_field_at_fault__is_named_as_the_client_calls_it(
     responses: openai.OpenAI, messages: anthropic.Anthropic
 ) -> None:
+    of_no_role: Any = [{"role": "robot", "content": "x"}]
     with pytest.raises(openai.BadRequestError, match=r"input\[0\]\.role"):
-        responses.responses.create(model=MODEL, input=[{"role": "robot", "content": "x"}])  # type: ignore[misc]
+        responses.responses.create(model=MODEL, input=of_no_role)
     with pytest.raises(anthropic.BadRequestError, match=r"messages\[0\]"):
         messages.messages.create(model=MODEL, max_tokens=1, messages=[{"role": "user"}])  # type: ignore[list-item]
 
