@@ -22,7 +22,13 @@ _OF_CHANNELS = {
     "api/agent/chat": "post",
 }
 # The MCP endpoint is JSON-RPC, which describes itself by `tools/list`.
-_OTHERWISE_DESCRIBED = {"api/agent/mcp"}
+_OTHERWISE_DESCRIBED = {
+    "api/agent/mcp",
+    # The documents of OpenAI and Anthropic describe these client protocols.
+    "api/gateway/v1/responses",
+    "api/gateway/v1/responses/[/]+",
+    "api/gateway/v1/(?:v1/)?messages",
+}
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
 

@@ -131,10 +131,10 @@ def test_answer_in_the_vendors_protocol__is_stored_as_a_chat_completion(
 
 
 def test_provider_that_fails__is_followed_by_one_of_another_dialect(routed: Routed) -> None:
-    said = {"id": "c", "object": "chat.completion", "created": 1, "model": "gpt-5"}
+    head = {"id": "c", "object": "chat.completion", "created": 1, "model": "gpt-5"}
     choice = {"index": 0, "message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"}
     usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
-    completion = json.dumps({**said, "choices": [choice], "usage": usage}).encode()
+    completion = json.dumps({**head, "choices": [choice], "usage": usage}).encode()
     gateway, scripts = routed(
         {"fallback_enabled": True, "fallback_order": ["openai"], "retry_enabled": False},
         anthropic=[status(529, "overloaded")],
