@@ -8,17 +8,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from django.conf import settings
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
 from rest_framework.exceptions import MethodNotAllowed
 
 from agent.bodies import read_body
 from agent.limits import MCP_BODY_BYTES
 from agent.mcp.admission import Client, admit
-from agent.mcp.server import CLIENT, REQUEST_ID, SERVER
 from agent.refusals import refuse
 from agent.running import running
 from agent.threads import in_thread
@@ -34,8 +32,8 @@ logger = logging.getLogger("agent.mcp")
 
 _RESTARTING = "The service is restarting; send the message again."
 
-# `agent.mcp.origins` has already checked the origin, by Django's settings.
-_SECURITY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+# An exchange takes the ASGI scope, the client, the request's id, the body and the function that sends the answer.
+Exchange = Callable[[dict[str, Any], Client, str, bytes, Send], Awaitable[None]]
 
 
 async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
@@ -44,12 +42,12 @@ async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
     watch: ClientWatch | None = None
     with running():
         try:
-            client = await _admitted(scope)
+            client, exchange = await _admitted(scope)
             # The time limit begins here, so that the admission is not counted against the client.
             watch = ClientWatch(receive, current_runtime().loop, settings.GATEWAY_BODY_SECONDS)
             body = await read_body(receive, MCP_BODY_BYTES)
             watch.body_arrived()
-            await _exchange({**scope, CLIENT: client, REQUEST_ID: reply.request_id}, body, _watched(send, reply, watch))
+            await exchange(scope, client, reply.request_id, body, _watched(send, reply, watch))
         except ClientGoneError:
             return
         except asyncio.CancelledError:
@@ -77,37 +75,20 @@ async def _broken_off(reply: Reply, watch: ClientWatch | None, method: str) -> N
         await refuse(reply, ServiceUnavailableError(_RESTARTING), method=method)
 
 
-async def _admitted(scope: dict[str, Any]) -> Client:
+async def _admitted(scope: dict[str, Any]) -> tuple[Client, Exchange]:
     if scope["method"] != "POST":
         # GET and DELETE are refused: the server sends nothing unasked and has no sessions.
         raise MethodNotAllowed(scope["method"])
-    return await in_thread(admit, scope)
+    return await in_thread(_admit, scope)
 
 
-async def _exchange(scope: dict[str, Any], body: bytes, send: Send) -> None:
-    """Runs the SDK's session manager for one call, so that everything it starts ends with the call."""
-    manager = StreamableHTTPSessionManager(
-        SERVER,
-        stateless=True,
-        json_response=True,
-        security_settings=_SECURITY,
-        max_request_body_size=MCP_BODY_BYTES,
-    )
-    async with manager.run():
-        await manager.handle_request(scope, _Body(body).receive, send)
+def _admit(scope: dict[str, Any]) -> tuple[Client, Exchange]:
+    """Admits the client, and imports the MCP SDK with the first client of a worker. The import takes a second of CPU: a
+    worker that serves no MCP does without, and in this thread it does not hold up other requests."""
+    client = admit(scope)
+    from agent.mcp.exchange import exchange
 
-
-class _Body:
-    """A body that has been read, as ASGI messages. `ClientWatch` reports a client that left."""
-
-    def __init__(self, body: bytes) -> None:
-        self._messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def receive(self) -> Message:
-        if self._messages:
-            return self._messages.pop()
-        await asyncio.Event().wait()
-        raise RuntimeError("waits until it is cancelled")
+    return client, exchange
 
 
 def _watched(send: Send, reply: Reply, watch: ClientWatch) -> Send:
