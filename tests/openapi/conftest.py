@@ -27,6 +27,14 @@ from tests.factories.scores import make_score
 PROJECT_ID = UUID("00000000-0000-4000-8000-00000000c0de")
 REQUEST_ID = uuid7(1_790_000_000_000_000)
 
+_SCHEMATHESIS = "schemathesis.pytest.plugin"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Loads the plugin of schemathesis, which other tests do without (`addopts` in pyproject.toml)."""
+    if not config.pluginmanager.has_plugin(_SCHEMATHESIS):
+        config.pluginmanager.import_plugin(_SCHEMATHESIS)
+
 
 @dataclass(frozen=True)
 class Populated:
