@@ -29,7 +29,7 @@ _VISIBLE = len(KEY_PREFIX) + 4
 
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
-    """The fields of a key by which callers decide without its row. Never revoked; may be expired."""
+    """A key as the gateway keeps it in memory. It is not revoked; it may have expired."""
 
     id: int
     project_id: UUID

@@ -19,7 +19,7 @@ class Readiness:
     has_room: Callable[[], bool]
     configuration_loaded: bool = False
     migrations_current: bool = False
-    host: dict[str, object] = field(default_factory=dict)  # the latest report of the host's monitor
+    host: dict[str, object] = field(default_factory=dict)  # `host` is the latest report of the host's monitor.
 
     def checks(self) -> dict[str, bool]:
         """Returns each check by name, True if it holds; a worker is ready when all hold."""

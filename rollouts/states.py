@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 MAX_STAGES = 50
-MAX_MINUTES = 525_600  # The maximum is a year.
+MAX_MINUTES = 525_600  # A stage lasts at most a year.
 MAX_REQUESTS = 1_000_000_000
 
 

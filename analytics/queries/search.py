@@ -40,8 +40,8 @@ _FROM = " AND ts >= {start:DateTime64(6, 'UTC')}"
 _BEFORE = " AND ts < {before:DateTime64(6, 'UTC')}"
 _AMONG = " AND ts IN {times:Array(DateTime64(6, 'UTC'))} AND request_id IN {ids:Array(UUID)}"
 _NONE: Mapping[str, Any] = {}
-# The setting makes the server read the whole index before any text, and not part by part beside them, which costs a
-# quarter less for a rare word.
+# The setting makes the server read the whole index before any text. Reading both part by part takes a third longer for
+# a rare word.
 _INDEX_FIRST: Mapping[str, Any] = {"use_skip_indexes_on_data_read": 0}
 
 

@@ -34,7 +34,7 @@ class _Key:
 
 @dataclass(frozen=True)
 class _Stretch:
-    """A range of time that contains the whole page; `offset` of its requests come before the page."""
+    """A range of time that contains a whole page of requests; `offset` requests of the range come before the page."""
 
     start: datetime
     end: datetime

@@ -17,7 +17,7 @@ from gateway.protocol.wire import ChatCompletionRequest
 from gateway.snapshot.prompts import ManagedPrompt, PromptUse
 from prompts.selectors import PromptVersionRecord
 
-# Clients choose the names they send, so an error quotes no more than this of one.
+# Clients choose the names of prompt configs that they send, so an error quotes no more than these characters of a name.
 _MAX_QUOTED_CHARACTERS = 100
 _MAX_CACHED_TEXTS, _MAX_CACHED_CHARACTERS = 100, 10_000
 _NONE_NAMED = "explicit mode with no prompt_config sent: no managed prompt was used"

@@ -21,9 +21,12 @@ _MAX_PRICES = 5000
 
 @dataclass(frozen=True, slots=True)
 class ProjectSnapshot:
-    """`credentials` by provider name, enabled integrations only; `unreadable` those whose credential cannot be read;
-    `disabled` the providers of those that are switched off;
-    `keys` by hash, revoked ones left out; `prompts` by the name of their config."""
+    """A project's configuration as requests read it.
+
+    `credentials` maps the provider of each enabled integration to its access; `unreadable` are the providers of enabled
+    integrations whose credential cannot be read, `disabled` those of integrations that are switched off. `keys` maps
+    the hash of each key that is not revoked, `prompts` the name of each prompt config.
+    """
 
     project_id: UUID
     id_text: str

@@ -59,7 +59,7 @@ def test_metrics__two_thousand_models_in_many_projects__fewer_than_ten_thousand_
 
     lines = [line for line in text.decode().splitlines() if not line.startswith("#")]
     assert len(lines) < 10_000
-    # No request is missing from the sum.
+    # The requests of models that have no line of their own are in the line of the others.
     assert sum(samples(text, "prompt_gateway_requests_total").values()) == MODELS * 3
 
 

@@ -57,8 +57,8 @@ def test_every_dialect__parameters_and_headers__reach_the_provider(made: Made) -
             response = stage.gateway.post(sent, headers={"x-source": "batch", "x-other": "no"})
             assert response.status_code == 200, response.content
             assert "Fine." in (read_stream(response.content).text if stream else response.text)
-            (asked,) = stage.requests_of(provider)
-            assert (asked.max_tokens, asked.stop) == (77, ("END",)), provider
+            (received,) = stage.requests_of(provider)
+            assert (received.max_tokens, received.stop) == (77, ("END",)), provider
             headers = script.received[-1].headers
             assert (headers["x-team"], headers["x-source"]) == (HEADER, "batch"), provider
             assert "x-other" not in headers

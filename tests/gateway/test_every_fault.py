@@ -176,5 +176,5 @@ def test_failure__of_one_provider__another_dialect_answers(stage: Stage, provide
     assert response.headers["x-svc-fallback-used"] == "true"
     assert response.headers["x-svc-original-model"] == model_of(provider)
     assert b"CANARY" not in script.received[0].body
-    (asked,) = stage.requests_of(second)
-    assert [text for _, text in asked.turns] == ["hi", "ho", "again"]
+    (received,) = stage.requests_of(second)
+    assert [text for _, text in received.turns] == ["hi", "ho", "again"]

@@ -283,9 +283,9 @@ def test_sdk__parse__schema_goes_out_and_the_object_comes_back(
     answer = client.chat.completions.parse(model=model_of(provider), messages=ASK, response_format=Report)
 
     assert answer.choices[0].message.parsed == Report(city="Oslo", degrees=18)
-    (asked,) = stage.requests_of(provider)
-    assert asked.schema is not None
-    assert set(asked.schema["properties"]) == {"city", "degrees"}
+    (received,) = stage.requests_of(provider)
+    assert received.schema is not None
+    assert set(received.schema["properties"]) == {"city", "degrees"}
 
 
 def test_all_providers__called_at_once__each_gives_its_own_answer(stage: Stage, client: openai.OpenAI) -> None:

@@ -68,8 +68,8 @@ def ask(
     content = {"model": model_of(provider), "messages": asking(part), "stream": stream}
     response = stage.gateway.post(content)
     assert response.status_code == 200, response.text
-    (asked,) = stage.requests_of(provider)
-    return asked, len(files.received) - before
+    (received,) = stage.requests_of(provider)
+    return received, len(files.received) - before
 
 
 @pytest.mark.parametrize("provider", SEEING)

@@ -46,9 +46,9 @@ def test_prompt__of_every_provider__is_the_system_prompt_it_reads(stage: Stage, 
     response = stage.gateway.post(body(model=model_of(provider), messages=CONVERSATION, **sent))
 
     assert response.status_code == 200, response.text
-    (asked,) = stage.requests_of(provider)
-    assert asked.system == f"You help {HOSTILE}."
-    assert asked.turns == (("user", "One?"), ("assistant", "Two."), ("user", "Three?"))
+    (received,) = stage.requests_of(provider)
+    assert received.system == f"You help {HOSTILE}."
+    assert received.turns == (("user", "One?"), ("assistant", "Two."), ("user", "Three?"))
     answered = read_stream(response.content).text if stream else response.json()["choices"][0]["message"]["content"]
     assert answered == "Fine."
     assert response.headers["x-svc-prompt-version"] == "1"

@@ -123,7 +123,7 @@ def test_open_requests__silent_ones_of_every_worker__are_seen_until_they_end(
         assert (one.stage, one.variant, one.alloc_unit) == (1, honest.variant, honest.unit)
     assert {answer.headers["x-request-id"] for answer in others} <= listed_in_flight
     assert read_stream(others[0].content).text == "Once"
-    # The evaluation sees none of them any more when they have ended.
+    # The evaluation finds no open request once all requests have ended.
     assert service.until(open_now, lambda found: not found) == []
 
 

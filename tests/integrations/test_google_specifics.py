@@ -149,7 +149,7 @@ def test_answer__of_any_parts__comes_back_in_its_order(parts: list[Json], is_str
         for part in parts
     ]
     reached = [max([rank[i] for i in range(at + 1) if not own[i]], default=0) for at in range(len(parts))]
-    # Only parts in the order of one of OpenAI's messages can keep it.
+    # A message of OpenAI's has text, then files, then calls: only parts in that order keep their order.
     expected = [
         part
         for part, mine, is_own, furthest in zip(parts, rank, own, reached, strict=True)

@@ -43,7 +43,7 @@ class LiveService:
 
     @property
     def output(self) -> str:
-        """The output of this start alone."""
+        """The output of the service since its latest start."""
         return self.output_file.read_text(encoding="utf-8")[self._printed_before :]
 
     @property

@@ -36,7 +36,7 @@ from tests.rights.conftest import PEOPLE, Populated, person, signed_in
 
 # Django's unnamed pages: the redirect of a row's bare address, and the catch-all.
 _NAMELESS = ("<path:object_id>/", "(?P<url>.*)$")
-# The answers of these pages depend on more than the caller.
+# The answers of these pages of Django depend on more than the rights of the caller.
 _OF_DJANGO = {"login", "logout", "app_list", "view_on_site", "autocomplete"}
 # These pages are called by POST: they answer no GET.
 _BY_POST = {"integrations_test", "integrations_sync_prices", "agent_panel_rendered"}

@@ -177,7 +177,8 @@ class MessagesStream:
         """Writes a piece of reasoning, and what its vendor wants back."""
         signed = next((one for one in details if text and text_of(one) == text and one.get("signature")), None)
         if signed is not None and self._open == "thinking" and self._detail is None:
-            self._close_block(out)  # The signature is that of this piece alone.
+            # A signature is for one block, and this piece of reasoning has a signature of its own.
+            self._close_block(out)
         if text:
             self._think(text, out)
         for detail in details:

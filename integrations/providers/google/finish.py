@@ -55,8 +55,8 @@ def finish_reason(native: str | int | None, *, called_tools: bool) -> str:
 
 
 def unusable_end(choice: Choice, *, provider: str, usage: Usage | None) -> ProviderError | None:
-    """Returns the failure of an answer that is none, else None: a failed call, or no content and no reason that
-    explains it. To the client an empty `stop` would look like the end of the work."""
+    """Returns the failure of a choice that is no answer: a failed call, or no content and no reason that explains it.
+    Returns None for an answer. To the client an empty `stop` would look like the end of the work."""
     reason = reason_named(choice.finished)
     if reason not in _FAILED_GENERATIONS and (reason in _REASONS or choice.has_content):
         return None

@@ -72,7 +72,7 @@ def test_find_pii__identifier__found_with_its_span(text: str, expected: list[tup
         "number 9999999999999995",  # This number range is not issued.
         "4111.1111.1111.1112 and 41111.111111.11111 and 4111111.111111111 or 0.4111111111111111",
         "order 912711234 and invoice 912711235",
-        "my ITIN is 912691234 and my taxpayer id 812711234",  # These groups are not assigned.
+        "my ITIN is 912691234 and my taxpayer id 812711234",  # The groups of digits of these numbers are not assigned.
         "the TIN of 9127112345 and itin 12-912711234",
         "1 2 3 4 5 6 7 8 9 10 11 12 13 14",
         "GB82WEST12345698765431",  # The checksum is wrong.

@@ -106,8 +106,8 @@ def test_thousand_requests__on_a_budget_with_room_for_some__do_not_pass_it(
 
     spent, in_log = settled(logged, gateway, scope)
     assert spent == in_log
-    # Estimates are never less than what is used here; a worker that gets no processor for as long as a lease lasts,
-    # which is shortened, may lose one.
+    # A request's estimate is never less than what it uses here. Leases are short in this test, and a worker that gets
+    # no processor until its lease ends may let one request pass that is not counted.
     assert in_log <= budget + MAX_UNITS, (in_log, away_lines(logged))
     # The budget was really used: too little is left for a request of the largest cost.
     assert in_log > budget - 2 * MAX_UNITS

@@ -79,7 +79,7 @@ def observe(case: Case, place: Place) -> Finding:
     if any(_names(warning, case.path) for warning in new):
         return Finding(Outcome.NAMED, "; ".join(new), becomes)
     if not becomes and any(_names(warning, leaf(case.path)) for warning in after.warnings):
-        # The warning names the field for either of its values.
+        # The same warning names the field whether it has this value or the other.
         return Finding(Outcome.NAMED, "; ".join(after.warnings))
     if not becomes:
         return Finding(Outcome.SILENT, "; ".join(new))
