@@ -69,8 +69,8 @@ class Runtime:
     deadlines: Deadlines
     readiness: Readiness
     judge: Judge
-    body_bytes: int  # the maximum size of a request
-    answer_bytes: int  # the maximum size of a provider's answer
+    body_bytes: int  # `body_bytes` is the maximum size of a request.
+    answer_bytes: int  # `answer_bytes` is the maximum size of a provider's answer.
     loop: asyncio.AbstractEventLoop
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
 

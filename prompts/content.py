@@ -19,7 +19,7 @@ MAX_JSON_BYTES = 1_048_576
 MAX_JSON_DEPTH = 64
 RESPONSE_FORMATS = ("text", "json_object", "json_schema")
 
-# https://platform.openai.com/docs/api-reference/chat/create
+# The form of names is documented at https://platform.openai.com/docs/api-reference/chat/create
 _FUNCTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 

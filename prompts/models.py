@@ -89,7 +89,7 @@ class PromptActivation(models.Model):
     """One move of a config's active version: who, when, from, to, why. Rows are added and never changed."""
 
     class Kind(models.TextChoices):
-        CREATED = "created"  # Null for the first version.
+        CREATED = "created"  # The move to the first version has no `from_version`.
         ACTIVATED = "activated"
         UNDONE = "undone"
         ROLLOUT = "rollout"  # The rollout whose completion moved the version.

@@ -80,7 +80,7 @@ class ResponseCache:
         try:
             answer = _decode(kept)  # type: ignore[arg-type]
         except msgspec.DecodeError:
-            return None  # written by another version of this code
+            return None  # Another version of this code has written the answer.
         return answer if time.time() - answer.kept_at <= max_age else None
 
     def put(self, key: str, answer: CachedAnswer, ttl: int) -> None:

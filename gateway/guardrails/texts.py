@@ -12,11 +12,11 @@ import msgspec
 
 
 class Speaker(StrEnum):
-    OPERATOR = "operator"  # system and developer messages, a managed prompt among them
+    OPERATOR = "operator"  # The operator writes system and developer messages, and managed prompts.
     USER = "user"
     ASSISTANT = "assistant"
-    UNTRUSTED = "untrusted"  # results of tools, and documents
-    VARIABLE = "variable"  # values that a request puts into a managed prompt
+    UNTRUSTED = "untrusted"  # Results of tools and documents are untrusted.
+    VARIABLE = "variable"  # A request puts values into the variables of a managed prompt.
 
 
 class Segment(NamedTuple):

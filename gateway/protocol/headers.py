@@ -59,7 +59,7 @@ class RequestHeaders(msgspec.Struct):
     force_variant: str = ""
     traceparent: str = ""
     variables: dict[str, str] = msgspec.field(default_factory=dict)
-    raw: RawHeaders = ()  # all headers as they came, because an integration may pass some on
+    raw: RawHeaders = ()  # `raw` holds all headers, because an integration may pass some on.
 
 
 def _text(value: bytes) -> str:

@@ -97,7 +97,7 @@ def test_key__tried_before_it_existed__works_once_it_is_made(service: GatewaySer
     # The key is created.
     service.seeder.call("make_given_key", project_id=gateway.project_id, key=key, scopes=["gateway"])
 
-    # Each worker accepts it.
+    # Each worker accepts the new key.
     for port in service.ports:
         assert status_once_known(service, gateway, key, port, expected=200) == 200
 

@@ -24,30 +24,30 @@ _PRINTED = frozenset(((4, 4, 4, 4), (4, 4, 4, 4, 3), (4, 6, 5), (4, 6, 4)))
 # Card issuers by the first digits of their numbers, with the lengths they issue (ISO/IEC 7812 and the ranges that the
 # networks publish): first, last, lengths.
 _ISSUERS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
-    ("4", "4", (13, 16, 19)),  # Visa
-    ("51", "55", (16,)),  # Mastercard
-    ("2221", "2720", (16,)),  # Mastercard
-    ("34", "34", (15,)),  # American Express
+    ("4", "4", (13, 16, 19)),  # Visa issues these numbers.
+    ("51", "55", (16,)),  # Mastercard issues these numbers.
+    ("2221", "2720", (16,)),  # Mastercard issues these numbers.
+    ("34", "34", (15,)),  # American Express issues these numbers.
     ("37", "37", (15,)),
-    ("300", "305", (14, 16)),  # Diners Club
+    ("300", "305", (14, 16)),  # Diners Club issues these numbers.
     ("3095", "3095", (14, 16)),
     ("36", "36", (14, 16)),
     ("38", "39", (14, 16)),
-    ("6011", "6011", (16, 19)),  # Discover
+    ("6011", "6011", (16, 19)),  # Discover issues these numbers.
     ("644", "649", (16, 19)),
     ("65", "65", (16, 19)),
-    ("62", "62", (16, 17, 18, 19)),  # UnionPay
-    ("35", "35", (16, 17, 18, 19)),  # JCB, which was given 3528 to 3589; no other issuer has the rest
+    ("62", "62", (16, 17, 18, 19)),  # UnionPay issues these numbers.
+    ("35", "35", (16, 17, 18, 19)),  # JCB was given 3528 to 3589, and no other issuer has the rest.
     ("1800", "1800", (15,)),
     ("2131", "2131", (15,)),
-    ("50", "50", (12, 13, 14, 15, 16, 17, 18, 19)),  # Maestro, Dankort, Elo
+    ("50", "50", (12, 13, 14, 15, 16, 17, 18, 19)),  # Maestro, Dankort and Elo issue these numbers.
     ("56", "58", (12, 13, 14, 15, 16, 17, 18, 19)),
-    ("60", "61", (12, 13, 14, 15, 16, 17, 18, 19)),  # RuPay, Hipercard, Maestro
+    ("60", "61", (12, 13, 14, 15, 16, 17, 18, 19)),  # RuPay, Hipercard and Maestro issue these numbers.
     ("63", "64", (12, 13, 14, 15, 16, 17, 18, 19)),
     ("66", "69", (12, 13, 14, 15, 16, 17, 18, 19)),
-    ("2200", "2204", (16, 17, 18, 19)),  # Mir
-    ("81", "82", (16,)),  # RuPay
-    ("9792", "9792", (16,)),  # Troy
+    ("2200", "2204", (16, 17, 18, 19)),  # Mir issues these numbers.
+    ("81", "82", (16,)),  # RuPay issues these numbers.
+    ("9792", "9792", (16,)),  # Troy issues these numbers.
 )
 
 _IBAN = re2.compile(r"(?i)\b[a-z]{2}[0-9]{2}(?:[a-z0-9]{11,30}|(?:[ -][a-z0-9]{4}){2,7}(?:[ -][a-z0-9]{1,3})?)\b")

@@ -126,7 +126,7 @@ _NO_LETTERS = re.compile(r"[\W_]+")
 _NO_LETTERS_ASCII = bytes(byte for byte in range(0x80) if not chr(byte).isalnum())
 _SMALL = bytes(range(0x100)).lower()
 _EXTENSION = re.compile(r"\.[A-Za-z]{2,5}$")
-# Words such as `iphone-15`.
+# The pattern finds words such as `iphone-15`.
 _NUMBERED_WORD = re.compile(r"[^\W\d_]+[-_ ]?\d{1,4}|\d+")
 
 

@@ -33,8 +33,9 @@ class JsonWindow(TextWindow):
 
     def __init__(self, masks: Masks, topics: tuple[str, ...], notes: Notes) -> None:
         super().__init__(masks, topics, notes)
-        self._pieces: list[str] = []  # the notation of each character of `_text`
-        self._tokens: list[int] = []  # each character's token: a string (even), a number (odd), or _PUNCTUATION
+        self._pieces: list[str] = []  # `_pieces` holds the notation of each character of `_text`.
+        # `_tokens` holds the token of each character: a string (even), a number (odd), or _PUNCTUATION.
+        self._tokens: list[int] = []
         self._unread = ""
         self._in_string = False
         self._depth = 0

@@ -31,8 +31,8 @@ class TopicGate:
         self._topics = topics
         self._phrases = _phrases(topics)
         self._tail = ""
-        self._before = 0  # the number of the text's characters that have been dropped from `_tail`
-        self._checked = 0  # the number of characters of `_tail` that have been checked
+        self._before = 0  # `_before` counts the characters of the text that were dropped from `_tail`.
+        self._checked = 0  # `_checked` counts the characters of `_tail` that have been checked.
         self.found: list[str] = []
 
     def feed(self, text: str, *, final: bool = False) -> int:

@@ -51,11 +51,11 @@ class TextWindow:
     def __init__(self, masks: Masks, topics: tuple[str, ...], notes: Notes) -> None:
         self._masks, self._notes = masks, notes
         self._gate = TopicGate(topics) if topics else None
-        self._text = ""  # the end of the text that went out, and the text that is held
-        self._before = 0  # the number of characters that have been dropped from `_text`
-        self._given = 0  # the number of characters of `_text` that went out
-        self._searched = 0  # an offset in `_text`: between `_given` and this one the text cannot be cut
-        self._cut_mask = False  # True if the last stretch ended in the middle of a masked finding
+        self._text = ""  # `_text` is the end of the text that went out, and the text that is held.
+        self._before = 0  # `_before` counts the characters that were dropped from `_text`.
+        self._given = 0  # `_given` counts the characters of `_text` that went out.
+        self._searched = 0  # The text cannot be cut between the offsets `_given` and `_searched` of `_text`.
+        self._cut_mask = False  # `_cut_mask` is True if the last stretch ended in a masked finding.
         self.masked = False
 
     def feed(self, text: str) -> str:

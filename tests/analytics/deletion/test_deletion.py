@@ -88,7 +88,7 @@ def test_session__deleted__leaves_no_trace_in_any_table(
         text = repr(rows)
         assert SESSION not in text and "tenant/42" not in text, table
         assert not any(one in text for one in ids), table
-    assert SECRET in repr(contents(project)["payloads"])  # The other requests keep it.
+    assert SECRET in repr(contents(project)["payloads"])  # Requests of other sessions keep their content.
     assert "bruno" in repr(contents(project)["users_daily"])
 
 

@@ -226,6 +226,7 @@ def _check_messages(messages: list[Json]) -> None:
     for message, before, after in zip(messages, ["", *roles], [*roles[1:], "assistant"], strict=False):
         assert message["role"] in ("user", "assistant", "system"), message["role"]
         if message["role"] == "system":
+            # The places of system messages are documented at
             # https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages#limitations
             assert (before, after) == ("user", "assistant"), f"a system message between {before} and {after}"
         blocks = _blocks(message)

@@ -61,7 +61,7 @@ async def test_redis_away__budgets__go_by_what_was_known_last(fragile_redis: Own
         held = (await one.ask(cost=4 * DOLLAR)).reservation
         one.limiter.settle(held, 0, 4 * DOLLAR)
         await eventually(lambda: spent(fragile_redis, one.month)[0] == 4 * DOLLAR)
-        await one.ask(cost=0)  # This worker then knows the figure.
+        await one.ask(cost=0)  # An admission makes the worker read the month's spend.
 
         await away(fragile_redis)
 
