@@ -234,7 +234,7 @@ async def test_redis__counts__are_hashes_per_target_and_slice() -> None:
     async with workers(settings.REDIS_URL, 2) as (a, b), redis.asyncio.Redis.from_url(settings.REDIS_URL) as other:
         before = a.clock()
         a.note_success(target, 100.0)
-        # The border of a slice may lie between the two times.
+        # The time may pass the border of a slice while the success is noted.
         slices = {slice_of(before), slice_of(a.clock())}
         await eventually(lambda: b.health_of(target).samples == 1)
 
