@@ -14,13 +14,13 @@ from tests.live.prompts import Team
 from tests.live.service import LiveService
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def upstream() -> Iterator[ScriptedServer]:
     with ScriptedServer() as running:
         yield running
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def office(live_service: LiveService, upstream: ScriptedServer) -> Office:
     return make_office(Team(live_service, "agent panel"), upstream)
 
