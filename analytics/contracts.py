@@ -46,7 +46,7 @@ class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     provider states. `cost_source` is where they came from: `provider` (stated there), the source of a price, `mixed`
     when attempts differ, empty when nothing is charged. `trace_id` and `parent_span_id` are those of the client's
     `traceparent`, if it sent one; `prompt_name` is the name that `prompt_config_id` had. `operation` is the client
-    protocol (`chat`, `responses`, `messages`), and `is_native` means that the response has its form
+    protocol (`chat`, `responses`, `messages`, `count_tokens`), and `is_native` means that the response has its form
     (docs/architecture.md#surfaces).
     """
 

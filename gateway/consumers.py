@@ -18,6 +18,7 @@ from gateway.protocol.models_list import models_list
 from gateway.protocol.reply import Receive, Reply, Send
 from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
+from gateway.surfaces.messages.surface import COUNT_TOKENS
 from gateway.surfaces.messages.surface import SURFACE as MESSAGES
 from gateway.surfaces.reply import reply_for
 from gateway.surfaces.responses.surface import SURFACE as RESPONSES
@@ -46,6 +47,8 @@ responses = SurfaceEndpoint(RESPONSES)
 """POST /api/gateway/v1/responses"""
 messages = SurfaceEndpoint(MESSAGES)
 """POST /api/gateway/v1/messages"""
+count_tokens = SurfaceEndpoint(COUNT_TOKENS)
+"""POST /api/gateway/v1/messages/count_tokens"""
 
 
 async def stored_response(scope: Scope, receive: Receive, send: Send) -> None:

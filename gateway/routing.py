@@ -9,6 +9,7 @@ from django.urls.resolvers import URLPattern
 
 from gateway.consumers import (
     chat_completions,
+    count_tokens,
     health,
     messages,
     models,
@@ -33,6 +34,7 @@ http_urlpatterns = [
     route(r"^api/gateway/v1/responses/[^/]+/?$", stored_response),
     # Anthropic's SDKs add /v1 to the base address, which OpenAI's SDKs expect to have it.
     route(r"^api/gateway/v1/(?:v1/)?messages/?$", messages),
+    route(r"^api/gateway/v1/(?:v1/)?messages/count_tokens/?$", count_tokens),
     route(r"^api/gateway/v1/models/?$", models),
     route(r"^api/gateway/", unknown_path),
     route(r"^healthz$", health),

@@ -33,17 +33,18 @@ class NativeAdapter(Adapter, Protocol):
         ...
 
 
-# Maps a client protocol to the place of its adapters ("module:attribute"), which are mapped by provider.
+# Maps an operation of a client protocol to the places of its adapters ("module:attribute"), which map them by provider.
 _PLACES: dict[str, tuple[str, ...]] = {
+    "count_tokens": ("integrations.providers.anthropic.counting:COUNTERS",),
     "messages": ("integrations.providers.anthropic.forwarding:FORWARDERS",),
 }
 
 
 @lru_cache(maxsize=4096)
-def native_adapter(provider: str, surface: str) -> NativeAdapter | None:
-    """Returns the adapter that forwards requests of the protocol `surface` to the provider; None where the provider
-    does not speak it."""
-    for place in _PLACES.get(surface, ()):
+def native_adapter(provider: str, operation: str) -> NativeAdapter | None:
+    """Returns the adapter that forwards requests of the operation (`messages`) to the provider; None where the provider
+    does not have it."""
+    for place in _PLACES.get(operation, ()):
         module, _, attribute = place.partition(":")
         adapters: dict[str, NativeAdapter] = getattr(import_module(module), attribute)
         if provider in adapters:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 
@@ -22,22 +22,27 @@ from gateway.runtime import Runtime
 _OVER_BUDGET = "the month's budget is used up"
 
 
-async def admit(runtime: Runtime, context: RequestContext, state: RequestState, attempts: list[Attempt]) -> None:
+def admit(runtime: Runtime, context: RequestContext, state: RequestState, attempts: list[Attempt]) -> Awaitable[None]:
     """Reserves the tokens and the cost of a request of a project with limits.
 
     Raises RateLimitedError or BudgetExceededError, and then has counted nothing. The attempts are known by now because
     a reservation needs a price.
     """
-    limits = context.snapshot.settings.limits
     prompt, completion = prompt_tokens(context), completion_tokens(context.request)
-    claim = Claim(
-        state.request_id,
-        state.snapshot.id_text,
-        state.headers.session_id,
-        state.arrived_us,
-        prompt + completion,
-        cost_units(prices_of(context, attempts), prompt, completion),
-    )
+    cost = cost_units(prices_of(context, attempts), prompt, completion)
+    return _admitted(runtime, state, prompt + completion, cost)
+
+
+def admit_free(runtime: Runtime, state: RequestState) -> Awaitable[None]:
+    """Counts a request that uses no tokens and costs nothing. Raises RateLimitedError, or BudgetExceededError where a
+    budget has been exceeded."""
+    return _admitted(runtime, state, 0, 0)
+
+
+async def _admitted(runtime: Runtime, state: RequestState, tokens: int, cost: int) -> None:
+    limits = state.snapshot.settings.limits
+    session = state.headers.session_id
+    claim = Claim(state.request_id, state.snapshot.id_text, session, state.arrived_us, tokens, cost)
     admission = await runtime.limiter.admit(limits, claim)
     state.limits = LimitUse(admission.reservation, _rate_headers(limits, claim, admission))
     if admission.refused_by:

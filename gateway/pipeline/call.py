@@ -69,6 +69,13 @@ def open_stream(
     return caller.first_answer(context, attempts, caller.open_stream)
 
 
+def complete_once(
+    runtime: Runtime, context: RequestContext, attempt: Attempt, state: RequestState
+) -> Awaitable[ParsedResponse]:
+    """Returns the whole answer of one attempt. The health monitor learns nothing of the call. Raises ProviderError."""
+    return _Caller(runtime, state).complete(context, attempt)
+
+
 class _Caller:
     """The calls of providers that one request makes. They raise ProviderError when they fail."""
 

@@ -22,13 +22,18 @@ _encode = msgspec.json.Encoder().encode
 def translate(state: RequestState, reply: Reply) -> NativeRequest:
     """Replaces the client's body in `state.body` by the chat completion that says the same. Returns the request in the
     client's own protocol. Raises ValidationError, which names the client's field."""
+    native = read_native(state, reply)
+    guarded = state.snapshot.settings.guardrails.guards_output
+    return msgspec.structs.replace(native, body=None) if guarded else native
+
+
+def read_native(state: RequestState, reply: Reply) -> NativeRequest:
+    """Does the same for a request whose answer no output guardrail has to read."""
     body = state.body
     reply.request = request = state.surface.read(body)
     state.body = request.body
     state.headers.session_id = state.headers.session_id or request.session_id
-    guarded = state.snapshot.settings.guardrails.guards_output
-    own = None if guarded else native_body(state.surface.forwarded(body))
-    return NativeRequest(state.surface, own, request.untranslatable)
+    return NativeRequest(state.surface, native_body(state.surface.forwarded(body)), request.untranslatable)
 
 
 def native_of(context: RequestContext, attempt: Attempt) -> NativeAdapter | None:
@@ -40,13 +45,22 @@ def native_of(context: RequestContext, attempt: Attempt) -> NativeAdapter | None
     native = context.native
     if native is None:
         return None
-    adapter = native_adapter(attempt.provider, native.surface.name)
+    adapter = native_adapter(attempt.provider, native.surface.operation)
     if adapter is not None and native.body is not None and not attempt.credentials.sets_parameters:
         return adapter
     if native.untranslatable and not (adapter is not None and adapter.takes_own_fields):
         parameter, _, reason = native.untranslatable[0].partition(": ")
         raise UnsupportedParameterError(parameter, reason, provider=attempt.provider)
     return None
+
+
+def native_counter(context: RequestContext, attempt: Attempt) -> NativeAdapter | None:
+    """Returns the adapter that has the attempt's provider count the tokens of the client's own request; None where the
+    provider cannot."""
+    native = context.native
+    if native is None or native.body is None or attempt.credentials.sets_parameters:
+        return None
+    return native_adapter(attempt.provider, native.surface.operation)
 
 
 def native_body(body: bytes) -> bytes:
@@ -61,7 +75,7 @@ def native_body(body: bytes) -> bytes:
 
 def as_chat_completion(state: RequestState, answer: bytes, *, stream: bool) -> bytes:
     """Returns the chat completion of an answer in the client's own protocol."""
-    adapter = native_adapter(state.routing.provider, state.surface.name)
+    adapter = native_adapter(state.routing.provider, state.surface.operation)
     if adapter is None:
         return b""
     made = adapter.as_chat(answer, stream=stream)

@@ -16,6 +16,7 @@ from gateway.pipeline.answer_headers import served_by
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.cached import answer_key, look_up, replay, store
 from gateway.pipeline.context import RequestContext, RequestState
+from gateway.pipeline.count_tokens import answer_count
 from gateway.pipeline.guard_input import guard_input
 from gateway.pipeline.inflight import note_allocation, note_in_flight
 from gateway.pipeline.native import translate
@@ -31,6 +32,7 @@ from gateway.protocol.reply import Receive, Reply
 from gateway.protocol.wire import LazyFields
 from gateway.runtime import Runtime
 from gateway.surfaces.chat.surface import CHAT
+from gateway.surfaces.messages.surface import COUNT_TOKENS
 from gateway.surfaces.reply import surface_of
 
 logger = logging.getLogger("gateway.request")
@@ -57,7 +59,8 @@ async def serve(runtime: Runtime, state: RequestState, receive: Receive, reply: 
     watch = ClientWatch(receive, runtime.loop, runtime.deadlines.body)
     reply.before_last = partial(record, runtime, state)
     try:
-        await _answer(runtime, state, reply, watch)
+        answer = answer_count if state.surface is COUNT_TOKENS else _answer
+        await answer(runtime, state, reply, watch)
     except ApplicationError as error:
         await _refuse(state, reply, watch, error)
     except ClientGoneError:

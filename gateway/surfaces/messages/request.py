@@ -49,6 +49,8 @@ _READ = frozenset(
         *_PASSED,
     }
 )
+# These fields concern the answer, which a request to count tokens has none of.
+_OF_ANSWERS = frozenset({"max_tokens", "output_config", "output_format", "stream"})
 # A request with one of these fields uses something that other vendors do not have; `global` is the usual place.
 _ONLY_ANTHROPICS = {
     "container": "a chat completion has no container",
@@ -78,7 +80,7 @@ def read_count(body: bytes) -> SurfaceRequest:
     """Returns the request to count tokens as the chat completion whose prompt is to be counted
     (https://platform.claude.com/docs/en/api/messages-count-tokens). Raises ValidationError."""
     fields = decoded(body)
-    return _translated({name: value for name, value in fields.items() if name not in ("max_tokens", "stream")})
+    return _translated({name: value for name, value in fields.items() if name not in _OF_ANSWERS})
 
 
 def decoded(body: bytes) -> Json:

@@ -160,5 +160,5 @@ def _finish(stop_reason: str | None, blocks: list[Block], *, provider: str) -> s
     return finish_reason(stop_reason, called_tools=called_tools, has_content=bool(blocks), provider=provider)
 
 
-_OWN = AnthropicAdapter(TRAITS)
-FORWARDERS = {adapter.provider: MessagesForwarder(adapter) for adapter in (_OWN, FoundryAdapter())}
+HOSTS = (AnthropicAdapter(TRAITS), FoundryAdapter())
+FORWARDERS = {adapter.provider: MessagesForwarder(adapter) for adapter in HOSTS}

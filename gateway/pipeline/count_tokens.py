@@ -1,0 +1,89 @@
+"""Answers the count of a prompt's tokens: by the provider's own count where it has one, else by an estimate.
+
+A count takes part in no rollout, reserves nothing and costs nothing. The health monitor learns nothing of it, since a
+count says little about how fast a model answers.
+"""
+
+from __future__ import annotations
+
+import time
+
+from gateway.errors import from_provider
+from gateway.pipeline.admit import admit_free
+from gateway.pipeline.answer_headers import served_by
+from gateway.pipeline.call import complete_once
+from gateway.pipeline.context import Attempt, RequestContext, RequestState
+from gateway.pipeline.guard_input import guard_input
+from gateway.pipeline.inflight import note_in_flight
+from gateway.pipeline.native import native_counter, read_native
+from gateway.pipeline.parse import parse, read_body
+from gateway.pipeline.prompt import with_prompt
+from gateway.pipeline.reservation import prompt_tokens
+from gateway.pipeline.select import select
+from gateway.pipeline.watch import ClientWatch
+from gateway.protocol.reply import Reply
+from gateway.protocol.wire import LazyFields
+from gateway.runtime import Runtime
+from gateway.snapshot.prompts import PromptUse
+from gateway.surfaces.messages.response import count_body
+from integrations.health.targets import CircuitState
+from integrations.pricing.cost import FREE
+from integrations.providers.errors import REQUEST_REFUSALS, FailureKind, ProviderError
+from integrations.providers.usage import Usage
+
+_NO_PROMPT = PromptUse()
+_ESTIMATED = "the tokens are an estimate of the gateway"
+
+
+async def answer_count(runtime: Runtime, state: RequestState, reply: Reply, watch: ClientWatch) -> None:
+    """Sends the number of tokens in the request's prompt. Raises ApplicationError."""
+    state.body = await read_body(watch.receive, state.headers, runtime.body_bytes)
+    watch.body_arrived()
+    native = read_native(state, reply)
+    state.request = request = parse(state.body, state.headers)
+    state.slot = note_in_flight(runtime, state, request)
+    context = RequestContext(state.snapshot, state.headers, state.body, request, LazyFields(state.body), native)
+    context = with_prompt(context, state)
+    state.prompt = _NO_PROMPT
+    if context.snapshot.settings.guardrails.is_on:
+        context = await guard_input(context, state)
+    attempts = select(context, runtime.health)
+    if context.snapshot.settings.limits.is_set:
+        await admit_free(runtime, state)
+    state.serve_from(attempts[0])
+    body = await _provider_count(runtime, context, attempts[0], state) or _estimate(context, state)
+    state.routing.price, state.answer.usage = FREE, Usage()
+    state.answer.parts.append(body)
+    watch.stop()
+    reply.is_native = True
+    await reply.whole(200, body, served_by(state))
+
+
+async def _provider_count(
+    runtime: Runtime, context: RequestContext, attempt: Attempt, state: RequestState
+) -> bytes | None:
+    """Returns the provider's own answer; None when it counts no tokens or does not answer at present. Raises
+    ApplicationError when it refuses the request."""
+    if native_counter(context, attempt) is None:
+        return None
+    if runtime.health.health_of(attempt.target).circuit is CircuitState.OPEN:
+        return None
+    routing = state.routing
+    routing.called_at = time.perf_counter()
+    try:
+        answer = await complete_once(runtime, context, attempt, state)
+    except ProviderError as failure:
+        failure.provider = failure.provider or attempt.provider
+        if failure.kind in REQUEST_REFUSALS or failure.kind is FailureKind.NOT_FOUND:
+            raise from_provider(failure) from failure
+        return None
+    state.answer.first_output = time.perf_counter()
+    routing.served_seconds = state.answer.first_output - routing.called_at
+    return answer.body
+
+
+def _estimate(context: RequestContext, state: RequestState) -> bytes:
+    state.answer.is_native = False
+    state.answer.usage_estimated = True
+    state.warnings = (*state.warnings, _ESTIMATED)
+    return count_body(prompt_tokens(context))
