@@ -13,6 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from core.errors import ApplicationError
+from gateway.surfaces.calls import CallOrder, is_json
 from gateway.surfaces.messages import shapes
 from gateway.surfaces.messages.content import (
     UNSIGNED,
@@ -45,17 +46,21 @@ class MessagesStream:
     `_index` is the number of the open block, or of the next one where none is open (`_open` is empty). `_texts` are all
     pieces of text; blocks of Anthropic's own have repeated the first `_repeated` characters of them. `_thinking` is the
     text of the open thinking block, `_detail` the entry of `reasoning_details` that its vendor wants back. `_citations`
-    wait for the next chunk, which may have them in Anthropic's own form.
+    wait for the next chunk, which may have them in Anthropic's own form. `_numbers` are those of
+    all calls; `_arguments` belong to the call with `_call_number`, which was written last.
     """
 
     __slots__ = (
-        "_blocks_of_calls",
+        "_arguments",
+        "_call_number",
+        "_calls",
         "_citations",
         "_container",
         "_detail",
         "_finish",
         "_index",
         "_is_started",
+        "_numbers",
         "_open",
         "_refusal",
         "_repeated",
@@ -76,7 +81,10 @@ class MessagesStream:
         self._thinking: list[str] = []
         self._detail: Json | None = None
         self._citations: list[Json] = []
-        self._blocks_of_calls: dict[int, int] = {}
+        self._numbers: set[int] = set()
+        self._call_number: int | None = None
+        self._calls: CallOrder[shapes.ToolCall] = CallOrder(self._is_whole_call)
+        self._arguments: list[str] = []
         self._refusal: list[str] = []
         self._specific: Json = {}
         self._container: Any = None
@@ -97,6 +105,8 @@ class MessagesStream:
         refusal = "".join(self._refusal)
         if refusal and not self._index and not self._open:
             self._text(refusal, out)
+        for call in self._calls.rest():
+            self._call_piece(call, out)
         self._close_block(out)
         delta = stop_fields(self._finish, self._specific, refusal)
         if self._container is not None:
@@ -135,7 +145,7 @@ class MessagesStream:
             "stop_details": None,
             "usage": usage_of(self._usage),
         }
-        out += [_event("message_start", {"message": message}), _PING]
+        out.append(_event("message_start", {"message": message}))
 
     def _delta(self, delta: shapes.Message, out: list[bytes]) -> None:
         specific = delta.provider_specific_fields
@@ -163,15 +173,25 @@ class MessagesStream:
         out.append(_delta(self._index, b'"text_delta","text":%b' % _encode(text)))
 
     def _call(self, call: shapes.ToolCall, out: list[bytes]) -> None:
-        number = call.index if call.index is not None else len(self._blocks_of_calls) - (call.id is None)
+        if call.index is None:
+            call.index = len(self._numbers) - (call.id is None)
+        self._numbers.add(call.index)
+        for piece in self._calls.add(call.index, call):
+            self._call_piece(piece, out)
+
+    def _call_piece(self, call: shapes.ToolCall, out: list[bytes]) -> None:
         function = call.function or shapes.Function()
-        if number not in self._blocks_of_calls:
+        if call.index != self._call_number:
             block = {"type": "tool_use", "id": call.id or "", "name": function.name or "", "input": {}}
             self._open_block("tool_use", block, out)
-            self._blocks_of_calls[number] = self._index
+            self._call_number = call.index
+            self._arguments.clear()
         if function.arguments:
-            block_index = self._blocks_of_calls[number]
-            out.append(_delta(block_index, b'"input_json_delta","partial_json":%b' % _encode(function.arguments)))
+            self._arguments.append(function.arguments)
+            out.append(_delta(self._index, b'"input_json_delta","partial_json":%b' % _encode(function.arguments)))
+
+    def _is_whole_call(self) -> bool:
+        return is_json("".join(self._arguments))
 
     def _reason(self, text: str, details: Sequence[Json], out: list[bytes]) -> None:
         """Writes a piece of reasoning, and what its vendor wants back."""
@@ -250,8 +270,7 @@ class MessagesStream:
     def _whole_block(self, block: Json, out: list[bytes]) -> None:
         self._close_block(out)
         given = block.get("input") if block["type"] in _WITH_INPUT else None
-        begun = {**block, "input": {}} if given else block
-        out.append(_event("content_block_start", {"index": self._index, "content_block": begun}))
+        self._begin_block({**block, "input": {}} if given else block, out)
         if given:
             text = _encode(given).decode()
             out.append(_delta(self._index, b'"input_json_delta","partial_json":%b' % _encode(text)))
@@ -260,7 +279,12 @@ class MessagesStream:
     def _open_block(self, kind: Literal["text", "thinking", "tool_use"], block: Json, out: list[bytes]) -> None:
         self._close_block(out)
         self._open = kind
+        self._begin_block(block, out)
+
+    def _begin_block(self, block: Json, out: list[bytes]) -> None:
         out.append(_event("content_block_start", {"index": self._index, "content_block": block}))
+        if not self._index:
+            out.append(_PING)
 
     def _close_block(self, out: list[bytes]) -> None:
         if not self._open:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.calls import is_json
 from gateway.surfaces.responses.response import (
     annotation,
     call_item,
@@ -203,6 +204,11 @@ class OpenCall:
             done = {**place, "name": item["name"], "arguments": item["arguments"]}
             out.add(f"response.{self._event}.done", done)
         out.add("response.output_item.done", {"output_index": self.index, "item": item})
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing more of the call has to come: the arguments of a function are a JSON text."""
+        return self._call["type"] == "custom" or is_json("".join(self._texts))
 
     @property
     def _event(self) -> str:

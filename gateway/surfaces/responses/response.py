@@ -10,6 +10,7 @@ import msgspec
 
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.responses.reasoning import encrypted_content
+from integrations.providers.common.usage import read_usage
 
 Json = dict[str, Any]
 
@@ -84,20 +85,20 @@ def ending(finish_reason: str | None) -> Json:
 
 
 def usage(counts: Mapping[str, Any] | None) -> Json | None:
-    """Returns the token counts of a chat completion under the names of the Responses API."""
+    """Returns the token counts of a chat completion under the names of the Responses API, whose output always holds the
+    reasoning."""
     if not counts:
         return None
-    prompt = counts.get("prompt_tokens_details") or {}
-    completion = counts.get("completion_tokens_details") or {}
+    found = read_usage(counts)
     return {
-        "input_tokens": counts.get("prompt_tokens", 0),
+        "input_tokens": found.prompt_tokens,
         "input_tokens_details": {
-            "cached_tokens": prompt.get("cached_tokens", 0),
-            "cache_write_tokens": prompt.get("cache_write_tokens", 0),
+            "cached_tokens": found.cache_read_tokens,
+            "cache_write_tokens": found.cache_write_tokens,
         },
-        "output_tokens": counts.get("completion_tokens", 0),
-        "output_tokens_details": {"reasoning_tokens": completion.get("reasoning_tokens", 0)},
-        "total_tokens": counts.get("total_tokens", 0),
+        "output_tokens": found.completion_tokens,
+        "output_tokens_details": {"reasoning_tokens": found.reasoning_tokens},
+        "total_tokens": found.prompt_tokens + found.completion_tokens,
     }
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from core.errors import ApplicationError
 from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.calls import CallOrder
 from gateway.surfaces.responses.open_items import OpenCall, OpenItem, OpenMessage, OpenReasoning
 from gateway.surfaces.responses.response import blank, ending, usage
 
@@ -47,13 +48,15 @@ _decode = msgspec.json.Decoder(_Chunk).decode
 
 
 class ResponseStream:
-    """The events of one response. Items are open one at a time, except that the calls of a model may interleave: those
-    are closed together, at the end."""
+    """The events of one response. One item is open at a time, `_open`; `_last_call` is the call that was written
+    last, with the number `_call_number`."""
 
     __slots__ = (
+        "_call_number",
         "_calls",
         "_finish_reason",
         "_items",
+        "_last_call",
         "_open",
         "_out",
         "_request",
@@ -68,7 +71,9 @@ class ResponseStream:
         self._out = EventWriter()
         self._items: list[OpenItem] = []
         self._open: OpenItem | None = None
-        self._calls: dict[int, OpenCall] = {}
+        self._call_number: int | None = None
+        self._last_call: OpenCall | None = None
+        self._calls: CallOrder[Json] = CallOrder(self._is_whole_call)
         self._finish_reason: str | None = None
         self._usage: Json | None = None
 
@@ -81,6 +86,8 @@ class ResponseStream:
         for chunk in chunks:
             self._chunk(_decode(chunk))
         response = self._response or self._start(_Chunk())
+        for piece in self._calls.rest():
+            self._call_piece(piece)
         if not self._items:
             self._message()
         for item in self._items:
@@ -147,17 +154,20 @@ class ResponseStream:
         item.begin(self._out)
         return item
 
-    def _call(self, piece: dict[str, Any]) -> None:
-        index = piece.get("index", 0)
-        call = self._calls.get(index)
-        if call is None:
-            if self._open is not None:
-                self._open.close(self._out)
-                self._open = None
-            call = self._calls[index] = OpenCall(piece, self._request_id, len(self._items))
-            self._items.append(call)
-            call.begin(self._out)
+    def _call(self, piece: Json) -> None:
+        piece.setdefault("index", 0)
+        for one in self._calls.add(piece["index"], piece):
+            self._call_piece(one)
+
+    def _call_piece(self, piece: Json) -> None:
+        call = self._last_call
+        if call is None or piece["index"] != self._call_number:
+            call = self._last_call = self._begin(OpenCall(piece, self._request_id, len(self._items)))
+            self._call_number = piece["index"]
         call.add(self._out, piece)
+
+    def _is_whole_call(self) -> bool:
+        return self._last_call is not None and self._last_call.is_whole
 
 
 class EventWriter:

@@ -64,13 +64,13 @@ def content_of(chunks: Sequence[bytes], last: bytes = LAST) -> list[Json]:
 
 def test_stream__text__the_vendors_events_in_order() -> None:
     frames = streamed([ROLE, chunk({"content": "Grüße"}), chunk({"content": " 👋"}), LAST])
-    start, ping, *rest = events_of(frames)
+    start, block, ping, *rest = events_of(frames)
     assert start["message"]["id"] == "msg_1"
     assert start["message"]["usage"]["input_tokens"] == 0
+    assert block == {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
     assert ping == {"type": "ping"}
     delta = {"type": "content_block_delta", "index": 0}
     assert rest == [
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
         {**delta, "delta": {"type": "text_delta", "text": "Grüße"}},
         {**delta, "delta": {"type": "text_delta", "text": " 👋"}},
         {"type": "content_block_stop", "index": 0},
@@ -183,7 +183,6 @@ def test_stream__nothing_but_the_end__an_empty_message() -> None:
     assert (read.content, read.stop_reason, read.usage.output_tokens) == ([], "end_turn", 4)
     assert [event["type"] for event in events_of(streamed([]))] == [
         "message_start",
-        "ping",
         "message_delta",
         "message_stop",
     ]
