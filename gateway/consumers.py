@@ -10,11 +10,11 @@ from typing import Any
 
 from core.errors import ApplicationError, NotFoundError
 from gateway.errors import MethodNotAllowedError
+from gateway.model_list.answers import model_answer, models_answer
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.run import run
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
-from gateway.protocol.models_list import models_list
 from gateway.protocol.reply import Receive, Reply, Send
 from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
@@ -25,6 +25,8 @@ from gateway.surfaces.responses.surface import SURFACE as RESPONSES
 from gateway.worker import current_runtime
 
 Scope = dict[str, Any]
+
+_ANTHROPIC_VERSION = b"anthropic-version"
 
 
 class SurfaceEndpoint:
@@ -57,17 +59,24 @@ async def stored_response(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def models(scope: Scope, receive: Receive, send: Send) -> None:
-    """GET /api/gateway/v1/models"""
+    """GET /api/gateway/v1/models and /api/gateway/v1/models/{id}, in Anthropic's form for Anthropic's clients."""
+    anthropic = any(name == _ANTHROPIC_VERSION for name, _ in scope["headers"])
+    reply = reply_for(MESSAGES if anthropic else CHAT, send, new_request_id())
+    reply.is_native = True
     if scope["method"] != "GET":
-        await _refuse(send, MethodNotAllowedError("Use GET", headers={"allow": "GET"}))
+        await reply.error(MethodNotAllowedError("Use GET", headers={"allow": "GET"}))
         return
-    reply = Reply(send, new_request_id())
+    name = scope["url_route"]["kwargs"].get("model")
     try:
         snapshot, _ = await authenticate(current_runtime().snapshots, read_headers(scope["headers"]))
+        if name is None:
+            answer = await models_answer(snapshot, anthropic=anthropic)
+        else:
+            answer = await model_answer(snapshot, name, anthropic=anthropic)
     except ApplicationError as error:
         await reply.error(error)
         return
-    await reply.json(models_list(snapshot.credentials))
+    await reply.json(answer)
 
 
 async def unknown_path(scope: Scope, receive: Receive, send: Send) -> None:

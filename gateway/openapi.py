@@ -8,12 +8,14 @@ from core.openapi.document import KEY_SECURITY, REQUEST_ID
 from core.openapi.failures import ErrorBody
 from core.openapi.shapes import reference
 from gateway.protocol import headers
-from gateway.protocol.completion_shapes import ChatCompletion, ChatCompletionChunk, ModelList
+from gateway.protocol.completion_shapes import ChatCompletion, ChatCompletionChunk, Model, ModelList
 from gateway.protocol.headers import MAX_VARIABLE_CHARACTERS, PREFIX
 from gateway.protocol.wire import MAX_FALLBACK_MODELS, MAX_MESSAGES, ChatCompletionRequest
 
 _COMPLETIONS = "/api/gateway/v1/chat/completions"
 _MODELS = "/api/gateway/v1/models"
+_MODEL = "/api/gateway/v1/models/{model}"
+_ANTHROPIC = "With the header `anthropic-version` the answer has the form of Anthropic's API."
 _JSON, _STREAM = "application/json", "text/event-stream"
 
 _REQUEST_HEADERS = {
@@ -71,6 +73,7 @@ def add_gateway(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Adds the gateway's paths; a hook of the generator."""
     result["paths"][_COMPLETIONS] = {"post": _completions()}
     result["paths"][_MODELS] = {"get": _models()}
+    result["paths"][_MODEL] = {"get": _model()}
     return result
 
 
@@ -109,15 +112,31 @@ def _completions() -> dict[str, Any]:
 
 
 def _models() -> dict[str, Any]:
-    found = {"description": "OpenAI's list shape.", "content": {_JSON: {"schema": reference(ModelList)}}}
+    found = {
+        "description": "OpenAI's list with fields of the gateway's own.",
+        "content": {_JSON: {"schema": reference(ModelList)}},
+    }
     return {
         "operationId": "listModels",
-        "summary": "List the supported model prefixes",
-        "description": "`enabled` tells whether the project has a provider for them.",
+        "summary": "List the models that can be called",
+        "description": f"`prefixes` are the supported prefixes of model names. {_ANTHROPIC}",
         "tags": ["gateway"],
         "security": KEY_SECURITY,
         "parameters": [],
         "responses": {"200": {**found, "headers": REQUEST_ID}, **_failures(401, 403, 405, 503)},
+    }
+
+
+def _model() -> dict[str, Any]:
+    name = {"name": "model", "in": "path", "required": True, "description": "Its id, slashes included."}
+    found = {"description": "The model.", "content": {_JSON: {"schema": reference(Model)}}}
+    return {
+        **_models(),
+        "operationId": "getModel",
+        "summary": "Describe a model that can be called",
+        "description": _ANTHROPIC,
+        "parameters": [{**name, "schema": {"type": "string"}}],
+        "responses": {"200": {**found, "headers": REQUEST_ID}, **_failures(401, 403, 404, 405, 503)},
     }
 
 

@@ -25,17 +25,24 @@ def route(pattern: str, application: Any) -> URLPattern:
     return cast(URLPattern, re_path(pattern, application))
 
 
+def gateway_route(path: str, application: Any) -> URLPattern:
+    """A path below the address of the gateway. Clients double its `v1`, as Anthropic's SDKs do, which add one to the
+    base address that OpenAI's SDKs need, and they put slashes before the path and behind it."""
+    return route(rf"^api/gateway/+v1/+(?:v1/+)?{path}/?$", application)
+
+
 # The paths of chat completions as clients write them, so that they need no matching of patterns.
 COMPLETIONS = frozenset({"/api/gateway/v1/chat/completions", "/api/gateway/v1/chat/completions/"})
 
 http_urlpatterns = [
-    route(r"^api/gateway/v1/chat/completions/?$", chat_completions),
-    route(r"^api/gateway/v1/responses/?$", responses),
-    route(r"^api/gateway/v1/responses/[^/]+/?$", stored_response),
-    # Anthropic's SDKs add /v1 to the base address, which OpenAI's SDKs expect to have it.
-    route(r"^api/gateway/v1/(?:v1/)?messages/?$", messages),
-    route(r"^api/gateway/v1/(?:v1/)?messages/count_tokens/?$", count_tokens),
-    route(r"^api/gateway/v1/models/?$", models),
+    gateway_route("chat/completions", chat_completions),
+    gateway_route("responses", responses),
+    gateway_route("responses/[^/]+", stored_response),
+    gateway_route("messages", messages),
+    gateway_route("messages/count_tokens", count_tokens),
+    gateway_route("models", models),
+    # Names of models have slashes in them.
+    gateway_route("models/(?P<model>.+?)", models),
     route(r"^api/gateway/", unknown_path),
     route(r"^healthz$", health),
     route(r"^readyz$", ready),

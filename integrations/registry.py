@@ -283,6 +283,12 @@ def _resolve(model: str, enabled: frozenset[str], disabled: frozenset[str]) -> t
     return tuple(Candidate(name, model) for name in serving)
 
 
-def _named_by_prefix(model: str) -> tuple[str, ...]:
+def prefix_of(model: str) -> Prefix | None:
+    """Returns the longest prefix that a name without a provider before it begins with; None without one."""
     matching = [row for row in PREFIXES if model.startswith(row.prefix)]
-    return max(matching, key=lambda row: len(row.prefix)).providers if matching else ()
+    return max(matching, key=lambda row: len(row.prefix)) if matching else None
+
+
+def _named_by_prefix(model: str) -> tuple[str, ...]:
+    row = prefix_of(model)
+    return row.providers if row is not None else ()

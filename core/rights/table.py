@@ -56,7 +56,7 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(READ, "listPrices listProviderPrices getPrice listPriceHistory listPriceSyncs"),
     **_each(ADMINISTER, "setPrice removePrice syncPrices"),
     # Operations for applications; a session of the admin opens none of them.
-    **_each(KEY, "createChatCompletion listModels exportTraces exportLogs exportMetrics callAgentTools"),
+    **_each(KEY, "createChatCompletion getModel listModels exportTraces exportLogs exportMetrics callAgentTools"),
 }
 
 TOOLS: Mapping[str, Right] = {

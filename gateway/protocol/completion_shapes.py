@@ -56,12 +56,34 @@ class ChatCompletionChunk(TypedDict):
 
 class ModelPrefix(TypedDict):
     id: str
+    object: Literal["model.prefix"]
+    owned_by: str
+    providers: list[str]
+    enabled: bool
+
+
+class ModelPrices(TypedDict):
+    input_cost_per_1m: str
+    output_cost_per_1m: str
+    cache_read_cost_per_1m: str | None
+    cache_write_cost_per_1m: str | None
+
+
+class Model(TypedDict):
+    id: str
     object: Literal["model"]
     created: int
     owned_by: str
-    enabled: bool
+    provider: str
+    prefix: str
+    operations: list[str]
+    context_window: int | None
+    max_output_tokens: int | None
+    abilities: dict[str, bool]
+    prices: ModelPrices | None
 
 
 class ModelList(TypedDict):
     object: Literal["list"]
-    data: list[ModelPrefix]
+    data: list[Model]
+    prefixes: list[ModelPrefix]

@@ -10,6 +10,7 @@ from uuid import UUID
 from core.keys import KeyRecord
 from gateway.project_settings.settings import ProjectSettings
 from gateway.snapshot.prompts import ManagedPrompt
+from integrations.model_lists.listed import ListedModel
 from integrations.pricing.cost import Price
 from integrations.pricing.lookup import find_price
 from integrations.providers.base import Credentials
@@ -38,6 +39,10 @@ class ProjectSnapshot:
     prompts: Mapping[str, ManagedPrompt] = field(default_factory=dict)
     unreadable: frozenset[str] = frozenset()
     disabled: frozenset[str] = frozenset()
+    # The models by provider, of each provider whose own list is known.
+    listed_models: Mapping[str, tuple[ListedModel, ...]] = field(default_factory=dict)
+    # The models that `GET /models` lists, by id; found when the first client asks.
+    callable_models: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     # The attempts that `select` has computed for models that are requested without routing preferences.
     plain_attempts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _priced: dict[tuple[str, str], Price | None] = field(default_factory=dict, repr=False, compare=False)

@@ -4,6 +4,7 @@ file."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -79,6 +80,11 @@ def capabilities_of(provider: str, model: str) -> Capabilities | None:
             if listed is not None:
                 return Capabilities(listed.context, listed.output, **listed.flags)
     return None
+
+
+def listed_names(provider: str) -> Iterable[str]:
+    """Returns the names of the provider's models in the catalogs."""
+    return _table().get(provider, {}).keys()
 
 
 def max_output_of(provider: str, model: str) -> int | None:

@@ -31,6 +31,12 @@ class Behaviour:
     answer_words: int = 0  # The answer has this many words instead of the echo.
     mirror: bool = False  # The answer is the list of messages as JSON.
 
+    @property
+    def answers(self) -> bool:
+        """Returns True if every request gets a whole answer."""
+        ends = (self.error_event_after, self.hang_after, self.cut_after)
+        return self.status == 200 and not (self.flaky or self.half or self.hang) and all(end is None for end in ends)
+
 
 def _error(status: int, error_type: str, message: str, code: str | None = None, retry_after: str = "") -> Behaviour:
     return Behaviour(status=status, error_type=error_type, error_code=code, message=message, retry_after=retry_after)

@@ -173,6 +173,7 @@ def _save_integration(project_id: str, given: dict[str, Any]) -> None:
     row = row or ProviderIntegration(project_id=project_id, provider=given["provider"])
     row.base_url = given["base_url"]
     row.options = given.get("options", {})
+    row.enabled = given.get("enabled", True)
     store_secret(row, given["api_key"])
     if secret_extra := given.get("secret_extra"):
         store_extra(row, secret_extra)

@@ -19,6 +19,7 @@ _OWN = {"/api/schema/", "/api/docs/", "/api/redoc/", "/api/redoc/script.js"}
 _OF_CHANNELS = {
     "api/gateway/v1/chat/completions": "post",
     "api/gateway/v1/models": "get",
+    "api/gateway/v1/models/{model}": "get",
     "api/agent/chat": "post",
 }
 # The MCP endpoint is JSON-RPC, which describes itself by `tools/list`.
@@ -27,7 +28,8 @@ _OTHERWISE_DESCRIBED = {
     # The documents of OpenAI and Anthropic describe these client protocols.
     "api/gateway/v1/responses",
     "api/gateway/v1/responses/[/]+",
-    "api/gateway/v1/(?:v1/)?messages",
+    "api/gateway/v1/messages",
+    "api/gateway/v1/messages/count_tokens",
 }
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
@@ -43,7 +45,9 @@ def served() -> set[tuple[str, str]]:
     """Returns every path under `/api/` with its methods, from Django's and Channels' routes."""
     found = {pair for pair in _served(get_resolver().url_patterns, "/") if pair[0].startswith("/api/")}
     for pattern in (*http_urlpatterns, *agent_urlpatterns):
-        path = re.sub(r"[\^$]|/\?", "", str(pattern.pattern))
+        # Clients may double the version and its slashes, which the document does not show.
+        path = str(pattern.pattern).replace("/+v1/+(?:v1/+)?", "/v1/").replace("(?P<model>.+?)", "{model}")
+        path = re.sub(r"[\^$]|/\?", "", path)
         if path.startswith(("api/gateway/v1/", "api/agent/")) and path not in _OTHERWISE_DESCRIBED:
             found.add((f"/{path}", _OF_CHANNELS[path]))
     return {(path, method) for path, method in found if path not in _OWN}

@@ -11,7 +11,7 @@ from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import PageArguments, chosen, filtered, listed, listed_rows, page_of
 from core.errors import NotFoundError
 from core.pagination import Listing
-from gateway.protocol.models_list import models_list
+from gateway.protocol.model_prefixes import model_prefixes
 from integrations.errors import PriceNotFoundError
 from integrations.pricing.entries import MODEL_LENGTH
 from integrations.pricing.filters import PriceFilter
@@ -45,7 +45,7 @@ class OnePrice(Arguments, kw_only=True, frozen=True):
 
 def _list_models(context: ToolContext, arguments: ListModels) -> dict[str, Any]:
     providers = {credentials.provider for credentials in enabled_credentials(context.project_id)}
-    found = [entry for entry in models_list(providers)["data"] if entry["enabled"] or not arguments.enabled_only]
+    found = [entry for entry in model_prefixes(providers) if entry["enabled"] or not arguments.enabled_only]
     page = page_of(arguments)
     return listed(Listing(len(found), page.of(found)), page)
 

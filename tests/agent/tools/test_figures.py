@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent.tools import registry
-from gateway.protocol.models_list import models_list
+from gateway.protocol.model_prefixes import model_prefixes
 from tests.agent.tools.world import World
 from tests.factories.analytics import make_entry, store
 
@@ -107,7 +107,7 @@ def _rollout(world: World) -> None:
 
 
 def _models(world: World) -> None:
-    expected = models_list({"openai"})["data"]
+    expected = model_prefixes({"openai"})
     found, enabled = world.ask("list_models", limit=100, enabled_only=False), world.ask("list_models", limit=100)
     assert found["results"] == expected[:100]
     assert found["count"] == len(expected)

@@ -1,0 +1,123 @@
+"""Finds the models that a project can call now, in its snapshot alone: no provider is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from gateway.protocol.wire import AUTO
+from gateway.snapshot.project import ProjectSnapshot
+from integrations.capabilities.lookup import Capabilities, capabilities_of
+from integrations.model_lists.catalog import catalog_names
+from integrations.model_lists.listed import ListedModel
+from integrations.model_lists.operations import RESPONSES_ONLY, TEXT, operations_of
+from integrations.native import native_adapter
+from integrations.pricing.cost import Price
+from integrations.providers.base import Credentials
+from integrations.registry import prefix_of, resolve, traits_of
+
+# Each operation that the gateway has an endpoint for, with the providers that it calls for it; None stands for all of
+# them.
+_SERVED: Mapping[str, frozenset[str] | None] = dict.fromkeys(TEXT)
+_UNKNOWN = Capabilities()
+
+
+@dataclass(frozen=True, slots=True)
+class CallableModel:
+    """A model that the project can call by `id`; `full_id` is its name with the provider before it, by which it can
+    always be called. `prefix` is the supported prefix that `id` begins with. `created` is in seconds since 1970, 0
+    where it is not known; the counts are of tokens, None where neither the provider nor a catalog has them."""
+
+    id: str
+    full_id: str
+    provider: str
+    owned_by: str
+    prefix: str
+    name: str
+    created: int
+    context_window: int | None
+    max_output_tokens: int | None
+    abilities: Capabilities
+    operations: tuple[str, ...]
+    price: Price | None
+
+
+def callable_models(snapshot: ProjectSnapshot) -> dict[str, CallableModel]:
+    """Returns the models by id, in alphabetical order behind `auto`, which is there if it stands for a model."""
+    enabled = snapshot.credentials
+    priced: dict[str, list[str]] = {provider: [] for provider in enabled}
+    for provider, name in snapshot.prices:
+        if provider in priced:
+            priced[provider].append(name)
+    found = {
+        model.id: model
+        for provider, credentials in enabled.items()
+        for listed in _listed(snapshot, credentials, priced[provider])
+        if (model := _callable(snapshot, provider, listed)) is not None
+    }
+    return {model.id: model for model in (*_auto(snapshot), *(found[name] for name in sorted(found)))}
+
+
+def _listed(snapshot: ProjectSnapshot, credentials: Credentials, priced: Iterable[str]) -> Iterable[ListedModel]:
+    own = snapshot.listed_models.get(credentials.provider)
+    if own is not None:
+        return own
+    return (ListedModel(name) for name in catalog_names(credentials, priced))
+
+
+def _callable(snapshot: ProjectSnapshot, provider: str, listed: ListedModel) -> CallableModel | None:
+    stated = listed.operations if listed.operations is not None else operations_of(provider, listed.id)
+    operations = tuple(_served(provider, stated))
+    if not operations:
+        return None
+    row, full_id = prefix_of(listed.id), f"{provider}/{listed.id}"
+    candidates = resolve(listed.id, snapshot.credentials, snapshot.disabled) if row is not None else []
+    is_plain = bool(candidates) and candidates[0].provider == provider
+    known = capabilities_of(provider, listed.id) or _UNKNOWN
+    return CallableModel(
+        id=listed.id if is_plain else full_id,
+        full_id=full_id,
+        provider=provider,
+        owned_by=row.owned_by if row is not None else traits_of(provider).owned_by or provider,
+        prefix=row.prefix if row is not None and is_plain else f"{provider}/",
+        name=listed.name or listed.id,
+        created=listed.created,
+        context_window=listed.context_window or known.context_window,
+        max_output_tokens=listed.max_output_tokens or known.max_output_tokens,
+        abilities=known,
+        operations=operations,
+        price=snapshot.price_of(provider, listed.id),
+    )
+
+
+def _served(provider: str, operations: tuple[str, ...]) -> Iterator[str]:
+    """Yields the operations that the gateway serves with the provider. A model that knows the Responses API alone needs
+    a provider that is called by it."""
+    if operations == RESPONSES_ONLY and native_adapter(provider, *RESPONSES_ONLY) is None:
+        return
+    for operation in operations:
+        providers = _SERVED.get(operation, frozenset())
+        if providers is None or provider in providers:
+            yield operation
+
+
+def _auto(snapshot: ProjectSnapshot) -> Iterator[CallableModel]:
+    """Yields the model `auto` if a preferred model can be called. What it can do depends on the model that a request
+    gets."""
+    preferred = [name for name in snapshot.settings.routing.preferred_models if name != AUTO]
+    found = [first for name in preferred for first in resolve(name, snapshot.credentials, snapshot.disabled)[:1]]
+    if found:
+        yield CallableModel(
+            id=AUTO,
+            full_id=AUTO,
+            provider=found[0].provider,
+            owned_by=found[0].provider,
+            prefix=AUTO,
+            name=AUTO,
+            created=0,
+            context_window=None,
+            max_output_tokens=None,
+            abilities=_UNKNOWN,
+            operations=TEXT,
+            price=None,
+        )

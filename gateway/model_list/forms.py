@@ -1,0 +1,79 @@
+"""The models in the two forms that clients read: OpenAI's list (https://platform.openai.com/docs/api-reference/models)
+with fields of the gateway's own, and Anthropic's (https://platform.claude.com/docs/en/api/models-list)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import asdict
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from gateway.model_list.catalog import CallableModel
+from gateway.protocol.completion_shapes import Model, ModelList, ModelPrefix, ModelPrices
+from integrations.pricing.cost import Price
+
+_COUNTS = ("context_window", "max_output_tokens")
+_NAMES = {"schema": "structured_output"}
+
+
+def openai_list(models: Collection[CallableModel], prefixes: list[ModelPrefix]) -> ModelList:
+    return {"object": "list", "data": [openai_model(model) for model in models], "prefixes": prefixes}
+
+
+def openai_model(model: CallableModel) -> Model:
+    return {
+        "id": model.id,
+        "object": "model",
+        "created": model.created,
+        "owned_by": model.owned_by,
+        "provider": model.provider,
+        "prefix": model.prefix,
+        "operations": list(model.operations),
+        "context_window": model.context_window,
+        "max_output_tokens": model.max_output_tokens,
+        "abilities": {
+            _NAMES.get(name, name): able
+            for name, able in asdict(model.abilities).items()
+            if name not in _COUNTS and able is not None
+        },
+        "prices": _prices(model.price),
+    }
+
+
+def anthropic_list(models: Collection[CallableModel]) -> dict[str, Any]:
+    """Returns all models as one page."""
+    data = [anthropic_model(model) for model in models if "messages" in model.operations]
+    return {
+        "data": data,
+        "has_more": False,
+        "first_id": data[0]["id"] if data else None,
+        "last_id": data[-1]["id"] if data else None,
+    }
+
+
+def anthropic_model(model: CallableModel) -> dict[str, Any]:
+    """Returns Anthropic's object, in which an unknown time is the beginning of 1970."""
+    return {
+        "type": "model",
+        "id": model.id,
+        "display_name": model.name,
+        "created_at": datetime.fromtimestamp(model.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "max_input_tokens": model.context_window,
+        "max_tokens": model.max_output_tokens,
+    }
+
+
+def _prices(price: Price | None) -> ModelPrices | None:
+    if price is None:
+        return None
+    return {
+        "input_cost_per_1m": _decimal(price.input),
+        "output_cost_per_1m": _decimal(price.output),
+        "cache_read_cost_per_1m": None if price.cache_read is None else _decimal(price.cache_read),
+        "cache_write_cost_per_1m": None if price.cache_write is None else _decimal(price.cache_write),
+    }
+
+
+def _decimal(amount: Decimal) -> str:
+    return f"{amount.normalize():f}"

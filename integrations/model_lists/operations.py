@@ -1,0 +1,45 @@
+"""The operations that a model can be called with, by its name. Lists of models name them for few models, and providers
+keep to the customary words in names."""
+
+from __future__ import annotations
+
+import re
+
+TEXT = ("chat", "responses", "messages")
+"""The operations of a model that answers a conversation: the three client protocols of one request."""
+RESPONSES_ONLY = ("responses",)
+COMPLETIONS = ("completions",)
+EMBEDDINGS = ("embeddings",)
+RERANK = ("rerank",)
+MODERATIONS = ("moderations",)
+TRANSCRIPTIONS = ("transcriptions",)
+SPEECH = ("speech",)
+IMAGES = ("images",)
+NOTHING: tuple[str, ...] = ()
+"""The operations of a model that the gateway has no endpoint for."""
+
+# The first pattern that the name holds decides.
+_BY_NAME = (
+    (re.compile(r"rerank"), RERANK),
+    (re.compile(r"embed|(?:^|/)(?:bge|e5|gte)-|voyage-"), EMBEDDINGS),
+    (re.compile(r"moderation"), MODERATIONS),
+    (re.compile(r"whisper|transcribe|-stt\b|speech-to-text"), TRANSCRIPTIONS),
+    (re.compile(r"\btts\b|-speech\b|\borpheus\b|kokoro"), SPEECH),
+    (re.compile(r"dall-e|gpt-image|chatgpt-image|\bimagen|stable-diffusion|\bsdxl|\bflux\b|flux[.-]\d"), IMAGES),
+    (re.compile(r"\bsora\b|\bveo\b|lyria|realtime|-live\b|\bocr\b|computer-use|robotics"), NOTHING),
+    (re.compile(r"^(?:davinci|babbage)-002|^gpt-3\.5-turbo-instruct"), COMPLETIONS),
+)
+# OpenAI's pages of these models name the Responses API alone: https://platform.openai.com/docs/models
+_OPENAI_RESPONSES_ONLY = re.compile(r"^o\d+-pro|^gpt-\d[\d.]*-pro|^gpt-\d.*-codex|deep-research|^gpt-daybreak")
+_OPENAI = frozenset({"openai", "azure_openai"})
+
+
+def operations_of(provider: str, model: str) -> tuple[str, ...]:
+    """Returns the operations of the model; empty for one that the gateway has no endpoint for."""
+    name = model.lower()
+    for pattern, operations in _BY_NAME:
+        if pattern.search(name):
+            return operations
+    if provider in _OPENAI and _OPENAI_RESPONSES_ONLY.search(name):
+        return RESPONSES_ONLY
+    return NOTHING if "deep-research" in name else TEXT
