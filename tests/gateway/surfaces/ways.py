@@ -1,0 +1,123 @@
+"""The ways of a request through the gateway: from a client of each protocol to a provider that speaks it or not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.story import Story
+from tests.fakes.scripted import Script, Step
+from tests.fakes.upstream import Connection, Received
+from tests.gateway.service import Gateway
+from tests.gateway.surfaces.golden.answers import STREAMED, WHOLE, Answer
+from tests.gateway.wire import bearer
+
+PATHS = {"chat": "chat/completions", "responses": "responses", "messages": "messages"}
+TRANSLATED_BY = "groq/llama-3.3-70b-versatile"
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Way:
+    """A client's protocol and the model it asks for; `is_native` says that the provider gets the client's bytes."""
+
+    surface: str
+    model: str = TRANSLATED_BY
+    is_native: bool = False
+
+    @property
+    def provider(self) -> str:
+        return self.model.partition("/")[0]
+
+    def body(self, text: str = "Hi", *, system: str = "", schema: Any = None, **more: Any) -> Json:
+        """Returns a request of the client's protocol."""
+        asked: Json = {"model": self.model, **_BODIES[self.surface](text, system), **more}
+        return asked | (_SCHEMAS[self.surface](schema) if schema is not None else {})
+
+    def ask(
+        self, gateway: Gateway, body: Json | None = None, *, headers: Mapping[str, str] | None = None
+    ) -> httpx2.Response:
+        url = f"{gateway.service.base_url()}/api/gateway/v1/{PATHS[self.surface]}"
+        content = json.dumps(body if body is not None else self.body()).encode()
+        return gateway.client.post(url, content=content, headers={**bearer(gateway.key), **(headers or {})})
+
+    def read(self, response: httpx2.Response) -> Answer:
+        """Returns the answer, as the vendor's SDK reads it."""
+        assert response.status_code == 200, response.text
+        is_stream = response.headers["content-type"].startswith("text/event-stream")
+        return (STREAMED if is_stream else WHOLE)[self.surface](response.content)
+
+    def answer(self, **story: Any) -> Step:
+        """Returns the provider's step that answers with the story, whole or streamed as the request asks."""
+        return told(self.provider, Story(**story))
+
+    def system_of(self, script: Script) -> str:
+        """Returns the instructions that the provider received last, empty without any."""
+        body = json.loads(script.received[-1].body)
+        if "system" in body or self.provider == "anthropic":
+            found = body.get("system") or ""
+            return found if isinstance(found, str) else "".join(block["text"] for block in found)
+        return "".join(one["content"] for one in body["messages"] if one["role"] == "system")
+
+
+def error_of(response: httpx2.Response) -> Json:
+    """Returns the error, which the body of every protocol has at the same place."""
+    error: Json = response.json()["error"]
+    return error
+
+
+def told(provider: str, story: Story) -> Step:
+    fake = FAKES[provider]
+
+    async def step(request: Received, connection: Connection) -> None:
+        if not json.loads(request.body).get("stream"):
+            whole = fake.whole(story)
+            await connection.send_whole(whole.status, whole.body, dict(whole.headers))
+            return
+        streamed = fake.stream(story)
+        await connection.start_stream(200, dict(streamed.headers))
+        for event in streamed.events:
+            await connection.send_chunk(event)
+        await connection.end_stream()
+
+    return step
+
+
+def _chat(text: str, system: str) -> Json:
+    first = [{"role": "system", "content": system}] if system else []
+    return {"messages": [*first, {"role": "user", "content": text}], "max_tokens": 64}
+
+
+def _responses(text: str, system: str) -> Json:
+    return {"input": text, "max_output_tokens": 64, **({"instructions": system} if system else {})}
+
+
+def _messages(text: str, system: str) -> Json:
+    asked: Json = {"max_tokens": 64, "messages": [{"role": "user", "content": text}]}
+    return {**asked, "system": system} if system else asked
+
+
+_BODIES = {"chat": _chat, "responses": _responses, "messages": _messages}
+_SCHEMAS: Mapping[str, Any] = {
+    "chat": lambda schema: {
+        "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+    },
+    "responses": lambda schema: {"text": {"format": {"type": "json_schema", "name": "answer", "schema": schema}}},
+    "messages": lambda schema: {"output_config": {"format": {"type": "json_schema", "schema": schema}}},
+}
+
+WAYS = [
+    pytest.param(Way("chat"), id="chat"),
+    pytest.param(Way("responses"), id="responses"),
+    pytest.param(Way("messages"), id="messages"),
+    pytest.param(Way("messages", "anthropic/claude-sonnet-4-5", is_native=True), id="messages-native"),
+]
+EVERY_WAY = pytest.mark.parametrize("way", WAYS)
+WHOLE_AND_STREAMED = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
