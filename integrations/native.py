@@ -27,6 +27,15 @@ class NativeAdapter(Adapter, Protocol):
         in which they stand unchanged."""
         ...
 
+    @property
+    def keeps_state(self) -> bool:
+        """Returns whether the provider keeps what a request produced, for later requests to name it."""
+        ...
+
+    def serves(self, model: str) -> bool:
+        """Returns whether the provider speaks the protocol for the model."""
+        ...
+
     def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
         """Returns the JSON of the chat completion that says the same as a whole answer or, if `stream`, the framed
         chunks that say the same as the framed events. Returns empty bytes for an answer that cannot be read."""
@@ -37,6 +46,7 @@ class NativeAdapter(Adapter, Protocol):
 _PLACES: dict[str, tuple[str, ...]] = {
     "count_tokens": ("integrations.providers.anthropic.counting:COUNTERS",),
     "messages": ("integrations.providers.anthropic.forwarding:FORWARDERS",),
+    "responses": ("integrations.providers.openai.responses:FORWARDERS",),
 }
 
 

@@ -30,12 +30,13 @@ class NativeRequest(msgspec.Struct, frozen=True):
 
     `surface` is the protocol. `body` is the client's JSON, None once a stage has changed the chat completion in
     a way that the client's own form does not show. `untranslatable` are the fields that a chat completion cannot
-    express, each with the reason.
+    express, each with the reason. `is_stateful` means that it names what the provider keeps of earlier requests.
     """
 
     surface: Surface
     body: bytes | None
     untranslatable: tuple[str, ...] = ()
+    is_stateful: bool = False
 
 
 class RequestContext(msgspec.Struct, frozen=True):

@@ -33,7 +33,8 @@ def read_native(state: RequestState, reply: Reply) -> NativeRequest:
     reply.request = request = state.surface.read(body)
     state.body = request.body
     state.headers.session_id = state.headers.session_id or request.session_id
-    return NativeRequest(state.surface, native_body(state.surface.forwarded(body)), request.untranslatable)
+    own = native_body(state.surface.forwarded(body))
+    return NativeRequest(state.surface, own, request.untranslatable, request.is_stateful)
 
 
 def native_of(context: RequestContext, attempt: Attempt) -> NativeAdapter | None:
@@ -45,7 +46,7 @@ def native_of(context: RequestContext, attempt: Attempt) -> NativeAdapter | None
     native = context.native
     if native is None:
         return None
-    adapter = native_adapter(attempt.provider, native.surface.operation)
+    adapter = _speaker(native, attempt)
     if adapter is not None and native.body is not None and not attempt.credentials.sets_parameters:
         return adapter
     if native.untranslatable and not (adapter is not None and adapter.takes_own_fields):
@@ -60,7 +61,16 @@ def native_counter(context: RequestContext, attempt: Attempt) -> NativeAdapter |
     native = context.native
     if native is None or native.body is None or attempt.credentials.sets_parameters:
         return None
-    return native_adapter(attempt.provider, native.surface.operation)
+    return _speaker(native, attempt)
+
+
+def _speaker(native: NativeRequest, attempt: Attempt) -> NativeAdapter | None:
+    """Returns the adapter of the client's protocol, None where the attempt's provider does not speak it. What one
+    provider keeps is unknown to a fallback."""
+    adapter = native_adapter(attempt.provider, native.surface.operation)
+    if adapter is None or not adapter.serves(attempt.model):
+        return None
+    return None if native.is_stateful and (attempt.is_fallback or not adapter.keeps_state) else adapter
 
 
 def native_body(body: bytes) -> bytes:
@@ -87,7 +97,9 @@ def native_request(context: RequestContext, attempt: Attempt, adapter: NativeAda
     body = (context.native.body if context.native is not None else None) or b""
     names = adapter.forward_headers
     headers = tuple((name, value) for name, value in client_headers(context.headers.raw) if name in names)
-    return ChatRequest(attempt.model, stream, body, LazyFields(body), headers=headers)
+    return ChatRequest(
+        attempt.model, stream, body, LazyFields(body), crosses_vendor=attempt.crosses_vendor, headers=headers
+    )
 
 
 def without_native(context: RequestContext) -> RequestContext:

@@ -21,13 +21,17 @@ class SurfaceRequest(msgspec.Struct, frozen=True):
     completion cannot express and without which the answer would differ in kind, with the reason (`tools[0]: …`): only a
     provider that speaks the client's own protocol may serve such a request. `echo` holds what the surface needs to make
     the answer (decoded fields of the client's request); no other module reads it. `session_id` is the session that the
-    client names in the body, empty without one.
+    client names in the body, empty without one. `is_stateful` means that the request names what a provider keeps of
+    earlier ones, so that only this provider may serve it. `is_relayed` means that the client has seen the beginning of
+    an answer in the provider's own words.
     """
 
     body: bytes
     untranslatable: tuple[str, ...] = ()
     echo: Any = None
     session_id: str = ""
+    is_stateful: bool = False
+    is_relayed: bool = False
 
 
 class StreamEncoder(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from typing_extensions import override
 
 from core.errors import ApplicationError
@@ -58,7 +59,8 @@ class SurfaceReply(Reply):
         await self.end_with(self._stream().fail(error))
 
     def _request(self) -> SurfaceRequest:
-        return self.request if self.request is not None else _NOT_READ
+        request: SurfaceRequest = self.request if self.request is not None else _NOT_READ
+        return msgspec.structs.replace(request, is_relayed=True) if self.is_native else request
 
     def _stream(self) -> StreamEncoder:
         if self._encoder is None:

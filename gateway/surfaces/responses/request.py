@@ -13,6 +13,7 @@ from gateway.errors import UnsupportedError
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.responses.items import Conversation
 from gateway.surfaces.responses.tools import chat_tool_choice, chat_tools
+from integrations.registry import owner_of
 
 Json = dict[str, Any]
 
@@ -45,6 +46,7 @@ def read(body: bytes) -> SurfaceRequest:
     """Returns the request as a chat completion. Raises ValidationError (400), which names the client's field."""
     fields = _fields(body)
     untranslatable = _stateful(fields)
+    is_stateful = bool(untranslatable)
     messages = _messages(fields, untranslatable)
     chat = {name: fields[name] for name in _SAME if fields.get(name) is not None}
     chat["messages"] = messages
@@ -57,7 +59,7 @@ def read(body: bytes) -> SurfaceRequest:
         if choice is not None and ("tools" in chat or choice == "none"):
             chat["tool_choice"] = choice
     chat |= _renamed(fields) | _format(fields)
-    return SurfaceRequest(_encode(chat), tuple(untranslatable), fields)
+    return SurfaceRequest(_encode(chat), tuple(untranslatable), fields, is_stateful=is_stateful)
 
 
 def with_instructions(body: bytes, text: str) -> bytes:
@@ -80,14 +82,20 @@ def _stateful(fields: Json) -> list[str]:
     """Returns the fields that only the provider can serve that keeps their state. Raises UnsupportedError (400) unless
     the request names that one provider."""
     used = [name for name in _STATEFUL if fields.get(name)]
-    preferences = fields.get("provider")
-    only = preferences.get("only") if isinstance(preferences, Mapping) else None
-    if used and not (isinstance(only, list) and len(only) == 1):
+    if used and not _names_one_provider(fields):
         raise UnsupportedError(
             f"{used[0]}: the gateway keeps no responses; send the whole conversation in input, or name the one provider"
-            " that keeps them in provider.only"
+            " that keeps them in provider.only or in model"
         )
+    if "background" in used and not fields.get("stream"):
+        raise UnsupportedError("background: the gateway keeps no responses, so it needs stream: true")
     return [f"{name}: only a provider that keeps responses can serve it" for name in used]
+
+
+def _names_one_provider(fields: Json) -> bool:
+    preferences, model = fields.get("provider"), fields.get("model")
+    only = preferences.get("only") if isinstance(preferences, Mapping) else None
+    return (isinstance(only, list) and len(only) == 1) or (isinstance(model, str) and bool(owner_of(model)))
 
 
 def _messages(fields: Json, untranslatable: list[str]) -> list[Json]:

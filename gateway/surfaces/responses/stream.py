@@ -98,6 +98,10 @@ class ResponseStream:
         return self._out.taken()
 
     def fail(self, error: ApplicationError) -> bytes:
+        if self._request.is_relayed:
+            # The id of the response that the client has seen the beginning of is not known here.
+            self._out.add("error", {"code": error.code, "message": error.message, "param": None})
+            return self._out.taken()
         response = self._response or self._start(_Chunk())
         output = [item.whole for item in self._items]
         failure = {"code": error.code, "message": error.message}

@@ -41,12 +41,16 @@ class MessagesForwarder:
     # `anthropic-beta` is passed on for every request, beside the beta features of the integration.
     forward_headers = ("anthropic-version",)
     takes_own_fields = True
+    keeps_state = False
 
     def __init__(self, adapter: AnthropicAdapter) -> None:
         self._adapter = adapter
         self.provider = adapter.provider
         self.traits = adapter.traits
         self.classify_failure = adapter.classify_failure
+
+    def serves(self, model: str) -> bool:
+        return True
 
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
         return NOTHING

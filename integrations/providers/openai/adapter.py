@@ -92,6 +92,10 @@ class OpenAIAdapter(DialectAdapter):
                 return self._body.needs(request)
         return NOTHING
 
+    def endpoint(self, credentials: Credentials) -> Endpoint:
+        """Returns the address and the headers of the integration's chat completions."""
+        return self._endpoints.get(credentials)
+
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._endpoints.get(credentials)
         body, warnings = self._body.build(request)

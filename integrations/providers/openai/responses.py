@@ -1,0 +1,173 @@
+"""Forwards requests of the Responses API as they came, and reads usage, end and failure from the answers
+(https://platform.openai.com/docs/api-reference/responses)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+from typing_extensions import override
+
+from integrations.providers.base import (
+    NOTHING,
+    ChatRequest,
+    Credentials,
+    Needs,
+    ParsedResponse,
+    StreamEvent,
+    StreamTranslator,
+    UpstreamRequest,
+)
+from integrations.providers.common.forwarding import framed, with_model
+from integrations.providers.common.sse import EventParser, ServerSentEvent
+from integrations.providers.common.stream import DONE, DialectStream
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.openai.adapter import ADAPTER, OpenAIAdapter
+from integrations.providers.openai.azure import ADAPTER as AZURE
+from integrations.providers.openai.compatible import ADAPTERS
+from integrations.providers.openai.responses_chat import chat_completion, chat_frames, without_reasoning
+from integrations.providers.openai.responses_shapes import (
+    Event,
+    Response,
+    calls_tools,
+    decode_event,
+    decode_response,
+    failure_in,
+    finish_reason,
+    reported_failure,
+    usage_of,
+)
+
+_CHAT_PATH = "/chat/completions"
+_ENDS = frozenset({"response.completed", "response.incomplete"})
+_TEXTS = frozenset({"response.output_text.delta", "response.refusal.delta"})
+# Items of these types are announced before the model has written anything of them.
+_GROWING = frozenset({"message", "reasoning"})
+
+
+class ResponsesForwarder:
+    """A native adapter (`integrations.native`) of the Responses API, with the headers of the provider's own adapter."""
+
+    forward_headers = ()
+    takes_own_fields = False
+    keeps_state = True
+
+    def __init__(self, adapter: OpenAIAdapter) -> None:
+        self._adapter = adapter
+        self.provider = adapter.provider
+        self.traits = adapter.traits
+        self.classify_failure = adapter.classify_failure
+
+    def serves(self, model: str) -> bool:
+        return True
+
+    def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
+        return NOTHING
+
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
+        endpoint = self._adapter.endpoint(credentials)
+        # Another vendor's encrypted reasoning is refused.
+        body = without_reasoning(request.body) if request.crosses_vendor else request.body
+        model = credentials.extra.get("deployment", "") or request.model
+        return UpstreamRequest("POST", _address(endpoint.url), endpoint.headers, with_model(body, model))
+
+    def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        try:
+            return self._parsed(request, body)
+        except ProviderError as error:
+            self._adapter.redact(error)
+            raise
+
+    def _parsed(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        try:
+            response = decode_response(body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise _unusable("the answer is not a response", self.provider) from error
+        if failure := failure_in(response, provider=self.provider):
+            failure.usage = usage_of(response)
+            raise failure
+        if response.output is None:
+            raise _unusable("the answer holds no output", self.provider)
+        finish = finish_reason(response, called_tools=calls_tools(response.output))
+        model = response.model if isinstance(response.model, str) else request.model
+        return ParsedResponse(body, model, finish, usage_of(response))
+
+    def stream(self, request: ChatRequest) -> StreamTranslator:
+        return ResponsesRelay(model=request.model, provider=self.provider, redact=self._adapter.redact)
+
+    def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
+        return chat_frames(answer) if stream else chat_completion(answer)
+
+
+def _address(url: str) -> str:
+    """Returns the address of responses, from that of chat completions. Azure has it at its resource alone, whatever the
+    layout (https://learn.microsoft.com/azure/ai-foundry/openai/how-to/responses)."""
+    base, _, query = url.partition("?")
+    base = base.removesuffix(_CHAT_PATH)
+    if query:
+        base = base.partition("/openai/deployments/")[0].removesuffix("/models") + "/openai/v1"
+    return f"{base}/responses"
+
+
+class ResponsesRelay(DialectStream[ServerSentEvent]):
+    """Passes the events of a stream on as they come, and reads usage, end and failure from them."""
+
+    __slots__ = ("_calls_tools",)
+
+    def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
+        super().__init__(EventParser(), model=model, provider=provider, redact=redact)
+        self._calls_tools = False
+
+    @override
+    def _event(self, event: ServerSentEvent, out: list[StreamEvent]) -> None:
+        if event.data == DONE:
+            return
+        try:
+            read = decode_event(event.data)
+            if not event.data.isascii():
+                event.data.decode()
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._unusable("an event of the stream is not one of the Responses API") from error
+        self._seen = True
+        if read.type == "error" or (not read.type and read.error is not None):
+            error_object = read.error or {"code": read.code, "message": read.message}
+            raise reported_failure(error_object, provider=self.provider)
+        if read.response is not None:
+            self._note(read.type, read.response)
+        elif read.type == "response.output_item.done" and read.item is not None:
+            self._calls_tools = self._calls_tools or calls_tools([read.item])
+        text = read.delta if read.type in _TEXTS and isinstance(read.delta, str) else ""
+        out.append(StreamEvent(framed(event), _is_output(read), text))
+
+    def _note(self, kind: str, response: Response) -> None:
+        if isinstance(response.model, str):
+            self.model = response.model
+        self.usage = usage_of(response) or self.usage
+        if failure := failure_in(response, provider=self.provider):
+            raise failure
+        if kind in _ENDS:
+            self._done = True
+            called = self._calls_tools or calls_tools(response.output)
+            self.finish_reason = finish_reason(response, called_tools=called)
+
+    @override
+    def _last_events(self, out: list[StreamEvent]) -> None:
+        if not self._seen:
+            raise self._not_a_stream()
+        if not self._done:
+            raise self._unusable("the stream ended before its end was announced")
+
+
+def _is_output(event: Event) -> bool:
+    kind = event.type
+    if kind == "response.output_item.added":
+        return event.item is not None and event.item.type not in _GROWING
+    return kind.endswith((".delta", ".done")) or "_call." in kind
+
+
+def _unusable(message: str, provider: str) -> ProviderError:
+    return ProviderError(message, kind=FailureKind.UNUSABLE, provider=provider, status=200)
+
+
+# xAI documents the API at https://docs.x.ai/docs/guides/responses-api
+FORWARDERS = {adapter.provider: ResponsesForwarder(adapter) for adapter in (ADAPTER, AZURE, ADAPTERS["xai"])}
