@@ -16,6 +16,23 @@ class Outcome(StrEnum):
     INTERRUPTED = "interrupted"  # The worker died while the request was in flight.
 
 
+class Operation(StrEnum):
+    """The client protocols of requests. Their order is that of their numbers in the table of requests in flight, so a
+    further one goes to the end."""
+
+    CHAT = "chat"
+    RESPONSES = "responses"
+    MESSAGES = "messages"
+    COUNT_TOKENS = "count_tokens"
+    EMBEDDINGS = "embeddings"
+    COMPLETIONS = "completions"
+    RERANK = "rerank"
+    MODERATIONS = "moderations"
+    TRANSCRIPTIONS = "transcriptions"
+    SPEECH = "speech"
+    IMAGES = "images"
+
+
 class AttemptRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """One call to one provider. `status` is the provider's HTTP status, 0 when there was none; times in ms.
 
@@ -46,7 +63,7 @@ class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     provider states. `cost_source` is where they came from: `provider` (stated there), the source of a price, `mixed`
     when attempts differ, empty when nothing is charged. `trace_id` and `parent_span_id` are those of the client's
     `traceparent`, if it sent one; `prompt_name` is the name that `prompt_config_id` had. `operation` is the client
-    protocol (`chat`, `responses`, `messages`, `count_tokens`), and `is_native` means that the response has its form
+    protocol, one of `Operation`, and `is_native` means that the response has its form
     (docs/architecture.md#surfaces).
     """
 

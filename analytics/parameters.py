@@ -8,9 +8,17 @@ from typing import Any
 from rest_framework import serializers
 from typing_extensions import override
 
+from analytics.contracts import Operation
 from analytics.queries.session_filters import SessionFilter
 from core.fields import TimeField
 from core.parameters import Parameters
+
+
+class OperationField(serializers.ChoiceField):
+    """The filter by the client protocol of requests."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False, choices=[str(operation) for operation in Operation])
 
 
 class RangeParameters(Parameters):

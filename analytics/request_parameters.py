@@ -9,7 +9,7 @@ from rest_framework import serializers
 from typing_extensions import override
 
 from analytics.contracts import Outcome
-from analytics.parameters import RangeParameters
+from analytics.parameters import OperationField, RangeParameters
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.search import SearchFilter
 from analytics.queries.search_terms import parse
@@ -47,6 +47,7 @@ class RequestParameters(RangeParameters):
     outcome = serializers.ChoiceField(required=False, choices=[str(outcome) for outcome in Outcome])
     status_code = _Number(999)
     source = _Text()  # type: ignore[assignment]  # declared fields do not stay on the class
+    operation = OperationField()
     provider = _Text()
     model = _Text()
     requested_model = _Text()
@@ -77,6 +78,7 @@ class SearchBody(BodySerializer):
     query = serializers.CharField(trim_whitespace=False, max_length=MAXIMUM_QUERY)
     limit = serializers.IntegerField(required=False, default=20, min_value=1, max_value=MAXIMUM_RESULTS)
     model = _Text()
+    operation = OperationField()
     user_id = _Text()
     session_id = _Text()
     start_time = TimeField(required=False)
@@ -105,6 +107,7 @@ class SearchBody(BodySerializer):
         filters = SearchFilter(
             terms=values["query"],
             model=values.get("model", ""),
+            operation=values.get("operation", ""),
             user_id=values.get("user_id", ""),
             session_id=values.get("session_id", ""),
             start=values.get("start_time"),

@@ -38,7 +38,7 @@ _KEPT_COLUMNS = (
     "reasoning_tokens", "tokens_estimated", "cost_known", "cost_input_usd", "cost_cache_read_usd",
     "cost_cache_write_usd", "cost_output_usd", "cost_usd", "latency_ms", "ttft_ms", "prompt_config_id",
     "prompt_version", "rollout_id", "rollout_stage", "variant", "alloc_unit", "alloc_fallback", "contract_violation",
-    "drop_date", "cost_other_usd", "cost_source", "recorded_at",
+    "drop_date", "cost_other_usd", "cost_source", "recorded_at", "operation", "is_native",
 )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ _ANSWERABLE = (
         _KIND_DAYS,
         {
             "outcome", "status_code", "source", "provider", "model", "requested_model", "error_type", "error_code",
-            "prompt_config_id", "prompt_version", "rollout_id", "variant",
+            "prompt_config_id", "prompt_version", "rollout_id", "variant", "operation",
         },
     ),
 )  # fmt: skip

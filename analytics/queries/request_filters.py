@@ -9,6 +9,8 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from analytics.queries.operations import OF_OPERATION, stored_operations
+
 
 @dataclass(frozen=True)
 class RequestFilter:
@@ -19,6 +21,7 @@ class RequestFilter:
     outcome: str = ""
     status_code: int | None = None
     source: str = ""
+    operation: str = ""
     provider: str = ""
     model: str = ""
     requested_model: str = ""
@@ -43,6 +46,7 @@ _CONDITIONS = {
     "outcome": "outcome = {outcome:String}",
     "status_code": "status_code = {status_code:UInt16}",
     "source": "source = {source:String}",
+    "operation": OF_OPERATION,
     "provider": "provider = {provider:String}",
     "model": "model = {model:String}",
     "requested_model": "requested_model = {requested_model:String}",
@@ -72,4 +76,6 @@ class Conditions:
 
 def conditions_of(filters: RequestFilter) -> Conditions:
     values = {name: value for name in _CONDITIONS if (value := getattr(filters, name)) not in ("", None)}
+    if filters.operation:
+        values["operation"] = stored_operations(filters.operation)
     return Conditions({name: _CONDITIONS[name] for name in values}, values)

@@ -24,6 +24,8 @@ class RequestRow:
     user_id: str
     api_key_id: int
     source: str
+    operation: str
+    is_native: bool
     outcome: str
     status_code: int
     provider: str

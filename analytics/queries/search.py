@@ -17,6 +17,7 @@ from analytics.clickhouse import client, text_index
 from analytics.clickhouse.text_index import TEXT, folded
 from analytics.queries import visible
 from analytics.queries.recent import recent_start_of_newest, start_of_newest
+from analytics.queries.request_filters import RequestFilter, conditions_of
 from analytics.queries.requests import RequestRow, get_requests
 from analytics.queries.search_terms import Tokens, tokens
 
@@ -52,6 +53,7 @@ class SearchFilter:
 
     terms: Sequence[str]
     model: str = ""
+    operation: str = ""
     user_id: str = ""
     session_id: str = ""
     start: datetime | None = None
@@ -137,7 +139,7 @@ class _Question:
 
     @property
     def looks_elsewhere(self) -> bool:
-        return bool(self.filters.model or self.filters.user_id)
+        return bool(self.filters.model or self.filters.operation or self.filters.user_id)
 
 
 def search(project_id: UUID, filters: SearchFilter, *, limit: int) -> Found:
@@ -302,11 +304,8 @@ def _passing_condition(question: _Question, stretch: _Stretch) -> tuple[str, dic
     if stretch.before:
         where += _BEFORE
         params["before"] = stretch.before
-    for column, value in (("model", filters.model), ("user_id", filters.user_id)):
-        if value:
-            where += f" AND {column} = {{{column}:String}}"
-            params[column] = value
-    return where, params
+    own = conditions_of(RequestFilter(model=filters.model, operation=filters.operation, user_id=filters.user_id))
+    return " AND ".join((where, *own.conditions.values())), {**params, **own.values}
 
 
 def _conditions(

@@ -34,7 +34,7 @@ _IDS = ("project_id", "request_id")
 _OPTIONAL_IDS = ("prompt_config_id", "rollout_id")
 _TEXTS = (
     "source", "session_id", "user_id", "provider", "model", "requested_model", "error_type", "error_code",
-    "error_message", "finish_reason", "cache_status", "variant", "cost_source",
+    "error_message", "finish_reason", "cache_status", "variant", "cost_source", "operation",
 )  # fmt: skip
 _NUMBERS = {
     "status_code": _MAX_16, "api_key_id": _MAX_64, "retry_count": _MAX_16, "prompt_tokens": _MAX_32,
@@ -42,7 +42,7 @@ _NUMBERS = {
     "reasoning_tokens": _MAX_32, "latency_ms": _MAX_32, "ttft_ms": _MAX_32, "prompt_version": _MAX_32,
     "rollout_stage": _MAX_16, "alloc_unit": _MAX_64,
 }  # fmt: skip
-_FLAGS = ("fallback_used", "tokens_estimated", "cost_known", "alloc_fallback", "contract_violation")
+_FLAGS = ("fallback_used", "tokens_estimated", "cost_known", "alloc_fallback", "contract_violation", "is_native")
 _MONEY = (
     "cost_input_usd",
     "cost_cache_read_usd",

@@ -16,13 +16,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from analytics.contracts import Operation
 from analytics.spool import names
 
 logger = logging.getLogger("analytics.spool")
 
-# A slot has the fields state, stream, retention in days, ts, api key id, request id, project id, model, user id,
-# session id; longer texts are cut. A table of an earlier version has a retention of 0.
-_SLOT = struct.Struct("<B?H4xqQ36s36s96s256s256s")
+# A slot has the fields state, stream, retention in days, number of the operation, ts, api key id, request id, project
+# id, model, user id, session id; longer texts are cut. A table of an earlier version has a retention of 0, and as every
+# operation 0, which is the number of `chat`.
+_SLOT = struct.Struct("<B?HB3xqQ36s36s96s256s256s")
+_OPERATIONS = tuple(str(operation) for operation in Operation)
+_NUMBERS = {operation: number for number, operation in enumerate(_OPERATIONS)}
 # The allocation of a rollout for a request lies in a slot of its own: state, whether the unit was a substitute, stage,
 # the slot of the request, allocation unit, version, request id, prompt config id, rollout id, variant, the prompt's
 # name. A shipper of an earlier version takes such a slot for a free one, and records the request without it.
@@ -63,6 +67,7 @@ class InflightRequest(NamedTuple):
     user_id: str
     retention_days: int = 0
     allocation: InflightAllocation | None = None
+    operation: str = "chat"
 
 
 class InflightTable:
@@ -103,6 +108,7 @@ class InflightTable:
             _FREE,
             request.stream,
             min(request.retention_days, _MAX_DAYS),
+            _NUMBERS.get(request.operation, 0),
             request.ts,
             request.api_key_id,
             request.request_id.encode(),
@@ -212,11 +218,15 @@ def read_table(content: bytes) -> Iterator[InflightRequest]:
     """Returns the requests in the slots that are in use."""
     slots = memoryview(content)[: len(content) - len(content) % _SLOT.size]
     allocations = dict(_allocations(slots))
-    for slot, (state, stream, days, ts, key, *texts) in enumerate(_SLOT.iter_unpack(slots)):
+    for slot, (state, stream, days, number, ts, key, *texts) in enumerate(_SLOT.iter_unpack(slots)):
         if state == _IN_USE:
             request_id, project_id, model, user_id, session_id = map(_text, texts)
             allocation = allocations.get((slot, request_id))
-            yield InflightRequest(request_id, project_id, ts, key, model, stream, session_id, user_id, days, allocation)
+            # A table of a later version may have an operation that this one does not know.
+            operation = _OPERATIONS[number] if number < len(_OPERATIONS) else _OPERATIONS[0]
+            yield InflightRequest(
+                request_id, project_id, ts, key, model, stream, session_id, user_id, days, allocation, operation
+            )
 
 
 def _allocations(slots: memoryview) -> Iterator[tuple[tuple[int, str], InflightAllocation]]:

@@ -25,6 +25,8 @@ class RequestEntry(TypedDict):
     session_id: str
     user_id: str
     source: str
+    operation: str
+    native: bool
     outcome: str
     status_code: int
     provider: str
@@ -72,6 +74,8 @@ def request_entry(row: RequestRow) -> RequestEntry:
         "session_id": row.session_id,
         "user_id": row.user_id,
         "source": row.source,
+        "operation": row.operation,
+        "native": row.is_native,
         "outcome": row.outcome,
         "status_code": row.status_code,
         "provider": row.provider,

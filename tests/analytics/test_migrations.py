@@ -86,7 +86,7 @@ def test_migrate__store_with_data__keeps_every_row_and_figure(spool: Path) -> No
 
     applied = migrator.migrate()
 
-    assert "0036_errors_hourly" in applied
+    assert "9036_errors_hourly" in applied
     assert before["requests"]
     assert before["payloads"]
     assert _everything(project) == before
@@ -117,7 +117,7 @@ def test_migrate__ledger_lost__keeps_every_row_and_figure(spool: Path) -> None:
 
 @pytest.mark.usefixtures("later_migrations")
 @pytest.mark.parametrize(
-    "name", ["0036_errors_hourly", "0037_granules_of_figures", "0038_granules_of_requests", "0039_granules_of_texts"]
+    "name", ["9036_errors_hourly", "9037_granules_of_figures", "9038_granules_of_requests", "9039_granules_of_texts"]
 )
 def test_migrate__broken_off_after_any_statement__goes_on_to_the_same_end(
     spool: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -129,7 +129,7 @@ def test_migrate__broken_off_after_any_statement__goes_on_to_the_same_end(
 
     for allowed in range(len(list(migration.statements()))):
         with monkeypatch.context() as patched:
-            patched.setattr(client, "execute", _failing_after(allowed))
+            patched.setattr(client, "execute", failing_after(allowed))
             patched.setattr(migrator, "load_migrations", lambda: [migration])
             with pytest.raises(AnalyticsQueryError):
                 migrator.migrate()
@@ -247,7 +247,7 @@ def _recorded_at(project: uuid.UUID) -> list[tuple[Any, ...]]:
     return client.execute("SELECT recorded_at FROM requests WHERE project_id = {project:UUID}", {"project": project})
 
 
-def _failing_after(allowed: int) -> Callable[..., list[tuple[Any, ...]]]:
+def failing_after(allowed: int) -> Callable[..., list[tuple[Any, ...]]]:
     """Returns a `client.execute` that fails from the statement after `allowed` statements of a migration on."""
     execute, left = client.execute, allowed
 

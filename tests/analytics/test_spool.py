@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.contracts import DEFAULT_RETENTION_DAYS, Outcome, SpoolEntry
+from analytics.contracts import DEFAULT_RETENTION_DAYS, Operation, Outcome, SpoolEntry
 from analytics.spool import frames, names
 from analytics.spool import writer as writer_module
 from analytics.spool.inflight import InflightRequest, InflightTable, read_table
@@ -295,3 +295,18 @@ def test_interrupted__shipper_died_before_removing_the_table__not_doubled(
 
     assert record_interrupted(spool) == 0
     assert len(read(spool)) == 1
+
+
+@pytest.mark.parametrize("operation", [str(operation) for operation in Operation])
+def test_interrupted__of_any_operation__is_recorded_with_it(spool: Path, operation: str) -> None:
+    table = InflightTable(spool)
+    record = make_entry().record
+    table.begin(
+        InflightRequest(record.request_id, record.project_id, record.ts, 1, "m", False, "s", "u", operation=operation)
+    )
+    table.close()
+
+    record_interrupted(spool)
+
+    [frame] = read(spool)
+    assert frame.record().operation == operation

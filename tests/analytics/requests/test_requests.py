@@ -40,6 +40,11 @@ def at(minutes: float) -> str:
         ({"outcome": "error"}, ["b"]),
         ({"status_code": "429"}, ["b"]),
         ({"source": "playground"}, ["c"]),
+        ({"operation": "chat"}, ["a", "b"]),
+        ({"operation": "messages"}, ["c"]),
+        ({"operation": "embeddings", "session_id": "d"}, ["d"]),
+        ({"operation": "embeddings", "user_id": "ann"}, []),
+        ({"operation": "rerank"}, []),
         ({"provider": "anthropic"}, ["c"]),
         ({"model": "claude"}, ["c"]),
         ({"requested_model": "auto"}, ["d"]),
@@ -76,9 +81,12 @@ def test_requests__filters__keep_what_matches(
         entry(project, minutes_ago=20, session_id="b", outcome=Outcome.ERROR, status_code=429, **unpriced),
         entry(
             project, minutes_ago=30, session_id="c", user_id="ann", source="playground", provider="anthropic",
-            model="claude", cost_usd="0.01", **configured,
+            model="claude", cost_usd="0.01", operation="messages", is_native=True, **configured,
         ),
-        entry(project, minutes_ago=40, session_id="d", requested_model="auto", cost_usd="0.02", **target),
+        entry(
+            project, minutes_ago=40, session_id="d", requested_model="auto", cost_usd="0.02", operation="embeddings",
+            **target,
+        ),
         entry(make_project(), minutes_ago=50, session_id="theirs"),
     )  # fmt: skip
 
@@ -116,6 +124,7 @@ def test_requests__pages__cover_all_once_newest_first(
         ({"limit": "0"}, "limit"),
         ({"offset": str(2**63)}, "offset"),
         ({"outcome": "lost"}, "outcome"),
+        ({"operation": "chats"}, "operation"),
         ({"status_code": "-1"}, "status_code"),
         ({"status_code": "1000"}, "status_code"),
         ({"prompt_version": str(2**63)}, "prompt_version"),
@@ -147,7 +156,16 @@ def test_requests__bad_parameter__400_naming_it(
 
 def test_request__logged__shows_everything(api: APIClient, project: Project, spool: Path) -> None:
     attempts = (AttemptRecord("openai", "gpt-4o", 500, "upstream_error", 90), AttemptRecord("anthropic", "claude", 200))
-    given = entry(project, "Ist das ü?", "Ja 🙂", session_id="s/1", attempts=attempts, ttft_ms=12)
+    given = entry(
+        project,
+        "Ist das ü?",
+        "Ja 🙂",
+        session_id="s/1",
+        attempts=attempts,
+        ttft_ms=12,
+        operation="responses",
+        is_native=True,
+    )
     store(spool, given)
     make_score(project, request_id=given.record.request_id, score_name="relevance")
     make_score(make_project(), request_id=given.record.request_id, score_name="theirs")
@@ -164,6 +182,7 @@ def test_request__logged__shows_everything(api: APIClient, project: Project, spo
     assert shown["response"] == {"choices": [{"message": {"role": "assistant", "content": "Ja 🙂"}}]}
     assert [attempt["provider"] for attempt in shown["attempts"]] == ["openai", "anthropic"]
     assert shown["ttft_ms"] == 12
+    assert (shown["operation"], shown["native"]) == ("responses", True)
     assert shown["cost_usd"] == 0.0000048
 
 

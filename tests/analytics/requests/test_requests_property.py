@@ -27,6 +27,7 @@ CHOICES: dict[str, list[object]] = {
     "outcome": list(Outcome),
     "status_code": [200, 429],
     "source": ["gateway", "playground"],
+    "operation": ["chat", "messages", "embeddings"],
     "provider": ["", "openai"],
     "model": ["", "m1", "m2"],
     "requested_model": ["auto", "m1"],

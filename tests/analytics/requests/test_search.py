@@ -103,7 +103,7 @@ def test_search__filters__keep_what_passes_all(
         entry(project, "needle", minutes_ago=10, session_id="a", model="m1", user_id="ann"),
         entry(project, "needle", minutes_ago=100, session_id="b", model="m2", user_id="ann"),
         entry(project, "needle", minutes_ago=200, session_id="c", model="m1", user_id="bob"),
-        entry(project, "needle", minutes_ago=300, session_id="d", model="m2", user_id="bob"),
+        entry(project, "needle", minutes_ago=300, session_id="d", model="m2", user_id="bob", operation="responses"),
         entry(project, "thread", minutes_ago=400, session_id="e", model="m1", user_id="ann"),
     )
 
@@ -117,6 +117,9 @@ def test_search__filters__keep_what_passes_all(
     assert found(api, "needle", user_id="bob", limit=1) == ["c"]
     assert found(api, "needle", model="m2", user_id="bob") == ["d"]
     assert found(api, "needle", model="m3") == []
+    assert found(api, "needle", operation="responses") == ["d"]
+    assert found(api, "needle", operation="chat", user_id="bob") == ["c"]
+    assert found(api, "needle", operation="embeddings") == []
     assert found(api, "needle", session_id="b") == ["b"]
     assert found(api, "needle", session_id="b", model="m1") == []
     assert found(api, "needle", start_time=at(100)) == ["a", "b"]
@@ -193,6 +196,7 @@ def test_search__content_not_logged__is_not_found(api: APIClient, project: Proje
         ({"query": "x", "limit": "many"}, "limit"),
         ({"query": "x", "limit": 2**63}, "limit"),
         ({"query": "x", "model": "m" * 1025}, "model"),
+        ({"query": "x", "operation": "chats"}, "operation"),
         ({"query": "x", "start_time": "yesterday"}, "start_time"),
         ({"query": "x", "start_time": "9999-12-31T23:59:59-10:00"}, "start_time"),
         ({"query": "x", "start_time": 5}, "start_time"),

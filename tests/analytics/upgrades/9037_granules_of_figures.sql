@@ -9,7 +9,7 @@ DROP TABLE IF EXISTS requests_hourly_copy SYNC;
 
 CREATE TABLE requests_hourly_copy AS requests_hourly
 ENGINE = AggregatingMergeTree PARTITION BY toYYYYMM(drop_date)
-ORDER BY (project_id, hour, provider, model, drop_date) TTL drop_date
+ORDER BY (project_id, hour, provider, model, drop_date, operation) TTL drop_date
 SETTINGS index_granularity = 512, ttl_only_drop_parts = 0, non_replicated_deduplication_window = 10000;
 
 -- A state of percentiles in memory is many times its size on disk, so few rows are copied at a time.
