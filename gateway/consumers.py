@@ -18,6 +18,7 @@ from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.reply import Receive, Reply, Send
 from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
+from gateway.surfaces.embeddings.surface import SURFACE as EMBEDDINGS
 from gateway.surfaces.messages.surface import COUNT_TOKENS
 from gateway.surfaces.messages.surface import SURFACE as MESSAGES
 from gateway.surfaces.reply import reply_for
@@ -51,6 +52,8 @@ messages = SurfaceEndpoint(MESSAGES)
 """POST /api/gateway/v1/messages"""
 count_tokens = SurfaceEndpoint(COUNT_TOKENS)
 """POST /api/gateway/v1/messages/count_tokens"""
+embeddings = SurfaceEndpoint(EMBEDDINGS)
+"""POST /api/gateway/v1/embeddings"""
 
 
 async def stored_response(scope: Scope, receive: Receive, send: Send) -> None:

@@ -10,6 +10,7 @@ from django.urls.resolvers import URLPattern
 from gateway.consumers import (
     chat_completions,
     count_tokens,
+    embeddings,
     health,
     messages,
     models,
@@ -40,6 +41,7 @@ http_urlpatterns = [
     gateway_route("responses/[^/]+", stored_response),
     gateway_route("messages", messages),
     gateway_route("messages/count_tokens", count_tokens),
+    gateway_route("embeddings", embeddings),
     gateway_route("models", models),
     # Names of models have slashes in them.
     gateway_route("models/(?P<model>.+?)", models),

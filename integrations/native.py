@@ -6,11 +6,12 @@ completions (docs/architecture.md#surfaces).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import Protocol
 
-from integrations.providers.base import Adapter
+from integrations.providers.base import Adapter, ChatRequest, ParsedResponse
 
 
 class NativeAdapter(Adapter, Protocol):
@@ -42,9 +43,23 @@ class NativeAdapter(Adapter, Protocol):
         ...
 
 
+class OperationAdapter(NativeAdapter, Protocol):
+    """An adapter of an operation that no chat completion can express (`gateway.surfaces.native_only`)."""
+
+    def parts(self, request: ChatRequest) -> Sequence[ChatRequest]:
+        """Returns the requests that the provider gets in place of one that is larger than it takes, in the order of
+        their inputs; the request alone where it fits."""
+        ...
+
+    def joined(self, request: ChatRequest, answers: Sequence[ParsedResponse]) -> ParsedResponse:
+        """Returns the answer to the request, from those to its parts in their order."""
+        ...
+
+
 # Maps an operation of a client protocol to the places of its adapters ("module:attribute"), which map them by provider.
 _PLACES: dict[str, tuple[str, ...]] = {
     "count_tokens": ("integrations.providers.anthropic.counting:COUNTERS",),
+    "embeddings": ("integrations.providers.openai.embeddings:FORWARDERS",),
     "messages": ("integrations.providers.anthropic.forwarding:FORWARDERS",),
     "responses": ("integrations.providers.openai.responses:FORWARDERS",),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gateway.protocol.wire import AUTO
@@ -16,9 +16,6 @@ from integrations.pricing.cost import Price
 from integrations.providers.base import Credentials
 from integrations.registry import prefix_of, resolve, traits_of
 
-# Each operation that the gateway has an endpoint for, with the providers that it calls for it; None stands for all of
-# them.
-_SERVED: Mapping[str, frozenset[str] | None] = dict.fromkeys(TEXT)
 _UNKNOWN = Capabilities()
 
 
@@ -67,7 +64,7 @@ def _listed(snapshot: ProjectSnapshot, credentials: Credentials, priced: Iterabl
 
 def _callable(snapshot: ProjectSnapshot, provider: str, listed: ListedModel) -> CallableModel | None:
     stated = listed.operations if listed.operations is not None else operations_of(provider, listed.id)
-    operations = tuple(_served(provider, stated))
+    operations = tuple(_served(provider, listed.id, stated))
     if not operations:
         return None
     row, full_id = prefix_of(listed.id), f"{provider}/{listed.id}"
@@ -90,15 +87,19 @@ def _callable(snapshot: ProjectSnapshot, provider: str, listed: ListedModel) -> 
     )
 
 
-def _served(provider: str, operations: tuple[str, ...]) -> Iterator[str]:
-    """Yields the operations that the gateway serves with the provider. A model that knows the Responses API alone needs
-    a provider that is called by it."""
-    if operations == RESPONSES_ONLY and native_adapter(provider, *RESPONSES_ONLY) is None:
-        return
+def _served(provider: str, model: str, operations: tuple[str, ...]) -> Iterator[str]:
+    """Yields the operations that the gateway serves with the model. Every provider answers conversations; another
+    operation, and a model that knows the Responses API alone, needs a provider that is called by it."""
+    every = operations != RESPONSES_ONLY
     for operation in operations:
-        providers = _SERVED.get(operation, frozenset())
-        if providers is None or provider in providers:
+        if (every and operation in TEXT) or _is_spoken(provider, model, operation):
             yield operation
+
+
+def _is_spoken(provider: str, model: str, operation: str) -> bool:
+    """Returns whether the provider is called by the operation itself."""
+    adapter = native_adapter(provider, operation)
+    return adapter is not None and adapter.serves(model)
 
 
 def _auto(snapshot: ProjectSnapshot) -> Iterator[CallableModel]:

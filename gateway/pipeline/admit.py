@@ -13,6 +13,7 @@ from gateway.limits.keys import seconds_left
 from gateway.limits.limiter import Limiter
 from gateway.limits.units import recorded_units
 from gateway.pipeline.context import Attempt, LimitUse, RequestContext, RequestState
+from gateway.pipeline.native import is_native_only
 from gateway.pipeline.reservation import completion_tokens, cost_units, prices_of, prompt_tokens
 from gateway.project_settings.settings import LimitSettings
 from gateway.protocol import headers
@@ -28,7 +29,8 @@ def admit(runtime: Runtime, context: RequestContext, state: RequestState, attemp
     Raises RateLimitedError or BudgetExceededError, and then has counted nothing. The attempts are known by now because
     a reservation needs a price.
     """
-    prompt, completion = prompt_tokens(context), completion_tokens(context.request)
+    prompt = prompt_tokens(context)
+    completion = 0 if is_native_only(context) else completion_tokens(context.request)
     cost = cost_units(prices_of(context, attempts), prompt, completion)
     return _admitted(runtime, state, prompt + completion, cost)
 

@@ -65,6 +65,8 @@ async def replay(state: RequestState, reply: Reply, cached: CachedAnswer) -> Non
     answer.first_output = time.perf_counter()
     answer.parts.append(cached.content)
     answer.is_native = reply.is_native = cached.is_native
+    if state.surface.native_only:
+        answer.recorded = b""
     reply.settle()
     headers: HeaderList = [*served_by(state), (b"age", b"%d" % max(time.time() - cached.kept_at, 0))]
     if state.request is None or not state.request.stream:
@@ -83,7 +85,7 @@ def store(runtime: Runtime, state: RequestState) -> None:
         state.outcome is not Outcome.SUCCESS
         or routing.fallback_used
         or answer.contract_violation
-        or answer.finish_reason in _NOT_WORTH_STORING
+        or (answer.finish_reason in _NOT_WORTH_STORING and not state.surface.native_only)
         # The judge was away: it may be there for the next request.
         or any(verdict.action is GuardrailAction.SKIPPED for verdict in state.verdicts)
         or not state.cache.ttl

@@ -13,6 +13,7 @@ import msgspec
 from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.failover import first_answer
 from gateway.pipeline.native import native_of, native_request
+from gateway.pipeline.parts import in_parts
 from gateway.pipeline.prepare import prepared
 from gateway.pipeline.reasoning import call_with_reasoning
 from gateway.pipeline.uncounted import estimate, with_usage, without_usage
@@ -87,7 +88,7 @@ class _Caller:
     def first_answer(self, context: RequestContext, attempts: list[Attempt], call: _Call[T]) -> Awaitable[T]:
         """Returns what `call` gives for the first attempt that answers."""
         state = self._state
-        if not context.snapshot.settings.reasoning.introspection:
+        if not context.snapshot.settings.reasoning.introspection or state.surface.native_only:
             return first_answer(self._runtime, attempts, state, lambda attempt: call(context, attempt))
 
         def with_reasoning(attempt: Attempt) -> Awaitable[T]:
@@ -97,8 +98,16 @@ class _Caller:
 
     async def complete(self, context: RequestContext, attempt: Attempt) -> ParsedResponse:
         """Returns the whole answer of one provider."""
-        runtime = self._runtime
         request, attempt = await self._prepared(context, attempt, stream=False)
+        if self._state.surface.native_only:
+            return await in_parts(request, attempt, self._whole)
+        answer = await self._whole(request, attempt)
+        if answer.usage is not None:
+            return answer
+        return with_usage(answer, len(context.body), is_native=self._state.answer.is_native)
+
+    async def _whole(self, request: ChatRequest, attempt: Attempt) -> ParsedResponse:
+        runtime = self._runtime
         left = runtime.deadlines.left(self._state.started)
         # The call has no timer of its own: the transport watches its phases, and every piece of a slow body
         # is checked against the request's time.
@@ -107,10 +116,7 @@ class _Caller:
             body = await response.read(limit=runtime.answer_bytes, until=time.monotonic() + left)
         finally:
             response.close()
-        answer = attempt.adapter.parse_response(request, body)
-        if answer.usage is not None:
-            return answer
-        return with_usage(answer, len(context.body), is_native=self._state.answer.is_native)
+        return attempt.adapter.parse_response(request, body)
 
     async def open_stream(self, context: RequestContext, attempt: Attempt) -> OpenStream:
         """Returns one provider's stream from its first output on."""

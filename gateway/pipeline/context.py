@@ -31,12 +31,14 @@ class NativeRequest(msgspec.Struct, frozen=True):
     `surface` is the protocol. `body` is the client's JSON, None once a stage has changed the chat completion in
     a way that the client's own form does not show. `untranslatable` are the fields that a chat completion cannot
     express, each with the reason. `is_stateful` means that it names what the provider keeps of earlier requests.
+    `opaque` is a field whose texts no guardrail can read, with the reason.
     """
 
     surface: Surface
     body: bytes | None
     untranslatable: tuple[str, ...] = ()
     is_stateful: bool = False
+    opaque: str = ""
 
 
 class RequestContext(msgspec.Struct, frozen=True):
@@ -139,7 +141,8 @@ class AnswerState(msgspec.Struct):
     """The answer as far as it has been produced. `usage` leaves out failed attempts, which have their own.
 
     `first_output` is the time of the first output (`perf_counter`), 0.0 before it; `parts` are the pieces of the body
-    as chat completions, or, if `is_native`, in the client's own protocol.
+    as chat completions, or, if `is_native`, in the client's own protocol. `recorded` is what the record keeps in their
+    place, None for the parts themselves.
     """
 
     finish_reason: str = ""
@@ -150,6 +153,7 @@ class AnswerState(msgspec.Struct):
     parts: list[bytes] = msgspec.field(default_factory=list)
     contract_violation: bool = False
     is_native: bool = False
+    recorded: bytes | None = None
 
 
 _NO_PROMPT, _CLIENT, _NO_LIMITS, _CACHE_SKIPPED = PromptUse(), Origin(), LimitUse(), CacheUse()

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 from django.conf import settings
 
+from core.errors import ValidationError
 from gateway.errors import GuardrailError
 from gateway.guardrails.checks import Finding, InputCheck, Request, checks_of
 from gateway.guardrails.spotlight import Spotlight
@@ -34,11 +35,14 @@ _threads_of_large = ThreadPoolExecutor(1, thread_name_prefix="guardrails-large")
 
 
 async def guard_input(context: RequestContext, state: RequestState) -> RequestContext:
-    """Returns the request as it may go on, and adds the findings to `state.verdicts`. Raises GuardrailError (400)."""
+    """Returns the request as it may go on, and adds the findings to `state.verdicts`. Raises GuardrailError (400), and
+    ValidationError (400) for a text that no check can read."""
     guardrails = context.snapshot.settings.guardrails
     checks = checks_of(guardrails)
     enforced = guardrails.trust_mode is TrustMode.ENFORCE
     if checks:
+        if enforced and context.native is not None and context.native.opaque:
+            raise ValidationError(context.native.opaque, code="unsupported_parameter")
         request = _checked_part(context, state)
         size = len(context.body)
         if size < _THREAD_BYTES:

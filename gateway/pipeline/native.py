@@ -23,7 +23,8 @@ def translate(state: RequestState, reply: Reply) -> NativeRequest:
     """Replaces the client's body in `state.body` by the chat completion that says the same. Returns the request in the
     client's own protocol. Raises ValidationError, which names the client's field."""
     native = read_native(state, reply)
-    guarded = state.snapshot.settings.guardrails.guards_output
+    # Output guardrails read texts of models, of which an operation without chat completions gives none.
+    guarded = state.snapshot.settings.guardrails.guards_output and not state.surface.native_only
     return msgspec.structs.replace(native, body=None) if guarded else native
 
 
@@ -34,7 +35,12 @@ def read_native(state: RequestState, reply: Reply) -> NativeRequest:
     state.body = request.body
     state.headers.session_id = state.headers.session_id or request.session_id
     own = native_body(state.surface.forwarded(body))
-    return NativeRequest(state.surface, own, request.untranslatable, request.is_stateful)
+    return NativeRequest(state.surface, own, request.untranslatable, request.is_stateful, request.opaque)
+
+
+def is_native_only(context: RequestContext) -> bool:
+    """Returns whether only providers that have the request's operation can serve it."""
+    return context.native is not None and context.native.surface.native_only
 
 
 def native_of(context: RequestContext, attempt: Attempt) -> NativeAdapter | None:
@@ -47,7 +53,9 @@ def native_of(context: RequestContext, attempt: Attempt) -> NativeAdapter | None
     if native is None:
         return None
     adapter = _speaker(native, attempt)
-    if adapter is not None and native.body is not None and not attempt.credentials.sets_parameters:
+    # The parameters that an integration sets are those of chat completions.
+    changed = native.body is None or (attempt.credentials.sets_parameters and not native.surface.native_only)
+    if adapter is not None and not changed:
         return adapter
     if native.untranslatable and not (adapter is not None and adapter.takes_own_fields):
         parameter, _, reason = native.untranslatable[0].partition(": ")

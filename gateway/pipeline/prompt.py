@@ -28,6 +28,10 @@ def with_prompt(context: RequestContext, state: RequestState) -> RequestContext:
 
     Raises PromptConfigNotFoundError (404), VariableError (422).
     """
+    if context.native is not None and context.native.surface.native_only:
+        if context.headers.prompt_config:
+            state.warnings = (f"managed prompts do not apply to {state.surface.operation}",)
+        return context
     request, prompts = context.request, context.snapshot.prompts
     # The name in the body wins over the header, as with variables.
     name = request.prompt_config or context.headers.prompt_config

@@ -49,7 +49,8 @@ def record(runtime: Runtime, state: RequestState) -> None:
 def _entry_of(state: RequestState) -> SpoolEntry:
     if not state.snapshot.settings.logging.content:
         return SpoolEntry(_record_of(state))
-    return SpoolEntry(_record_of(state), state.body, b"".join(state.answer.parts))
+    recorded = state.answer.recorded
+    return SpoolEntry(_record_of(state), state.body, b"".join(state.answer.parts) if recorded is None else recorded)
 
 
 def _record_of(state: RequestState) -> RequestRecord:

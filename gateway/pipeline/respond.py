@@ -30,7 +30,7 @@ async def whole_answer(
     runtime: Runtime, context: RequestContext, attempts: list[Attempt], state: RequestState
 ) -> bytes:
     """Returns the chat completion that may go out. Raises ApplicationError when no attempt gives one."""
-    if context.snapshot.settings.guardrails.guards_output:
+    if context.snapshot.settings.guardrails.guards_output and not state.surface.native_only:
         body = await _guarded(runtime, context, attempts, state)
     else:
         completion = await complete(runtime, context, attempts, state)
@@ -68,6 +68,7 @@ def _note_completion(answer: AnswerState, completion: ParsedResponse) -> None:
     answer.first_output = time.perf_counter()
     answer.finish_reason = completion.finish_reason
     answer.usage = completion.usage
+    answer.recorded = completion.recorded
 
 
 class StreamedAnswer:

@@ -9,6 +9,7 @@ import msgspec
 
 from gateway.errors import ModelNotFoundError
 from gateway.pipeline.context import SUBSTITUTE, Attempt, RequestContext
+from gateway.pipeline.native import is_native_only
 from gateway.pipeline.requirements import needs_of
 from gateway.pipeline.unreadable import unreadable_choice, unreadable_error
 from gateway.project_settings.settings import RoutingSettings
@@ -18,6 +19,7 @@ from integrations.capabilities.lookup import RequestNeeds, can
 from integrations.health.monitor import HealthMonitor
 from integrations.health.order import order_by_health, order_by_latency
 from integrations.health.targets import CircuitState, Target
+from integrations.native import native_adapter
 from integrations.registry import Candidate, adapter_for, default_model, owner_of, resolve
 
 _MAX_CACHED_MODELS = 2000
@@ -33,7 +35,7 @@ def select(context: RequestContext, health: HealthMonitor) -> list[Attempt]:
     when only one whose credential cannot be read does, or when no other may.
     """
     request = context.request
-    if request.models is None and request.provider is None:
+    if request.models is None and request.provider is None and not is_native_only(context):
         known: list[Attempt] | None = context.snapshot.plain_attempts.get(request.model)
         if known is not None:
             return known
@@ -68,6 +70,9 @@ class _Selection:
         self._settings: RoutingSettings = context.snapshot.settings.routing
         self._preferences: ProviderPreferences = context.request.provider or _NO_PREFERENCES
         self._health = health
+        # The client protocol that a provider has to speak itself; empty where chat completions will do.
+        native = context.native
+        self._operation = native.surface.operation if native is not None and native.surface.native_only else ""
         preferences = self._preferences
         only, ignore = preferences.only, preferences.ignore or ()
         self._allowed = frozenset(
@@ -84,7 +89,7 @@ class _Selection:
         entries = _entries([*primary, *others])
         if not entries and unreadable is None:
             raise ModelNotFoundError(self._nothing_serves())
-        if self._fallbacks:
+        if self._fallbacks and not self._operation:
             for substitute in self._substitutes(list(entries)):
                 entries.setdefault(substitute, SUBSTITUTE)
         if not entries and unreadable is not None:
@@ -101,7 +106,14 @@ class _Selection:
         return [self._in_order(self._resolved(model)) for model in models]
 
     def _resolved(self, model: str) -> list[Candidate]:
-        return resolve(model, self._allowed, self._snapshot.disabled)
+        candidates = resolve(model, self._allowed, self._snapshot.disabled)
+        if not self._operation:
+            return candidates
+        return [candidate for candidate in candidates if self._has_operation(candidate)]
+
+    def _has_operation(self, candidate: Candidate) -> bool:
+        adapter = native_adapter(candidate.provider, self._operation)
+        return adapter is not None and adapter.serves(candidate.upstream_model)
 
     def _preferred(self) -> list[str]:
         """Returns the preferred models that can serve the request, those that answer at present first."""
@@ -183,6 +195,9 @@ class _Selection:
     def _unserved(self) -> str:
         """Returns the reason why no provider serves the request's model."""
         model, snapshot = self._request.model, self._snapshot
+        if self._operation and (serving := resolve(model, self._allowed, snapshot.disabled)):
+            names = ", ".join(candidate.provider for candidate in serving)
+            return f"the gateway has no {self._operation} of the providers that serve {model!r} ({names})"
         owner = owner_of(model)
         if not owner or model == f"{owner}/":
             return f"no enabled provider of this project serves {model!r}"

@@ -153,7 +153,7 @@ def decode_request(body: bytes) -> ChatCompletionRequest:
             body.decode("utf-8")
         request = _decoder.decode(body)
     except msgspec.ValidationError as error:
-        raise _explain(str(error)) from None
+        raise explain(str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ValidationError("The request body is not valid JSON", code="invalid_json") from None
     _check_messages(request.messages)
@@ -166,7 +166,8 @@ def decode_request(body: bytes) -> ChatCompletionRequest:
     return request
 
 
-def _explain(problem: str) -> ValidationError:
+def explain(problem: str) -> ValidationError:
+    """Returns the error that a decoder's `problem` means for the client, with the field in front."""
     at = _AT.search(problem)
     path = _INDEX.sub("[]", at["path"]) if at else ""
     reason = problem[: at.start()] if at else problem

@@ -24,6 +24,7 @@ class SurfaceRequest(msgspec.Struct, frozen=True):
     client names in the body, empty without one. `is_stateful` means that the request names what a provider keeps of
     earlier ones, so that only this provider may serve it. `is_relayed` means that the client has seen the beginning of
     an answer in the provider's own words.
+    `opaque` names a field whose texts no guardrail can read, with the reason, and is empty without one.
     """
 
     body: bytes
@@ -32,6 +33,7 @@ class SurfaceRequest(msgspec.Struct, frozen=True):
     session_id: str = ""
     is_stateful: bool = False
     is_relayed: bool = False
+    opaque: str = ""
 
 
 class StreamEncoder(Protocol):
@@ -53,10 +55,15 @@ class StreamEncoder(Protocol):
 
 
 class Surface(Protocol):
-    """A client protocol. It is stateless: one instance serves all requests."""
+    """A client protocol. It is stateless: one instance serves all requests.
+
+    `native_only` means that no chat completion can express its operation, so that only providers that have the
+    operation serve its requests (`gateway.surfaces.native_only`).
+    """
 
     name: str
     operation: str
+    native_only: bool
 
     def read(self, body: bytes) -> SurfaceRequest:
         """Returns the request as a chat completion. Raises ValidationError (400), whose message names the client's

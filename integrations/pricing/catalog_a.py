@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -21,6 +21,7 @@ _PROVIDERS: Mapping[str, tuple[str, str]] = {
     "gemini": ("google", "gemini/"),
     "vertex_ai-language-models": ("google_vertex", "vertex_ai/"),
     "vertex_ai-anthropic_models": ("google_vertex", "vertex_ai/"),
+    "vertex_ai-embedding-models": ("google_vertex", "vertex_ai/"),
     "vertex_ai-mistral_models": ("google_vertex", "vertex_ai/"),
     "vertex_ai-llama_models": ("google_vertex", "vertex_ai/"),
     "bedrock": ("bedrock", "bedrock/"),
@@ -68,6 +69,8 @@ _PROVIDERS: Mapping[str, tuple[str, str]] = {
     "amazon_nova": ("amazon_nova", "amazon-nova/"),
 }
 _MODES = frozenset({"chat", "completion", "responses"})
+_EMBEDDING = "embedding"
+_PRICED_MODES = _MODES | {_EMBEDDING}
 _RATES: Mapping[str, str] = {
     "input_cost_per_token": "input",
     "output_cost_per_token": "output",
@@ -107,8 +110,10 @@ def parse(catalog: Any) -> Iterator[PriceEntry]:
 
 def read(catalog: Any) -> Iterator[PriceEntry | Refusal]:
     """Yields the valid prices of `models`, and a refusal for each invalid one. Raises CatalogError."""
-    for provider, model, fields in models(catalog):
-        found = entry(provider, model, _figures(model, fields), scale=_PER_MILLION)
+    for provider, model, fields in models(catalog, _PRICED_MODES):
+        # Vectors cost nothing but the input that they are made of, and some rows leave the price of output out.
+        free = {"output_cost_per_token": 0.0} if fields.get("mode") == _EMBEDDING else {}
+        found = entry(provider, model, _figures(model, {**free, **fields}), scale=_PER_MILLION)
         if found is not None:
             yield found
 
@@ -167,13 +172,13 @@ def _of_fast_mode(fields: Mapping[str, Any]) -> Iterator[Figure]:
             yield Figure(f"{field} in fast mode", place._replace(service_tier="fast"), cost)
 
 
-def models(catalog: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yields (provider, model, fields) of the chat models of known providers, under the gateway's names. Raises
-    CatalogError when `catalog` has another form."""
+def models(catalog: Any, modes: Collection[str] = _MODES) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yields (provider, model, fields) of known providers' models of these modes, as a rule chat models, under the
+    gateway's names. Raises CatalogError when `catalog` has another form."""
     if not isinstance(catalog, dict) or not catalog:
         raise CatalogError("catalog_a is not an object of models")
     for name, fields in catalog.items():
-        if isinstance(fields, dict) and name != "sample_spec" and fields.get("mode") in _MODES:
+        if isinstance(fields, dict) and name != "sample_spec" and fields.get("mode") in modes:
             known = _PROVIDERS.get(str(fields.get("litellm_provider")))
             if known is not None:
                 yield known[0], name.removeprefix(known[1]), fields

@@ -113,12 +113,14 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
 
 class ParsedResponse(msgspec.Struct, frozen=True, gc=False):
     """A whole answer: `body` is the chat-completion JSON for the client (the provider's own bytes when nothing had to
-    change), the other fields are for the record."""
+    change), the other fields are for the record. `recorded` is what the record keeps in place of a body that nobody
+    reads (vectors, audio), None for the body itself."""
 
     body: bytes
     model: str
     finish_reason: str
     usage: Usage | None
+    recorded: bytes | None = None
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""The sandbox's HTTP server: `/v1/chat/completions` and `/v1/models`.
+"""The sandbox's HTTP server: `/v1/chat/completions`, `/v1/embeddings` and `/v1/models`.
 
 aiohttp serves it: a server that is already in the project's lock and cancels a handler whose client has left.
 """
@@ -17,6 +17,7 @@ from aiohttp import web
 from integrations.sandbox import wire
 from integrations.sandbox.answers import Choice, RejectedError, choices_for
 from integrations.sandbox.behaviours import BEHAVIOURS, Behaviour, behaviour_of
+from integrations.sandbox.embeddings import embeddings_for
 from integrations.sandbox.tokens import PrefixCache
 
 _BODY_BYTES = 64 * 1024 * 1024
@@ -34,6 +35,7 @@ class Sandbox:
     def application(self) -> web.Application:
         application = web.Application(client_max_size=_BODY_BYTES)
         application.router.add_post("/v1/chat/completions", self.chat_completions)
+        application.router.add_post("/v1/embeddings", self.embeddings)
         application.router.add_get("/v1/models", self.models)
         return application
 
@@ -63,6 +65,22 @@ class Sandbox:
         if behaviour.error_event_after == 0:
             return web.json_response(_late_failure())
         return web.json_response(wire.completion(request, choices, used))
+
+    async def embeddings(self, http: web.Request) -> web.Response:
+        body = await http.read()
+        try:
+            request = _decoded(body)
+            behaviour = self._behaviour(request, body)
+            if behaviour.status != 200:
+                return _refusal(behaviour)
+            answer = embeddings_for(request)
+        except RejectedError as rejected:
+            details = wire.error(rejected.message, "invalid_request_error", "invalid_value", rejected.param)
+            return web.json_response(details, status=400)
+        if behaviour.hang:
+            await asyncio.Event().wait()
+        await asyncio.sleep(behaviour.first_delay)
+        return web.json_response(answer)
 
     def _behaviour(self, request: Mapping[str, Any], body: bytes) -> Behaviour:
         behaviour = behaviour_of(str(request.get("model", "")))

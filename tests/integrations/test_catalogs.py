@@ -61,11 +61,12 @@ CATALOG_B: dict[str, Any] = {
 }
 
 
-def test_catalog_a__chat_models_of_known_providers__per_million_and_exact() -> None:
+def test_catalog_a__chat_and_embedding_models_of_known_providers__per_million_and_exact() -> None:
     assert list(catalog_a.parse(CATALOG_A)) == [
         PriceEntry("openai", "gpt-4o", Decimal("2.5"), Decimal("10"), Decimal("1.25")),
         PriceEntry("azure_openai", "gpt-4o", Decimal("3"), Decimal("11")),
         PriceEntry("groq", "openai/gpt-oss-20b", Decimal("0.075"), Decimal("0.3"), None, Decimal("0.1")),
+        PriceEntry("openai", "text-embedding", Decimal("0.1"), Decimal("0")),
     ]
 
 
@@ -158,7 +159,7 @@ def test_read__nonsense_in_both_catalogs__refusals_that_name_the_field() -> None
 
 def test_build__model_in_both__catalog_a_counts() -> None:
     listed = json.loads(shipped.build(CATALOG_A, CATALOG_B))
-    assert listed["catalog_a"]["openai"] == {"gpt-4o": ["2.5", "10", "1.25"]}
+    assert listed["catalog_a"]["openai"] == {"gpt-4o": ["2.5", "10", "1.25"], "text-embedding": ["0.1", "0"]}
     assert listed["catalog_a"]["groq"] == {"openai/gpt-oss-20b": ["0.075", "0.3", None, "0.1"]}
     assert listed["catalog_b"]["openai"] == {"gpt-4.1": ["2", "8", "0.5"]}
 

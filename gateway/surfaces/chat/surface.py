@@ -27,6 +27,7 @@ class ChatStream:
 class ChatSurface:
     name = "chat"
     operation = "chat"
+    native_only = False
 
     def read(self, body: bytes) -> SurfaceRequest:
         return SurfaceRequest(body)

@@ -17,6 +17,7 @@ from gateway.surfaces.messages.system import with_system
 class MessagesSurface:
     name = "messages"
     operation = "messages"
+    native_only = False
 
     def read(self, body: bytes) -> SurfaceRequest:
         return read(body)

@@ -14,6 +14,7 @@ from gateway.surfaces.responses.stream import ResponseStream
 class ResponsesSurface:
     name = "responses"
     operation = "responses"
+    native_only = False
 
     def read(self, body: bytes) -> SurfaceRequest:
         return read(body)

@@ -77,6 +77,8 @@ OPENAI = Dialect(
     sampling_refused=REFUSED_BY_REASONING_MODELS,
 )
 
+_CHAT = "/chat/completions"
+
 
 class OpenAIAdapter(DialectAdapter):
     def __init__(self, dialect: Dialect = OPENAI) -> None:
@@ -108,12 +110,18 @@ class OpenAIAdapter(DialectAdapter):
     def stream(self, request: ChatRequest) -> StreamTranslator:
         return OpenAIStream(model=request.model, provider=self.provider, redact=self.redact, seed=request.body)
 
+    def endpoint_of(self, operation: str, model: str, credentials: Credentials) -> Endpoint:
+        """Returns the address and the headers of another operation than chat completions (`embeddings`)."""
+        endpoint = self._endpoints.get(credentials)
+        root, _, query = endpoint.url.rpartition(_CHAT)
+        return Endpoint(f"{root}/{operation}{query}", endpoint.headers)
+
     def _endpoint(self, credentials: Credentials) -> Endpoint:
         base_url = (credentials.base_url or self.dialect.base_url).rstrip("/")
         headers = {"content-type": "application/json", "user-agent": USER_AGENT}
         if credentials.secret:
             headers["authorization"] = f"Bearer {credentials.secret}"
-        return Endpoint(f"{base_url}/chat/completions", headers)
+        return Endpoint(f"{base_url}{_CHAT}", headers)
 
 
 ADAPTER = OpenAIAdapter()

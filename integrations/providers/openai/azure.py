@@ -69,6 +69,12 @@ class AzureOpenAIAdapter(OpenAIAdapter):
         return UpstreamRequest("POST", url, endpoint.headers, body, warnings)
 
     @override
+    def endpoint_of(self, operation: str, model: str, credentials: Credentials) -> Endpoint:
+        endpoint = super().endpoint_of(operation, model, credentials)
+        deployment = quote(credentials.extra.get("deployment") or model, safe="")
+        return Endpoint(endpoint.url.replace(_DEPLOYMENT, deployment), endpoint.headers)
+
+    @override
     def _endpoint(self, credentials: Credentials) -> Endpoint:
         base_url = credentials.base_url.rstrip("/")
         if not base_url:

@@ -1,0 +1,1 @@
+"""OpenAI's Embeddings API (https://platform.openai.com/docs/api-reference/embeddings)."""

@@ -1,0 +1,98 @@
+"""The base of the surfaces whose operation no chat completion can express: vectors, scores, audio, images.
+
+A request of such a surface is served only by a provider that has the operation. Its chat completion serves the stages
+before the call: routing, guardrails, limits, and the record.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from core.errors import ApplicationError, ValidationError
+from gateway.protocol.message_sizes import MAX_MESSAGE_BYTES
+from gateway.protocol.wire import AUTO, MAX_MESSAGES, explain
+from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.chat.surface import ChatStream
+
+T = TypeVar("T")
+
+# The fields of the gateway that choose providers and users; all surfaces have them.
+_ROUTING = ("model", "provider", "user")
+
+
+class NativeOnlySurface:
+    """The parts that these surfaces have in common. Errors have OpenAI's form, and an answer has the client's form
+    already when its provider's adapter has read it."""
+
+    native_only = True
+
+    def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
+        return completion
+
+    def stream(self, request: SurfaceRequest, request_id: str) -> ChatStream:
+        return ChatStream()
+
+    def error(self, error: ApplicationError, request_id: str) -> bytes:
+        return msgspec.json.encode(error.envelope())
+
+    def forwarded(self, body: bytes) -> bytes:
+        return body
+
+    def with_system(self, body: bytes, text: str) -> bytes:
+        return body
+
+
+def decoded(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
+    """Returns the validated request. Raises ValidationError (400), whose message names the field."""
+    try:
+        if not body.isascii():
+            # The decoder does not look at the characters of fields that it skips.
+            body.decode("utf-8")
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise explain(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise ValidationError("The request body is not valid JSON", code="invalid_json") from None
+
+
+def refuse_chat_fields(fields: Any, operation: str, *, fallbacks: bool) -> None:
+    """Raises ValidationError for fields of the gateway that mean nothing for `operation`. `fallbacks` tells whether
+    another model may answer in place of the request's own."""
+    if fields.prompt_config:
+        raise ValidationError(f"prompt_config: managed prompts do not apply to {operation}", code=_UNSUPPORTED)
+    if fields.models and not fallbacks:
+        raise ValidationError(
+            f"models: another model's answer cannot stand in for that of this one in {operation}", code=_UNSUPPORTED
+        )
+    if fields.model == AUTO:
+        raise ValidationError(f"model: auto stands for chat models; name a model for {operation}", code=_UNSUPPORTED)
+
+
+def as_chat(fields: Any, texts: list[str], place: str) -> bytes:
+    """Returns the chat completion in which the stages see a request: a message of the user for each of its texts, or
+    for several where it has more than a chat completion may have. Raises ValidationError, which names the text at
+    `place` that is too large."""
+    for index, text in enumerate(texts):
+        # A character has at most four bytes.
+        if len(text) > MAX_MESSAGE_BYTES // 4 and len(text.encode("utf-8", "replace")) > MAX_MESSAGE_BYTES:
+            name = f"{place}[{index}]" if len(texts) > 1 else place
+            raise ValidationError(
+                f"{name}: more than {MAX_MESSAGE_BYTES} bytes, at most as many are allowed", code="message_too_large"
+            )
+    body = {name: value for name in _ROUTING if (value := getattr(fields, name)) is not None}
+    if fields.models:
+        body["models"] = fields.models
+    at_once = max(-(-len(texts) // MAX_MESSAGES), 1)
+    body["messages"] = [
+        {"role": "user", "content": _content(texts[start : start + at_once])} for start in range(0, len(texts), at_once)
+    ]
+    return msgspec.json.encode(body)
+
+
+def _content(texts: list[str]) -> str | list[dict[str, str]]:
+    return texts[0] if len(texts) == 1 else [{"type": "text", "text": text} for text in texts]
+
+
+_UNSUPPORTED = "unsupported_parameter"

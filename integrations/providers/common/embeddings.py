@@ -1,0 +1,193 @@
+"""Embeddings in OpenAI's form, into and out of which the adapters of all dialects translate
+(https://platform.openai.com/docs/api-reference/embeddings)."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from typing import Any
+
+import msgspec
+from typing_extensions import override
+
+from integrations.providers.base import ChatRequest, ParsedResponse
+from integrations.providers.common.operations import OperationForwarder
+from integrations.providers.common.usage import read_usage
+from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
+from integrations.providers.usage import Usage
+
+# Four bytes for each token is the usual rule of thumb for text.
+_BYTES_PER_TOKEN = 4
+_FLOAT_BYTES = 4
+
+Vector = bytes
+"""One embedding as JSON: a list of numbers, or the base64 text of 32-bit floats in little-endian order."""
+
+
+class EmbeddingsRequest(msgspec.Struct):
+    """The fields of a request that the gateway has validated already. `input_type` is Cohere's and NVIDIA's field."""
+
+    model: str
+    input: str | list[Any]
+    dimensions: int | None = None
+    encoding_format: str | None = None
+    input_type: str | None = None
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The inputs, each a text or an array of tokens."""
+        given = self.input
+        return given if isinstance(given, list) and given and not isinstance(given[0], int) else [given]
+
+    def texts(self, provider: str) -> list[str]:
+        """Returns the inputs. Raises UnsupportedParameterError for arrays of tokens."""
+        if not isinstance(self.inputs[0], str):
+            raise UnsupportedParameterError("input", "texts are taken here, and no tokens", provider=provider)
+        return self.inputs
+
+
+decode_request = msgspec.json.Decoder(EmbeddingsRequest).decode
+_decode_floats = msgspec.json.Decoder(list[float]).decode
+_decode_text = msgspec.json.Decoder(str).decode
+_decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_encode = msgspec.json.encode
+
+
+class EmbeddingsForwarder(OperationForwarder):
+    """A native adapter of embeddings. `max_inputs` is the most inputs of one request to the provider; a longer request
+    is sent in several."""
+
+    max_inputs = 2048
+
+    def inputs_at_once(self, request: ChatRequest) -> int:
+        """Returns the most inputs of one request for the request's model."""
+        return self.max_inputs
+
+    @override
+    def parts(self, request: ChatRequest) -> Sequence[ChatRequest]:
+        inputs = decode_request(request.body).inputs
+        at_once = self.inputs_at_once(request)
+        if len(inputs) <= at_once:
+            return (request,)
+        fields: dict[str, Any] = dict(_decode_object(request.body))
+        bodies = (
+            _encode({**fields, "input": inputs[start : start + at_once]}) for start in range(0, len(inputs), at_once)
+        )
+        return [msgspec.structs.replace(request, body=body, fields={}) for body in bodies]
+
+    @override
+    def joined(self, request: ChatRequest, answers: Sequence[ParsedResponse]) -> ParsedResponse:
+        if len(answers) == 1:
+            return answers[0]
+        vectors = [vector for answer in answers for vector in vectors_of(answer.body)]
+        usage = reduce(_sum, (answer.usage or Usage() for answer in answers))
+        return answered(vectors, answers[0].model, usage)
+
+    @override
+    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        given = decode_request(request.body)
+        try:
+            vectors, usage = self._read(request, body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._unusable("the answer holds no embeddings") from error
+        if len(vectors) != len(given.inputs):
+            raise self._unusable(f"the answer holds {len(vectors)} embeddings of {len(given.inputs)} inputs")
+        encoded = [in_format(vector, given.encoding_format) for vector in vectors]
+        return answered(encoded, request.model, usage or estimated(given))
+
+    @abstractmethod
+    def _read(self, request: ChatRequest, body: bytes) -> tuple[list[Vector], Usage | None]:
+        """Returns the vectors of an answer in the order of the inputs, and the usage, None where the vendor counts no
+        tokens. Raises msgspec.DecodeError or ProviderError."""
+        ...
+
+    def _unusable(self, message: str) -> ProviderError:
+        return ProviderError(message, kind=FailureKind.UNUSABLE, provider=self.provider, status=200)
+
+
+def in_format(vector: Vector, encoding_format: str | None) -> Vector:
+    """Returns the vector in the form that the request asks for, the very bytes where it has that form."""
+    is_text = vector.lstrip()[:1] == b'"'
+    if is_text == (encoding_format == "base64"):
+        return vector
+    try:
+        if is_text:
+            packed = base64.b64decode(_decode_text(vector), validate=True)
+            return _encode(struct.unpack(f"<{len(packed) // _FLOAT_BYTES}f", packed))
+        floats = _decode_floats(vector)
+        return b'"%b"' % base64.b64encode(struct.pack(f"<{len(floats)}f", *floats))
+    except (ValueError, struct.error, OverflowError) as error:
+        raise msgspec.DecodeError("an embedding holds something else than 32-bit floats") from error
+
+
+def answered(vectors: Sequence[Vector], model: str, usage: Usage) -> ParsedResponse:
+    """Returns the answer with these vectors in OpenAI's form."""
+    head = _encode({"object": "list", "model": model, "usage": _usage_object(usage)})
+    rows = b",".join([b'{"object":"embedding","index":%d,"embedding":%b}' % row for row in enumerate(vectors)])
+    body = head[:-1] + b',"data":[' + rows + b"]}"
+    return ParsedResponse(body, model, "", usage, recorded(len(vectors), model, usage))
+
+
+def recorded(count: int, model: str, usage: Usage) -> bytes:
+    """Returns what the record of an answer holds: all but the vectors, which nobody reads."""
+    return _encode({"object": "list", "model": model, "embeddings": count, "usage": _usage_object(usage)})
+
+
+def estimated(request: EmbeddingsRequest) -> Usage:
+    """Returns the tokens of the inputs, estimated by their bytes, where they are no tokens already."""
+    tokens = sum(
+        -(-len(one.encode("utf-8", "replace")) // _BYTES_PER_TOKEN) if isinstance(one, str) else len(one)
+        for one in request.inputs
+    )
+    return Usage(prompt_tokens=tokens, estimated=True)
+
+
+def prompt_usage(counts: Any) -> Usage | None:
+    """Returns the tokens of OpenAI's usage object; None without a count. Some vendors count the total alone, and an
+    embedding has no output."""
+    if not isinstance(counts, dict):
+        return None
+    found = read_usage(counts)
+    total = counts.get("total_tokens")
+    prompt = found.prompt_tokens or (total if isinstance(total, int) and total > 0 else 0)
+    if not prompt:
+        return None
+    return Usage(prompt, cache_read_tokens=found.cache_read_tokens, stated_cost=found.stated_cost)
+
+
+def vectors_of(body: bytes) -> list[Vector]:
+    """Returns the vectors of an answer in OpenAI's form, in their order. Raises msgspec.DecodeError."""
+    return [bytes(row.embedding) for row in _decode_answer(body).data]
+
+
+class _Row(msgspec.Struct):
+    embedding: msgspec.Raw
+
+
+class _Answer(msgspec.Struct):
+    data: list[_Row]
+
+
+_decode_answer = msgspec.json.Decoder(_Answer).decode
+
+
+def raw_vectors(rows: Iterable[msgspec.Raw]) -> list[Vector]:
+    return [bytes(row) for row in rows]
+
+
+def _usage_object(usage: Usage) -> dict[str, Any]:
+    counts: dict[str, Any] = {"prompt_tokens": usage.prompt_tokens, "total_tokens": usage.prompt_tokens}
+    return {**counts, "estimated": True} if usage.estimated else counts
+
+
+def _sum(first: Usage, second: Usage) -> Usage:
+    costs = [usage.stated_cost for usage in (first, second) if usage.stated_cost is not None]
+    return Usage(
+        first.prompt_tokens + second.prompt_tokens,
+        cache_read_tokens=first.cache_read_tokens + second.cache_read_tokens,
+        stated_cost=sum(costs[1:], costs[0]) if costs else None,
+        estimated=first.estimated or second.estimated,
+    )
