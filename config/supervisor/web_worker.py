@@ -23,10 +23,6 @@ from config.supervisor.acceptor import Acceptor
 from config.supervisor.web import BACKLOG
 from core.draining import draining
 
-# Code and snapshot live as long as the process: frozen, they cost the garbage collector no pauses. Objects of a request
-# are freed by reference counting, so the collector may run rarely.
-_COLLECT_AFTER = (50_000, 20, 50)
-
 
 class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, listening: socket.socket, prestop: int, *, max_connections: int) -> None:
@@ -39,9 +35,10 @@ class _Server(uvicorn.Server):
     @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=[])
+        # Code and snapshot live as long as the process: frozen, they cost the garbage collector no pauses. `config`
+        # sets how rarely it runs.
         gc.collect()
         gc.freeze()
-        gc.set_threshold(*_COLLECT_AFTER)
         self._acceptor = Acceptor(
             self._listening,
             self._protocol,

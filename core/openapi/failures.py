@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NotRequired
 
 from drf_spectacular.utils import OpenApiResponse
@@ -47,4 +48,9 @@ class ErrorBody(TypedDict):
 
 
 def failures(*statuses: int) -> dict[int, OpenApiResponse]:
-    return {status: OpenApiResponse(reference(ErrorBody), description=ERRORS[status]) for status in sorted(statuses)}
+    return {status: _failure(status) for status in sorted(statuses)}
+
+
+@cache
+def _failure(status: int) -> OpenApiResponse:
+    return OpenApiResponse(reference(ErrorBody), description=ERRORS[status])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, Protocol
 
-from gateway.guardrails.detectors.injection import injection_score
+from gateway.guardrails.detectors.injection import compile_rules, injection_score
 from gateway.guardrails.detectors.pii import PiiKind, find_pii
 from gateway.guardrails.detectors.topics import find_topics
 from gateway.guardrails.digest_cache import DigestCache
@@ -140,6 +140,12 @@ class PromptInjection:
             if scored.is_injection:
                 message = "The request looks like a prompt injection"
                 yield Finding(Guardrail.PROMPT_INJECTION, message, ", ".join(scored.rules), scored.score)
+
+
+def prepare_checks(settings: GuardrailSettings) -> None:
+    """Compiles what the checks of the settings need, in the calling thread, so that no request has to wait for it."""
+    if settings.prompt_injection_detection:
+        compile_rules()
 
 
 @lru_cache(maxsize=512)

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db import close_old_connections
 
 from core.keys import find_key, project_keys
+from gateway.guardrails.checks import prepare_checks
 from gateway.selectors import project_settings
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.prompts import managed_prompts
@@ -18,6 +19,8 @@ def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSn
     database is away."""
     close_old_connections()
     overrides = price_overrides(project_id)
+    settings = project_settings(project_id)
+    prepare_checks(settings.guardrails)
     credentials, unreadable = read_credentials(project_id)
     return ProjectSnapshot(
         project_id=project_id,
@@ -27,7 +30,7 @@ def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSn
         unreadable=unreadable,
         disabled=disabled_providers(project_id),
         prices={**prices, **overrides} if overrides else prices,
-        settings=project_settings(project_id),
+        settings=settings,
         serial=serial,
         prompts=managed_prompts(project_id),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import re2
 
@@ -39,9 +40,30 @@ _LOOK_BACK = 24
 
 _TRUSTED = [rule for rule in RULES if not rule.untrusted]
 _UNTRUSTED = [rule for rule in RULES if rule.untrusted]
-_TRUSTED_SET = PatternSet([rule.pattern for rule in _TRUSTED])
-_UNTRUSTED_SET = PatternSet([rule.pattern for rule in _UNTRUSTED])
-_GUARDED = {rule: re2.compile(rule.pattern, options()) for rule in RULES if rule.guarded}
+
+
+class _Compiled(NamedTuple):
+    """The automata of the rules, and the patterns of those rules whose matches are looked at one by one."""
+
+    trusted: PatternSet
+    untrusted: PatternSet
+    guarded: dict[Rule, Any]
+
+
+@cache
+def _compiled() -> _Compiled:
+    """Returns the compiled rules. The first call takes a fifth of a second of CPU, which no process has to spend that
+    checks no request for injections."""
+    return _Compiled(
+        PatternSet([rule.pattern for rule in _TRUSTED]),
+        PatternSet([rule.pattern for rule in _UNTRUSTED]),
+        {rule: re2.compile(rule.pattern, options()) for rule in RULES if rule.guarded},
+    )
+
+
+def compile_rules() -> None:
+    """Compiles the rules, unless that is done. A thread calls this before the event loop needs them."""
+    _compiled()
 
 
 def injection_score(text: str, *, untrusted: bool) -> Scored:
@@ -58,9 +80,10 @@ def injection_score(text: str, *, untrusted: bool) -> Scored:
 
 def _scored(text: str, *, untrusted: bool) -> Scored:
     data = encoded(text)
-    matching = [_TRUSTED[index] for index in _TRUSTED_SET.matching(data)]
+    compiled = _compiled()
+    matching = [_TRUSTED[index] for index in compiled.trusted.matching(data)]
     if untrusted:
-        matching += [_UNTRUSTED[index] for index in _UNTRUSTED_SET.matching(data)]
+        matching += [_UNTRUSTED[index] for index in compiled.untrusted.matching(data)]
     found = {rule.name: rule.weight for rule in matching if _gives_orders(rule, data)}
     if untrusted and has_off_topic_request(text):
         found[_OFF_TOPIC] = _OFF_TOPIC_WEIGHT
@@ -72,7 +95,7 @@ def _scored(text: str, *, untrusted: bool) -> Scored:
 def _gives_orders(rule: Rule, data: bytes) -> bool:
     """Returns False when every match of the rule describes the writer or a third person instead of ordering the
     model."""
-    pattern = _GUARDED.get(rule)
+    pattern = _compiled().guarded.get(rule)
     return pattern is None or any(
         not _HIMSELF.search(data[max(0, match.start() - _LOOK_BACK) : match.start()])
         for match in pattern.finditer(data)

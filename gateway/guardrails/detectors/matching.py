@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import re2
@@ -26,6 +27,8 @@ class PatternSet:
         self._groups: list[tuple[int, re2.Set]] = []
         for first in range(0, len(patterns), group):
             self._add(first, patterns[first : first + group])
+            # RE2 holds the interpreter lock while it compiles: between two groups, other threads may run.
+            time.sleep(0)
 
     def _add(self, first: int, patterns: Sequence[str]) -> None:
         """Adds the patterns as one automaton, or as two where one would be too large."""
