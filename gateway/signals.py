@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models.signals import post_delete, post_save
@@ -13,7 +14,7 @@ from gateway.alerts.secrets import ensure_secret
 from gateway.models import GatewaySettings
 from gateway.snapshot.announcements import PRICES, announce
 from integrations.models import ModelPrice, ProviderIntegration
-from integrations.signals import prices_changed
+from integrations.signals import model_list_changed, prices_changed
 from prompts.models import PromptConfig
 from rollouts.models import Rollout
 
@@ -32,6 +33,10 @@ def _prices_changed(**_: Any) -> None:
     transaction.on_commit(partial(announce, PRICES))
 
 
+def _model_list_changed(project_id: UUID, **_: Any) -> None:
+    transaction.on_commit(partial(announce, str(project_id)))
+
+
 def _price_changed(instance: ModelPrice, **_: Any) -> None:
     transaction.on_commit(partial(announce, PRICES if instance.project_id is None else str(instance.project_id)))
 
@@ -45,6 +50,7 @@ def _settings_saved(instance: GatewaySettings, raw: bool = False, **_: Any) -> N
 def connect() -> None:
     post_save.connect(_settings_saved, sender=GatewaySettings, dispatch_uid="gateway.alert_secret")
     prices_changed.connect(_prices_changed, dispatch_uid="gateway.prices")
+    model_list_changed.connect(_model_list_changed, dispatch_uid="gateway.model_list")
     for signal in (post_save, post_delete):
         signal.connect(_project_changed, sender=Project, dispatch_uid="gateway.project")
         signal.connect(_owned_by_project_changed, sender=ApiKey, dispatch_uid="gateway.key")

@@ -67,3 +67,22 @@ class ProviderIntegration(models.Model):
     @override
     def __str__(self) -> str:
         return f"{self.provider} of {self.project_id}"
+
+
+class ProviderModelList(models.Model):
+    """The models that a provider lists for an integration, as they were read last. The list belongs to the address and
+    the options that it was read with."""
+
+    integration = models.OneToOneField(
+        ProviderIntegration, on_delete=models.CASCADE, primary_key=True, related_name="model_list"
+    )
+    base_url = models.CharField(max_length=500, blank=True, default="")
+    options = models.JSONField(default=dict, blank=True)
+    # The objects are those of `model_lists.listed.ListedModel`.
+    listed = models.JSONField(default=list, blank=True)
+    tried_at = models.DateTimeField(db_index=True)
+    listed_at = models.DateTimeField(null=True, blank=True)
+
+    @override
+    def __str__(self) -> str:
+        return f"models of integration {self.integration_id}"

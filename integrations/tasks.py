@@ -7,6 +7,7 @@ import logging
 from celery import shared_task
 
 from integrations.errors import SyncRunningError
+from integrations.model_lists.refresh import refresh_lists
 from integrations.models import PriceSyncLog
 from integrations.pricing.sync import sync_prices
 
@@ -21,3 +22,10 @@ def sync_pricing() -> None:
         sync_prices(trigger=PriceSyncLog.Trigger.SCHEDULE)
     except SyncRunningError:
         logger.info("sync.left_to_the_running_one")
+
+
+@shared_task(name="integrations.refresh_model_lists")
+def refresh_model_lists() -> None:
+    """Reads the providers' lists of models that are due. It is safe to repeat: a list that could not be read stays as
+    it was, and is due again later."""
+    refresh_lists()

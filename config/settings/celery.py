@@ -33,5 +33,11 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
         "schedule": crontab(hour=3, minute=37),
         "args": (10080,),
     },
+    # A new integration's models are known within a minute; a list is read again every hour.
+    "refresh-model-lists": {
+        "task": "integrations.refresh_model_lists",
+        "schedule": 60.0,
+        "options": {"expires": 55},
+    },
     "copy-scores": {"task": "analytics.copy_scores", "schedule": 30.0, "options": {"expires": 25}},
 }

@@ -63,8 +63,7 @@ def _listed(snapshot: ProjectSnapshot, credentials: Credentials, priced: Iterabl
 
 
 def _callable(snapshot: ProjectSnapshot, provider: str, listed: ListedModel) -> CallableModel | None:
-    stated = listed.operations if listed.operations is not None else operations_of(provider, listed.id)
-    operations = tuple(_served(provider, listed.id, stated))
+    operations = tuple(_served(provider, listed.id, operations_of(provider, listed)))
     if not operations:
         return None
     row, full_id = prefix_of(listed.id), f"{provider}/{listed.id}"

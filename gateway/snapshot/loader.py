@@ -11,6 +11,7 @@ from gateway.guardrails.checks import prepare_checks
 from gateway.selectors import project_settings
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.prompts import managed_prompts
+from integrations.model_lists.selectors import listed_models
 from integrations.selectors import disabled_providers, price_mark, price_overrides, price_table, read_credentials
 
 
@@ -29,6 +30,7 @@ def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSn
         credentials={item.provider: item for item in credentials},
         unreadable=unreadable,
         disabled=disabled_providers(project_id),
+        listed_models=listed_models(project_id),
         prices={**prices, **overrides} if overrides else prices,
         settings=settings,
         serial=serial,

@@ -55,9 +55,7 @@ def check(credentials: Credentials, send: Callable[[UpstreamRequest], HttpAnswer
     signed request in place of botocore, which connects to whatever address it gets; exceptions of `send` pass through
     unchanged."""
     with _translated(credentials):
-        client = _client(credentials)
-        if send is not None:
-            client.meta.events.register("before-send.bedrock.*", _Sending(send))
+        client = _sending(_client(credentials), send)
         try:
             # botocore reads a body that is not JSON as an answer without fields, so the field is checked here.
             lists = "modelSummaries" in client.list_foundation_models()
@@ -69,11 +67,13 @@ def check(credentials: Credentials, send: Callable[[UpstreamRequest], HttpAnswer
             )
 
 
-def list_models(credentials: Credentials) -> list[BedrockModel]:
-    """Returns the models with text output that can be called by id, then the inference profiles. Raises
-    ProviderError."""
+def list_models(
+    credentials: Credentials, send: Callable[[UpstreamRequest], HttpAnswerProtocol] | None = None
+) -> list[BedrockModel]:
+    """Returns the models with text output that can be called by id, then the inference profiles. Raises ProviderError.
+    `send` is that of `check`."""
     with _translated(credentials):
-        client = _client(credentials)
+        client = _sending(_client(credentials), send)
         found = client.list_foundation_models(byOutputModality="TEXT")["modelSummaries"]
         models = [_model(summary) for summary in found if _ON_DEMAND in summary.get("inferenceTypesSupported", [])]
     return models + _profiles(client, credentials)
@@ -134,6 +134,12 @@ def _client(credentials: Credentials) -> Any:
     client = session.client("bedrock", endpoint_url=_endpoint(credentials), config=config)
     if credentials.secret:
         client.meta.events.register("request-created.bedrock.*", _Bearer(credentials.secret))
+    return client
+
+
+def _sending(client: Any, send: Callable[[UpstreamRequest], HttpAnswerProtocol] | None) -> Any:
+    if send is not None:
+        client.meta.events.register("before-send.bedrock.*", _Sending(send))
     return client
 
 

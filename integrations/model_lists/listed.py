@@ -7,12 +7,12 @@ import msgspec
 
 class ListedModel(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A model as its provider lists it. `id` is the name in a request to the provider; `created` is in seconds since
-    1970, 0 where the list has no time; the two counts are of tokens. `operations` are those that the list names for the
-    model (see `operations`), None where it names none."""
+    1970, 0 where the list has no time; the two counts are of tokens. `converses` is False where the list says that the
+    model answers no conversation."""
 
     id: str
     name: str = ""
     created: int = 0
     context_window: int | None = None
     max_output_tokens: int | None = None
-    operations: tuple[str, ...] | None = None
+    converses: bool = True

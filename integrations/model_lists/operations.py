@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 
+from integrations.model_lists.listed import ListedModel
+
 TEXT = ("chat", "responses", "messages")
 """The operations of a model that answers a conversation: the three client protocols of one request."""
 RESPONSES_ONLY = ("responses",)
@@ -19,7 +21,7 @@ NOTHING: tuple[str, ...] = ()
 """The operations of a model that the gateway has no endpoint for."""
 
 # The first pattern that the name holds decides.
-_BY_NAME = (
+_PATTERNS = (
     (re.compile(r"rerank"), RERANK),
     (re.compile(r"embed|(?:^|/)(?:bge|e5|gte)-|voyage-"), EMBEDDINGS),
     (re.compile(r"moderation"), MODERATIONS),
@@ -34,10 +36,15 @@ _OPENAI_RESPONSES_ONLY = re.compile(r"^o\d+-pro|^gpt-\d[\d.]*-pro|^gpt-\d.*-code
 _OPENAI = frozenset({"openai", "azure_openai"})
 
 
-def operations_of(provider: str, model: str) -> tuple[str, ...]:
+def operations_of(provider: str, listed: ListedModel) -> tuple[str, ...]:
     """Returns the operations of the model; empty for one that the gateway has no endpoint for."""
+    operations = _by_name(provider, listed.id)
+    return NOTHING if operations is TEXT and not listed.converses else operations
+
+
+def _by_name(provider: str, model: str) -> tuple[str, ...]:
     name = model.lower()
-    for pattern, operations in _BY_NAME:
+    for pattern, operations in _PATTERNS:
         if pattern.search(name):
             return operations
     if provider in _OPENAI and _OPENAI_RESPONSES_ONLY.search(name):
