@@ -3,9 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# The clients that tests/clients runs: what they need differs from what the project needs, and among themselves.
+CLIENTS := .venv-clients
+COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	--no-emit-index-url --no-emit-find-links --quiet
 
 .PHONY: serve test quick format demo chaos bench bench-analytics soak fuzz lint types imports migrations openapi check \
-	lock clean
+	clients lock clean
 
 serve: $(READY)
 	$(BIN)/python manage.py serve
@@ -63,10 +67,22 @@ check: lint imports types migrations openapi
 # The lock names versions and hashes only; chdb-core's unused pandas and pyarrow stay out (see pyproject.toml).
 lock: $(READY)
 	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra embedded --universal --python-version 3.11 --generate-hashes \
-		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet -o requirements/base.lock
-	$(BIN)/uv pip compile pyproject.toml --extra embedded --group dev --universal --python-version 3.11 --generate-hashes \
-		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet -o requirements/dev.lock
+	$(COMPILE) pyproject.toml --extra embedded -o requirements/base.lock
+	$(COMPILE) pyproject.toml --extra embedded --group dev -o requirements/dev.lock
+	$(COMPILE) requirements/clients.in --only-binary :all: -o requirements/clients.lock
+	$(COMPILE) requirements/clients-openai-2.in --only-binary :all: -o requirements/clients-openai-2.lock
+
+clients: $(CLIENTS)/python/.ready $(CLIENTS)/python-openai-2/.ready
+
+$(CLIENTS)/python/.ready: requirements/clients.lock
+$(CLIENTS)/python-openai-2/.ready: requirements/clients-openai-2.lock
+
+$(CLIENTS)/python/.ready $(CLIENTS)/python-openai-2/.ready:
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --only-binary :all: \
+		--require-hashes -r $<
+	touch $@
 
 $(READY): requirements/dev.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -74,4 +90,4 @@ $(READY): requirements/dev.lock
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) var
+	rm -rf $(VENV) $(CLIENTS) var

@@ -71,7 +71,13 @@ class ModelRefusalError(WithProviderError, ValidationError):
 
 
 class UnsupportedError(ValidationError):
+    """No provider that was tried has a place for `parameter`, the path of a field of the request."""
+
     code = "unsupported_parameter"
+
+    def __init__(self, message: str, *, parameter: str = "") -> None:
+        super().__init__(message)
+        self.parameter = parameter
 
 
 class GuardrailError(ApplicationError):
@@ -131,7 +137,8 @@ def from_provider(failure: ProviderError) -> ApplicationError:
     """Returns the client's error when `failure` was the last attempt's and no other provider may be tried."""
     message = f"{failure.provider}: {failure.message}" if failure.provider else failure.message
     if isinstance(failure, UnsupportedParameterError):
-        return UnsupportedError(f"{failure.message} ({failure.provider})" if failure.provider else failure.message)
+        problem = f"{failure.message} ({failure.provider})" if failure.provider else failure.message
+        return UnsupportedError(problem, parameter=failure.parameter)
     match failure.kind:
         case FailureKind.REJECTED:
             return ProviderRejectedError(message)

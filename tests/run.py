@@ -35,6 +35,7 @@ UNITS: tuple[tuple[str, ...], ...] = (
     ("gateway",),
     ("integrations",),
     ("journeys", "fuzzing"),
+    ("clients",),
     ("agent", "openapi", "rights"),
     ("gateway/limits", "gateway/guardrails", "gateway/guardrails_output", "gateway/playground", "gateway/cache"),
     ("integrations/adapters", "integrations/fields", "integrations/mutations"),

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from core.errors import ApplicationError
+from gateway.errors import UnsupportedError
 
 _TYPES = {
     401: "authentication_error",
@@ -30,17 +31,21 @@ _TYPES_OF_CODES = {
 _TOO_LONG = "prompt is too long"
 _CONTEXT_LENGTH = "context_length_exceeded"
 
+# Anthropic's SDKs ask for a thread, a conversation that the vendor keeps, by themselves. They send all of the
+# conversation instead after an error with this code in its details.
+_NO_THREADS = "thread_unsupported_request"
+
 _encode = msgspec.json.Encoder().encode
 
 
 def error_body(error: ApplicationError, request_id: str) -> bytes:
     """Returns the JSON of the error. `code` is the gateway's, which the vendor's SDKs read as
-    `details.error_code`."""
+    `details.error_code`, but for the one code by which they act."""
     fields: dict[str, Any] = {
         **error.envelope()["error"],
         "type": type_of(error),
         "message": _message(error),
-        "details": {"error_code": error.code},
+        "details": {"error_code": _NO_THREADS if _is_about_threads(error) else error.code},
     }
     return _encode({"type": "error", "error": fields, "request_id": request_id})
 
@@ -48,6 +53,10 @@ def error_body(error: ApplicationError, request_id: str) -> bytes:
 def type_of(error: ApplicationError) -> str:
     known = _TYPES_OF_CODES.get(error.code) or _TYPES.get(error.status)
     return known or ("invalid_request_error" if error.status < 500 else "api_error")
+
+
+def _is_about_threads(error: ApplicationError) -> bool:
+    return isinstance(error, UnsupportedError) and error.parameter == "thread"
 
 
 def _message(error: ApplicationError) -> str:

@@ -56,6 +56,7 @@ _ONLY_ANTHROPICS = {
     "container": "a chat completion has no container",
     "inference_geo": "only Anthropic's hosts choose the place of inference",
     "mcp_servers": "only Anthropic's hosts call MCP servers",
+    "thread": "only Anthropic's hosts keep a conversation",
 }
 _USUAL_GEO = "global"
 _MAX_TOKENS = 1_000_000

@@ -22,6 +22,7 @@ from gateway.errors import (
     ProviderUnavailableError,
     QuotaError,
     RateLimitedError,
+    UnsupportedError,
 )
 from gateway.surfaces.messages.surface import SURFACE
 from integrations.providers.errors import FailureKind, ProviderError
@@ -63,6 +64,14 @@ def test_error__each_status__the_vendors_type_and_the_gateways_code(
     with pytest.raises(raised) as caught:
         read_whole(SURFACE.error(error, REQUEST_ID), error.status)
     assert (caught.value.type, caught.value.api_message, caught.value.error_code) == (kind, "x", error.code)
+
+
+def test_error__thread__in_the_code_by_which_the_vendors_sdk_goes_on_without_one() -> None:
+    details = failed(UnsupportedError("thread: x", parameter="thread"))["error"]["details"]
+    assert details == {"error_code": "thread_unsupported_request"}
+    assert failed(UnsupportedError("container: x", parameter="container"))["error"]["details"] == {
+        "error_code": "unsupported_parameter"
+    }
 
 
 def test_error__prompt_too_long__in_the_words_that_agents_look_for() -> None:

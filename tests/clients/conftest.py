@@ -1,0 +1,130 @@
+"""Fixtures for the clients' environment, the service that they all call, and the results of each client's one run."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.clients import CLIENTS, ROOT, Client
+from tests.clients.provider import RecordingSandbox
+from tests.gateway.conftest import LONG_TIMEOUTS, assert_log_is_clean
+from tests.gateway.service import Gateway, GatewayService
+
+INSTALL_SECONDS = 600
+CLIENT_SECONDS = 240
+
+Results = dict[str, dict[str, Any]]
+Play = Callable[[Client], Results]
+
+
+@pytest.fixture(scope="session")
+def installed() -> None:
+    """Has `make clients` install what the lock files name. Fails with make's words where that is impossible, as without
+    Node.js."""
+    # The variables of a make around this one would change what it does.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    with (ROOT / "Makefile").open() as makefile:
+        # Two runs of the suite install one after the other.
+        fcntl.flock(makefile, fcntl.LOCK_EX)
+        done = subprocess.run(
+            ["make", "clients", f"PYTHON={sys.executable}"],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=INSTALL_SECONDS,
+        )
+    assert done.returncode == 0, f"make clients failed:\n{done.stdout}{done.stderr}"
+
+
+@pytest.fixture(scope="session")
+def service() -> Iterator[GatewayService]:
+    with GatewayService(workers=1, settings=LONG_TIMEOUTS) as running:
+        yield running
+        assert_log_is_clean(running)
+
+
+@pytest.fixture(scope="session")
+def provider() -> Iterator[RecordingSandbox]:
+    with RecordingSandbox() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def gateway(service: GatewayService, provider: RecordingSandbox) -> Gateway:
+    return service.new_project(base_urls={"sandbox": provider.base_url})
+
+
+@pytest.fixture(scope="session")
+def play(installed: None, gateway: Gateway, tmp_path_factory: pytest.TempPathFactory) -> Play:
+    """Returns a function that gives the results of a client: its script runs once, with all cases."""
+
+    @cache
+    def results(client: Client) -> Results:
+        return played(client, gateway, tmp_path_factory.mktemp(client.name))
+
+    return results
+
+
+def played(client: Client, gateway: Gateway, folder: Path) -> Results:
+    path = folder / "results.json"
+    plan = {
+        "cases": {f"{name}.{case}": prompt_of(client, name, case) for name in client.variants for case in client.cases},
+        "snippets": {},
+    }
+    done = subprocess.run(
+        client.command,
+        input=json.dumps(plan),
+        env={**environment_of(gateway, folder), "RESULTS": str(path)},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=CLIENT_SECONDS,
+    )
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+    results: Results = json.loads(path.read_text())
+    return results
+
+
+def environment_of(gateway: Gateway, folder: Path) -> dict[str, str]:
+    """Returns the variables by which clients find the gateway. The suite's own variables are not passed on."""
+    root = f"{gateway.service.base_url()}/api/gateway"
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "OPENAI_BASE_URL": f"{root}/v1",
+        "OPENAI_API_KEY": gateway.key,
+        "ANTHROPIC_BASE_URL": root,
+        "ANTHROPIC_API_KEY": gateway.key,
+        # LiteLLM would read its list of prices from the network.
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    }
+
+
+def prompt_of(client: Client, variant: str, case: str) -> str:
+    """Returns the words by which a case's requests are found at the provider."""
+    return f"Hello from {client.name} by {variant} for {case}"
+
+
+def ways(*cases: str) -> pytest.MarkDecorator:
+    """Parametrises a test with `client`, `variant` and `case` of each client that has these cases."""
+    found = [
+        (client, variant, case)
+        for client in CLIENTS
+        for variant in client.variants
+        for case in cases
+        if case in client.cases
+    ]
+    names = [f"{client.name}-{variant}-{case}" for client, variant, case in found]
+    return pytest.mark.parametrize(("client", "variant", "case"), found, ids=names)

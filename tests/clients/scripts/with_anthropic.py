@@ -1,0 +1,66 @@
+"""Anthropic's SDK: the Messages API, its tool runner and its structured outputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anthropic import Anthropic, beta_tool
+from cases import MODEL, Result, Variant, run, weather_in
+from pydantic import BaseModel
+
+
+class City(BaseModel):
+    name: str
+    days: int
+
+
+def asked(prompt: str, model: str = MODEL) -> dict[str, Any]:
+    return {"model": model, "max_tokens": 200, "messages": [{"role": "user", "content": prompt}]}
+
+
+class Messages(Variant):
+    name = "messages"
+
+    def whole(self, prompt: str) -> Result:
+        answer = Anthropic().messages.create(**asked(prompt))
+        return {"text": answer.content[0].text, "usage": [answer.usage.input_tokens, answer.usage.output_tokens]}
+
+    def streamed(self, prompt: str) -> Result:
+        with Anthropic().messages.stream(**asked(prompt)) as stream:
+            pieces = list(stream.text_stream)
+            final = stream.get_final_message()
+        assert final.content[0].text == "".join(pieces)
+        return {
+            "text": final.content[0].text,
+            "pieces": len(pieces),
+            "usage": [final.usage.input_tokens, final.usage.output_tokens],
+        }
+
+    def tools(self, prompt: str) -> Result:
+        cities = []
+
+        @beta_tool
+        def get_weather(city: str) -> str:
+            """Returns the weather.
+
+            Args:
+                city: The city's name.
+            """
+            cities.append(city)
+            return weather_in(city)
+
+        final = Anthropic().beta.messages.tool_runner(**asked(prompt), tools=[get_weather]).until_done()
+        return {"cities": cities, "text": final.content[0].text}
+
+    def structured(self, prompt: str) -> Result:
+        answer = Anthropic().messages.parse(**asked(prompt), output_format=City)
+        return {"value": answer.parsed_output.model_dump()}
+
+    def ask(self, prompt: str, *, key: str | None = None, model: str = MODEL, temperature: float | None = None) -> Any:
+        # This version of the SDK has left out the parameter that older ones had.
+        fields = {} if temperature is None else {"temperature": temperature}
+        return Anthropic(api_key=key).messages.create(**asked(prompt, model), extra_body=fields)
+
+
+if __name__ == "__main__":
+    run(Messages())

@@ -1,0 +1,111 @@
+"""OpenAI's SDK: chat completions and the Responses API."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from cases import MODEL, Result, Variant, run, weather_in
+from openai import OpenAI
+from pydantic import BaseModel
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+
+
+class City(BaseModel):
+    name: str
+    days: int
+
+
+def client(key: str | None = None) -> OpenAI:
+    return OpenAI(api_key=key)
+
+
+class Chat(Variant):
+    name = "chat"
+
+    def whole(self, prompt: str) -> Result:
+        answer = client().chat.completions.create(model=MODEL, messages=[{"role": "user", "content": prompt}])
+        return {
+            "text": answer.choices[0].message.content,
+            "usage": [answer.usage.prompt_tokens, answer.usage.completion_tokens],
+        }
+
+    def streamed(self, prompt: str) -> Result:
+        options = {"stream_options": {"include_usage": True}}
+        messages = [{"role": "user", "content": prompt}]
+        with client().chat.completions.stream(model=MODEL, messages=messages, **options) as stream:
+            pieces = [event.delta for event in stream if event.type == "content.delta"]
+            final = stream.get_final_completion()
+        return {
+            "text": "".join(pieces),
+            "pieces": len(pieces),
+            "usage": [final.usage.prompt_tokens, final.usage.completion_tokens],
+        }
+
+    def tools(self, prompt: str) -> Result:
+        tool = {"type": "function", "function": {"name": "get_weather", "strict": True, "parameters": PARAMETERS}}
+        messages: list[Any] = [{"role": "user", "content": prompt}]
+        create = client().chat.completions.create
+        message = create(model=MODEL, messages=messages, tools=[tool]).choices[0].message
+        (call,) = message.tool_calls
+        city = json.loads(call.function.arguments)["city"]
+        messages += [message, {"role": "tool", "tool_call_id": call.id, "content": weather_in(city)}]
+        text = create(model=MODEL, messages=messages, tools=[tool]).choices[0].message.content
+        return {"cities": [city], "text": text}
+
+    def structured(self, prompt: str) -> Result:
+        messages = [{"role": "user", "content": prompt}]
+        answer = client().chat.completions.parse(model=MODEL, messages=messages, response_format=City)
+        return {"value": answer.choices[0].message.parsed.model_dump()}
+
+    def ask(self, prompt: str, *, key: str | None = None, model: str = MODEL, temperature: float | None = None) -> Any:
+        messages = [{"role": "user", "content": prompt}]
+        return client(key).chat.completions.create(model=model, messages=messages, temperature=temperature)
+
+
+class Responses(Variant):
+    name = "responses"
+
+    def whole(self, prompt: str) -> Result:
+        answer = client().responses.create(model=MODEL, input=prompt)
+        return {"text": answer.output_text, "usage": [answer.usage.input_tokens, answer.usage.output_tokens]}
+
+    def streamed(self, prompt: str) -> Result:
+        with client().responses.stream(model=MODEL, input=prompt) as stream:
+            pieces = [event.delta for event in stream if event.type == "response.output_text.delta"]
+            final = stream.get_final_response()
+        assert final.output_text == "".join(pieces)
+        return {
+            "text": final.output_text,
+            "pieces": len(pieces),
+            "usage": [final.usage.input_tokens, final.usage.output_tokens],
+        }
+
+    def tools(self, prompt: str) -> Result:
+        tool = {"type": "function", "name": "get_weather", "strict": True, "parameters": PARAMETERS}
+        items: list[Any] = [{"role": "user", "content": prompt}]
+        first = client().responses.create(model=MODEL, input=items, tools=[tool])
+        (call,) = [item for item in first.output if item.type == "function_call"]
+        city = json.loads(call.arguments)["city"]
+        items += [*first.output, {"type": "function_call_output", "call_id": call.call_id, "output": weather_in(city)}]
+        return {
+            "cities": [city],
+            "text": client().responses.create(model=MODEL, input=items, tools=[tool]).output_text,
+        }
+
+    def structured(self, prompt: str) -> Result:
+        answer = client().responses.parse(model=MODEL, input=prompt, text_format=City)
+        return {"value": answer.output_parsed.model_dump()}
+
+    def ask(self, prompt: str, *, key: str | None = None, model: str = MODEL, temperature: float | None = None) -> Any:
+        return client(key).responses.create(model=model, input=prompt, temperature=temperature)
+
+
+if __name__ == "__main__":
+    run(Chat(), Responses())

@@ -1,0 +1,100 @@
+"""Clients of today, unchanged: each reaches the sandbox with nothing but a base address, a key and a model's name.
+
+What a client says of an answer is held against what the sandbox received and gave.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.clients.clients import REFUSALS, Client
+from tests.clients.conftest import Play, prompt_of, ways
+from tests.clients.provider import Exchange, RecordingSandbox
+
+STATUSES = {"bad_key": 401, "unknown_model": 404, "bad_field": 400}
+NAMED = {"bad_key": "key", "unknown_model": "nobody/serves-this", "bad_field": "temperature"}
+
+
+@pytest.fixture
+def result(play: Play, client: Client, variant: str, case: str) -> dict[str, Any]:
+    found = play(client)[f"{variant}.{case}"]
+    assert "traceback" not in found, found["traceback"]
+    return found
+
+
+@pytest.fixture
+def exchanges(
+    result: dict[str, Any], provider: RecordingSandbox, client: Client, variant: str, case: str
+) -> list[Exchange]:
+    """The exchanges of a case, in order."""
+    return provider.exchanges_about(prompt_of(client, variant, case))
+
+
+def check_usage(client: Client, result: dict[str, Any], exchange: Exchange) -> None:
+    assert ("usage" in result) is client.shows_usage
+    assert not client.shows_usage or tuple(result["usage"]) == exchange.usage
+
+
+@ways("whole")
+def test_client__whole_answer__is_what_the_provider_gave(
+    client: Client, result: dict[str, Any], exchanges: list[Exchange]
+) -> None:
+    (exchange,) = exchanges
+    assert not exchange.request.get("stream")
+    assert result["text"] == exchange.message["content"]
+    check_usage(client, result, exchange)
+
+
+@ways("streamed")
+def test_client__stream__is_what_the_provider_gave_piece_by_piece(
+    client: Client, result: dict[str, Any], exchanges: list[Exchange]
+) -> None:
+    (exchange,) = exchanges
+    assert exchange.request["stream"] is True
+    assert result["pieces"] > 1
+    if "value" in result:
+        assert result["value"] == given_value(exchange)
+    else:
+        assert result["text"] == exchange.message["content"]
+    check_usage(client, result, exchange)
+
+
+@ways("tools")
+def test_client__tool__is_called_and_its_result_returned(result: dict[str, Any], exchanges: list[Exchange]) -> None:
+    first, second = exchanges
+    (call_id, name, arguments) = first.calls[0]
+    assert name == "get_weather"
+    assert result["cities"] == [arguments["city"]]
+    answered = second.request["messages"][-1]
+    assert (answered["role"], answered["tool_call_id"]) == ("tool", call_id)
+    assert second.request["messages"][-2]["tool_calls"][0]["id"] == call_id
+    assert f"sunny in {arguments['city']}" in str(answered["content"])
+    assert result["text"] == second.message["content"]
+
+
+@ways("structured")
+def test_client__structured_output__is_the_object_that_the_provider_gave(
+    result: dict[str, Any], exchanges: list[Exchange]
+) -> None:
+    assert exchanges
+    for exchange in exchanges:
+        assert result["value"] == given_value(exchange)
+
+
+@ways(*REFUSALS)
+def test_client__refusal__is_its_own_error_and_names_what_was_wrong(
+    client: Client, case: str, result: dict[str, Any], exchanges: list[Exchange]
+) -> None:
+    assert exchanges == []
+    assert result["error"].endswith(client.errors[REFUSALS.index(case)]), result
+    assert result["status"] == STATUSES[case]
+    assert NAMED[case] in result["message"]
+
+
+def given_value(exchange: Exchange) -> Any:
+    """Returns the object that the sandbox gave, as a tool's arguments or as its text."""
+    calls = exchange.calls
+    return calls[0][2] if calls else json.loads(exchange.message["content"])
