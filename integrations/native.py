@@ -59,7 +59,13 @@ class OperationAdapter(NativeAdapter, Protocol):
 # Maps an operation of a client protocol to the places of its adapters ("module:attribute"), which map them by provider.
 _PLACES: dict[str, tuple[str, ...]] = {
     "count_tokens": ("integrations.providers.anthropic.counting:COUNTERS",),
-    "embeddings": ("integrations.providers.openai.embeddings:FORWARDERS",),
+    "embeddings": (
+        "integrations.providers.openai.embeddings:FORWARDERS",
+        "integrations.providers.google.embeddings:FORWARDERS",
+        "integrations.providers.cohere.embeddings:FORWARDERS",
+        "integrations.providers.mistral.embeddings:FORWARDERS",
+        "integrations.providers.bedrock.embeddings:FORWARDERS",
+    ),
     "messages": ("integrations.providers.anthropic.forwarding:FORWARDERS",),
     "responses": ("integrations.providers.openai.responses:FORWARDERS",),
 }

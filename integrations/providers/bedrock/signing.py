@@ -70,6 +70,9 @@ class Access:
     def url(self, model: str, *, stream: bool) -> str:
         return f"{self._base_url}/model/{_label(model)}/{'converse-stream' if stream else 'converse'}"
 
+    def invoke_url(self, model: str) -> str:
+        return f"{self._base_url}/model/{_label(model)}/invoke"
+
     def headers(self, url: str, body: bytes, *, stream: bool) -> Mapping[str, str]:
         headers = {"content-type": "application/json"}
         if self._signer is None:

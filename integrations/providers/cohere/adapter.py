@@ -47,6 +47,11 @@ class CohereAdapter(DialectAdapter):
         body, warnings = build_body(request, provider=self.provider)
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, body, warnings)
 
+    def endpoint_of(self, operation: str, credentials: Credentials) -> Endpoint:
+        """Returns the address and the headers of another operation than chat (`embed`)."""
+        endpoint = self._endpoints.get(credentials)
+        return Endpoint(endpoint.url.removesuffix("chat") + operation, endpoint.headers)
+
     @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         return parse_response(request, body, provider=self.provider)

@@ -17,7 +17,7 @@ from integrations.providers.base import (
     UpstreamRequest,
 )
 from integrations.providers.common.adapter import DialectAdapter
-from integrations.providers.common.endpoints import PerCredentials
+from integrations.providers.common.endpoints import Endpoint, PerCredentials
 from integrations.providers.errors import ProviderError
 from integrations.providers.google.endpoints import (
     GEMINI_URL,
@@ -55,13 +55,17 @@ class GoogleAdapter(DialectAdapter):
         return Needs(media=files, access_token=token) if files or token else NOTHING
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
+        endpoint = self.endpoint_of(_STREAMED if request.stream else _WHOLE, request, credentials)
+        body, warnings = build_body(request, provider=self.provider, vertex=self._vertex)
+        return UpstreamRequest("POST", endpoint.url, endpoint.headers, body, warnings)
+
+    def endpoint_of(self, method: str, request: ChatRequest, credentials: Credentials) -> Endpoint:
+        """Returns the address and the headers of a method of the request's model (`:embedContent`)."""
         place = self._places.get(credentials)
-        url = f"{place.root}/{self._path(request.model)}{_STREAMED if request.stream else _WHOLE}"
         headers = place.headers
         if place.needs_token:
             headers = {**headers, "authorization": f"Bearer {request.access_token}"}
-        body, warnings = build_body(request, provider=self.provider, vertex=self._vertex)
-        return UpstreamRequest("POST", url, headers, body, warnings)
+        return Endpoint(f"{place.root}/{self._path(request.model)}{method}", headers)
 
     @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:

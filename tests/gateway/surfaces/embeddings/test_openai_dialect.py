@@ -7,10 +7,11 @@ import json
 import openai
 import pytest
 
+from tests.fakes.embeddings import vector
 from tests.fakes.scripted import raw, status
 from tests.gateway.conftest import Routed
 from tests.gateway.service import Gateway
-from tests.gateway.surfaces.embeddings.vectors import embedding, packed, vector
+from tests.gateway.surfaces.embeddings.vectors import embedding, packed
 
 MODEL = "text-embedding-3-small"
 PATH = "/api/gateway/v1/embeddings"

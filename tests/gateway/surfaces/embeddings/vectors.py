@@ -8,15 +8,9 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+from tests.fakes.embeddings import TOKENS_PER_INPUT, vector
 from tests.fakes.scripted import Step
 from tests.fakes.upstream import Connection, Received
-
-TOKENS_PER_INPUT = 3
-
-
-def vector(text: Any) -> list[float]:
-    """Returns a vector that tells inputs apart, of numbers that 32 bits hold exactly."""
-    return [len(str(text)) / 4, 0.5, -0.25]
 
 
 def packed(values: Sequence[float]) -> str:
