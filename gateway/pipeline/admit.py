@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from decimal import Decimal
-from functools import lru_cache
 
 from analytics.contracts import RequestRecord
 from gateway.errors import BudgetExceededError, RateLimitedError
@@ -14,13 +13,14 @@ from gateway.limits.limiter import Limiter
 from gateway.limits.units import recorded_units
 from gateway.pipeline.context import Attempt, LimitUse, RequestContext, RequestState
 from gateway.pipeline.native import is_native_only
+from gateway.pipeline.rate_headers import rate_headers
 from gateway.pipeline.reservation import completion_tokens, cost_units, prices_of, prompt_tokens
 from gateway.project_settings.settings import LimitSettings
-from gateway.protocol import headers
-from gateway.protocol.reply import HeaderList
 from gateway.runtime import Runtime
 
 _OVER_BUDGET = "the month's budget is used up"
+# The SDKs of OpenAI and Anthropic read this header, and would otherwise repeat every request that got a 429.
+_IN_VAIN = {"x-should-retry": "false"}
 
 
 def admit(runtime: Runtime, context: RequestContext, state: RequestState, attempts: list[Attempt]) -> Awaitable[None]:
@@ -46,7 +46,7 @@ async def _admitted(runtime: Runtime, state: RequestState, tokens: int, cost: in
     session = state.headers.session_id
     claim = Claim(state.request_id, state.snapshot.id_text, session, state.arrived_us, tokens, cost)
     admission = await runtime.limiter.admit(limits, claim)
-    state.limits = LimitUse(admission.reservation, _rate_headers(limits, claim, admission))
+    state.limits = LimitUse(admission.reservation, rate_headers(limits, claim.arrived_us, admission))
     if admission.refused_by:
         raise _refusal(limits, claim, admission, state.limits.headers)
     if admission.month_is_spent:
@@ -59,35 +59,11 @@ def settle(limiter: Limiter, reservation: Reservation, record: RequestRecord) ->
     limiter.settle(reservation, record.prompt_tokens + record.completion_tokens, cost)
 
 
-def _rate_headers(limits: LimitSettings, claim: Claim, admission: Admission) -> HeaderList:
-    """Returns headers with OpenAI's names: https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers."""
-    seconds = seconds_left(claim.arrived_us)
-    found: HeaderList = []
-    if limits.requests_per_minute is not None and admission.requests is not None:
-        found += _rate(headers.RATE_LIMIT_REQUESTS, limits.requests_per_minute, admission.requests, seconds)
-    if limits.tokens_per_minute is not None and admission.tokens is not None:
-        found += _rate(headers.RATE_LIMIT_TOKENS, limits.tokens_per_minute, admission.tokens, seconds)
-    return found
-
-
-def _rate(names: tuple[bytes, ...], limit: int, used: int, seconds: int) -> HeaderList:
-    allowed, remaining_name, reset = _shared_headers(names, limit, seconds)
-    return [allowed, (remaining_name, b"%d" % (limit - used if limit > used else 0)), reset]
-
-
-@lru_cache(maxsize=4096)
-def _shared_headers(
-    names: tuple[bytes, ...], limit: int, seconds: int
-) -> tuple[tuple[bytes, bytes], bytes, tuple[bytes, bytes]]:
-    """Returns the headers that are equal for all requests of the same second, and the name of the one that is not."""
-    limit_name, remaining_name, reset_name = names
-    return (limit_name, b"%d" % limit), remaining_name, (reset_name, b"%ds" % seconds)
-
-
 def _refusal(
-    limits: LimitSettings, claim: Claim, admission: Admission, rate_headers: Sequence[tuple[bytes, bytes]]
+    limits: LimitSettings, claim: Claim, admission: Admission, rates: Sequence[tuple[bytes, bytes]]
 ) -> RateLimitedError | BudgetExceededError:
-    known = {name.decode(): value.decode() for name, value in rate_headers}
+    known = {name.decode(): value.decode() for name, value in rates}
+    in_vain = {**_IN_VAIN, **known}
     wait = {"retry-after": str(seconds_left(claim.arrived_us)), **known}
     match admission.refused_by:
         case "requests":
@@ -100,15 +76,15 @@ def _refusal(
                     f"The request may use {claim.tokens} tokens, more than the {limit} that the project may use in a "
                     "minute: lower max_tokens or shorten the prompt"
                 )
-                return RateLimitedError(message, code="tokens_per_minute", headers=known)
+                return RateLimitedError(message, code="tokens_per_minute", headers=in_vain)
             message = f"The project's limit of {limit} tokens per minute leaves no room for {claim.tokens} more"
             return RateLimitedError(message, code="tokens_per_minute", headers=wait)
         case "month":
             message = f"The project's budget of {_dollars(limits.monthly_budget_usd)} USD for this month is used up"
-            return BudgetExceededError(message, code="monthly_budget_exceeded", headers=known)
+            return BudgetExceededError(message, code="monthly_budget_exceeded", headers=in_vain)
         case _:
             message = f"The session's budget of {_dollars(limits.session_budget_usd)} USD is used up"
-            return BudgetExceededError(message, code="session_budget_exceeded", headers=known)
+            return BudgetExceededError(message, code="session_budget_exceeded", headers=in_vain)
 
 
 def _dollars(amount: Decimal | None) -> str:

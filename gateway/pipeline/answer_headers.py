@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gateway.pipeline.context import RequestState
+from gateway.pipeline.context import NO_LIMITS, RequestState
+from gateway.pipeline.rate_headers import uncounted_headers
 from gateway.protocol import headers
 from gateway.protocol.reply import HeaderList
 
@@ -33,10 +34,12 @@ def served_by(state: RequestState) -> HeaderList:
 
 def error_headers(state: RequestState) -> HeaderList:
     """Returns the headers of an answer that is an error with a status of its own. An error that a limit raises brings
-    the limits' headers itself, so they are added only for a request that was admitted."""
+    the limits' headers itself, so they are added only for a request that was admitted, or that failed before that."""
     found: HeaderList = [(headers.RETRY_COUNT, b"%d" % state.routing.retries)] if state.routing.failed else []
     if state.limits.reservation is not None:
         found += state.limits.headers
+    elif state.limits is NO_LIMITS and state.snapshot.settings.limits.is_set:
+        found += uncounted_headers(state.snapshot.settings.limits, state.arrived_us)
     found += _prompt_served(state)
     if state.warnings:
         found.append(_warning("; ".join(state.warnings)))

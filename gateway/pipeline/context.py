@@ -156,7 +156,7 @@ class AnswerState(msgspec.Struct):
     recorded: bytes | None = None
 
 
-_NO_PROMPT, _CLIENT, _NO_LIMITS, _CACHE_SKIPPED = PromptUse(), Origin(), LimitUse(), CacheUse()
+_NO_PROMPT, _CLIENT, NO_LIMITS, _CACHE_SKIPPED = PromptUse(), Origin(), LimitUse(), CacheUse()
 
 
 class RequestState(msgspec.Struct):
@@ -186,7 +186,7 @@ class RequestState(msgspec.Struct):
     prompt: PromptUse = _NO_PROMPT
     injected_bytes: int = 0
     warnings: tuple[str, ...] = ()
-    limits: LimitUse = _NO_LIMITS
+    limits: LimitUse = NO_LIMITS
     cache: CacheUse = _CACHE_SKIPPED
     verdicts: tuple[GuardrailVerdict, ...] = ()
     attributes: dict[str, str] = msgspec.field(default_factory=dict)

@@ -1,0 +1,52 @@
+"""The response headers that tell a client how much of its project's limits per minute is left, by OpenAI's names:
+https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from gateway.limits.claims import Admission
+from gateway.limits.keys import seconds_left
+from gateway.project_settings.settings import LimitSettings
+from gateway.protocol import headers
+from gateway.protocol.reply import HeaderList
+
+_Names = tuple[bytes, ...]
+
+
+def rate_headers(limits: LimitSettings, arrived_us: int, admission: Admission) -> HeaderList:
+    """Returns the headers of a request that was admitted, or that a limit refused."""
+    seconds = seconds_left(arrived_us)
+    found: HeaderList = []
+    if limits.requests_per_minute is not None and admission.requests is not None:
+        found += _rate(headers.RATE_LIMIT_REQUESTS, limits.requests_per_minute, admission.requests, seconds)
+    if limits.tokens_per_minute is not None and admission.tokens is not None:
+        found += _rate(headers.RATE_LIMIT_TOKENS, limits.tokens_per_minute, admission.tokens, seconds)
+    return found
+
+
+def uncounted_headers(limits: LimitSettings, arrived_us: int) -> HeaderList:
+    """Returns the headers of a request that failed before the limits counted it: without what remains, which only the
+    limits know."""
+    seconds = seconds_left(arrived_us)
+    found: HeaderList = []
+    for names, limit in (
+        (headers.RATE_LIMIT_REQUESTS, limits.requests_per_minute),
+        (headers.RATE_LIMIT_TOKENS, limits.tokens_per_minute),
+    ):
+        if limit is not None:
+            allowed, _, reset = _shared_headers(names, limit, seconds)
+            found += [allowed, reset]
+    return found
+
+
+def _rate(names: _Names, limit: int, used: int, seconds: int) -> HeaderList:
+    allowed, remaining_name, reset = _shared_headers(names, limit, seconds)
+    return [allowed, (remaining_name, b"%d" % (limit - used if limit > used else 0)), reset]
+
+
+@lru_cache(maxsize=4096)
+def _shared_headers(names: _Names, limit: int, seconds: int) -> tuple[tuple[bytes, bytes], bytes, tuple[bytes, bytes]]:
+    """Returns the headers that are equal for all requests of the same second, and the name of the one that is not."""
+    limit_name, remaining_name, reset_name = names
+    return (limit_name, b"%d" % limit), remaining_name, (reset_name, b"%ds" % seconds)
