@@ -16,10 +16,12 @@ from benchmarks import payloads
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The bytes to send and the properties of a right answer: `words` of a stream, 0 when it is no stream."""
+    """The bytes to send and the properties of a right answer: `words` of a stream, 0 when it is no stream, and the
+    protocol of its events."""
 
     data: bytes
     words: int = 0
+    protocol: payloads.Protocol = payloads.CHAT
 
 
 @dataclass(slots=True)
@@ -56,6 +58,7 @@ class Connection(asyncio.Protocol):
         self._exchange: Exchange | None = None
         self._complete = False
         self._tail = b""
+        self._ended = False
         self._body: list[bytes] = []
 
     @property
@@ -103,7 +106,7 @@ class Connection(asyncio.Protocol):
     # The parser calls the methods below.
     def on_message_begin(self) -> None:
         self._body.clear()
-        self._tail = b""
+        self._tail, self._ended = b"", False
 
     def on_body(self, body: bytes) -> None:
         if self._request.words:
@@ -124,15 +127,16 @@ class Connection(asyncio.Protocol):
         if exchange is None:
             return
         # A word or the end may be cut by the border between two reads, so the tail carries the last bytes over.
-        text = self._tail + body
-        found = text.count(payloads.EVENT_WORD)
+        text, word = self._tail + body, self._request.protocol.word
+        self._ended = self._ended or self._request.protocol.end in text
+        found = text.count(word)
         if found:
             now = time.perf_counter()
             exchange.first_word = exchange.first_word or now
             exchange.words += found
             exchange.arrivals.append((now, found))
-            text = text[text.rfind(payloads.EVENT_WORD) + len(payloads.EVENT_WORD) :]
-        self._tail = text[-64:] if found == 0 else text
+            text = text[text.rfind(word) + len(word) :]
+        self._tail = text[-64:]
 
     def _fault(self) -> str:
         status = self._parser.get_status_code()
@@ -142,7 +146,7 @@ class Connection(asyncio.Protocol):
             return "" if payloads.ANSWER_END in b"".join(self._body) else "wrong answer"
         if self._exchange is not None and self._exchange.words != self._request.words:
             return f"{self._exchange.words} of {self._request.words} words"
-        return "" if payloads.STREAM_END in self._tail else "stream without end"
+        return "" if self._ended else "stream without end"
 
     def _finish(self, error: str) -> None:
         exchange, self._exchange = self._exchange, None

@@ -25,6 +25,7 @@ from benchmarks.targets.floor import Floor
 from benchmarks.targets.litellm import LiteLLM
 from benchmarks.targets.ours import Ours, OursAnthropic, OursBefore, OursLimits, OursPrompt, OursTwice
 from benchmarks.targets.portkey import Portkey
+from benchmarks.targets.surfaces import OursMessages, OursMessagesNative, OursResponses, OursResponsesNative
 from benchmarks.targets.tensorzero import TensorZero
 
 TARGETS: dict[str, type[Target]] = {
@@ -41,10 +42,17 @@ TARGETS: dict[str, type[Target]] = {
         Portkey,
         LiteLLM,
         OursBefore,
+        OursMessages,
+        OursMessagesNative,
+        OursResponses,
+        OursResponsesNative,
     )
 }
 
 _QUICK_TARGETS = ["direct", "floor", "ours", "tensorzero"]
+_ONLY_BY_NAME = {
+    target.name for target in (OursBefore, OursMessages, OursMessagesNative, OursResponses, OursResponsesNative)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +63,7 @@ class Options:
     targets: list[str]
     install: bool
     write_docs: bool
-    scenario: str
+    scenarios: list[str]
     rate: float
 
 
@@ -105,7 +113,7 @@ class Run:
             for name in self._endpoints
             # Two workers are measured for throughput only.
             if name != "ours-2" or scenario.name == "throughput"
-            if self._options.scenario in ("", scenario.name)
+            if not self._options.scenarios or scenario.name in self._options.scenarios
         ]
         with tqdm(total=len(runs) * self._options.rounds, desc="measuring", unit="run") as progress:
             for _ in range(self._options.rounds):
@@ -162,8 +170,10 @@ def parse(arguments: list[str]) -> Options:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0, help="measured window of one scenario")
     parser.add_argument("--connections", type=int, default=64)
-    parser.add_argument("--targets", default="", help=f"comma-separated, of {', '.join(TARGETS)}; default: all")
-    parser.add_argument("--scenario", default="", help="measure only this one, such as throughput")
+    parser.add_argument(
+        "--targets", default="", help=f"comma-separated, of {', '.join(TARGETS)}; default: all but other protocols"
+    )
+    parser.add_argument("--scenario", default="", help="measure only these, such as throughput,streams-64")
     parser.add_argument(
         "--rate", type=float, default=0.0, help="requests per second of throughput for every target; else what it can"
     )
@@ -172,7 +182,7 @@ def parse(arguments: list[str]) -> Options:
     parser.add_argument("--quick", action="store_true", help="one short round of a few: a smoke test, installs nothing")
     options = parser.parse_args(arguments)
     targets = [name for name in options.targets.split(",") if name] or (
-        _QUICK_TARGETS if options.quick else [name for name in TARGETS if name != OursBefore.name]
+        _QUICK_TARGETS if options.quick else [name for name in TARGETS if name not in _ONLY_BY_NAME]
     )
     if options.before:
         OursBefore.revision = options.before
@@ -181,7 +191,7 @@ def parse(arguments: list[str]) -> Options:
     if unknown:
         parser.error(f"unknown targets {', '.join(unknown)}; known: {', '.join(TARGETS)}")
     rounds, seconds = (1, 1.0) if options.quick else (options.rounds, options.seconds)
-    docs, only = options.write_docs, options.scenario
+    docs, only = options.write_docs, [name for name in options.scenario.split(",") if name]
     return Options(rounds, seconds, options.connections, targets, not options.quick, docs, only, options.rate)
 
 

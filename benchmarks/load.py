@@ -71,7 +71,7 @@ class Driver:
     def __init__(self, plan: Plan, on_window: Callable[[str], None] = lambda border: None) -> None:
         self._plan = plan
         self._on_window = on_window
-        self._request = Request(_encode(plan), plan.stream_events)
+        self._request = Request(_encode(plan), plan.stream_events, payloads.protocol_of(plan.path))
         self._loop = asyncio.get_running_loop()
         self._connections: set[Connection] = set()
         self._idle: deque[Connection] = deque()
@@ -211,7 +211,13 @@ def percentiles(seconds: list[float]) -> tuple[float | None, float | None]:
 
 
 def _encode(plan: Plan) -> bytes:
-    body = payloads.request_body(plan.model, size=plan.body_bytes, stream_events=plan.stream_events, more=plan.fields)
+    body = payloads.request_body(
+        plan.model,
+        size=plan.body_bytes,
+        stream_events=plan.stream_events,
+        more=plan.fields,
+        protocol=payloads.protocol_of(plan.path),
+    )
     headers = {
         "host": f"127.0.0.1:{plan.port}",
         "content-type": "application/json",

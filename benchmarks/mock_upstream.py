@@ -1,4 +1,4 @@
-"""A provider of OpenAI's or Anthropic's dialect that costs as little as a Python process can: every answer is built
+"""A provider of OpenAI's or Anthropic's protocols that costs as little as a Python process can: every answer is built
 beforehand, and the path selects the dialect.
 
 `python -m benchmarks.mock_upstream --port 0` prints `listening PORT`. `max_tokens` of a streaming request is the number
@@ -24,7 +24,7 @@ from benchmarks import payloads
 
 _WANTS_STREAM = re.compile(rb'"stream"\s*:\s*true')
 _WANTS_USAGE = re.compile(rb'"include_usage"\s*:\s*true')
-_MAX_TOKENS = re.compile(rb'"max_(?:completion_)?tokens"\s*:\s*(\d+)')
+_MAX_TOKENS = re.compile(rb'"max_(?:completion_|output_)?tokens"\s*:\s*(\d+)')
 _DEFAULT_WORDS = 100
 _SLOTS = 10
 
@@ -157,6 +157,8 @@ class MockProtocol(asyncio.Protocol):
             self._complete(_OPENAI, b"".join(self._body))
         elif self._url.endswith(b"/v1/messages"):
             self._complete(_ANTHROPIC, b"".join(self._body))
+        elif self._url.endswith(b"/v1/responses"):
+            self._complete(_RESPONSES, b"".join(self._body))
         elif self._url.endswith(b"/models"):
             self._write(_MODELS)
         elif self._url == b"/mock/stats":
@@ -210,6 +212,12 @@ _ANTHROPIC = Dialect(
     head=_STREAM_HEAD + _chunked(payloads.anthropic_opening()),
     word=_chunked(payloads.anthropic_word()),
     ending=lambda words, with_usage: payloads.anthropic_ending(words),
+)
+_RESPONSES = Dialect(
+    answer=_response(payloads.responses_answer()),
+    head=_STREAM_HEAD + _chunked(payloads.responses_opening()),
+    word=_chunked(payloads.responses_word()),
+    ending=lambda words, with_usage: payloads.responses_ending(words),
 )
 _MODELS = _response(payloads.models())
 _NOT_FOUND = _response(b'{"error":{"message":"no such path","type":"invalid_request_error"}}', b"404 Not Found")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 MODEL = "mock"
@@ -11,11 +12,32 @@ ANSWER_BYTES = 1536
 # No request contains these texts: finding one in a gateway's answer proves that the mock's answer arrived.
 ANSWER_END = b"the-answer-ends-here"
 EVENT_WORD = b"streamedword"
-STREAM_END = b"data: [DONE]"
 PROMPT_TOKENS = 250
 ANSWER_TOKENS = 300
 
 _CREATED = 1_760_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """A client protocol: the last part of its address, and the bytes that are in each word of a stream and in its end.
+    A word stands in other events too when the protocol repeats the text at the end."""
+
+    name: str
+    word: bytes
+    end: bytes
+
+
+CHAT = Protocol("chat/completions", EVENT_WORD, b"data: [DONE]")
+_PROTOCOLS = (
+    CHAT,
+    Protocol("messages", EVENT_WORD, b"event: message_stop"),
+    Protocol("responses", b'"delta":" ' + EVENT_WORD, b"event: response.completed"),
+)
+
+
+def protocol_of(path: str) -> Protocol:
+    return next((one for one in _PROTOCOLS if path.endswith("/" + one.name)), CHAT)
 
 
 def answer() -> bytes:
@@ -92,26 +114,115 @@ def anthropic_ending(completion_tokens: int) -> bytes:
     )
 
 
+def responses_answer() -> bytes:
+    """Returns the same answer, with the same text, in the form of OpenAI's Responses API."""
+    return _json(_response([_output_item(json.loads(answer())["choices"][0]["message"]["content"])], ANSWER_TOKENS))
+
+
+def responses_opening() -> bytes:
+    """Returns the events before the first word."""
+    blank = {**_response([], 0), "status": "in_progress", "usage": None}
+    item = {**_output_item(""), "content": [], "status": "in_progress"}
+    return (
+        _named_event("response.created", sequence_number=0, response=blank)
+        + _named_event("response.in_progress", sequence_number=1, response=blank)
+        + _named_event("response.output_item.added", sequence_number=2, output_index=0, item=item)
+        + _named_event("response.content_part.added", sequence_number=3, **_PART_PLACE, part=_text_part(""))
+    )
+
+
+def responses_word() -> bytes:
+    return _named_event(
+        "response.output_text.delta", sequence_number=4, **_PART_PLACE, delta=" " + EVENT_WORD.decode(), logprobs=[]
+    )
+
+
+def responses_ending(completion_tokens: int) -> bytes:
+    """Returns the events behind the last word, usage among them."""
+    text = (" " + EVENT_WORD.decode()) * completion_tokens
+    item = _output_item(text)
+    return (
+        _named_event("response.output_text.done", sequence_number=5, **_PART_PLACE, text=text, logprobs=[])
+        + _named_event("response.content_part.done", sequence_number=6, **_PART_PLACE, part=_text_part(text))
+        + _named_event("response.output_item.done", sequence_number=7, output_index=0, item=item)
+        + _named_event("response.completed", sequence_number=8, response=_response([item], completion_tokens))
+    )
+
+
+_PART_PLACE = {"item_id": "msg_mock0000000000000000000000", "output_index": 0, "content_index": 0}
+
+
+def _text_part(text: str) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def _output_item(text: str) -> dict[str, Any]:
+    item_id = _PART_PLACE["item_id"]
+    return {"id": item_id, "type": "message", "status": "completed", "role": "assistant", "content": [_text_part(text)]}
+
+
+def _response(output: list[dict[str, Any]], completion_tokens: int) -> dict[str, Any]:
+    usage = {
+        "input_tokens": PROMPT_TOKENS,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": completion_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": PROMPT_TOKENS + completion_tokens,
+    }
+    return {
+        "id": "resp_mock0000000000000000000000",
+        "object": "response",
+        "created_at": _CREATED,
+        "status": "completed",
+        "error": None,
+        "incomplete_details": None,
+        "instructions": "You are a helpful assistant.",
+        "model": MODEL,
+        "output": output,
+        "parallel_tool_calls": True,
+        "temperature": 0.5,
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": 1.0,
+        "usage": usage,
+        "metadata": {},
+    }
+
+
 def models() -> bytes:
     entry = {"id": MODEL, "object": "model", "created": _CREATED, "owned_by": "mock"}
     return _json({"object": "list", "data": [entry]})
 
 
 def request_body(
-    model: str, *, size: int = 1024, stream_events: int = 0, more: Mapping[str, Any] | None = None
+    model: str,
+    *,
+    size: int = 1024,
+    stream_events: int = 0,
+    more: Mapping[str, Any] | None = None,
+    protocol: Protocol = CHAT,
 ) -> bytes:
-    """Returns a chat completion request of `size` bytes; with `stream_events` it requests a stream of that many words.
-    `more` are further fields; a `prompt_config` among them takes the place of the system message."""
-    fields: dict[str, Any] = {"model": model, "temperature": 0.5, "max_tokens": stream_events or 256, **(more or {})}
+    """Returns a request of `size` bytes; with `stream_events` it requests a stream of that many words. `more` are
+    further fields; a `prompt_config` among them takes the place of the system message."""
+    fields: dict[str, Any] = {"model": model, "temperature": 0.5}
+    fields["max_output_tokens" if protocol.name == "responses" else "max_tokens"] = stream_events or 256
+    fields |= more or {}
     if stream_events:
-        fields |= {"stream": True, "stream_options": {"include_usage": True}}
-    filling = size - len(_request_with(fields, ""))
-    return _request_with(fields, ("Tell me about the sea and the ships on it. " * (size // 43 + 1))[: max(filling, 1)])
+        fields |= {"stream": True} | ({"stream_options": {"include_usage": True}} if protocol is CHAT else {})
+    filling = size - len(_request_with(fields, "", protocol))
+    text = "Tell me about the sea and the ships on it. " * (size // 43 + 1)
+    return _request_with(fields, text[: max(filling, 1)], protocol)
 
 
-def _request_with(fields: dict[str, Any], text: str) -> bytes:
-    system = [] if "prompt_config" in fields else [{"role": "system", "content": "You are a helpful assistant."}]
-    return _json({**fields, "messages": [*system, {"role": "user", "content": text}]})
+def _request_with(fields: dict[str, Any], text: str, protocol: Protocol) -> bytes:
+    system = "" if "prompt_config" in fields else "You are a helpful assistant."
+    user = {"role": "user", "content": text}
+    if protocol.name == "messages":
+        return _json({**fields, **({"system": system} if system else {}), "messages": [user]})
+    if protocol.name == "responses":
+        return _json({**fields, **({"instructions": system} if system else {}), "input": [user]})
+    first = [{"role": "system", "content": system}] if system else []
+    return _json({**fields, "messages": [*first, user]})
 
 
 def _event(choices: list[dict[str, Any]], **extra: Any) -> bytes:

@@ -157,19 +157,29 @@ def _remarks(outcomes: dict[str, Outcome]) -> Iterable[str]:
 def _beside_ours(ours: Outcome, outcomes: dict[str, Outcome]) -> Iterable[str]:
     """Yields the costs of settings and changes. Each round is compared with itself: a slow machine slows both halves of
     a round, and would shift two medians by different amounts."""
-    base = ours.of_rounds("throughput", lambda one: one.cpu_per_request)
     for name, one in outcomes.items():
-        found = one.of_rounds("throughput", lambda one: one.cpu_per_request)
-        if name == "ours" or not name.startswith("ours") or not base or len(found) != len(base):
+        if name == "ours" or not name.startswith("ours"):
             continue
-        times = sorted(mine / plain for mine, plain in zip(found, base, strict=True) if mine and plain)
-        if len(times) > 1:
-            low, middle, high = statistics.quantiles(times)
+        if times := _by_round(one, ours, "throughput", lambda measured: measured.cpu_per_request):
             yield (
-                f"- {one.label}: {middle:.2f} times the CPU per request of {ours.label}, the median over the rounds; "
-                f"{low:.2f} to {high:.2f} in the middle half of them. Processes beside: {_beside(one)} µs against "
-                f"{_beside(ours)}."
+                f"- {one.label}: {times[1]:.2f} times the CPU per request of {ours.label}, the median over the rounds; "
+                f"{times[0]:.2f} to {times[2]:.2f} in the middle half of them. Processes beside: {_beside(one)} µs "
+                f"against {_beside(ours)}."
             )
+        if times := _by_round(one, ours, "streams-64", lambda measured: measured.cpu_per_word):
+            yield (
+                f"- {one.label}: {times[1]:.2f} times the CPU per chunk of {ours.label}; {times[0]:.2f} to "
+                f"{times[2]:.2f} in the middle half of the rounds."
+            )
+
+
+def _by_round(one: Outcome, base: Outcome, scenario: str, value: Callable[[Measured], float | None]) -> list[float]:
+    """Returns the quartiles of one's figures by the base's of the same round; empty where rounds are missing."""
+    found, plain = one.of_rounds(scenario, value), base.of_rounds(scenario, value)
+    if len(found) != len(plain):
+        return []
+    times = [mine / other for mine, other in zip(found, plain, strict=True) if mine and other]
+    return statistics.quantiles(times) if len(times) > 1 else []
 
 
 def _beside(one: Outcome) -> str:

@@ -186,7 +186,7 @@ async def _ask(session: aiohttp.ClientSession, endpoint: Endpoint, number: int, 
     except aiohttp.ClientError as error:
         sent.failed.append(type(error).__name__)
         return
-    end = payloads.STREAM_END if streams else payloads.ANSWER_END
+    end = payloads.CHAT.end if streams else payloads.ANSWER_END
     if response.status == 200 and end in answer:
         sent.answered += 1
     else:

@@ -1,0 +1,52 @@
+"""This project's gateway for clients of other protocols: translated for a provider of OpenAI's dialect, and native."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from typing_extensions import override
+
+from benchmarks.targets.base import Endpoint
+from benchmarks.targets.ours import Ours
+
+
+class OursSurface(Ours):
+    """The gateway at the address of another protocol, which is the last part of the path."""
+
+    protocol: ClassVar[str]
+
+    @override
+    def start(self, mock_port: int) -> Endpoint:
+        return replace(super().start(mock_port), path=f"/api/gateway/v1/{self.protocol}")
+
+
+class OursMessages(OursSurface):
+    name: ClassVar[str] = "ours-messages"
+    label: ClassVar[str] = "Prompt Gateway, Messages translated"
+    protocol: ClassVar[str] = "messages"
+
+
+class OursResponses(OursSurface):
+    """A provider that has chat completions alone, in OpenAI's dialect."""
+
+    name: ClassVar[str] = "ours-responses"
+    label: ClassVar[str] = "Prompt Gateway, Responses translated"
+    protocol: ClassVar[str] = "responses"
+    provider: ClassVar[str] = "together"
+    model: ClassVar[str] = "together/openai/gpt-oss-20b"
+
+
+class OursMessagesNative(OursSurface):
+    name: ClassVar[str] = "ours-messages-native"
+    label: ClassVar[str] = "Prompt Gateway, Messages native"
+    protocol: ClassVar[str] = "messages"
+    provider: ClassVar[str] = "anthropic"
+    model: ClassVar[str] = "claude-haiku-4-5"
+    upstream_path: ClassVar[str] = ""
+
+
+class OursResponsesNative(OursSurface):
+    name: ClassVar[str] = "ours-responses-native"
+    label: ClassVar[str] = "Prompt Gateway, Responses native"
+    protocol: ClassVar[str] = "responses"
