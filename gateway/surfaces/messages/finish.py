@@ -65,7 +65,9 @@ def usage_of(usage: Mapping[str, Any] | None) -> Json:
     if counts.reasoning_tokens:
         made["output_tokens_details"] = {"thinking_tokens": counts.reasoning_tokens}
     if usage is not None:
-        made |= {name: usage[name] for name in _EXTRAS if usage.get(name) is not None}
+        for name in _EXTRAS:
+            if usage.get(name) is not None:
+                made[name] = usage[name]
     return made
 
 
@@ -74,5 +76,5 @@ def message_id(completion_id: str | None, request_id: str) -> str:
     given = completion_id or ""
     if given.startswith("msg_"):
         return given
-    letters = "".join(filter(str.isalnum, given.removeprefix("chatcmpl-") or request_id))
-    return f"msg_{letters}"
+    letters = given.removeprefix("chatcmpl-") or request_id
+    return f"msg_{letters}" if letters.isalnum() else f"msg_{''.join(filter(str.isalnum, letters))}"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -28,27 +29,9 @@ from integrations.providers.anthropic.native import FIELDS
 
 # The gateway acts on these fields itself, under the names that they have in a chat completion.
 _OF_THE_GATEWAY = ("models", "provider", "prompt_config", "prompt_variables")
-_PASSED = (*FIELDS, *_OF_THE_GATEWAY, "betas", "top_k")
-_READ = frozenset(
-    {
-        "max_tokens",
-        "messages",
-        "metadata",
-        "model",
-        "output_config",
-        "output_format",
-        "service_tier",
-        "stop_sequences",
-        "stream",
-        "system",
-        "temperature",
-        "thinking",
-        "tool_choice",
-        "tools",
-        "top_p",
-        *_PASSED,
-    }
-)
+_PASSED = frozenset({*FIELDS, *_OF_THE_GATEWAY, "betas"})
+_OF_OUTPUT = frozenset({"output_config", "output_format", "thinking"})
+_READ_TOGETHER = _OF_OUTPUT | {"messages", "metadata", "model", "system", "tool_choice", "tools"}
 # These fields concern the answer, which a request to count tokens has none of.
 _OF_ANSWERS = frozenset({"max_tokens", "output_config", "output_format", "stream"})
 # A request with one of these fields uses something that other vendors do not have; `global` is the usual place.
@@ -102,24 +85,17 @@ def _translated(fields: Json) -> SurfaceRequest:
     model = required_name(fields, "model")
     messages = read_messages(fields.get("messages"), untranslatable)
     user, session_id = read_user(fields, untranslatable)
-    made: Json = {
-        "model": model,
-        "messages": [*read_system(fields.get("system")), *messages],
-        "max_tokens": _max_tokens(fields, untranslatable),
-        "stream": optional_flag(fields, "stream"),
-        "temperature": optional_share(fields, "temperature"),
-        "top_p": optional_share(fields, "top_p"),
-        "stop": _stop(fields),
-        "service_tier": _tier(fields),
-        "user": user or None,
-        **read_tools(fields, untranslatable),
-        **read_output(fields, untranslatable),
-        **{name: fields[name] for name in _PASSED if name in fields},
-    }
-    optional_integer(fields, "top_k", minimum=0)
-    _name_what_only_anthropic_has(fields, untranslatable)
-    body = _encode({name: value for name, value in made.items() if value is not None})
-    return SurfaceRequest(body, tuple(untranslatable), session_id=session_id)
+    made: Json = {"model": model, "messages": read_system(fields.get("system")) + messages}
+    if user:
+        made["user"] = user
+    for name, value in fields.items():
+        if value is not None and name not in _READ_TOGETHER:
+            _add(name, value, fields, made, untranslatable)
+    if "tools" in fields or "tool_choice" in fields:
+        made |= read_tools(fields, untranslatable)
+    if not _OF_OUTPUT.isdisjoint(fields):
+        made |= read_output(fields, untranslatable)
+    return SurfaceRequest(_encode(made), tuple(untranslatable), session_id=session_id)
 
 
 def _max_tokens(fields: Json, untranslatable: list[str]) -> int | None:
@@ -144,11 +120,29 @@ def _tier(fields: Json) -> str | None:
     return None if tier is None else _TIERS.get(tier, tier)
 
 
-def _name_what_only_anthropic_has(fields: Json, untranslatable: list[str]) -> None:
-    for name, reason in _ONLY_ANTHROPICS.items():
-        value = fields.get(name)
-        if value and not (name == "inference_geo" and value == _USUAL_GEO):
-            untranslatable.append(f"{name}: {reason}")
-    for name, value in fields.items():
-        if name not in _READ and value is not None:
-            untranslatable.append(f"{name}: a chat completion has no such field")
+# Each function reads the field of the request and returns its value in a chat completion.
+_READERS: Mapping[str, Callable[[Json, list[str]], Any]] = {
+    "max_tokens": _max_tokens,
+    "stream": lambda fields, _: optional_flag(fields, "stream"),
+    "temperature": lambda fields, _: optional_share(fields, "temperature"),
+    "top_p": lambda fields, _: optional_share(fields, "top_p"),
+    "top_k": lambda fields, _: optional_integer(fields, "top_k", minimum=0),
+    "stop_sequences": lambda fields, _: _stop(fields),
+    "service_tier": lambda fields, _: _tier(fields),
+}
+
+
+def _add(name: str, value: Any, fields: Json, made: Json, untranslatable: list[str]) -> None:
+    """Adds the field to the chat completion, or names it as one that a chat completion cannot express."""
+    reader = _READERS.get(name)
+    if reader is not None:
+        read = reader(fields, untranslatable)
+        if read is not None:
+            made["stop" if name == "stop_sequences" else name] = read
+        return
+    if name not in _PASSED:
+        untranslatable.append(f"{name}: a chat completion has no such field")
+        return
+    made[name] = value
+    if value and name in _ONLY_ANTHROPICS and not (name == "inference_geo" and value == _USUAL_GEO):
+        untranslatable.append(f"{name}: {_ONLY_ANTHROPICS[name]}")

@@ -10,6 +10,7 @@ import msgspec
 from integrations.providers.common.charges import CHARGES, searches, served_tier, stated_cost
 from integrations.providers.usage import Usage
 
+_NONE: Mapping[str, Any] = {}
 _DEFAULT_TIER = "default"  # OpenAI's name of the standard tier is `default`.
 
 
@@ -18,16 +19,16 @@ def read_usage(usage: Mapping[str, Any], service_tier: object = None) -> Usage:
     exceed wholes. `service_tier` is the tier that the answer names beside its usage; Mistral names it inside. xAI's
     Grok leaves reasoning out of `completion_tokens` while `total_tokens` includes it
     (https://docs.x.ai/docs/guides/reasoning); it is recognised by the total and added."""
-    prompt = _count(usage, "prompt_tokens")
-    completion = _count(usage, "completion_tokens")
+    get = usage.get
+    prompt, completion = _count(get("prompt_tokens")), _count(get("completion_tokens"))
     prompt_details = _details(usage, "prompt_tokens_details")
     completion_details = _details(usage, "completion_tokens_details")
-    reasoning = _count(completion_details, "reasoning_tokens") or _count(usage, "reasoning_tokens")
-    if reasoning and _count(usage, "total_tokens") == prompt + completion + reasoning:
+    reasoning = _count(completion_details.get("reasoning_tokens")) or _count(get("reasoning_tokens"))
+    if reasoning and _count(get("total_tokens")) == prompt + completion + reasoning:
         completion += reasoning
     cached = _first_count(prompt_details, usage, "cached_tokens", "prompt_cache_hit_tokens")
     # `num_cached_tokens` is Mistral's older name.
-    cache_read = min(cached or _count(usage, "num_cached_tokens"), prompt)
+    cache_read = min(cached or _count(get("num_cached_tokens")), prompt)
     cache_write = _first_count(prompt_details, usage, "cache_write_tokens", "cache_creation_input_tokens")
     tier = service_tier or usage.get("service_tier")
     found = Usage(
@@ -52,15 +53,15 @@ def _with_charges(
 ) -> Usage:
     """Returns the usage with the counts and charges that few answers have."""
     prompt, completion = found.prompt_tokens, found.completion_tokens
-    cached_for_1h = _count(_details(usage, "cache_creation"), "ephemeral_1h_input_tokens")
+    cached_for_1h = _count(_details(usage, "cache_creation").get("ephemeral_1h_input_tokens"))
     searched, search_context_size = searches(usage)
     return msgspec.structs.replace(
         found,
         cache_write_1h_tokens=min(cached_for_1h, found.cache_write_tokens),
-        audio_prompt_tokens=min(_count(prompt_details, "audio_tokens"), prompt),
-        audio_completion_tokens=min(_count(completion_details, "audio_tokens"), completion),
-        image_prompt_tokens=min(_count(prompt_details, "image_tokens"), prompt),
-        image_completion_tokens=min(_count(completion_details, "image_tokens"), completion),
+        audio_prompt_tokens=min(_count(prompt_details.get("audio_tokens")), prompt),
+        audio_completion_tokens=min(_count(completion_details.get("audio_tokens")), completion),
+        image_prompt_tokens=min(_count(prompt_details.get("image_tokens")), prompt),
+        image_completion_tokens=min(_count(completion_details.get("image_tokens")), completion),
         searches=searched,
         search_context_size=search_context_size,
         stated_cost=stated_cost(usage),
@@ -103,17 +104,19 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _count(fields: Mapping[str, Any], name: str) -> int:
-    value = fields.get(name)
+def _count(value: object) -> int:
+    if value is None:
+        return 0
     if isinstance(value, float) and value >= 0 and value == value and value != float("inf"):
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
 def _first_count(details: Mapping[str, Any], usage: Mapping[str, Any], name: str, vendor_name: str) -> int:
-    return _count(details, name) or _count(usage, vendor_name) or _count(usage, name)
+    return _count(details.get(name)) or _count(usage.get(vendor_name)) or _count(usage.get(name))
 
 
 def _details(usage: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     value = usage.get(name)
-    return value if isinstance(value, Mapping) else {}
+    # Most usage has no details, and a check against an abstract class costs more than all of the rest.
+    return value if value is not None and isinstance(value, Mapping) else _NONE
