@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from openai import AsyncOpenAI, OpenAI
+from openai.types.responses import Response
 
 from benchmarks import mock_upstream, payloads
 from benchmarks.load import Driver, Plan, Result, percentiles
@@ -159,3 +160,37 @@ def test_percentiles__nothing_measured__gives_none() -> None:
 
 def test_percentiles__hundred_values__gives_median_and_last_but_one_in_milliseconds() -> None:
     assert percentiles([value / 1000 for value in range(100)]) == (50.0, 99.0)
+
+
+def ask_responses(port: int, *, stream_words: int = 0) -> tuple[str, int]:
+    with OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="sk-test", max_retries=0) as client:
+        if stream_words:
+            with client.responses.stream(model="mock", input="Hello", max_output_tokens=stream_words) as stream:
+                answer: Response = stream.get_final_response()
+        else:
+            answer = client.responses.create(model="mock", input="Hello")
+    assert answer.usage is not None
+    return answer.output_text, answer.usage.output_tokens
+
+
+async def test_mock__responses__are_what_the_sdk_reads(mock_port: int) -> None:
+    text, tokens = await asyncio.to_thread(ask_responses, mock_port)
+    words, count = await asyncio.to_thread(ask_responses, mock_port, stream_words=7)
+
+    assert (text.endswith(payloads.ANSWER_END.decode()), tokens) == (True, payloads.ANSWER_TOKENS)
+    assert (words.split(), count) == ([payloads.EVENT_WORD.decode()] * 7, 7)
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses"])
+async def test_driver__stream_of_each_protocol__counts_each_word_once(mock_port: int, path: str) -> None:
+    plan = Plan(mock_port, path, connections=2, seconds=0.2, warmup=0.05, stream_events=10, events_per_second=PACE)
+
+    result, _ = await measured(plan)
+
+    assert (result.errors, result.error_kinds) == (0, {})
+    assert result.requests > 0
+
+
+def test_request__of_each_protocol__has_the_size_that_is_asked_for() -> None:
+    for path in ("/v1/chat/completions", "/v1/messages", "/v1/responses"):
+        assert len(payloads.request_body("mock", size=1024, protocol=payloads.protocol_of(path))) == 1024

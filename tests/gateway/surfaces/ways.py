@@ -16,7 +16,9 @@ from tests.fakes.scripted import Script, Step
 from tests.fakes.upstream import Connection, Received
 from tests.gateway.service import Gateway
 from tests.gateway.surfaces.golden.answers import STREAMED, WHOLE, Answer
+from tests.gateway.surfaces.golden.streams import REQUEST_ID, SURFACES, encoded, request_of, translator_of
 from tests.gateway.wire import bearer
+from tests.integrations.adapters.subject import subject_of
 
 PATHS = {"chat": "chat/completions", "responses": "responses", "messages": "messages"}
 TRANSLATED_BY = "groq/llama-3.3-70b-versatile"
@@ -58,9 +60,15 @@ class Way:
         """Returns the provider's step that answers with the story, whole or streamed as the request asks."""
         return told(self.provider, Story(**story))
 
+    def path_of(self, script: Script) -> str:
+        """Returns the part of the provider's address that says which of its protocols the request spoke."""
+        return script.received[-1].path.rpartition("/")[2]
+
     def system_of(self, script: Script) -> str:
         """Returns the instructions that the provider received last, empty without any."""
         body = json.loads(script.received[-1].body)
+        if self.path_of(script) == "responses":
+            return str(body.get("instructions") or "")
         if "system" in body or self.provider == "anthropic":
             found = body.get("system") or ""
             return found if isinstance(found, str) else "".join(block["text"] for block in found)
@@ -77,6 +85,9 @@ def told(provider: str, story: Story) -> Step:
     fake = FAKES[provider]
 
     async def step(request: Received, connection: Connection) -> None:
+        if request.path.endswith("/responses"):
+            await _tell_in_responses(provider, story, request, connection)
+            return
         if not json.loads(request.body).get("stream"):
             whole = fake.whole(story)
             await connection.send_whole(whole.status, whole.body, dict(whole.headers))
@@ -88,6 +99,20 @@ def told(provider: str, story: Story) -> Step:
         await connection.end_stream()
 
     return step
+
+
+async def _tell_in_responses(provider: str, story: Story, request: Received, connection: Connection) -> None:
+    """Answers as OpenAI's Responses API does. The surface writes the answer: `golden` holds its events against those of
+    recorded streams."""
+    subject = subject_of(provider)
+    if not json.loads(request.body).get("stream"):
+        completion = subject.adapter.parse_response(subject.request(), subject.fake.whole(story).body).body
+        whole = SURFACES["responses"].answer(request_of("responses"), completion, REQUEST_ID)
+        await connection.send_whole(200, whole, {"content-type": "application/json"})
+        return
+    await connection.start_stream(200, {"content-type": "text/event-stream"})
+    await connection.send_chunk(encoded("responses", translator_of(subject), subject.fake.stream(story).events))
+    await connection.end_stream()
 
 
 def _chat(text: str, system: str) -> Json:
@@ -117,6 +142,7 @@ WAYS = [
     pytest.param(Way("chat"), id="chat"),
     pytest.param(Way("responses"), id="responses"),
     pytest.param(Way("messages"), id="messages"),
+    pytest.param(Way("responses", "openai/gpt-4o", is_native=True), id="responses-native"),
     pytest.param(Way("messages", "anthropic/claude-sonnet-4-5", is_native=True), id="messages-native"),
 ]
 EVERY_WAY = pytest.mark.parametrize("way", WAYS)
