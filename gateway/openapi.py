@@ -23,9 +23,11 @@ _REQUEST_HEADERS = {
     f"{PREFIX}session-id": "Groups requests into a session, which has a budget and keeps its variant.",
     f"{PREFIX}user-id": "The end user; keeps its variant too.",
     "Cache-Control": "`max-age=N` asks for an answer that is at most N seconds old, and keeps this one.",
+    "x-request-id": "The client's own id of the request, which the record keeps.",
     "traceparent": "W3C trace context: the request's span becomes a child of it.",
 }
 _RESPONSE_HEADERS = {
+    headers.CLIENT_REQUEST_ID: "The client's own `x-request-id`.",
     headers.PROVIDER: "Who answered.",
     headers.MODEL_USED: "Which model answered.",
     headers.ORIGINAL_MODEL: "The model asked for, where another answered.",

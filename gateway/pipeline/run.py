@@ -27,7 +27,8 @@ from gateway.pipeline.respond import StreamedAnswer, answer_error, whole_answer
 from gateway.pipeline.select import select
 from gateway.pipeline.unreadable import note_unreadable
 from gateway.pipeline.watch import ClientWatch
-from gateway.protocol.headers import read_headers
+from gateway.protocol.client_ids import valid_id
+from gateway.protocol.headers import CLIENT_REQUEST_ID, read_headers
 from gateway.protocol.reply import Receive, Reply
 from gateway.protocol.wire import LazyFields
 from gateway.runtime import Runtime
@@ -45,12 +46,17 @@ async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive:
     """Answers one request in the protocol of `reply`, and records it. Raises nothing but an outer cancellation."""
     arrived_us, started = time.time_ns() // 1000, time.perf_counter()
     headers = read_headers(raw_headers)
+    client_id = valid_id(headers.client_request_id) if headers.client_request_id else ""
+    if client_id:
+        reply.ids.append((CLIENT_REQUEST_ID, client_id.encode()))
     try:
         snapshot, key = await authenticate(runtime.snapshots, headers)
     except ApplicationError as error:
         await reply.error(error)
         return
     state = RequestState(reply.request_id, arrived_us, started, snapshot, key, headers, surface=surface_of(reply))
+    if client_id:
+        state.attributes["client_request_id"] = client_id
     await serve(runtime, state, receive, reply)
 
 

@@ -8,10 +8,13 @@ from functools import lru_cache
 
 import msgspec
 
+from gateway.protocol.client_ids import SESSION_HEADERS, session_of_agent
+
 PREFIX = "x-svc-"
 MAX_VARIABLE_CHARACTERS = 255
 
 REQUEST_ID = b"x-request-id"
+CLIENT_REQUEST_ID = b"x-client-request-id"
 PROVIDER = f"{PREFIX}provider".encode()
 MODEL_USED = f"{PREFIX}model-used".encode()
 ORIGINAL_MODEL = f"{PREFIX}original-model".encode()
@@ -46,7 +49,8 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 class RequestHeaders(msgspec.Struct):
     """The request headers that mean something to the gateway, decoded; absent ones are empty.
 
-    `prompt_config` is None when absent: an empty value declines every managed prompt."""
+    `prompt_config` is None when absent: an empty value declines every managed prompt. `agent_session` is that of a
+    coding agent, which counts where the client names no `session_id`."""
 
     authorization: bytes = b""
     api_key: str = ""
@@ -58,6 +62,8 @@ class RequestHeaders(msgspec.Struct):
     user_id: str = ""
     force_variant: str = ""
     traceparent: str = ""
+    client_request_id: str = ""
+    agent_session: str = ""
     variables: dict[str, str] = msgspec.field(default_factory=dict)
     raw: RawHeaders = ()  # `raw` holds all headers, because an integration may pass some on.
 
@@ -78,6 +84,8 @@ _FIELDS = {
     _SESSION_ID: "session_id",
     _USER_ID: "user_id",
     _FORCE_VARIANT: "force_variant",
+    REQUEST_ID: "client_request_id",
+    **dict.fromkeys(SESSION_HEADERS, "agent_session"),
 }
 
 
@@ -97,6 +105,8 @@ def read_headers(raw: RawHeaders) -> RequestHeaders:
             headers.cache_control = f"{headers.cache_control},{_text(value)}"
         else:
             setattr(headers, field, _text(value))
+    if headers.agent_session and not headers.session_id:
+        headers.session_id = session_of_agent(raw)
     return headers
 
 

@@ -29,14 +29,15 @@ class Reply:
 
     `before_last` is called once, before the bytes that end the response leave. `request` is the client's request as its
     surface read it, None for chat completions. `is_native` is True for an answer in the client's own protocol, which
-    leaves as it came.
+    leaves as it came. `ids` are the headers that name the request.
     """
 
-    __slots__ = ("_send", "before_last", "is_native", "request", "request_id", "started")
+    __slots__ = ("_send", "before_last", "ids", "is_native", "request", "request_id", "started")
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
         self.request_id = request_id
+        self.ids: HeaderList = [(headers.REQUEST_ID, request_id.encode())]
         self.started = False
         self.is_native = False
         self.request: Any = None
@@ -54,7 +55,7 @@ class Reply:
         all_headers = [
             _JSON,
             (b"content-length", b"%d" % len(body)),
-            (headers.REQUEST_ID, self.request_id.encode()),
+            *self.ids,
             *extra,
         ]
         await self._send({"type": "http.response.start", "status": status, "headers": all_headers})
@@ -78,7 +79,7 @@ class Reply:
 
     async def start_stream(self, extra: HeaderList) -> None:
         self.started = True
-        all_headers = [*_STREAM, (headers.REQUEST_ID, self.request_id.encode()), *extra]
+        all_headers = [*_STREAM, *self.ids, *extra]
         await self._send({"type": "http.response.start", "status": 200, "headers": all_headers})
 
     async def part(self, data: bytes) -> None:
