@@ -37,6 +37,10 @@ class NativeAdapter(Adapter, Protocol):
         """Returns whether the provider speaks the protocol for the model."""
         ...
 
+    def takes(self, body: bytes) -> bool:
+        """Returns whether the provider can serve the client's own body as it is."""
+        ...
+
     def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
         """Returns the JSON of the chat completion that says the same as a whole answer or, if `stream`, the framed
         chunks that say the same as the framed events. Returns empty bytes for an answer that cannot be read."""
@@ -58,7 +62,10 @@ class OperationAdapter(NativeAdapter, Protocol):
 
 # Maps an operation of a client protocol to the places of its adapters ("module:attribute"), which map them by provider.
 _PLACES: dict[str, tuple[str, ...]] = {
-    "count_tokens": ("integrations.providers.anthropic.counting:COUNTERS",),
+    "count_tokens": (
+        "integrations.providers.anthropic.counting:COUNTERS",
+        "integrations.providers.claude.vertex:COUNTERS",
+    ),
     "embeddings": (
         "integrations.providers.openai.embeddings:FORWARDERS",
         "integrations.providers.google.embeddings:FORWARDERS",
@@ -66,7 +73,11 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "integrations.providers.mistral.embeddings:FORWARDERS",
         "integrations.providers.bedrock.embeddings:FORWARDERS",
     ),
-    "messages": ("integrations.providers.anthropic.forwarding:FORWARDERS",),
+    "messages": (
+        "integrations.providers.anthropic.forwarding:FORWARDERS",
+        "integrations.providers.claude.bedrock:FORWARDERS",
+        "integrations.providers.claude.vertex:FORWARDERS",
+    ),
     "responses": ("integrations.providers.openai.responses:FORWARDERS",),
 }
 

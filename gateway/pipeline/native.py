@@ -55,7 +55,7 @@ def native_of(context: RequestContext, attempt: Attempt) -> NativeAdapter | None
     adapter = _speaker(native, attempt)
     # The parameters that an integration sets are those of chat completions.
     changed = native.body is None or (attempt.credentials.sets_parameters and not native.surface.native_only)
-    if adapter is not None and not changed:
+    if adapter is not None and not changed and adapter.takes(native.body or b""):
         return adapter
     if native.untranslatable and not (adapter is not None and adapter.takes_own_fields):
         parameter, _, reason = native.untranslatable[0].partition(": ")
@@ -69,7 +69,8 @@ def native_counter(context: RequestContext, attempt: Attempt) -> NativeAdapter |
     native = context.native
     if native is None or native.body is None or attempt.credentials.sets_parameters:
         return None
-    return _speaker(native, attempt)
+    adapter = _speaker(native, attempt)
+    return adapter if adapter is not None and adapter.takes(native.body) else None
 
 
 def _speaker(native: NativeRequest, attempt: Attempt) -> NativeAdapter | None:

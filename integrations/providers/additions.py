@@ -23,7 +23,8 @@ _SAME = (("max_tokens", "max_completion_tokens"), ("reasoning_effort", "thinking
 _OTHERS = {name: tuple(other for other in same if other != name) for same in _SAME for name in same}
 # The headers for beta features are lists of words, and the words of the adapter, the integration and the client are
 # joined.
-_LISTS = frozenset({"anthropic-beta", "openai-beta"})
+_BETA = "anthropic-beta"
+_LISTS = frozenset({_BETA, "openai-beta"})
 MAX_HEADER_VALUE = 2048
 _VALUE = re.compile(r"[\x20-\x7e]+\Z")
 _NULL = msgspec.Raw(b"null")
@@ -52,6 +53,11 @@ def with_headers(upstream: UpstreamRequest, credentials: Credentials, client: Ra
     """Returns the request with the integration's own headers and the client's headers that it passes on; its own
     headers win. `client` are the client's headers with names in lower case."""
     passed, own = forwarded(credentials, client), credentials.extra_headers
+    if upstream.betas is not None and _BETA in passed:
+        known = [word for word in passed[_BETA].split(",") if word.strip() in upstream.betas]
+        passed = {name: value for name, value in passed.items() if name != _BETA}
+        if known:
+            passed[_BETA] = ",".join(known)
     if not passed and not own:
         return upstream
     headers = {**upstream.headers, **passed, **own}

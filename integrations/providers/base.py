@@ -97,13 +97,15 @@ NOTHING = Needs()
 
 class UpstreamRequest(msgspec.Struct, frozen=True):
     """An HTTP request to a provider. `url` is absolute; header names are in lower case. `warnings` name each of the
-    client's parameters that this provider has no place for and that were left out."""
+    client's parameters that this provider has no place for and that were left out. `betas` are the beta features that
+    the provider knows, None for one that takes every name in the client's header."""
 
     method: str
     url: str
     headers: Mapping[str, str]
     body: bytes
     warnings: tuple[str, ...] = ()
+    betas: frozenset[str] | None = None
 
     @override
     def __repr__(self) -> str:

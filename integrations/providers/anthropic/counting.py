@@ -7,7 +7,7 @@ import msgspec
 from typing_extensions import override
 
 from integrations.providers.anthropic.finish import unusable
-from integrations.providers.anthropic.forwarding import HOSTS, MessagesForwarder
+from integrations.providers.anthropic.forwarding import HOSTS, VendorForwarder
 from integrations.providers.base import ChatRequest, Credentials, ParsedResponse, UpstreamRequest
 from integrations.providers.usage import Usage
 
@@ -19,7 +19,7 @@ class _Count(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Count).decode
 
 
-class CountForwarder(MessagesForwarder):
+class CountForwarder(VendorForwarder):
     """A native adapter (`integrations.native`) of the count of tokens. Its answers are no chat completions."""
 
     @override
@@ -29,15 +29,20 @@ class CountForwarder(MessagesForwarder):
 
     @override
     def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
-        try:
-            _decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise unusable("the answer is not a count of tokens", provider=self.provider) from error
-        return ParsedResponse(body, request.model, "", Usage())
+        return parse_count(request, body, provider=self.provider)
 
     @override
     def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
         return answer
+
+
+def parse_count(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
+    """Returns the answer, which is passed on as it came. Raises ProviderError(UNUSABLE) when it holds no count."""
+    try:
+        _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise unusable("the answer is not a count of tokens", provider=provider) from error
+    return ParsedResponse(body, request.model, "", Usage())
 
 
 COUNTERS = {adapter.provider: CountForwarder(adapter) for adapter in HOSTS}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import msgspec
@@ -23,9 +24,10 @@ from integrations.providers.base import (
     StreamTranslator,
     UpstreamRequest,
 )
+from integrations.providers.common.adapter import DialectAdapter
 from integrations.providers.common.forwarding import framed, frames, with_model
 from integrations.providers.common.sse import EventParser, ServerSentEvent
-from integrations.providers.common.stream import DialectStream
+from integrations.providers.common.stream import DialectStream, Parser
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.errors import ProviderError
 
@@ -34,16 +36,17 @@ _decode_event = lenient(msgspec.json.Decoder(Event).decode)
 _NO_REQUEST = ChatRequest("", False, b"{}", {})
 
 
-class MessagesForwarder:
-    """A native adapter (`integrations.native`) of the Messages API, at the address and with the headers of the
-    provider's own adapter."""
+class MessagesForwarder(ABC):
+    """A native adapter (`integrations.native`) of the Messages API; each host of Claude adds its requests.
 
-    # `anthropic-beta` is passed on for every request, beside the beta features of the integration.
-    forward_headers = ("anthropic-version",)
+    `anthropic-beta` is no header of the protocol here: the integration passes it on, beside its own beta features.
+    """
+
+    forward_headers: tuple[str, ...] = ("anthropic-version",)
     takes_own_fields = True
     keeps_state = False
 
-    def __init__(self, adapter: AnthropicAdapter) -> None:
+    def __init__(self, adapter: DialectAdapter) -> None:
         self._adapter = adapter
         self.provider = adapter.provider
         self.traits = adapter.traits
@@ -52,14 +55,14 @@ class MessagesForwarder:
     def serves(self, model: str) -> bool:
         return True
 
+    def takes(self, body: bytes) -> bool:
+        return True
+
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
         return NOTHING
 
-    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
-        endpoint = self._adapter.endpoint(credentials)
-        model = credentials.extra.get("deployment", "") or request.model
-        headers = {**endpoint.headers, **dict(request.headers)} if request.headers else endpoint.headers
-        return UpstreamRequest("POST", endpoint.url, headers, with_model(request.body, model))
+    @abstractmethod
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest: ...
 
     def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         try:
@@ -78,6 +81,21 @@ class MessagesForwarder:
             return frames(AnthropicStream(model="", provider=self.provider, redact=self._adapter.redact), answer)
         except ProviderError:
             return b""
+
+
+class VendorForwarder(MessagesForwarder):
+    """Forwards to hosts that follow the vendor, at the address and with the headers of their own adapters."""
+
+    def __init__(self, adapter: AnthropicAdapter) -> None:
+        super().__init__(adapter)
+        self._endpoint = adapter.endpoint
+
+    @override
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
+        endpoint = self._endpoint(credentials)
+        model = credentials.extra.get("deployment", "") or request.model
+        headers = {**endpoint.headers, **dict(request.headers)} if request.headers else endpoint.headers
+        return UpstreamRequest("POST", endpoint.url, headers, with_model(request.body, model))
 
 
 def _parsed(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
@@ -99,8 +117,15 @@ class MessagesRelay(DialectStream[ServerSentEvent]):
 
     __slots__ = ("_blocks", "_counts", "_stop_reason", "_tools")
 
-    def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
-        super().__init__(EventParser(), model=model, provider=provider, redact=redact)
+    def __init__(
+        self,
+        *,
+        model: str,
+        provider: str,
+        redact: Callable[[ProviderError], None],
+        parser: Parser[ServerSentEvent] | None = None,
+    ) -> None:
+        super().__init__(parser or EventParser(), model=model, provider=provider, redact=redact)
         self._counts: Counts | None = None
         self._stop_reason: str | None = None
         self._blocks = 0
@@ -165,4 +190,4 @@ def _finish(stop_reason: str | None, blocks: list[Block], *, provider: str) -> s
 
 
 HOSTS = (AnthropicAdapter(TRAITS), FoundryAdapter())
-FORWARDERS = {adapter.provider: MessagesForwarder(adapter) for adapter in HOSTS}
+FORWARDERS = {adapter.provider: VendorForwarder(adapter) for adapter in HOSTS}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
 from typing_extensions import override
 
 from integrations.providers.base import (
@@ -59,11 +60,18 @@ class BedrockAdapter(DialectAdapter):
         return Needs(media=media) if media else NOTHING
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
-        access = self._access.get(credentials)
         native, warnings = build_body(request)
-        body = encode(native)
-        url = access.url(request.model, stream=request.stream)
-        return UpstreamRequest("POST", url, access.headers(url, body, stream=request.stream), body, warnings)
+        action = "converse-stream" if request.stream else "converse"
+        made = self.signed(request.model, action, encode(native), credentials, stream=request.stream)
+        return replace(made, warnings=warnings) if warnings else made
+
+    def signed(
+        self, model: str, action: str, body: bytes, credentials: Credentials, *, stream: bool
+    ) -> UpstreamRequest:
+        """Returns the request of an action on a model, with its authorization."""
+        access = self._access.get(credentials)
+        url = access.url(model, action)
+        return UpstreamRequest("POST", url, access.headers(url, body, stream=stream), body)
 
     def invoked(self, model: str, body: bytes, credentials: Credentials) -> UpstreamRequest:
         """Returns a request of InvokeModel, whose body has the form of the model's vendor."""

@@ -67,8 +67,8 @@ class Access:
         self._bearer = f"Bearer {credentials.secret}" if credentials.secret else ""
         self._signer = None if self._bearer else _signer(credentials, region)
 
-    def url(self, model: str, *, stream: bool) -> str:
-        return f"{self._base_url}/model/{_label(model)}/{'converse-stream' if stream else 'converse'}"
+    def url(self, model: str, action: str) -> str:
+        return f"{self._base_url}/model/{_label(model)}/{action}"
 
     def invoke_url(self, model: str) -> str:
         return f"{self._base_url}/model/{_label(model)}/invoke"

@@ -40,6 +40,9 @@ class OperationForwarder(ABC):
         """Returns whether the provider has the operation for the model."""
         return True
 
+    def takes(self, body: bytes) -> bool:
+        return True
+
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
         return NOTHING
 

@@ -61,6 +61,9 @@ class ResponsesForwarder:
     def serves(self, model: str) -> bool:
         return True
 
+    def takes(self, body: bytes) -> bool:
+        return True
+
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
         return NOTHING
 

@@ -42,6 +42,20 @@ class VertexAdapter(GoogleAdapter):
         if model.publisher == GOOGLE:
             return super().build_request(request, credentials)
         partner = partner_of(model)
+        built = partner.adapter.build_request(_for_partner(request, partner, model), credentials)
+        own = {name: built.headers[name] for name in partner.headers if name in built.headers}
+        path = partner.path(model, request.stream)
+        return self.partner_request(request, credentials, replace(built, url=path, headers=own))
+
+    def takes_access_token(self, credentials: Credentials) -> bool:
+        """Returns whether each request carries an access token that has to be fetched."""
+        return is_service_account(credentials.secret)
+
+    def partner_request(
+        self, request: ChatRequest, credentials: Credentials, built: UpstreamRequest
+    ) -> UpstreamRequest:
+        """Returns the request of another publisher's dialect, whose `url` is the path behind the location, with its
+        address and its authorization. Raises ProviderError(NOT_FOUND) for an integration without a project."""
         place = self._places.get(credentials)
         if not place.project:
             raise ProviderError(
@@ -49,13 +63,10 @@ class VertexAdapter(GoogleAdapter):
                 kind=FailureKind.NOT_FOUND,
                 provider=self.provider,
             )
-        built = partner.adapter.build_request(_for_partner(request, partner, model), credentials)
-        own = {name: built.headers[name] for name in partner.headers if name in built.headers}
-        headers = {**place.headers, **own}
+        headers = {**place.headers, **built.headers}
         if place.needs_token:
             headers["authorization"] = f"Bearer {request.access_token}"
-        url = f"{place.root}/{partner.path(model, request.stream)}"
-        return UpstreamRequest(built.method, url, headers, built.body, built.warnings)
+        return replace(built, url=f"{place.root}/{built.url}", headers=headers)
 
     @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:

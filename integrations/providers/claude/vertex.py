@@ -1,0 +1,70 @@
+"""Forwards requests of the Messages API to Claude at Vertex AI
+(https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude)."""
+
+from __future__ import annotations
+
+from typing_extensions import override
+
+from integrations.providers.anthropic.counting import parse_count
+from integrations.providers.anthropic.forwarding import MessagesForwarder
+from integrations.providers.anthropic.hosts import VERTEX_AI
+from integrations.providers.base import NOTHING, ChatRequest, Credentials, Needs, ParsedResponse, UpstreamRequest
+from integrations.providers.claude.betas import VERTEX
+from integrations.providers.claude.requests import VERSION_HEADER, at_host, names_files_by_address, version_for
+from integrations.providers.vertex.adapter import ADAPTER
+from integrations.providers.vertex.partners import partner_of
+from integrations.providers.vertex.publishers import publisher_model
+
+_PUBLISHER = "anthropic"
+_COUNT = "publishers/anthropic/models/count-tokens:rawPredict"
+
+
+class VertexForwarder(MessagesForwarder):
+    # Vertex AI takes the version in the body alone.
+    forward_headers = (VERSION_HEADER,)
+
+    def __init__(self) -> None:
+        super().__init__(ADAPTER)
+
+    @override
+    def serves(self, model: str) -> bool:
+        return publisher_model(model).publisher == _PUBLISHER
+
+    @override
+    def takes(self, body: bytes) -> bool:
+        return not names_files_by_address(body)
+
+    @override
+    def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
+        return Needs(access_token=True) if ADAPTER.takes_access_token(credentials) else NOTHING
+
+    @override
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
+        model = publisher_model(request.model)
+        path = partner_of(model).path(model, request.stream)
+        body = at_host(request.body, version_for(request.headers, VERTEX_AI.version), ("model",))
+        return ADAPTER.partner_request(request, credentials, UpstreamRequest("POST", path, {}, body, betas=VERTEX))
+
+
+class VertexCounter(VertexForwarder):
+    """Counts tokens, at the address of a model of its own, so that the body names the model."""
+
+    @override
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
+        version, name = version_for(request.headers, VERTEX_AI.version), publisher_model(request.model).model
+        body = at_host(request.body, version, ("model",), {"model": name})
+        # Vertex AI refuses the feature of its own web search here.
+        betas = VERTEX - frozenset(VERTEX_AI.betas.values())
+        return ADAPTER.partner_request(request, credentials, UpstreamRequest("POST", _COUNT, {}, body, betas=betas))
+
+    @override
+    def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        return parse_count(request, body, provider=self.provider)
+
+    @override
+    def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
+        return answer
+
+
+FORWARDERS = {ADAPTER.provider: VertexForwarder()}
+COUNTERS = {ADAPTER.provider: VertexCounter()}
