@@ -71,8 +71,9 @@ lock: $(READY)
 	$(COMPILE) pyproject.toml --extra embedded --group dev -o requirements/dev.lock
 	$(COMPILE) requirements/clients.in --only-binary :all: -o requirements/clients.lock
 	$(COMPILE) requirements/clients-openai-2.in --only-binary :all: -o requirements/clients-openai-2.lock
+	npm install --prefix tests/clients/node --package-lock-only --omit-lockfile-registry-resolved --no-fund
 
-clients: $(CLIENTS)/python/.ready $(CLIENTS)/python-openai-2/.ready
+clients: $(CLIENTS)/python/.ready $(CLIENTS)/python-openai-2/.ready $(CLIENTS)/node/.ready
 
 $(CLIENTS)/python/.ready: requirements/clients.lock
 $(CLIENTS)/python-openai-2/.ready: requirements/clients-openai-2.lock
@@ -82,6 +83,13 @@ $(CLIENTS)/python/.ready $(CLIENTS)/python-openai-2/.ready:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --only-binary :all: \
 		--require-hashes -r $<
+	touch $@
+
+$(CLIENTS)/node/.ready: tests/clients/node/package-lock.json
+	@command -v npm node >/dev/null || { echo "npm or node is missing: install Node.js for the clients of tests/clients" >&2; exit 1; }
+	mkdir -p $(@D)
+	cp tests/clients/node/package.json tests/clients/node/package-lock.json $(@D)
+	npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
 	touch $@
 
 $(READY): requirements/dev.lock

@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 # `make clients` installs the clients here, apart from the project's own dependencies.
 ENVIRONMENTS = ROOT / ".venv-clients"
 SCRIPTS = Path(__file__).parent / "scripts"
+NODE_SCRIPTS = Path(__file__).parent / "node"
 
 ANSWERS = ("whole", "streamed", "structured")
 REFUSALS = ("bad_key", "unknown_model", "bad_field")
@@ -19,8 +20,8 @@ CASES = (*ANSWERS, "tools", *REFUSALS)
 class Client:
     """A client: `environment` is the folder it is installed in, `variants` the names of its classes or APIs.
 
-    `errors` are the ends of the names of the classes that it raises for a wrong key, an unknown model and a field at
-    fault.
+    `bad_field` is the field that its script gives a value out of bounds. `errors` are the ends of the names of the
+    classes that it raises for a wrong key, an unknown model and that field.
     """
 
     name: str
@@ -28,11 +29,14 @@ class Client:
     variants: tuple[str, ...]
     cases: tuple[str, ...] = CASES
     shows_usage: bool = True
+    bad_field: str = "temperature"
     errors: tuple[str, str, str] = ("AuthenticationError", "NotFoundError", "BadRequestError")
 
     @property
     def command(self) -> list[str]:
         folder = ENVIRONMENTS / self.environment
+        if self.environment == "node":
+            return ["node", str(folder / f"with_{self.name.removeprefix('node_')}.mjs")]
         return [str(folder / "bin" / "python"), str(SCRIPTS / f"with_{self.name}.py")]
 
 
@@ -62,5 +66,10 @@ CLIENTS = (
         cases=("streamed", "structured", *REFUSALS),
         shows_usage=False,
         errors=("InstructorRetryException",) * 3,
+    ),
+    Client("node_openai", "node", ("chat", "responses")),
+    Client("node_anthropic", "node", ("messages",)),
+    Client(
+        "node_ai_sdk", "node", ("responses", "compatible", "messages"), errors=("APICallError",) * 3, bad_field="top_p"
     ),
 )

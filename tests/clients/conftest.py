@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.clients import CLIENTS, ROOT, Client
+from tests.clients.clients import CLIENTS, ENVIRONMENTS, NODE_SCRIPTS, ROOT, Client
 from tests.clients.provider import RecordingSandbox
 from tests.gateway.conftest import LONG_TIMEOUTS, assert_log_is_clean
 from tests.gateway.service import Gateway, GatewayService
@@ -45,6 +46,9 @@ def installed() -> None:
             timeout=INSTALL_SECONDS,
         )
     assert done.returncode == 0, f"make clients failed:\n{done.stdout}{done.stderr}"
+    # Node looks for packages from the script's own folder.
+    for script in NODE_SCRIPTS.glob("*.mjs"):
+        shutil.copy(script, ENVIRONMENTS / "node")
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,6 @@ from tests.clients.conftest import Play, prompt_of, ways
 from tests.clients.provider import Exchange, RecordingSandbox
 
 STATUSES = {"bad_key": 401, "unknown_model": 404, "bad_field": 400}
-NAMED = {"bad_key": "key", "unknown_model": "nobody/serves-this", "bad_field": "temperature"}
 
 
 @pytest.fixture
@@ -91,7 +90,8 @@ def test_client__refusal__is_its_own_error_and_names_what_was_wrong(
     assert exchanges == []
     assert result["error"].endswith(client.errors[REFUSALS.index(case)]), result
     assert result["status"] == STATUSES[case]
-    assert NAMED[case] in result["message"]
+    names = {"bad_key": "key", "unknown_model": "nobody/serves-this", "bad_field": client.bad_field}
+    assert names[case] in result["message"]
 
 
 def given_value(exchange: Exchange) -> Any:

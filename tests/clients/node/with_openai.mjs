@@ -1,0 +1,86 @@
+// OpenAI's SDK: chat completions and the Responses API.
+import OpenAI from "openai";
+import { zodResponseFormat, zodTextFormat } from "openai/helpers/zod";
+import { z } from "zod";
+
+import { MODEL, run, weatherIn } from "./cases.mjs";
+
+const City = z.object({ name: z.string(), days: z.number().int() });
+const parameters = {
+  type: "object",
+  properties: { city: { type: "string" } },
+  required: ["city"],
+  additionalProperties: false,
+};
+const client = (apiKey) => new OpenAI(apiKey ? { apiKey } : {});
+const asked = (prompt) => [{ role: "user", content: prompt }];
+
+const chat = {
+  async whole(prompt) {
+    const { choices, usage } = await client().chat.completions.create({ model: MODEL, messages: asked(prompt) });
+    return { text: choices[0].message.content, usage: [usage.prompt_tokens, usage.completion_tokens] };
+  },
+  async streamed(prompt) {
+    const options = { model: MODEL, messages: asked(prompt), stream_options: { include_usage: true } };
+    const stream = client().chat.completions.stream(options);
+    const pieces = [];
+    stream.on("content", (delta) => pieces.push(delta));
+    const { usage } = await stream.finalChatCompletion();
+    return { text: pieces.join(""), pieces: pieces.length, usage: [usage.prompt_tokens, usage.completion_tokens] };
+  },
+  async tools(prompt) {
+    const cities = [];
+    const get_weather = ({ city }) => {
+      cities.push(city);
+      return weatherIn(city);
+    };
+    const runner = client().chat.completions.runTools({
+      model: MODEL,
+      messages: asked(prompt),
+      tools: [
+        { type: "function", function: { name: "get_weather", function: get_weather, parse: JSON.parse, parameters } },
+      ],
+    });
+    return { text: await runner.finalContent(), cities };
+  },
+  async structured(prompt) {
+    const answer = await client().chat.completions.parse({
+      model: MODEL,
+      messages: asked(prompt),
+      response_format: zodResponseFormat(City, "city"),
+    });
+    return { value: answer.choices[0].message.parsed };
+  },
+  ask: (prompt, { key, model, bad }) =>
+    client(key).chat.completions.create({ model, messages: asked(prompt), temperature: bad }),
+};
+
+const responses = {
+  async whole(prompt) {
+    const { output_text, usage } = await client().responses.create({ model: MODEL, input: prompt });
+    return { text: output_text, usage: [usage.input_tokens, usage.output_tokens] };
+  },
+  async streamed(prompt) {
+    const stream = client().responses.stream({ model: MODEL, input: prompt });
+    const pieces = [];
+    stream.on("response.output_text.delta", (event) => pieces.push(event.delta));
+    const { output_text, usage } = await stream.finalResponse();
+    return { text: output_text, pieces: pieces.length, usage: [usage.input_tokens, usage.output_tokens] };
+  },
+  async tools(prompt) {
+    const tools = [{ type: "function", name: "get_weather", strict: true, parameters }];
+    const first = await client().responses.create({ model: MODEL, input: asked(prompt), tools });
+    const call = first.output.find((item) => item.type === "function_call");
+    const { city } = JSON.parse(call.arguments);
+    const result = { type: "function_call_output", call_id: call.call_id, output: weatherIn(city) };
+    const input = [...asked(prompt), ...first.output, result];
+    return { text: (await client().responses.create({ model: MODEL, input, tools })).output_text, cities: [city] };
+  },
+  async structured(prompt) {
+    const text = { format: zodTextFormat(City, "city") };
+    return { value: (await client().responses.parse({ model: MODEL, input: prompt, text })).output_parsed };
+  },
+  ask: (prompt, { key, model, bad }) => client(key).responses.create({ model, input: prompt, temperature: bad }),
+};
+
+await run({ chat, responses });
