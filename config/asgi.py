@@ -12,6 +12,7 @@ django_application = get_asgi_application()
 
 # Models can be imported only after the line above; a worker imports the pages of the admin before its first request.
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
+from django.conf import settings  # noqa: E402
 from django.contrib import admin  # noqa: E402
 
 from agent.routing import http_urlpatterns as agent_urlpatterns  # noqa: E402
@@ -19,6 +20,7 @@ from agent.running import with_last_words  # noqa: E402
 from config.monitor.pages import metrics  # noqa: E402
 from core.arrival import with_arrival  # noqa: E402
 from gateway.consumers import chat_completions  # noqa: E402
+from gateway.cors import with_cors  # noqa: E402
 from gateway.lifespan import lifespan  # noqa: E402
 from gateway.routing import COMPLETIONS, http_urlpatterns, route  # noqa: E402
 
@@ -47,9 +49,13 @@ _router = ProtocolTypeRouter(
 )
 
 
-async def application(scope: Any, receive: Any, send: Any) -> None:
+async def _application(scope: Any, receive: Any, send: Any) -> None:
     """Hands chat completions straight to the gateway: Channels' router takes as long as decoding a request."""
     if scope["type"] == "http" and scope["path"] in COMPLETIONS and not scope.get("root_path"):
         await chat_completions(scope, receive, send)
     else:
         await _router(scope, receive, send)
+
+
+_ORIGINS = settings.CORS_ALLOWED_ORIGINS
+application: Any = with_cors(_application, _ORIGINS) if _ORIGINS else _application

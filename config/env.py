@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 T = TypeVar("T")
 
+_ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9.\-_\[\]:]+")
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 
@@ -82,6 +84,18 @@ def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
 
 def strings(name: str, default: list[str]) -> list[str]:
     return _read(name, default, lambda raw: [item.strip() for item in raw.split(",") if item.strip()])
+
+
+def origins(name: str) -> list[str]:
+    """Returns origins of web pages as browsers send them (`https://app.example.com`), or `*`; none by default."""
+
+    def convert(raw: str) -> list[str]:
+        found = [item.strip() for item in raw.split(",") if item.strip()]
+        if not all(item == "*" or _ORIGIN.fullmatch(item) for item in found):
+            raise ValueError("expected origins such as https://app.example.com, without a path, or *")
+        return found
+
+    return _read(name, [], convert)
 
 
 def path(name: str, default: Path) -> Path:

@@ -14,6 +14,9 @@ PORT = env.integer("PORT", 8000, minimum=0, maximum=65535)
 WEB_WORKERS = env.integer("WEB_WORKERS", 2, minimum=1, maximum=256)
 PUBLIC_URL = env.url("PUBLIC_URL", schemes=("http", "https"))
 
+# The origins of web pages that may call the gateway from a browser; none by default.
+CORS_ALLOWED_ORIGINS = env.origins("CORS_ALLOWED_ORIGINS")
+
 SPOOL_DIR = env.path("SPOOL_DIR", VAR_DIR / "spool")
 SPOOL_SEGMENT_BYTES = env.integer("SPOOL_SEGMENT_BYTES", 64 * 1024 * 1024, minimum=64 * 1024)
 # Room for records while the disk is full, in bytes for each process: first a reserve on disk, then memory.

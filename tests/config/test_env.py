@@ -22,6 +22,7 @@ READERS: dict[str, Callable[[], Any]] = {
     "number": lambda: env.number(NAME, 0.5, minimum=0.1, maximum=2),
     "url": lambda: env.url(NAME, schemes=("http", "https")),
     "choice": lambda: env.choice(NAME, "INFO", ("INFO", "ERROR")),
+    "origins": lambda: env.origins(NAME),
 }
 GOOD: dict[str, dict[str, Any]] = {
     "boolean": {"1": True, "TRUE": True, "on": True, "0": False, "No": False, "off": False},
@@ -29,6 +30,11 @@ GOOD: dict[str, dict[str, Any]] = {
     "number": {"0.1": 0.1, "2": 2.0, "1e0": 1.0},
     "url": {"https://a.example": "https://a.example"},
     "choice": {"error": "ERROR", "INFO": "INFO"},
+    "origins": {
+        "https://a.example": ["https://a.example"],
+        "http://[::1]:5173, tauri://localhost": ["http://[::1]:5173", "tauri://localhost"],
+        "*": ["*"],
+    },
 }
 BAD: dict[str, list[str]] = {
     "boolean": ["2", "maybe", "truee"],
@@ -36,6 +42,7 @@ BAD: dict[str, list[str]] = {
     "number": ["0", "2.1", "nan", "inf", "-inf", "half"],
     "url": ["a.example", "ftp://a.example", "//a.example"],
     "choice": ["err", "INFO,ERROR"],
+    "origins": ["app.example", "https://a.example/", "https://a.example/path", "https://*.example", "null"],
 }
 
 

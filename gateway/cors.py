@@ -1,0 +1,92 @@
+"""Cross-origin requests of browsers to the gateway (https://fetch.spec.whatwg.org/#http-cors-protocol).
+
+The gateway's paths bypass Django and its middleware, so that django-cors-headers would not see them. Cookies and other
+credentials of the browser are never allowed: the gateway knows keys alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any
+
+from gateway.protocol import headers
+from gateway.protocol.reply import HeaderList, Message, Receive, Send
+
+Application = Callable[[Any, Receive, Send], Awaitable[None]]
+
+ANY_ORIGIN = "*"
+_PATHS = "/api/gateway/"
+_MAX_AGE_SECONDS = 600
+_METHODS = b"GET, POST, DELETE, OPTIONS"
+# The names of the variables of prompts are part of header names, so that a list of allowed names cannot be given ahead.
+_HEADER_NAMES = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:[ \t]*,[ \t]*[!#$%&'*+.^_`|~0-9A-Za-z-]+)*")
+_MAX_HEADER_NAMES_BYTES = 4096
+_EXPOSED = b", ".join(
+    (
+        headers.REQUEST_ID,
+        headers.CLIENT_REQUEST_ID,
+        headers.PROVIDER,
+        headers.MODEL_USED,
+        headers.ORIGINAL_MODEL,
+        headers.FALLBACK_USED,
+        headers.RETRY_COUNT,
+        headers.PROMPT_VERSION,
+        headers.VARIANT,
+        headers.CACHE,
+        headers.WARNING,
+        headers.CONTRACT_VIOLATION,
+        *headers.RATE_LIMIT_REQUESTS,
+        *headers.RATE_LIMIT_TOKENS,
+        b"retry-after",
+        b"x-should-retry",
+    )
+)
+
+
+def with_cors(application: Application, origins: Collection[str]) -> Application:
+    """Returns `application` with answers that pages of `origins` may read. `*` stands for all origins."""
+    allowed = frozenset(origin.lower().encode() for origin in origins)
+
+    async def allowing(scope: Any, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not scope["path"].startswith(_PATHS):
+            await application(scope, receive, send)
+            return
+        sent = dict(scope["headers"])
+        origin = sent.get(b"origin", b"")
+        if not origin or (origin.lower() not in allowed and ANY_ORIGIN.encode() not in allowed):
+            await application(scope, receive, send)
+            return
+        permission = (b"access-control-allow-origin", origin)
+        if scope["method"] == "OPTIONS" and b"access-control-request-method" in sent:
+            await _answer_preflight(send, permission, sent.get(b"access-control-request-headers", b""))
+        else:
+            await application(scope, receive, _exposing(send, permission))
+
+    return allowing
+
+
+async def _answer_preflight(send: Send, permission: tuple[bytes, bytes], names: bytes) -> None:
+    found: HeaderList = [
+        permission,
+        (b"access-control-allow-methods", _METHODS),
+        (b"access-control-max-age", b"%d" % _MAX_AGE_SECONDS),
+        (b"vary", b"origin, access-control-request-headers"),
+        (b"content-length", b"0"),
+    ]
+    names = names.strip()
+    if len(names) <= _MAX_HEADER_NAMES_BYTES and _HEADER_NAMES.fullmatch(names):
+        found.append((b"access-control-allow-headers", names))
+    await send({"type": "http.response.start", "status": 204, "headers": found})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _exposing(send: Send, permission: tuple[bytes, bytes]) -> Send:
+    added: HeaderList = [permission, (b"access-control-expose-headers", _EXPOSED), (b"vary", b"origin")]
+
+    async def exposing(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], *added]}
+        await send(message)
+
+    return exposing
