@@ -13,10 +13,10 @@ from typing import Any, Final
 from uuid import UUID
 
 from analytics.contracts import AttemptRecord, Outcome, RequestRecord
+from analytics.telemetry.operation_names import operation_names
 from analytics.telemetry.storage import drop_date
 
 SERVICE_NAME: Final = "prompt-gateway"
-ROUTE: Final = "/api/gateway/v1/chat/completions"
 
 # The names of providers in the conventions that differ from ours (attribute gen_ai.provider.name).
 _PROVIDERS: Final = {
@@ -44,6 +44,7 @@ def request_spans(record: RequestRecord) -> list[tuple[Any, ...]]:
     request_id, project_id = UUID(record.request_id), UUID(record.project_id)
     start = min(max(record.ts, 0), _LATEST_US)
     common = (project_id, drop_date((_EPOCH + timedelta(microseconds=start)).date()))
+    names = operation_names(record.operation)
     # A request id is unique and never zero, as a trace id has to be.
     trace_id, span_id = record.trace_id or request_id.hex, _span_id(request_id, 0)
     rows = [
@@ -51,7 +52,7 @@ def request_spans(record: RequestRecord) -> list[tuple[Any, ...]]:
             common,
             start * 1000,
             (trace_id, span_id, record.parent_span_id),
-            f"POST {ROUTE}" if record.source == "gateway" else record.source,
+            f"POST {names.route}" if record.source == "gateway" else record.source,
             "Server" if record.source == "gateway" else "Internal",
             max(record.latency_ms, 0) * _MS,
             ("Error" if record.status_code >= 500 else "Unset", record.error_code if record.status_code >= 500 else ""),
@@ -67,7 +68,7 @@ def request_spans(record: RequestRecord) -> list[tuple[Any, ...]]:
                 common,
                 start * 1000 + _offset_ns(attempt, number),
                 (trace_id, _span_id(request_id, number), span_id),
-                f"chat {attempt.model}",
+                f"{names.name} {attempt.model}",
                 "Client",
                 _duration_ns(record, attempt, served=served),
                 ("Error" if attempt.error and attempt.error not in _LEFT else "Unset", attempt.error),
@@ -122,7 +123,7 @@ def _of_request(record: RequestRecord) -> dict[str, str]:
     failed = record.status_code >= 500
     over_http = {
         "http.request.method": "POST",
-        "http.route": ROUTE,
+        "http.route": operation_names(record.operation).route,
         "http.response.status_code": str(record.status_code),
     }
     return {
@@ -132,6 +133,7 @@ def _of_request(record: RequestRecord) -> dict[str, str]:
         "session.id": record.session_id,
         "user.id": record.user_id,
         "prompt_gateway.request_id": record.request_id,
+        "prompt_gateway.operation": record.operation,
         "prompt_gateway.outcome": str(record.outcome),
         "prompt_gateway.cache": record.cache_status,
         "prompt_gateway.rollout_id": record.rollout_id,
@@ -140,9 +142,10 @@ def _of_request(record: RequestRecord) -> dict[str, str]:
 
 
 def _of_attempt(record: RequestRecord, attempt: AttemptRecord, *, served: bool) -> dict[str, str]:
-    prompted = record.prompt_version > 0
+    prompted, names = record.prompt_version > 0, operation_names(record.operation)
     return {
-        "gen_ai.operation.name": "chat",
+        "gen_ai.operation.name": names.name,
+        "gen_ai.output.type": names.output_type,
         "gen_ai.provider.name": _PROVIDERS.get(attempt.provider, attempt.provider),
         "gen_ai.request.model": attempt.model,
         "gen_ai.request.stream": "true" if record.stream else "",

@@ -5,13 +5,14 @@ from uuid import uuid4
 
 import pytest
 
-from analytics.contracts import AttemptRecord, Outcome, RequestRecord
+from analytics.contracts import AttemptRecord, Operation, Outcome, RequestRecord
 from analytics.telemetry import spans
-from analytics.telemetry.request_spans import ROUTE, request_spans
+from analytics.telemetry.request_spans import request_spans
 from analytics.telemetry.storage import OWN_COLUMNS
 from tests.factories.analytics import make_record
 
 Spans = list[dict[str, Any]]
+ROUTE = "/api/gateway/v1/chat/completions"
 
 
 def spans_of(record: RequestRecord) -> Spans:
@@ -43,6 +44,7 @@ def test_spans__one_call__request_and_call_with_their_conventions() -> None:
         "session.id": "s",
         "user.id": "u",
         "prompt_gateway.request_id": record.request_id,
+        "prompt_gateway.operation": "chat",
         "prompt_gateway.outcome": "success",
         "prompt_gateway.cache": "skip",
     }
@@ -70,6 +72,36 @@ def test_spans__one_call__request_and_call_with_their_conventions() -> None:
         "prompt_gateway.request_id": record.request_id,
         "prompt_gateway.cost_usd": "0.01",
     }
+
+
+@pytest.mark.parametrize(
+    ("operation", "route", "name", "output_type"),
+    [
+        (Operation.CHAT, "chat/completions", "chat", None),
+        (Operation.RESPONSES, "responses", "chat", None),
+        (Operation.MESSAGES, "messages", "chat", None),
+        (Operation.COUNT_TOKENS, "messages/count_tokens", "count_tokens", None),
+        (Operation.EMBEDDINGS, "embeddings", "embeddings", None),
+        (Operation.COMPLETIONS, "completions", "text_completion", None),
+        (Operation.RERANK, "rerank", "rerank", None),
+        (Operation.MODERATIONS, "moderations", "moderations", None),
+        (Operation.TRANSCRIPTIONS, "audio/transcriptions", "transcriptions", "text"),
+        (Operation.SPEECH, "audio/speech", "generate_content", "speech"),
+        (Operation.IMAGES, "images/generations", "generate_content", "image"),
+        ("of a later version", "of a later version", "of a later version", None),
+    ],
+)
+def test_spans__operation__names_route_and_call_by_the_conventions(
+    operation: str, route: str, name: str, output_type: str | None
+) -> None:
+    request, model_call = spans_of(make_record(operation=str(operation), model="m", attempts=(call(model="m"),)))
+
+    assert request["SpanName"] == f"POST /api/gateway/v1/{route}"
+    assert request["SpanAttributes"]["http.route"] == f"/api/gateway/v1/{route}"
+    assert request["SpanAttributes"]["prompt_gateway.operation"] == operation
+    assert model_call["SpanName"] == f"{name} m"
+    assert model_call["SpanAttributes"]["gen_ai.operation.name"] == name
+    assert model_call["SpanAttributes"].get("gen_ai.output.type") == output_type
 
 
 def test_spans__retries_and_failover__a_span_for_each_call_of_a_provider() -> None:
