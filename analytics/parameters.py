@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from rest_framework import serializers
+from rest_framework.request import Request
 from typing_extensions import override
 
 from analytics.contracts import Operation
@@ -19,6 +20,17 @@ class OperationField(serializers.ChoiceField):
 
     def __init__(self) -> None:
         super().__init__(required=False, choices=[str(operation) for operation in Operation])
+
+
+class OperationParameters(Parameters):
+    operation = OperationField()
+
+
+def parse_operation(request: Request) -> str:
+    """Returns the operation that a URL's query names, empty for none. Raises DRF's ValidationError."""
+    given = OperationParameters(data=request.query_params.dict())
+    given.is_valid(raise_exception=True)
+    return str(given.validated_data.get("operation", ""))
 
 
 class RangeParameters(Parameters):
@@ -38,6 +50,7 @@ RANGE: dict[str, Any] = {"start_date": datetime, "end_date": datetime}
 
 
 class SessionParameters(RangeParameters):
+    operation = OperationField()
     user_id = serializers.CharField(required=False, trim_whitespace=False, allow_blank=True, max_length=1024)
     name_pattern = serializers.CharField(required=False, trim_whitespace=False, allow_blank=True, max_length=1024)
 
@@ -52,6 +65,7 @@ class SessionParameters(RangeParameters):
         values = self.validated_data
         return SessionFilter(
             user_id=values.get("user_id", ""),
+            operation=values.get("operation", ""),
             name_pattern=values.get("name_pattern", ""),
             start=values.get("start_date"),
             end=values.get("end_date"),

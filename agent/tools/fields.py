@@ -7,6 +7,8 @@ from uuid import UUID
 
 from msgspec import Meta
 
+from analytics.contracts import Operation
+
 # The maximum length of an id in characters; stored ids are shorter.
 ID_CHARACTERS = 1024
 
@@ -16,5 +18,8 @@ OfSession = Annotated[str, Meta(max_length=ID_CHARACTERS, description="Only of t
 OfUser = Annotated[str, Meta(max_length=ID_CHARACTERS, description="Only of this end user's id, exactly.")]
 OfModel = Annotated[
     str, Meta(max_length=ID_CHARACTERS, description="Only answered by this model, exactly, e.g. gpt-4o-mini.")
+]
+OfOperation = Annotated[
+    Operation | None, Meta(description="Only requests that came in this protocol, e.g. embeddings.")
 ]
 OfProvider = Annotated[str, Meta(max_length=ID_CHARACTERS, description="Only answered by this provider, e.g. openai.")]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 from msgspec import Meta
 
 from agent.tools.base import NoArguments, Tool, ToolContext
-from agent.tools.fields import SessionId
+from agent.tools.fields import OfOperation, SessionId
 from agent.tools.pages import PageArguments, PagedRangeArguments, RangeArguments, listed, page_of
 from agent.tools.ranges import date_range
 from analytics.presenters import metrics, sessions
@@ -23,7 +23,15 @@ SCOPE = "observability:read"
 _SEVERE = ("ERROR", "FATAL", "CRITICAL")
 
 
-class UsageMetrics(PagedRangeArguments, kw_only=True, frozen=True):
+class Overview(RangeArguments, kw_only=True, frozen=True):
+    operation: OfOperation = None
+
+
+class Metrics(PagedRangeArguments, kw_only=True, frozen=True):
+    operation: OfOperation = None
+
+
+class UsageMetrics(Metrics, kw_only=True, frozen=True):
     interval: Annotated[
         Interval | None,
         Meta(description="Length of one interval; left out, minutes up to 3 hours, hours up to 7 days, else days."),
@@ -35,29 +43,34 @@ class SessionRecords(PageArguments, kw_only=True, frozen=True):
     errors_only: Annotated[bool, Meta(description="Whether to return only what failed.")] = False
 
 
-def _overview(context: ToolContext, arguments: RangeArguments) -> dict[str, Any]:
-    return {**metrics.overview(context.project_id, date_range(context, arguments, max_length=metrics.OVERVIEW))}
+def _overview(context: ToolContext, arguments: Overview) -> dict[str, Any]:
+    dates = date_range(context, arguments, max_length=metrics.OVERVIEW)
+    return {**metrics.overview(context.project_id, dates, arguments.operation or "")}
 
 
-def _users(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
+def _users(context: ToolContext, arguments: Metrics) -> dict[str, Any]:
     page = page_of(arguments)
-    return listed(metrics.users(context.project_id, date_range(context, arguments), page), page)
+    dates = date_range(context, arguments)
+    return listed(metrics.users(context.project_id, dates, page, arguments.operation or ""), page)
 
 
-def _models(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
+def _models(context: ToolContext, arguments: Metrics) -> dict[str, Any]:
     page = page_of(arguments)
-    return listed(metrics.models(context.project_id, date_range(context, arguments), page), page)
+    dates = date_range(context, arguments)
+    return listed(metrics.models(context.project_id, dates, page, arguments.operation or ""), page)
 
 
 def _usage(context: ToolContext, arguments: UsageMetrics) -> dict[str, Any]:
     page = page_of(arguments)
     dates = date_range(context, arguments)
-    return listed(metrics.usage(context.project_id, dates, page, arguments.interval), page)
+    found = metrics.usage(context.project_id, dates, page, arguments.interval, arguments.operation or "")
+    return listed(found, page)
 
 
-def _errors(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
+def _errors(context: ToolContext, arguments: Metrics) -> dict[str, Any]:
     page = page_of(arguments)
-    return listed(metrics.errors(context.project_id, date_range(context, arguments), page), page)
+    dates = date_range(context, arguments)
+    return listed(metrics.errors(context.project_id, dates, page, arguments.operation or ""), page)
 
 
 def _provider_latency(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
@@ -89,7 +102,7 @@ TOOLS: tuple[Tool, ...] = (
             "Totals of the project in a range of time of at most 30 days, by default the last 30: requests, sessions,"
             " users, tokens, cost, error rate, average latency and the models most used."
         ),
-        arguments=RangeArguments,
+        arguments=Overview,
         run=_overview,
     ),
     Tool(
@@ -100,7 +113,7 @@ TOOLS: tuple[Tool, ...] = (
             "Per end user, the most expensive first: requests, sessions, tokens, cost, errors, latency and models used."
             " By default of the last 30 days."
         ),
-        arguments=PagedRangeArguments,
+        arguments=Metrics,
         run=_users,
     ),
     Tool(
@@ -111,7 +124,7 @@ TOOLS: tuple[Tool, ...] = (
             "Per model and provider: requests, error rate, tokens, cost, latency and time to first token as p50, p95"
             " and p99. By default of the last 30 days."
         ),
-        arguments=PagedRangeArguments,
+        arguments=Metrics,
         run=_models,
     ),
     Tool(
@@ -134,7 +147,7 @@ TOOLS: tuple[Tool, ...] = (
             " errors and when last. By default of the last 30 days. list_requests with outcome=error has the single"
             " requests."
         ),
-        arguments=PagedRangeArguments,
+        arguments=Metrics,
         run=_errors,
     ),
     Tool(

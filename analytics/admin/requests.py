@@ -1,4 +1,4 @@
-"""The read-only admin pages of the request log, filtered by project, session and outcome."""
+"""The read-only admin pages of the request log, filtered by project, session, operation and outcome."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from typing_extensions import override
 
-from analytics.contracts import Outcome
+from analytics.contracts import Operation, Outcome
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.models import Requests
 from analytics.queries.request_filters import RequestFilter
@@ -36,6 +36,9 @@ _LAST_PAGE = 200
 class LogForm(forms.Form):
     project = forms.ModelChoiceField(Project.objects.none(), empty_label=None)
     session = forms.CharField(required=False, strip=False, max_length=1024)
+    operation = forms.ChoiceField(
+        required=False, choices=[("", "any operation"), *((item, item) for item in Operation)]
+    )
     outcome = forms.ChoiceField(required=False, choices=[("", "any outcome"), *((item, item) for item in Outcome)])
     p = forms.IntegerField(required=False, min_value=1, max_value=_LAST_PAGE, widget=forms.HiddenInput)
 
@@ -97,7 +100,7 @@ class RequestsAdmin(RightsAdmin):
 
     def _page(self, chosen: dict[str, Any]) -> dict[str, Any]:
         number = chosen["p"] or 1
-        filters = RequestFilter(session_id=chosen["session"], outcome=chosen["outcome"])
+        filters = RequestFilter(session_id=chosen["session"], operation=chosen["operation"], outcome=chosen["outcome"])
         count, rows = list_requests(chosen["project"].pk, filters, limit=_PAGE_SIZE, offset=(number - 1) * _PAGE_SIZE)
         page = Paginator(range(min(count, _LAST_PAGE * _PAGE_SIZE)), _PAGE_SIZE).get_page(number)
         return {"rows": rows, "count": count, "page": page, "project": chosen["project"]}

@@ -1,4 +1,4 @@
-"""Presents the figures about a project's traffic, cost and errors."""
+"""Presents the figures about a project's traffic, cost and errors; those of one `operation` unless it is empty."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from uuid import UUID
 from analytics.queries.failures import list_failures
 from analytics.queries.model_costs import list_model_costs
 from analytics.queries.models import list_models
+from analytics.queries.operation_figures import list_operations
 from analytics.queries.overview import get_overview
 from analytics.queries.usage import Interval, list_usage
 from analytics.queries.users import list_users
@@ -27,24 +28,32 @@ OVERVIEW = timedelta(days=DEFAULT_DAYS)
 _BY_MINUTES, _BY_HOURS = timedelta(hours=3), timedelta(days=7)
 
 
-def overview(project_id: UUID, time_range: TimeRange) -> metrics.Overview:
-    return metrics.overview(
-        get_overview(project_id, time_range.start, time_range.end), time_range.start, time_range.end
+def overview(project_id: UUID, time_range: TimeRange, operation: str = "") -> metrics.Overview:
+    found = get_overview(project_id, time_range.start, time_range.end, operation=operation)
+    return metrics.overview(found, time_range.start, time_range.end)
+
+
+def users(project_id: UUID, time_range: TimeRange, page: Page, operation: str = "") -> Listing:
+    found = list_users(
+        project_id, time_range.start, time_range.end, limit=page.limit, offset=page.offset, operation=operation
     )
-
-
-def users(project_id: UUID, time_range: TimeRange, page: Page) -> Listing:
-    found = list_users(project_id, time_range.start, time_range.end, limit=page.limit, offset=page.offset)
     unnamed = metrics.user(found.unnamed) if found.unnamed else None
     return _listing(time_range, found.count, [metrics.user(row) for row in found.page], without_user_id=unnamed)
 
 
-def models(project_id: UUID, time_range: TimeRange, page: Page) -> Listing:
-    count, rows = list_models(project_id, time_range.start, time_range.end, limit=page.limit, offset=page.offset)
+def models(project_id: UUID, time_range: TimeRange, page: Page, operation: str = "") -> Listing:
+    count, rows = list_models(
+        project_id, time_range.start, time_range.end, limit=page.limit, offset=page.offset, operation=operation
+    )
     return _listing(time_range, count, [metrics.model(row) for row in rows])
 
 
-def daily_costs(project_id: UUID, time_range: TimeRange, page: Page) -> Listing:
+def operations(project_id: UUID, time_range: TimeRange, page: Page) -> Listing:
+    rows = list_operations(project_id, time_range.start, time_range.end)
+    return _listing(time_range, len(rows), page.of([metrics.operation(row) for row in rows]))
+
+
+def daily_costs(project_id: UUID, time_range: TimeRange, page: Page, operation: str = "") -> Listing:
     count, rows = list_usage(
         project_id,
         time_range.start,
@@ -53,25 +62,30 @@ def daily_costs(project_id: UUID, time_range: TimeRange, page: Page) -> Listing:
         limit=page.limit,
         offset=page.offset,
         percentiles=False,
+        operation=operation,
     )
     return _listing(time_range, count, [metrics.day_cost(row) for row in rows])
 
 
-def model_costs(project_id: UUID, time_range: TimeRange, page: Page) -> Listing:
-    rows = list_model_costs(project_id, time_range.start, time_range.end)
+def model_costs(project_id: UUID, time_range: TimeRange, page: Page, operation: str = "") -> Listing:
+    rows = list_model_costs(project_id, time_range.start, time_range.end, operation=operation)
     total = float(sum(row.cost_usd for row in rows))
     return _listing(time_range, len(rows), page.of(metrics.model_costs(rows)), total_cost_usd=total)
 
 
-def usage(project_id: UUID, time_range: TimeRange, page: Page, interval: Interval | None = None) -> Listing:
+def usage(
+    project_id: UUID, time_range: TimeRange, page: Page, interval: Interval | None = None, operation: str = ""
+) -> Listing:
     """Lists usage per interval; without `interval` the length of the range decides which one."""
     chosen = interval or _interval(time_range)
-    count, rows = list_usage(project_id, time_range.start, time_range.end, chosen, limit=page.limit, offset=page.offset)
+    count, rows = list_usage(
+        project_id, time_range.start, time_range.end, chosen, limit=page.limit, offset=page.offset, operation=operation
+    )
     return _listing(time_range, count, [metrics.usage(row) for row in rows], interval=str(chosen))
 
 
-def errors(project_id: UUID, time_range: TimeRange, page: Page) -> Listing:
-    rows = list_failures(project_id, time_range.start, time_range.end)
+def errors(project_id: UUID, time_range: TimeRange, page: Page, operation: str = "") -> Listing:
+    rows = list_failures(project_id, time_range.start, time_range.end, operation=operation)
     total = sum(row.requests for row in rows)
     return _listing(time_range, len(rows), page.of(metrics.failures(rows)), total_errors=total)
 

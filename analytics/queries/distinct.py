@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from string import Template
 from typing import Any
 from uuid import UUID
 
 from analytics.clickhouse import client
+from analytics.queries.operations import condition, stored_operations
 from analytics.queries.rollup_ranges import PLANNED, TICK, Key, Span, clamp, split, union
 
 
@@ -31,7 +33,9 @@ class _Number:
 
 _DAY = timedelta(days=1)
 # Sessions and users are counted by their hashes, which is half the work of counting their names.
-_SESSIONS = "SELECT t.session_hash AS hash FROM session_days AS t PREWHERE t.project_id = {project:UUID}"
+_SESSIONS = (
+    "SELECT t.session_hash AS hash FROM session_days AS t PREWHERE t.project_id = {project:UUID} AND $of_operation"
+)
 # Rows of session_days are ordered by day, so the times of first and last requests are read for the outermost days only.
 _SESSIONS_OF_DAYS = f"""
 {_SESSIONS} AND t.day >= {{first:Date}} AND t.day < {{until:Date}}
@@ -46,7 +50,7 @@ SELECT t.user_hash AS hash FROM users_daily AS t
 PREWHERE t.project_id = {project:UUID} AND t.day >= {first_day:Date} AND t.day <= {last_day:Date}
     AND (t.day >= {first:Date} OR t.last_at >= {start:DateTime64(6, 'UTC')})
     AND (t.day < {until:Date} OR t.first_at < {stop:DateTime64(6, 'UTC')})
-    AND t.user_hash != cityHash64('')
+    AND t.user_hash != cityHash64('') AND $of_operation
 """
 _COUNTS = """
 SELECT 'sessions' AS what, count() AS number FROM (SELECT DISTINCT s.hash FROM ({sessions}) AS s)
@@ -55,20 +59,21 @@ SELECT 'users' AS what, count() AS number FROM (SELECT DISTINCT u.hash FROM ({us
 """
 
 
-def count_distinct(project_id: UUID, start: datetime, end: datetime) -> Distinct:
+def count_distinct(project_id: UUID, start: datetime, end: datetime, *, operation: str = "") -> Distinct:
     """Counts sessions and users from `start` to `end`, both included."""
     start, stop = clamp(start), clamp(end + TICK)
     [whole], _ = split(start, stop, [_DAY])
-    sql, params = _over_days(start, stop, whole[0]) if whole else _from_requests(start, end)
+    sql, params = _over_days(start, stop, whole[0], operation) if whole else _from_requests(start, end, operation)
     values = {**params, "project": project_id}
     rows = client.query(sql, values, row=_Number, name="overview.distinct", database_settings=PLANNED)
     return Distinct(**{row.what: row.number for row in rows})
 
 
-def _over_days(start: datetime, stop: datetime, whole: Span) -> tuple[str, dict[str, Any]]:
+def _over_days(start: datetime, stop: datetime, whole: Span, operation: str) -> tuple[str, dict[str, Any]]:
     """Returns the query over rollups and its parameters; `whole` are the whole days from `start` up to `stop`."""
     first, until = whole
     params = {
+        "operation": stored_operations(operation),
         "first": first.date(),
         "until": until.date(),
         "first_day": start.date(),
@@ -76,14 +81,15 @@ def _over_days(start: datetime, stop: datetime, whole: Span) -> tuple[str, dict[
         "start": start,
         "stop": stop,
     }
-    return _COUNTS.format(sessions=_SESSIONS_OF_DAYS, users=_USERS_OF_DAYS), params
+    sql = _COUNTS.format(sessions=_SESSIONS_OF_DAYS, users=_USERS_OF_DAYS)
+    return Template(sql).substitute(of_operation=condition(operation)), params
 
 
-def _from_requests(start: datetime, end: datetime) -> tuple[str, dict[str, Any]]:
+def _from_requests(start: datetime, end: datetime, operation: str) -> tuple[str, dict[str, Any]]:
     sources: dict[str, str] = {}
     params: dict[str, Any] = {}
     for name, column in (("sessions", "session_id"), ("users", "user_id")):
         keys = {"hash": Key("0", f"cityHash64(t.{column})")}
-        source, params = union([], start, end, keys=keys, where_request=f"t.{column} != ''")
+        source, params = union([], start, end, keys=keys, where_request=f"t.{column} != ''", operation=operation)
         sources[name] = f"SELECT f.hash AS hash FROM {source} AS f"
     return _COUNTS.format(**sources), params

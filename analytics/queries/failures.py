@@ -34,9 +34,17 @@ _KEYS = {
 _FAILED = "t.outcome IN ('error', 'interrupted')"
 
 
-def list_failures(project_id: UUID, start: datetime, end: datetime) -> Sequence[Failure]:
+def list_failures(project_id: UUID, start: datetime, end: datetime, *, operation: str = "") -> Sequence[Failure]:
     """Returns all kinds of errors, the most frequent first, then by provider and name."""
-    source, params = union([ERROR_DAYS], start, end, keys=_KEYS, figures=("requests", "last_at"), where_request=_FAILED)
+    source, params = union(
+        [ERROR_DAYS],
+        start,
+        end,
+        keys=_KEYS,
+        figures=("requests", "last_at"),
+        where_request=_FAILED,
+        operation=operation,
+    )
     sql = (
         "SELECT f.provider AS provider, f.error_type AS error_type, f.error_code AS error_code,"
         " arraySort(groupUniqArray(f.status_code)) AS status_codes,"

@@ -29,9 +29,11 @@ _KEYS = {"model": same("toString(t.model)"), "provider": same("toString(t.provid
 _FIGURES = ("requests", "unpriced", "prompt_tokens", "completion_tokens", "cost_usd")
 
 
-def list_model_costs(project_id: UUID, start: datetime, end: datetime) -> Sequence[ModelCostRow]:
+def list_model_costs(
+    project_id: UUID, start: datetime, end: datetime, *, operation: str = ""
+) -> Sequence[ModelCostRow]:
     """Returns all models by falling cost, then falling requests, then name; not in pages, since shares need the sum."""
-    source, params = union(plain_rollups(start, end), start, end, keys=_KEYS, figures=_FIGURES)
+    source, params = union(plain_rollups(start, end), start, end, keys=_KEYS, figures=_FIGURES, operation=operation)
     providers = "arraySort(groupUniqArrayIf(f.provider, f.provider != '')) AS providers"
     sql = (
         f"SELECT f.model AS model, {providers}, {totals(*_FIGURES)} FROM {source} AS f"

@@ -46,10 +46,10 @@ _FIGURES = (
 
 
 def list_models(
-    project_id: UUID, start: datetime, end: datetime, *, limit: int, offset: int
+    project_id: UUID, start: datetime, end: datetime, *, limit: int, offset: int, operation: str = ""
 ) -> tuple[int, list[ModelRow]]:
     """Returns the number of models and one page of them, by falling cost, then falling requests, then name."""
-    source, params = union([DAYS, HOURS], start, end, keys=_KEYS, figures=_FIGURES)
+    source, params = union([DAYS, HOURS], start, end, keys=_KEYS, figures=_FIGURES, operation=operation)
     params |= {"project": project_id, "limit": limit, "offset": offset}
     order = "ORDER BY cost_usd DESC, requests DESC, model, provider LIMIT {limit:UInt64} OFFSET {offset:UInt64}"
     sql = (
@@ -59,7 +59,7 @@ def list_models(
     rows = client.query(sql, params, row=ModelRow, name="models.page", database_settings=PLANNED)
     if len(rows) < limit and (rows or not offset):
         return offset + len(rows), rows
-    source, params = union([DAYS, HOURS], start, end, keys=_KEYS)
+    source, params = union([DAYS, HOURS], start, end, keys=_KEYS, operation=operation)
     sql = f"SELECT count() AS models FROM (SELECT f.model FROM {source} AS f GROUP BY f.model, f.provider)"
     values = {**params, "project": project_id}
     [count] = client.query(sql, values, row=_Count, name="models.count", database_settings=PLANNED)

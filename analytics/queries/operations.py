@@ -10,6 +10,11 @@ from analytics.contracts import Operation
 OF_OPERATION: Final = "operation IN {operation:Array(String)}"
 
 
+def condition(operation: str, table: str = "t") -> str:
+    """Returns the condition on rows `table` of requests or of a rollup; an empty operation is no condition."""
+    return f"{table}.{OF_OPERATION}" if operation else "1"
+
+
 def stored_operations(operation: str) -> list[str]:
     """Returns the values that stand for an operation in some table."""
     return ["", operation] if operation == Operation.CHAT else [operation]

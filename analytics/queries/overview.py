@@ -58,9 +58,12 @@ _FIGURES = (
 )  # fmt: skip
 
 
-def get_overview(project_id: UUID, start: datetime, end: datetime) -> OverviewRow:
+def get_overview(project_id: UUID, start: datetime, end: datetime, *, operation: str = "") -> OverviewRow:
     """Returns the figures of the requests that arrived from `start` to `end`, both included."""
-    models, distinct = both(partial(_models, project_id, start, end), partial(count_distinct, project_id, start, end))
+    models, distinct = both(
+        partial(_models, project_id, start, end, operation),
+        partial(count_distinct, project_id, start, end, operation=operation),
+    )
     requests = sum(item.requests for item in models)
     errors = sum(item.errors for item in models)
     return OverviewRow(
@@ -78,8 +81,8 @@ def get_overview(project_id: UUID, start: datetime, end: datetime) -> OverviewRo
     )
 
 
-def _models(project_id: UUID, start: datetime, end: datetime) -> list[ModelTotalsRow]:
-    source, params = union(plain_rollups(start, end), start, end, keys=_MODEL, figures=_FIGURES)
+def _models(project_id: UUID, start: datetime, end: datetime, operation: str) -> list[ModelTotalsRow]:
+    source, params = union(plain_rollups(start, end), start, end, keys=_MODEL, figures=_FIGURES, operation=operation)
     sql = (
         f"SELECT f.model AS model, {totals(*_FIGURES)} FROM {source} AS f"
         " GROUP BY f.model ORDER BY requests DESC, model"

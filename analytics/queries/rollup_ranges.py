@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+from analytics.queries.operations import condition, stored_operations
+
 TICK = timedelta(microseconds=1)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -125,17 +127,21 @@ def union(
     figures: Sequence[str] = (),
     where: str = "1",
     where_request: str = "1",
+    operation: str = "",
 ) -> tuple[str, dict[str, Any]]:
     """Returns a subquery over the requests from `start` to `end`, both included, with the columns `keys` and `figures`.
 
     `where` is a condition on rows `t` of the rollups and the requests, `where_request` one on rows of `requests` alone,
-    for a rollup that has only some of the requests. The second result are the parameters, to which the caller adds
-    `project`.
+    for a rollup that has only some of the requests; an `operation` leaves out the requests of all others. The second
+    result are the parameters, to which the caller adds `project`.
     """
     start, stop = clamp(start), clamp(end + TICK)
     pieces, rest = split(start, stop, [rollup.unit for rollup in rollups])
     selects: list[str] = []
     params: dict[str, Any] = {}
+    if operation:
+        where += f" AND {condition(operation)}"
+        params["operation"] = stored_operations(operation)
     for rollup, intervals in zip((*rollups, _ROWS), (*pieces, rest), strict=True):
         if not intervals:
             continue

@@ -7,6 +7,8 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
+from analytics.queries.operations import OF_OPERATION, stored_operations
+
 # This is the last day of ClickHouse's type Date. Requests have days before 2050.
 _LAST_DAY = date(2149, 6, 6)
 
@@ -15,10 +17,12 @@ _LAST_DAY = date(2149, 6, 6)
 class SessionFilter:
     """The filter of sessions: `start` and `end` keep those with a request between them, both included.
 
-    `name_pattern` is a LIKE pattern of the id; `user_id` keeps sessions with some request of that user.
+    `name_pattern` is a LIKE pattern of the id; `user_id` keeps sessions with some request of that user, `operation`
+    those with some request of that operation, whenever it was.
     """
 
     user_id: str = ""
+    operation: str = ""
     name_pattern: str = ""
     start: datetime | None = None
     end: datetime | None = None
@@ -32,6 +36,10 @@ _OF_PROJECT = "s.project_id = {project:UUID}"
 _OF_USER = (
     "s.session_hash IN (SELECT u.session_hash FROM user_sessions AS u"
     " WHERE u.project_id = {project:UUID} AND u.user_id = {user:String})"
+)
+_WITH_OPERATION = (
+    "s.session_hash IN (SELECT o.session_hash FROM session_days AS o"
+    f" WHERE o.project_id = {{project:UUID}} AND o.{OF_OPERATION})"
 )
 # A row covers one day, so only a range within one day can lie between a row's first and last request. Then the requests
 # themselves decide if one is in the range.
@@ -74,6 +82,9 @@ def conditions_of(project_id: UUID, filters: SessionFilter) -> Conditions:
     if filters.user_id:
         of_session.append(_OF_USER)
         params["user"] = filters.user_id
+    if filters.operation:
+        of_session.append(_WITH_OPERATION)
+        params["operation"] = stored_operations(filters.operation)
     return Conditions(
         " AND ".join(of_session),
         " AND ".join(_in_range(filters) or ["1"]),

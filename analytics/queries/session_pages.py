@@ -204,7 +204,8 @@ def find_page(project_id: UUID, filters: SessionFilter, *, limit: int, offset: i
 
 def is_of_newest(filters: SessionFilter) -> bool:
     """Returns whether the latest days are likely to hold the page, and their number can be estimated."""
-    return not (filters.user_id or filters.name_pattern or filters.end or settings.SESSION_LISTING_DELAY_MINUTES)
+    narrowed = filters.user_id or filters.operation or filters.name_pattern or filters.end
+    return not (narrowed or settings.SESSION_LISTING_DELAY_MINUTES)
 
 
 def find_newest(project_id: UUID, filters: SessionFilter, *, limit: int, offset: int) -> Sequence[int]:

@@ -49,6 +49,7 @@ class SessionRow(SessionSummary):
     latency_sum_ms: int
     models: list[str]
     providers: list[str]
+    operations: list[str]
 
 
 # A session has a row per day and user, and more while parts are unmerged, so every figure is an aggregate.
@@ -63,7 +64,8 @@ _REST = """
     sum(s.cancelled) AS cancelled_count,
     sum(s.cache_read_tokens) AS cache_read_tokens, sum(s.cache_write_tokens) AS cache_write_tokens,
     sum(s.latency_sum_ms) AS latency_sum_ms,
-    arraySort(groupUniqArrayArray(s.models)) AS models, arraySort(groupUniqArrayArray(s.providers)) AS providers
+    arraySort(groupUniqArrayArray(s.models)) AS models, arraySort(groupUniqArrayArray(s.providers)) AS providers,
+    arraySort(groupUniqArray(if(s.operation = '', 'chat', toString(s.operation)))) AS operations
 """
 _OF_PROJECT = "FROM session_days AS s WHERE s.project_id = {project:UUID}"
 _BY_SESSION = "GROUP BY s.session_hash, s.session_id"

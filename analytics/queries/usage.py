@@ -81,6 +81,7 @@ def list_usage(
     limit: int,
     offset: int,
     percentiles: bool = True,
+    operation: str = "",
 ) -> tuple[int, list[IntervalRow]]:
     """Returns the number of intervals in the range and one page, the latest first; intervals without requests are 0.
 
@@ -95,16 +96,18 @@ def list_usage(
     if not beginnings:
         return count, []
     low, high = max(start, beginnings[-1]), min(end, beginnings[0] + length - TICK)
-    rows = {row.start: row for row in _rows(project_id, low, high, interval, percentiles)}
+    rows = {row.start: row for row in _rows(project_id, low, high, interval, percentiles, operation)}
     return count, [rows.get(beginning) or IntervalRow(beginning) for beginning in beginnings]
 
 
-def _rows(project_id: UUID, start: datetime, end: datetime, interval: Interval, percentiles: bool) -> list[IntervalRow]:
+def _rows(
+    project_id: UUID, start: datetime, end: datetime, interval: Interval, percentiles: bool, operation: str
+) -> list[IntervalRow]:
     beginning = _BEGINNING[interval]
     keys = {"start": Key(beginning, beginning)}
     figures = (*_FIGURES, _PERCENTILES) if percentiles else _FIGURES
     rollups = plain_rollups(start, end) if interval is Interval.DAY and not percentiles else _ROLLUPS[interval]
-    source, params = union(rollups, start, end, keys=keys, figures=figures)
+    source, params = union(rollups, start, end, keys=keys, figures=figures, operation=operation)
     columns = totals(*figures) if percentiles else f"{totals(*figures)}, emptyArrayFloat32() AS {_PERCENTILES}"
     sql = f"SELECT toDateTime64(f.start, 6, 'UTC') AS start, {columns} FROM {source} AS f GROUP BY f.start"
     values = {**params, "project": project_id}

@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from string import Template
 from typing import Any, TypeVar
 from uuid import UUID
 
 from analytics.clickhouse import client
+from analytics.queries.operations import condition, stored_operations
 from analytics.queries.parallel import both
 from analytics.queries.rollup_ranges import PLANNED, TICK, USER_DAYS, USER_HOURS, clamp, same, split, totals, union
 
@@ -102,6 +104,7 @@ SELECT
     (sum(t.cost_usd), sum(t.requests)) AS upper_bound
 FROM users_daily AS t
 PREWHERE t.project_id = {project:UUID} AND t.day >= {first_day:Date} AND t.day <= {last_day:Date} AND t.user_id != ''
+    AND $of_operation
 GROUP BY t.user_id ORDER BY upper_bound DESC LIMIT {limit:UInt64}
 """
 # The count reads days alone as well: the first and the last request of a day tell whether any is in the range.
@@ -110,29 +113,49 @@ SELECT count() AS users FROM (
     SELECT t.user_id FROM users_daily AS t
     PREWHERE t.project_id = {project:UUID} AND t.day >= {first_day:Date} AND t.day <= {last_day:Date}
         AND (t.day >= {first:Date} OR t.last_at >= {start:DateTime64(6, 'UTC')})
-        AND (t.day < {until:Date} OR t.first_at < {stop:DateTime64(6, 'UTC')}) AND t.user_id != ''
+        AND (t.day < {until:Date} OR t.first_at < {stop:DateTime64(6, 'UTC')}) AND t.user_id != '' AND $of_operation
     GROUP BY t.user_id
 )
 """
 
 
-def list_users(project_id: UUID, start: datetime, end: datetime, *, limit: int, offset: int) -> Users:
+@dataclass(frozen=True)
+class _Scope:
+    """The requests that are counted: of a project, from `start` to `end`, of one operation or, if it is empty, all."""
+
+    project_id: UUID
+    start: datetime
+    end: datetime
+    operation: str
+
+    def union(self, figures: Sequence[str] = (), where: str = "1") -> tuple[str, dict[str, Any]]:
+        """Returns `rollup_ranges.union` by user, and all its parameters."""
+        source, params = union(
+            _ROLLUPS, self.start, self.end, keys=_KEYS, figures=figures, where=where, operation=self.operation
+        )
+        return source, {**params, "project": self.project_id}
+
+
+def list_users(
+    project_id: UUID, start: datetime, end: datetime, *, limit: int, offset: int, operation: str = ""
+) -> Users:
     """Returns a page of users by falling cost, then falling requests, then name."""
-    found = _likely(project_id, start, end, offset + limit)
+    scope = _Scope(project_id, start, end, operation)
+    found = _likely(scope, offset + limit)
     if found is None:
-        names, count = _ordered(project_id, start, end, limit, offset)
+        names, count = _ordered(scope, limit, offset)
         offset = 0
     else:
         names, count = found
-    rows = _rows(project_id, start, end, ["", *names])
+    rows = _rows(scope, ["", *names])
     unnamed = rows.pop("", None)
     page = sorted(rows.values(), key=lambda row: (-row.cost_usd, -row.requests, row.user_id))
     return Users(count, page[offset : offset + limit], unnamed)
 
 
-def _likely(project_id: UUID, start: datetime, end: datetime, needed: int) -> tuple[list[str], int] | None:
+def _likely(scope: _Scope, needed: int) -> tuple[list[str], int] | None:
     """Returns users that include the first `needed` ones, and the number of all; None when days are not enough."""
-    start, stop = clamp(start), clamp(end + TICK)
+    start, stop = clamp(scope.start), clamp(scope.end + TICK)
     [whole], _ = split(start, stop, [USER_DAYS.unit])
     # A range of whole days gives the answer at once, so that bounds are no help.
     if whole in ([], [(start, stop)]) or needed > _NEAR_THE_TOP:
@@ -140,7 +163,8 @@ def _likely(project_id: UUID, start: datetime, end: datetime, needed: int) -> tu
     [(first, until)] = whole
     limit = 2 * needed + _NEAR_THE_TOP
     params = {
-        "project": project_id,
+        "project": scope.project_id,
+        "operation": stored_operations(scope.operation),
         "first_day": start.date(),
         "first": first.date(),
         "until": until.date(),
@@ -149,9 +173,12 @@ def _likely(project_id: UUID, start: datetime, end: datetime, needed: int) -> tu
         "stop": stop,
         "limit": limit,
     }
+    bounds_sql, count_sql = (
+        Template(sql).substitute(of_operation=condition(scope.operation)) for sql in (_BOUNDS, _COUNT_BY_DAYS)
+    )
     bounds, [count] = both(
-        lambda: client.query(_BOUNDS, params, row=_Bounds, name="users.bounds", database_settings=PLANNED),
-        lambda: client.query(_COUNT_BY_DAYS, params, row=_Count, name="users.count", database_settings=PLANNED),
+        lambda: client.query(bounds_sql, params, row=_Bounds, name="users.bounds", database_settings=PLANNED),
+        lambda: client.query(count_sql, params, row=_Count, name="users.count", database_settings=PLANNED),
     )
     floor = sorted((user.lower_bound for user in bounds), reverse=True)[:needed][-1:]
     if len(bounds) == limit and bounds[-1].upper_bound >= floor[0]:
@@ -159,28 +186,27 @@ def _likely(project_id: UUID, start: datetime, end: datetime, needed: int) -> tu
     return [user.user_id for user in bounds if user.upper_bound >= floor[0]], count.users
 
 
-def _ordered(project_id: UUID, start: datetime, end: datetime, limit: int, offset: int) -> tuple[list[str], int]:
+def _ordered(scope: _Scope, limit: int, offset: int) -> tuple[list[str], int]:
     """Returns the names of a page, and the number of all users."""
-    source, params = union(_ROLLUPS, start, end, keys=_KEYS, figures=("cost_usd", "requests"), where="t.user_id != ''")
-    params |= {"project": project_id, "limit": limit, "offset": offset}
+    source, params = scope.union(("cost_usd", "requests"), "t.user_id != ''")
+    params |= {"limit": limit, "offset": offset}
     order = "ORDER BY sum(f.cost_usd) DESC, sum(f.requests) DESC, f.user_id LIMIT {limit:UInt64} OFFSET {offset:UInt64}"
     sql = f"SELECT f.user_id AS user_id, count() OVER () AS users FROM {source} AS f GROUP BY f.user_id {order}"
     names = client.query(sql, params, row=_Name, name="users.page", database_settings=PLANNED)
-    count = names[0].users if names else _count(project_id, start, end) if offset else 0
+    count = names[0].users if names else _count(scope) if offset else 0
     return [name.user_id for name in names], count
 
 
 def get_user(project_id: UUID, user_id: str, start: datetime, end: datetime) -> UserRow | None:
     """Returns the figures of one user, or None without any request of the user in the range."""
-    return _rows(project_id, start, end, [user_id]).get(user_id)
+    return _rows(_Scope(project_id, start, end, ""), [user_id]).get(user_id)
 
 
-def _rows(project_id: UUID, start: datetime, end: datetime, names: Sequence[str]) -> dict[str, UserRow]:
+def _rows(scope: _Scope, names: Sequence[str]) -> dict[str, UserRow]:
     def ask(row: type[Row], figures: Sequence[str], selected: str) -> dict[str, Row]:
-        condition = "t.user_id IN {names:Array(String)}"
-        source, params = union(_ROLLUPS, start, end, keys=_KEYS, figures=figures, where=condition)
+        source, params = scope.union(figures, "t.user_id IN {names:Array(String)}")
         sql = f"SELECT f.user_id AS user_id, {selected} FROM {source} AS f GROUP BY f.user_id"
-        values: dict[str, Any] = {**params, "project": project_id, "names": list(names)}
+        values: dict[str, Any] = {**params, "names": list(names)}
         rows = client.query(sql, values, row=row, name="users.rows", database_settings=PLANNED)
         return {row.user_id: row for row in rows}
 
@@ -192,8 +218,7 @@ def _rows(project_id: UUID, start: datetime, end: datetime, names: Sequence[str]
     return {name: UserRow(**vars(tokens[name]) | vars(requests[name])) for name in requests.keys() & tokens.keys()}
 
 
-def _count(project_id: UUID, start: datetime, end: datetime) -> int:
-    source, params = union(_ROLLUPS, start, end, keys=_KEYS, where="t.user_id != ''")
+def _count(scope: _Scope) -> int:
+    source, params = scope.union(where="t.user_id != ''")
     sql = f"SELECT count() AS users FROM (SELECT f.user_id FROM {source} AS f GROUP BY f.user_id)"
-    values = {**params, "project": project_id}
-    return client.query(sql, values, row=_Count, name="users.count", database_settings=PLANNED)[0].users
+    return client.query(sql, params, row=_Count, name="users.count", database_settings=PLANNED)[0].users

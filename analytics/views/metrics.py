@@ -6,7 +6,7 @@ from rest_framework import serializers as fields
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.parameters import RANGE, RangeParameters
+from analytics.parameters import RANGE, OperationParameters, RangeParameters, parse_operation
 from analytics.presenters import metrics
 from analytics.queries.usage import Interval
 from analytics.ranges import parse_range
@@ -19,54 +19,86 @@ from core.views import ProjectAPIView
 
 
 class OverviewView(ProjectAPIView):
-    @operation("overview", "Totals of a project", query=[RangeParameters], answer=wire.Overview)
+    @operation("overview", "Totals of a project", query=[RangeParameters, OperationParameters], answer=wire.Overview)
     def get(self, request: Request) -> Response:
         """The figures are of the last 30 days of the range at most; the answer names its own range."""
         time_range = parse_range(request, max_length=metrics.OVERVIEW)
-        return Response(metrics.overview(self.project_id, time_range))
+        return Response(metrics.overview(self.project_id, time_range, parse_operation(request)))
 
 
 class UsersView(ProjectAPIView):
     @operation(
         "userMetrics",
         "Figures per user",
-        query=[PAGE, RangeParameters],
+        query=[PAGE, RangeParameters, OperationParameters],
         page=wire.UserFigures,
         page_fields={**RANGE, "without_user_id": wire.UserFigures | None},
     )
     def get(self, request: Request) -> Response:
         page, time_range = parse_page(request), parse_range(request)
-        return listing_response(request, page, metrics.users(self.project_id, time_range, page))
+        return listing_response(
+            request, page, metrics.users(self.project_id, time_range, page, parse_operation(request))
+        )
 
 
 class ModelsView(ProjectAPIView):
     @operation(
-        "modelMetrics", "Figures per model", query=[PAGE, RangeParameters], page=wire.ModelFigures, page_fields=RANGE
+        "modelMetrics",
+        "Figures per model",
+        query=[PAGE, RangeParameters, OperationParameters],
+        page=wire.ModelFigures,
+        page_fields=RANGE,
     )
     def get(self, request: Request) -> Response:
         page, time_range = parse_page(request), parse_range(request)
-        return listing_response(request, page, metrics.models(self.project_id, time_range, page))
+        return listing_response(
+            request, page, metrics.models(self.project_id, time_range, page, parse_operation(request))
+        )
+
+
+class OperationsView(ProjectAPIView):
+    @operation(
+        "operationMetrics",
+        "Figures per operation",
+        query=[PAGE, RangeParameters],
+        page=wire.OperationFigures,
+        page_fields=RANGE,
+    )
+    def get(self, request: Request) -> Response:
+        """An operation is the protocol of the client: chat, responses, messages, embeddings and so on."""
+        page, time_range = parse_page(request), parse_range(request)
+        return listing_response(request, page, metrics.operations(self.project_id, time_range, page))
 
 
 class DailyCostView(ProjectAPIView):
-    @operation("dailyCost", "Cost per day", query=[PAGE, RangeParameters], page=wire.DayCost, page_fields=RANGE)
+    @operation(
+        "dailyCost",
+        "Cost per day",
+        query=[PAGE, RangeParameters, OperationParameters],
+        page=wire.DayCost,
+        page_fields=RANGE,
+    )
     def get(self, request: Request) -> Response:
         """The list has every UTC day that the range touches, the latest first."""
         page, time_range = parse_page(request), parse_range(request)
-        return listing_response(request, page, metrics.daily_costs(self.project_id, time_range, page))
+        return listing_response(
+            request, page, metrics.daily_costs(self.project_id, time_range, page, parse_operation(request))
+        )
 
 
 class ModelCostView(ProjectAPIView):
     @operation(
         "modelCost",
         "Cost per model",
-        query=[PAGE, RangeParameters],
+        query=[PAGE, RangeParameters, OperationParameters],
         page=wire.ModelCost,
         page_fields={**RANGE, "total_cost_usd": float},
     )
     def get(self, request: Request) -> Response:
         page, time_range = parse_page(request), parse_range(request)
-        return listing_response(request, page, metrics.model_costs(self.project_id, time_range, page))
+        return listing_response(
+            request, page, metrics.model_costs(self.project_id, time_range, page, parse_operation(request))
+        )
 
 
 class UsageParameters(Parameters):
@@ -77,7 +109,7 @@ class UsageView(ProjectAPIView):
     @operation(
         "usageMetrics",
         "Figures per minute, hour or day",
-        query=[PAGE, RangeParameters, UsageParameters],
+        query=[PAGE, RangeParameters, OperationParameters, UsageParameters],
         page=wire.IntervalFigures,
         page_fields={**RANGE, "interval": Interval},
     )
@@ -88,20 +120,23 @@ class UsageView(ProjectAPIView):
         given.is_valid(raise_exception=True)
         named = given.validated_data.get("interval")
         interval = Interval(named) if named else None
-        return listing_response(request, page, metrics.usage(self.project_id, time_range, page, interval))
+        found = metrics.usage(self.project_id, time_range, page, interval, parse_operation(request))
+        return listing_response(request, page, found)
 
 
 class ErrorsView(ProjectAPIView):
     @operation(
         "errorMetrics",
         "What failed, and how often",
-        query=[PAGE, RangeParameters],
+        query=[PAGE, RangeParameters, OperationParameters],
         page=wire.ErrorKind,
         page_fields={**RANGE, "total_errors": int},
     )
     def get(self, request: Request) -> Response:
         page, time_range = parse_page(request), parse_range(request)
-        return listing_response(request, page, metrics.errors(self.project_id, time_range, page))
+        return listing_response(
+            request, page, metrics.errors(self.project_id, time_range, page, parse_operation(request))
+        )
 
 
 class ProviderLatencyView(ProjectAPIView):

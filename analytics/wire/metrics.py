@@ -10,6 +10,7 @@ from typing import Protocol, TypedDict
 from analytics.queries.failures import Failure
 from analytics.queries.model_costs import ModelCostRow
 from analytics.queries.models import ModelRow
+from analytics.queries.operation_figures import OperationRow
 from analytics.queries.overview import ModelTotalsRow, OverviewRow
 from analytics.queries.usage import IntervalRow
 from analytics.queries.users import UserRow
@@ -44,12 +45,19 @@ class LatencyPercentiles(TypedDict):
     p99_latency_ms: float | None
 
 
-class ModelFigures(Sums, LatencyPercentiles):
-    model: str
-    provider: str
+class TtftPercentiles(TypedDict):
     p50_ttft_ms: float | None
     p95_ttft_ms: float | None
     p99_ttft_ms: float | None
+
+
+class ModelFigures(Sums, LatencyPercentiles, TtftPercentiles):
+    model: str
+    provider: str
+
+
+class OperationFigures(Sums, LatencyPercentiles, TtftPercentiles):
+    operation: str
 
 
 class IntervalFigures(Sums, LatencyPercentiles):
@@ -169,16 +177,17 @@ def user(row: UserRow) -> UserFigures:
 
 
 def model(row: ModelRow) -> ModelFigures:
-    p50, p95, p99 = _percentiles(row.streamed, row.ttft_q)
     return {
         "model": row.model,
         "provider": row.provider,
         **_sums(row),
         **_latency_percentiles(row),
-        "p50_ttft_ms": p50,
-        "p95_ttft_ms": p95,
-        "p99_ttft_ms": p99,
+        **_ttft_percentiles(row),
     }
+
+
+def operation(row: OperationRow) -> OperationFigures:
+    return {"operation": row.operation, **_sums(row), **_latency_percentiles(row), **_ttft_percentiles(row)}
 
 
 def usage(row: IntervalRow) -> IntervalFigures:
@@ -254,9 +263,14 @@ def _sums(row: _SumsRow) -> Sums:
     }
 
 
-def _latency_percentiles(row: ModelRow | IntervalRow) -> LatencyPercentiles:
+def _latency_percentiles(row: ModelRow | OperationRow | IntervalRow) -> LatencyPercentiles:
     p50, p95, p99 = _percentiles(row.requests, row.latency_q)
     return {"p50_latency_ms": p50, "p95_latency_ms": p95, "p99_latency_ms": p99}
+
+
+def _ttft_percentiles(row: ModelRow | OperationRow) -> TtftPercentiles:
+    p50, p95, p99 = _percentiles(row.streamed, row.ttft_q)
+    return {"p50_ttft_ms": p50, "p95_ttft_ms": p95, "p99_ttft_ms": p99}
 
 
 def _percentiles(samples: int, values: Sequence[float]) -> Sequence[float | None]:

@@ -37,6 +37,7 @@ class SessionDetail(SessionEntry):
     average_latency_ms: float
     models_used: list[str]
     providers_used: list[str]
+    operations_used: list[str]
     users: list[str]
     feedback: list[FeedbackEntry]
 
@@ -73,6 +74,7 @@ def session_detail(row: SessionRow, feedback_score: float | None, feedback: list
         "average_latency_ms": row.latency_sum_ms / row.request_count,
         "models_used": row.models,
         "providers_used": row.providers,
+        "operations_used": row.operations,
         "users": row.users,
         "feedback": feedback,
     }

@@ -33,7 +33,8 @@ OPERATIONS: Mapping[str, Right] = {
     # Metrics and the request log without its texts; READ_CONTENT adds the texts to the same answers.
     **_each(READ, "listSessions getSession listSessionRequests listSessionFeedback sessionTelemetry"),
     **_each(READ, "listRequests getRequest listScores listRequestScores"),
-    **_each(READ, "overview userMetrics modelMetrics dailyCost modelCost usageMetrics errorMetrics providerLatency"),
+    **_each(READ, "overview userMetrics modelMetrics operationMetrics dailyCost modelCost usageMetrics"),
+    **_each(READ, "errorMetrics providerLatency"),
     **_each(READ, "scoreMetrics feedbackMetrics usage"),
     # Operations that show texts written by people and models.
     **_each(READ_CONTENT, "search exportRequests"),

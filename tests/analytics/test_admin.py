@@ -28,7 +28,9 @@ def test_requests__filters__show_what_matches_of_one_project(browser: Client, sp
     store(
         spool,
         make_entry(project_id=str(project.pk), session_id="s1", model="gpt-a"),
-        make_entry(project_id=str(project.pk), session_id="s2", model="gpt-b", outcome=Outcome.ERROR),
+        make_entry(
+            project_id=str(project.pk), session_id="s2", model="gpt-b", outcome=Outcome.ERROR, operation="responses"
+        ),
         make_entry(project_id=str(other.pk), session_id="s3", model="gpt-c"),
     )
 
@@ -41,6 +43,8 @@ def test_requests__filters__show_what_matches_of_one_project(browser: Client, sp
     assert models(session="s1") == ["gpt-a"]
     assert models(outcome="error") == ["gpt-b"]
     assert models(outcome="nonsense") == []
+    assert models(operation="responses") == ["gpt-b"]
+    assert models(operation="nonsense") == []
 
 
 def test_requests__many__page_by_page(browser: Client, spool: Path) -> None:

@@ -35,6 +35,7 @@ SESSIONS = [
     "it's \"quoted\"", "grüße/東京 🚀", "two\nlines\tand tab", "x" * 1024, " ", "%", "_", "\\",
 ]  # fmt: skip
 USERS = ["", "ann", "bob", "zoë", "o'neil\\", "%"]
+OPERATIONS = ["chat", "messages", "embeddings"]
 PATTERNS = [
     "%",
     "chat-%",
@@ -77,6 +78,7 @@ def histories(draw: st.DrawFn) -> list[RequestRecord]:
             ts=start + moment,
             session_id=draw(st.sampled_from(["", *SESSIONS])),
             user_id=draw(st.sampled_from(USERS)),
+            operation=draw(st.sampled_from(OPERATIONS)),
             model=draw(st.sampled_from(["", "m1", "m2", "m3"])),
             provider=draw(st.sampled_from(["", "openai", "google"])),
             outcome=draw(st.sampled_from(list(Outcome))),
@@ -102,6 +104,7 @@ def listings(draw: st.DrawFn, records: list[RequestRecord]) -> ListingCall:
     )
     filters = SessionFilter(
         user_id=draw(st.sampled_from(["", "", *USERS, "nobody"])),
+        operation=draw(st.sampled_from(["", "", "", *OPERATIONS])),
         name_pattern=draw(st.sampled_from(["", "", *PATTERNS])),
         start=draw(st.none() | moments),
         end=draw(st.none() | moments),
@@ -202,6 +205,7 @@ def _row(session_id: str, members: list[RequestRecord]) -> dict[str, object]:
         "latency_sum_ms": sum(record.latency_ms for record in members),
         "models": sorted({record.model for record in members} - {""}),
         "providers": sorted({record.provider for record in members} - {""}),
+        "operations": sorted({record.operation for record in members}),
     }
 
 
@@ -220,6 +224,7 @@ def _matches(filters: SessionFilter, row: dict[str, object], records: list[Reque
     moments = [_time(record) for record in members]
     return (
         (not filters.user_id or filters.user_id in users)
+        and (not filters.operation or filters.operation in {record.operation for record in members})
         and (not filters.name_pattern or _like(filters.name_pattern, session_id))
         and any(
             (not filters.start or moment >= filters.start) and (not filters.end or moment <= filters.end)

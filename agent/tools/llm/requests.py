@@ -8,7 +8,7 @@ from uuid import UUID
 from msgspec import Meta
 
 from agent.tools.base import Arguments, Tool, ToolContext
-from agent.tools.fields import ID_CHARACTERS, OfModel, OfProvider, OfSession, OfUser, RequestId
+from agent.tools.fields import ID_CHARACTERS, OfModel, OfOperation, OfProvider, OfSession, OfUser, RequestId
 from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import DEFAULT_LIMIT, Limit, PagedRangeArguments, RangeArguments, chosen, listed, page_of
 from agent.tools.ranges import range_dates
@@ -27,8 +27,8 @@ _Milliseconds = Annotated[int, Meta(ge=0, le=_MAX_32)]
 _Dollars = Annotated[float, Meta(ge=0, le=_MAX_USD)]
 _NAMES = (
     "outcome", "status_code", "session_id", "user_id", "model", "requested_model", "provider", "error_type",
-    "error_code", "source", "prompt_config_id", "prompt_version", "rollout_id", "variant", "min_latency_ms",
-    "max_latency_ms", "min_cost_usd", "max_cost_usd",
+    "error_code", "source", "operation", "prompt_config_id", "prompt_version", "rollout_id", "variant",
+    "min_latency_ms", "max_latency_ms", "min_cost_usd", "max_cost_usd",
 )  # fmt: skip
 
 
@@ -54,6 +54,7 @@ class ListRequests(PagedRangeArguments, kw_only=True, frozen=True):
     source: Annotated[
         str, Meta(max_length=ID_CHARACTERS, description="Only made by this part: gateway, playground, judge, agent.")
     ] = ""
+    operation: OfOperation = None
     prompt_config_id: Annotated[UUID | None, Meta(description="Only served with this prompt config.")] = None
     prompt_version: Annotated[
         Annotated[int, Meta(ge=0, le=_MAX_32)] | None,
@@ -90,6 +91,7 @@ class SearchRequests(RangeArguments, kw_only=True, frozen=True):
     ]
     limit: Limit = DEFAULT_LIMIT
     model: OfModel = ""
+    operation: OfOperation = None
     user_id: OfUser = ""
     session_id: OfSession = ""
 
@@ -115,7 +117,7 @@ def _get_request(context: ToolContext, arguments: OneRequest) -> dict[str, Any]:
 def _search_requests(context: ToolContext, arguments: SearchRequests) -> dict[str, Any]:
     dates = range_dates(context, arguments)
     values = {
-        **chosen(arguments, ["query", "limit", "model", "user_id", "session_id"]),
+        **chosen(arguments, ["query", "limit", "model", "operation", "user_id", "session_id"]),
         **{name.replace("_date", "_time"): text for name, text in dates.items()},
     }
     filters, limit = SearchBody(data=values).to_filter_and_limit()

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from agent.tools.base import Arguments, Tool, ToolContext
-from agent.tools.fields import ID_CHARACTERS, OfUser, SessionId
+from agent.tools.fields import ID_CHARACTERS, OfOperation, OfUser, SessionId
 from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import PageArguments, PagedRangeArguments, chosen, listed, page_of
 from agent.tools.ranges import range_dates
@@ -20,6 +20,7 @@ _MAX_FEEDBACK = 10
 
 class ListSessions(PagedRangeArguments, kw_only=True, frozen=True):
     user_id: OfUser = ""
+    operation: OfOperation = None
     name_pattern: Annotated[
         str, Meta(max_length=ID_CHARACTERS, description="SQL LIKE pattern of the session id, e.g. checkout-%.")
     ] = ""
@@ -34,7 +35,7 @@ class SessionRequests(PageArguments, kw_only=True, frozen=True):
 
 
 def _list_sessions(context: ToolContext, arguments: ListSessions) -> dict[str, Any]:
-    values = {**chosen(arguments, ["user_id", "name_pattern"]), **range_dates(context, arguments)}
+    values = {**chosen(arguments, ["user_id", "operation", "name_pattern"]), **range_dates(context, arguments)}
     page = page_of(arguments)
     return listed(sessions.sessions(context.project_id, SessionParameters(data=values).to_filter(), page), page)
 

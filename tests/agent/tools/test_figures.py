@@ -197,7 +197,13 @@ CHECKS: dict[str, Callable[[World], None]] = {
         "list_session_requests", f"{LLM}/sessions/{{world.session_id}}/requests", query={}, session_id=_session_id
     ),
     "list_requests": _same_list(
-        "list_requests", f"{LLM}/requests", outcome="error", min_latency_ms=150, min_cost_usd=0.1, **DATES
+        "list_requests",
+        f"{LLM}/requests",
+        outcome="error",
+        operation="chat",
+        min_latency_ms=150,
+        min_cost_usd=0.1,
+        **DATES,
     ),
     "get_request": _request,
     "search_requests": _search,
@@ -227,7 +233,7 @@ CHECKS: dict[str, Callable[[World], None]] = {
     "list_models": _models,
     "list_prices": _same_list("list_prices", f"{LLM}/pricing", search="umber", source="manual"),
     "get_price": _price,
-    "get_metrics_overview": _same("get_metrics_overview", f"{LLM}/metrics/overview", **DATES),
+    "get_metrics_overview": _same("get_metrics_overview", f"{LLM}/metrics/overview", operation="chat", **DATES),
     "list_user_metrics": _same_list("list_user_metrics", f"{LLM}/metrics/users", **DATES),
     "list_model_metrics": _same_list("list_model_metrics", f"{LLM}/metrics/models", **DATES),
     "list_usage_metrics": _same_list("list_usage_metrics", f"{LLM}/metrics/usage", interval="day", **DATES),

@@ -41,15 +41,15 @@ class Endpoint:
 
 _PAGE, _RANGE = ("limit", "offset"), ("start_date", "end_date")
 _REQUESTS = (
-    *_RANGE, "session_id", "user_id", "outcome", "status_code", "source", "provider", "model", "requested_model",
-    "error_type", "error_code", "prompt_config_id", "prompt_version", "rollout_id", "variant", "min_latency_ms",
-    "max_latency_ms", "min_cost_usd", "max_cost_usd",
+    *_RANGE, "session_id", "user_id", "outcome", "status_code", "source", "operation", "provider", "model",
+    "requested_model", "error_type", "error_code", "prompt_config_id", "prompt_version", "rollout_id", "variant",
+    "min_latency_ms", "max_latency_ms", "min_cost_usd", "max_cost_usd",
 )  # fmt: skip
 _OF_SCORES = ("score_name", "score_type", "evaluator_type")
 _SCORE = {"request_id": REQUEST, "score_name": "relevance", "score_value": 80}
 
 ENDPOINTS = (
-    Endpoint("GET", "/api/llm/sessions", (*_PAGE, *_RANGE, "user_id", "name_pattern")),
+    Endpoint("GET", "/api/llm/sessions", (*_PAGE, *_RANGE, "user_id", "operation", "name_pattern")),
     Endpoint("GET", "/api/llm/sessions/{session}"),
     Endpoint("GET", "/api/llm/sessions/{session}/requests", _PAGE),
     Endpoint("GET", "/api/llm/sessions/{session}/feedback", _PAGE, store=False),
@@ -69,13 +69,14 @@ ENDPOINTS = (
     Endpoint("GET", "/api/llm/requests/export", (*_REQUESTS, "include_content")),
     Endpoint("GET", "/api/llm/requests/{request}"),
     Endpoint("POST", "/api/llm/search", body={"query": "a secret"}),
-    Endpoint("GET", "/api/llm/metrics/overview", _RANGE),
-    Endpoint("GET", "/api/llm/metrics/users", (*_PAGE, *_RANGE)),
-    Endpoint("GET", "/api/llm/metrics/models", (*_PAGE, *_RANGE)),
-    Endpoint("GET", "/api/llm/metrics/cost/daily", (*_PAGE, *_RANGE)),
-    Endpoint("GET", "/api/llm/metrics/cost/by-model", (*_PAGE, *_RANGE)),
-    Endpoint("GET", "/api/llm/metrics/usage", (*_PAGE, *_RANGE, "interval")),
-    Endpoint("GET", "/api/llm/metrics/errors", (*_PAGE, *_RANGE)),
+    Endpoint("GET", "/api/llm/metrics/overview", (*_RANGE, "operation")),
+    Endpoint("GET", "/api/llm/metrics/users", (*_PAGE, *_RANGE, "operation")),
+    Endpoint("GET", "/api/llm/metrics/models", (*_PAGE, *_RANGE, "operation")),
+    Endpoint("GET", "/api/llm/metrics/operations", (*_PAGE, *_RANGE)),
+    Endpoint("GET", "/api/llm/metrics/cost/daily", (*_PAGE, *_RANGE, "operation")),
+    Endpoint("GET", "/api/llm/metrics/cost/by-model", (*_PAGE, *_RANGE, "operation")),
+    Endpoint("GET", "/api/llm/metrics/usage", (*_PAGE, *_RANGE, "operation", "interval")),
+    Endpoint("GET", "/api/llm/metrics/errors", (*_PAGE, *_RANGE, "operation")),
     Endpoint("GET", "/api/llm/metrics/provider-latency", store=False),
     Endpoint("GET", "/api/projects/{project}/llm/sessions/{session}/telemetry"),
     Endpoint("DELETE", "/api/llm/requests/{request}"),

@@ -16,6 +16,7 @@ from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
 
 Api = tuple[APIClient, str]
+OPERATIONS = ("chat", "chat", "messages", "embeddings")
 NOW = datetime(2026, 11, 20, 13, 37, 11, 123456, tzinfo=UTC)
 
 
@@ -66,6 +67,7 @@ def make_request(chance: random.Random, project: str) -> SpoolEntry:
         status_code=chance.choice([429, 500, 502]) if failed else 200,
         error_type=chance.choice(["api_error", "timeout_error"]) if failed else "",
         error_code=chance.choice(["timeout", "upstream_error", ""]) if failed else "",
+        operation=chance.choice(OPERATIONS),
         provider=provider,
         model=chance.choice(["a", "b", "c", "d", "e", "f", "g"]) if provider else "",
         session_id=chance.choice(["", *(f"s{index}" for index in range(60))]),

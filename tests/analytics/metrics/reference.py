@@ -88,6 +88,13 @@ def models(records: Records) -> list[dict[str, Any]]:
     return [{"model": key[0], "provider": key[1], **sums(groups[key])} for key in order]
 
 
+def operations(records: Records) -> list[dict[str, Any]]:
+    """Returns the figures of the endpoint without its percentiles."""
+    groups = grouped(records, lambda record: record.operation)
+    order = sorted(groups, key=lambda name: (-cost(groups[name]), -len(groups[name]), name))
+    return [{"operation": name, **sums(groups[name])} for name in order]
+
+
 def model_costs(records: Records) -> list[dict[str, Any]]:
     groups = grouped(records, lambda record: record.model)
     order = sorted(groups, key=lambda name: (-cost(groups[name]), -len(groups[name]), name))

@@ -12,7 +12,7 @@ import pytest
 from analytics.contracts import RequestRecord
 from analytics.queries import users
 from tests.analytics.metrics import reference
-from tests.analytics.metrics.conftest import NOW
+from tests.analytics.metrics.conftest import NOW, OPERATIONS, Api
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -154,3 +154,50 @@ def test_errors__any_range__equal_plain_computation(get: Callable[..., Any], rec
             len(expected),
             sum(entry["error_count"] for entry in expected),
         )
+
+
+def test_operations__any_range__equal_plain_computation(get: Callable[..., Any], records: list[RequestRecord]) -> None:
+    for start, end in ranges(records, 7):
+        chosen = reference.between(records, start, end)
+
+        found = get("operations", start_date=start, end_date=end)
+
+        assert [without_percentiles(entry) for entry in found["results"]] == reference.operations(chosen), (start, end)
+        assert found["count"] == len(found["results"])
+        for entry in found["results"]:
+            own = [record for record in chosen if record.operation == entry["operation"]]
+            check_percentiles(entry, "latency", [record.latency_ms for record in own])
+            check_percentiles(entry, "ttft", [record.ttft_ms for record in own if record.ttft_ms])
+
+
+@pytest.mark.parametrize("operation", sorted({*OPERATIONS, "rerank"}))
+def test_figures__of_one_operation__equal_plain_computation_without_the_others(
+    get: Callable[..., Any], records: list[RequestRecord], operation: str
+) -> None:
+    own = [record for record in records if record.operation == operation]
+    for start, end in ranges(records, 2):
+        begin = max(start, end - timedelta(days=30))
+        chosen = reference.between(own, begin, end)
+        named, unnamed = reference.users(chosen)
+        asked = {"start_date": begin, "end_date": end, "operation": operation, "limit": 1000}
+
+        overview, users_found = (get(path, **asked) for path in ("overview", "users"))
+        by_model, usage = (get(path, **asked) for path in ("models", "usage"))
+
+        expected = reference.overview(chosen)
+        assert {name: overview[name] for name in expected} == expected, (begin, end)
+        assert (users_found["results"], users_found["without_user_id"]) == (named, unnamed), (begin, end)
+        assert users_found["count"] == len(named)
+        assert [without_percentiles(entry) for entry in by_model["results"]] == reference.models(chosen), (begin, end)
+        assert sum(entry["request_count"] for entry in usage["results"]) == len(chosen), (begin, end)
+        assert get("cost/daily", **asked)["results"] == reference.daily_costs(chosen, begin, end), (begin, end)
+        assert get("cost/by-model", **asked)["results"] == reference.model_costs(chosen), (begin, end)
+        assert get("errors", **asked)["results"] == reference.errors(chosen), (begin, end)
+
+
+@pytest.mark.parametrize("path", ["overview", "users", "models", "cost/daily", "cost/by-model", "usage", "errors"])
+def test_figures__of_an_operation_that_there_is_not__400_naming_it(api: Api, path: str) -> None:
+    answer = api[0].get(f"/api/llm/metrics/{path}", {"operation": "chats"})
+
+    assert answer.status_code == 400
+    assert "operation" in answer.json()["error"]["details"]

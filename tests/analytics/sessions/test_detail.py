@@ -44,11 +44,12 @@ def test_session__several_people_and_providers__all_named(api: APIClient, projec
         spool,
         entry(project, "s", 2.5, user_id="zoe", provider="openai"),
         entry(project, "s", 2, user_id="", provider="google", outcome=Outcome.CANCELLED, status_code=499),
-        entry(project, "s", 1, user_id="ann", provider="", cost_known=False, cost_usd=""),
+        entry(project, "s", 1, user_id="ann", provider="", cost_known=False, cost_usd="", operation="responses"),
     )
 
     detail = api.get("/api/llm/sessions/s").json()
 
+    assert detail["operations_used"] == ["chat", "responses"]
     assert detail["user_id"] == "ann"
     assert detail["users"] == ["ann", "zoe"]
     assert detail["providers_used"] == ["google", "openai"]

@@ -69,6 +69,9 @@ def test_sessions__pages__cover_all_once_latest_first(api: APIClient, project: P
     [
         ({"user_id": "ann"}, ["chat-1"]),
         ({"user_id": "nobody"}, []),
+        ({"operation": "messages"}, ["chat_2"]),
+        ({"operation": "messages", "user_id": "ann"}, []),
+        ({"operation": "rerank"}, []),
         ({"name_pattern": "chat-%"}, ["chat-1"]),
         ({"name_pattern": "chat_2"}, ["chat_2"]),
         ({"name_pattern": "%\\_2"}, ["chat_2"]),
@@ -85,6 +88,7 @@ def test_sessions__filters__keep_what_matches(
         spool,
         entry(project, "chat-1", 1, user_id="ann"),
         entry(project, "chat_2", 2, user_id="bob"),
+        entry(project, "chat_2", 2, user_id="bob", operation="messages"),
         entry(project, "grüße ü/1", 3, user_id="cyd"),
     )
 
@@ -118,6 +122,7 @@ def test_sessions__dates__keep_sessions_active_in_the_range(api: APIClient, proj
         ({"start_date": "yesterday"}, "start_date"),
         ({"end_date": "9999-12-31T23:59:59-10:00"}, "end_date"),
         ({"start_date": "2026-02-01", "end_date": "2026-01-01"}, "end_date"),
+        ({"operation": "chats"}, "operation"),
         ({"name_pattern": "x\\"}, "name_pattern"),
     ],
 )
