@@ -19,10 +19,14 @@ from gateway.protocol.reply import Receive, Reply, Send
 from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
 from gateway.surfaces.embeddings.surface import SURFACE as EMBEDDINGS
+from gateway.surfaces.images.surface import SURFACE as IMAGES
 from gateway.surfaces.messages.surface import COUNT_TOKENS
 from gateway.surfaces.messages.surface import SURFACE as MESSAGES
+from gateway.surfaces.moderations.surface import SURFACE as MODERATIONS
 from gateway.surfaces.reply import reply_for
+from gateway.surfaces.rerank.surface import SURFACE as RERANK
 from gateway.surfaces.responses.surface import SURFACE as RESPONSES
+from gateway.surfaces.speech.surface import SURFACE as SPEECH
 from gateway.worker import current_runtime
 
 Scope = dict[str, Any]
@@ -52,6 +56,14 @@ messages = SurfaceEndpoint(MESSAGES)
 """POST /api/gateway/v1/messages"""
 count_tokens = SurfaceEndpoint(COUNT_TOKENS)
 """POST /api/gateway/v1/messages/count_tokens"""
+moderations = SurfaceEndpoint(MODERATIONS)
+"""POST /api/gateway/v1/moderations"""
+rerank = SurfaceEndpoint(RERANK)
+"""POST /api/gateway/v1/rerank"""
+images = SurfaceEndpoint(IMAGES)
+"""POST /api/gateway/v1/images/generations"""
+speech = SurfaceEndpoint(SPEECH)
+"""POST /api/gateway/v1/audio/speech"""
 embeddings = SurfaceEndpoint(EMBEDDINGS)
 """POST /api/gateway/v1/embeddings"""
 

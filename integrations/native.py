@@ -73,12 +73,19 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "integrations.providers.mistral.embeddings:FORWARDERS",
         "integrations.providers.bedrock.embeddings:FORWARDERS",
     ),
+    "images": ("integrations.providers.openai.operations:IMAGES",),
     "messages": (
         "integrations.providers.anthropic.forwarding:FORWARDERS",
         "integrations.providers.claude.bedrock:FORWARDERS",
         "integrations.providers.claude.vertex:FORWARDERS",
     ),
+    "moderations": (
+        "integrations.providers.openai.operations:MODERATIONS",
+        "integrations.providers.mistral.moderations:FORWARDERS",
+    ),
+    "rerank": ("integrations.providers.openai.operations:RERANK", "integrations.providers.cohere.rerank:FORWARDERS"),
     "responses": ("integrations.providers.openai.responses:FORWARDERS",),
+    "speech": ("integrations.providers.openai.operations:SPEECH",),
 }
 
 

@@ -10,7 +10,7 @@ from core.errors import ApplicationError
 from gateway.errors import LowQualityError, from_provider
 from gateway.pipeline.answer_headers import error_headers, served_by
 from gateway.pipeline.call import OpenStream, complete, open_stream, too_large, too_slow
-from gateway.pipeline.context import AnswerState, Attempt, RequestContext, RequestState
+from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.contract import check_schema, check_schema_of_stream, schema_of
 from gateway.pipeline.failover import failure_of
 from gateway.pipeline.guard_output import OutputGuard
@@ -24,6 +24,7 @@ from gateway.protocol.reply import Reply
 from gateway.runtime import Runtime
 from integrations.providers.base import ParsedResponse, StreamEvent
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.usage import Usage
 
 
 async def whole_answer(
@@ -34,7 +35,7 @@ async def whole_answer(
         body = await _guarded(runtime, context, attempts, state)
     else:
         completion = await complete(runtime, context, attempts, state)
-        _note_completion(state.answer, completion)
+        _note_completion(state, completion)
         body = completion.body
         state.answer.output_bytes = len(body)
     state.answer.parts.append(body)
@@ -49,7 +50,7 @@ async def _guarded(runtime: Runtime, context: RequestContext, attempts: list[Att
 
     async def once(left: list[Attempt]) -> bytes:
         completion = await complete(runtime, context, left, state)
-        _note_completion(state.answer, completion)
+        _note_completion(state, completion)
         body = await OutputGuard(runtime, context, state).whole(completion.body)
         state.answer.output_bytes = len(completion.body)
         return body
@@ -64,11 +65,15 @@ def _as_chat(state: RequestState, body: bytes) -> bytes:
     return as_chat_completion(state, body, stream=False) if state.answer.is_native else body
 
 
-def _note_completion(answer: AnswerState, completion: ParsedResponse) -> None:
+def _note_completion(state: RequestState, completion: ParsedResponse) -> None:
+    answer = state.answer
     answer.first_output = time.perf_counter()
     answer.finish_reason = completion.finish_reason
     answer.usage = completion.usage
     answer.recorded = completion.recorded
+    if completion.usage is None:
+        # What such an operation costs is not counted in tokens, and the price list has no other units.
+        answer.usage, state.routing.price = Usage(), None
 
 
 class StreamedAnswer:

@@ -15,7 +15,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 HeaderList = list[tuple[bytes, bytes]]
 
-_JSON = (b"content-type", b"application/json")
+JSON = (b"content-type", b"application/json")
 _STREAM: HeaderList = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
@@ -49,11 +49,13 @@ class Reply:
             call, self.before_last = self.before_last, None
             call()
 
-    async def whole(self, status: int, body: bytes, extra: HeaderList) -> None:
+    async def whole(
+        self, status: int, body: bytes, extra: HeaderList, content_type: tuple[bytes, bytes] = JSON
+    ) -> None:
         self.settle()
         self.started = True
         all_headers = [
-            _JSON,
+            content_type,
             (b"content-length", b"%d" % len(body)),
             *self.ids,
             *extra,

@@ -12,7 +12,7 @@ import msgspec
 
 from core.errors import ApplicationError, ValidationError
 from gateway.protocol.message_sizes import MAX_MESSAGE_BYTES
-from gateway.protocol.wire import AUTO, MAX_MESSAGES, explain
+from gateway.protocol.wire import AUTO, MAX_MESSAGES, Name, ProviderPreferences, explain
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.chat.surface import ChatStream
 
@@ -20,6 +20,16 @@ T = TypeVar("T")
 
 # The fields of the gateway that choose providers and users; all surfaces have them.
 _ROUTING = ("model", "provider", "user")
+
+
+class OperationFields(msgspec.Struct, kw_only=True):
+    """The fields that every request of such an operation may have; its own model is among those of the operation."""
+
+    user: str | None = None
+    models: list[Name] | None = None
+    provider: ProviderPreferences | None = None
+    prompt_config: str | None = None
+    stream: bool | None = None
 
 
 class NativeOnlySurface:
@@ -36,6 +46,10 @@ class NativeOnlySurface:
 
     def error(self, error: ApplicationError, request_id: str) -> bytes:
         return msgspec.json.encode(error.envelope())
+
+    def content_type(self, request: SurfaceRequest) -> bytes:
+        """Returns the content type of a whole answer."""
+        return b"application/json"
 
     def forwarded(self, body: bytes) -> bytes:
         return body
@@ -66,6 +80,8 @@ def refuse_chat_fields(fields: Any, operation: str, *, fallbacks: bool) -> None:
         raise ValidationError(
             f"models: another model's answer cannot stand in for that of this one in {operation}", code=_UNSUPPORTED
         )
+    if fields.stream:
+        raise ValidationError(f"stream: {operation} are answered whole", code=_UNSUPPORTED)
     if fields.model == AUTO:
         raise ValidationError(f"model: auto stands for chat models; name a model for {operation}", code=_UNSUPPORTED)
 

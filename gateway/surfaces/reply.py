@@ -7,9 +7,10 @@ from typing_extensions import override
 
 from core.errors import ApplicationError
 from gateway.protocol import sse
-from gateway.protocol.reply import HeaderList, Reply, Send
+from gateway.protocol.reply import JSON, HeaderList, Reply, Send
 from gateway.surfaces.base import StreamEncoder, Surface, SurfaceRequest
 from gateway.surfaces.chat.surface import CHAT
+from gateway.surfaces.native_only import NativeOnlySurface
 
 _NOT_READ = SurfaceRequest(b"{}")
 
@@ -34,10 +35,15 @@ class SurfaceReply(Reply):
         self._encoder: StreamEncoder | None = None
 
     @override
-    async def whole(self, status: int, body: bytes, extra: HeaderList) -> None:
-        if status == 200 and not self.is_native:
-            body = self.surface.answer(self._request(), body, self.request_id)
-        await super().whole(status, body, extra)
+    async def whole(
+        self, status: int, body: bytes, extra: HeaderList, content_type: tuple[bytes, bytes] = JSON
+    ) -> None:
+        if status == 200:
+            if not self.is_native:
+                body = self.surface.answer(self._request(), body, self.request_id)
+            elif isinstance(self.surface, NativeOnlySurface):
+                content_type = (b"content-type", self.surface.content_type(self._request()))
+        await super().whole(status, body, extra, content_type)
 
     @override
     def encoded_error(self, error: ApplicationError) -> bytes:

@@ -15,6 +15,7 @@ from integrations.pricing.entries import CatalogError, Figure, Place, PriceEntry
 # gateway's have not.
 _PROVIDERS: Mapping[str, tuple[str, str]] = {
     "openai": ("openai", "openai/"),
+    "text-completion-openai": ("openai", "openai/"),
     "azure": ("azure_openai", "azure/"),
     "azure_ai": ("azure_openai", "azure_ai/"),
     "anthropic": ("anthropic", "anthropic/"),
@@ -69,8 +70,14 @@ _PROVIDERS: Mapping[str, tuple[str, str]] = {
     "amazon_nova": ("amazon_nova", "amazon-nova/"),
 }
 _MODES = frozenset({"chat", "completion", "responses"})
-_EMBEDDING = "embedding"
-_PRICED_MODES = _MODES | {_EMBEDDING}
+_IMAGES = "image_generation"
+# The output of these operations costs nothing, and some rows leave its price out.
+_WITHOUT_OUTPUT = frozenset({"embedding", "rerank", "moderation"})
+# OpenAI's models count tokens of these operations; those of other vendors count images, seconds and steps, which some
+# rows of the catalog give as tokens.
+_COUNTED_BY_OPENAI = frozenset({_IMAGES, "audio_transcription"})
+_OPENAI = frozenset({"openai", "azure_openai"})
+_PRICED_MODES = _MODES | _WITHOUT_OUTPUT | _COUNTED_BY_OPENAI
 _RATES: Mapping[str, str] = {
     "input_cost_per_token": "input",
     "output_cost_per_token": "output",
@@ -111,8 +118,12 @@ def parse(catalog: Any) -> Iterator[PriceEntry]:
 def read(catalog: Any) -> Iterator[PriceEntry | Refusal]:
     """Yields the valid prices of `models`, and a refusal for each invalid one. Raises CatalogError."""
     for provider, model, fields in models(catalog, _PRICED_MODES):
-        # Vectors cost nothing but the input that they are made of, and some rows leave the price of output out.
-        free = {"output_cost_per_token": 0.0} if fields.get("mode") == _EMBEDDING else {}
+        mode = fields.get("mode")
+        if mode in _COUNTED_BY_OPENAI and provider not in _OPENAI:
+            continue
+        free: dict[str, Any] = {"output_cost_per_token": 0.0} if mode in _WITHOUT_OUTPUT else {}
+        if mode == _IMAGES:
+            free["output_cost_per_token"] = fields.get("output_cost_per_image_token")
         found = entry(provider, model, _figures(model, {**free, **fields}), scale=_PER_MILLION)
         if found is not None:
             yield found
@@ -124,6 +135,7 @@ def _figures(model: str, fields: Mapping[str, Any]) -> Iterator[Figure]:
         if place is not None:
             yield Figure(field, place, value)
     yield Figure("input_cost_per_request", Place("request"), fields.get("input_cost_per_request"))
+    yield Figure("input_cost_per_query", Place("search_medium"), fields.get("input_cost_per_query"))
     searches = fields.get(_SEARCHES)
     if isinstance(searches, Mapping):
         for field, name in _FEES.items():

@@ -15,6 +15,7 @@ from integrations.sandbox.tokens import count
 
 _DIMENSIONS = 8
 _MAX_DIMENSIONS = 4096
+_RANKED_DIMENSIONS = 512
 _WORD = re.compile(r"\w+")
 
 
@@ -33,6 +34,21 @@ def embeddings_for(request: Mapping[str, Any]) -> dict[str, Any]:
     tokens = sum(count(one) if isinstance(one, str) else len(one) for one in inputs)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return {"object": "list", "data": rows, "model": request.get("model"), "usage": usage}
+
+
+def ranking_for(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the answer to a request to rank documents. Raises RejectedError."""
+    query, documents = request.get("query"), request.get("documents")
+    if not isinstance(query, str) or not isinstance(documents, list) or not all(documents):
+        raise RejectedError("query has to be a text, and documents a list of texts.", "documents")
+    texts = [one if isinstance(one, str) else str(one.get("text")) for one in documents]
+    question = _vector(query, _RANKED_DIMENSIONS)
+    scores = [sum(a * b for a, b in zip(question, _vector(text, _RANKED_DIMENSIONS), strict=True)) for text in texts]
+    ranked = sorted(range(len(texts)), key=lambda index: -scores[index])[: request.get("top_n")]
+    results = [{"index": index, "relevance_score": round(scores[index], 4)} for index in ranked]
+    tokens = count(query) + sum(map(count, texts))
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return {"id": "rerank-sandbox", "model": request.get("model"), "results": results, "usage": usage}
 
 
 def _inputs(given: Any) -> list[str | list[int]]:

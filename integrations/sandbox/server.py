@@ -1,4 +1,4 @@
-"""The sandbox's HTTP server: `/v1/chat/completions`, `/v1/embeddings` and `/v1/models`.
+"""The sandbox's HTTP server: `/v1/chat/completions`, `/v1/embeddings`, `/v1/rerank`, `/v1/models`.
 
 aiohttp serves it: a server that is already in the project's lock and cancels a handler whose client has left.
 """
@@ -9,7 +9,8 @@ import asyncio
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -17,7 +18,7 @@ from aiohttp import web
 from integrations.sandbox import wire
 from integrations.sandbox.answers import Choice, RejectedError, choices_for
 from integrations.sandbox.behaviours import BEHAVIOURS, Behaviour, behaviour_of
-from integrations.sandbox.embeddings import embeddings_for
+from integrations.sandbox.embeddings import embeddings_for, ranking_for
 from integrations.sandbox.tokens import PrefixCache
 
 _BODY_BYTES = 64 * 1024 * 1024
@@ -35,7 +36,8 @@ class Sandbox:
     def application(self) -> web.Application:
         application = web.Application(client_max_size=_BODY_BYTES)
         application.router.add_post("/v1/chat/completions", self.chat_completions)
-        application.router.add_post("/v1/embeddings", self.embeddings)
+        application.router.add_post("/v1/embeddings", partial(self.answer, embeddings_for))
+        application.router.add_post("/v1/rerank", partial(self.answer, ranking_for))
         application.router.add_get("/v1/models", self.models)
         return application
 
@@ -66,14 +68,15 @@ class Sandbox:
             return web.json_response(_late_failure())
         return web.json_response(wire.completion(request, choices, used))
 
-    async def embeddings(self, http: web.Request) -> web.Response:
+    async def answer(self, made: Callable[[Mapping[str, Any]], dict[str, Any]], http: web.Request) -> web.Response:
+        """Answers an operation whose answer `made` makes of the request."""
         body = await http.read()
         try:
             request = _decoded(body)
             behaviour = self._behaviour(request, body)
             if behaviour.status != 200:
                 return _refusal(behaviour)
-            answer = embeddings_for(request)
+            answer = made(request)
         except RejectedError as rejected:
             details = wire.error(rejected.message, "invalid_request_error", "invalid_value", rejected.param)
             return web.json_response(details, status=400)

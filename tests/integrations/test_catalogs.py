@@ -70,6 +70,34 @@ def test_catalog_a__chat_and_embedding_models_of_known_providers__per_million_an
     ]
 
 
+@pytest.mark.parametrize(
+    ("provider", "model", "fields", "entry"),
+    [
+        (
+            "cohere",
+            "rerank-v3.5",
+            {"mode": "rerank", "input_cost_per_query": 0.002, "input_cost_per_token": 0.0},
+            PriceEntry("cohere", "rerank-v3.5", Decimal(0), Decimal(0), terms={"fees": {"search_medium": "0.002"}}),
+        ),
+        (
+            "openai",
+            "gpt-image-2",
+            {"mode": "image_generation", "input_cost_per_token": 5e-06, "output_cost_per_image_token": 3e-05},
+            PriceEntry("openai", "gpt-image-2", Decimal(5), Decimal(30)),
+        ),
+    ],
+)
+def test_catalog_a__other_operations__cost_searches_or_tokens(
+    provider: str, model: str, fields: dict[str, Any], entry: PriceEntry
+) -> None:
+    assert list(catalog_a.parse({model: {"litellm_provider": provider, **fields}})) == [entry]
+
+
+def test_catalog_a__images_of_other_vendors__are_not_counted_in_tokens() -> None:
+    fields = {"mode": "image_generation", "input_cost_per_token": 1e-10, "output_cost_per_token": 1e-10}
+    assert list(catalog_a.parse({"flux": {"litellm_provider": "fireworks_ai", **fields}})) == []
+
+
 def test_catalog_b__priced_models_of_known_providers__as_listed() -> None:
     assert list(catalog_b.parse(CATALOG_B)) == [
         PriceEntry("openai", "gpt-4o", Decimal("99"), Decimal("99")),

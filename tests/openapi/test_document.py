@@ -31,6 +31,10 @@ _OTHERWISE_DESCRIBED = {
     "api/gateway/v1/messages",
     "api/gateway/v1/messages/count_tokens",
     "api/gateway/v1/embeddings",
+    "api/gateway/v1/moderations",
+    "api/gateway/v1/rerank",
+    "api/gateway/v1/images/generations",
+    "api/gateway/v1/audio/speech",
 }
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 

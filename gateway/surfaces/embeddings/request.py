@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from core.errors import ValidationError
-from gateway.protocol.wire import Name, ProviderPreferences, Word
+from gateway.protocol.wire import Name, Word
 from gateway.surfaces.base import SurfaceRequest
-from gateway.surfaces.native_only import as_chat, decoded, refuse_chat_fields
+from gateway.surfaces.native_only import OperationFields, as_chat, decoded, refuse_chat_fields
 
 MAX_INPUTS = 2048
 """The most inputs of one request, which is OpenAI's own bound."""
@@ -17,16 +17,12 @@ MAX_INPUTS = 2048
 Token = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class EmbeddingRequest(msgspec.Struct):
+class EmbeddingRequest(OperationFields):
     model: Name
     input: str | list[str | Token | list[Token]]
     dimensions: Annotated[int, msgspec.Meta(ge=1, le=65_536)] | None = None
     encoding_format: Literal["float", "base64"] | None = None
     input_type: Word | None = None
-    user: str | None = None
-    models: list[Name] | None = None
-    provider: ProviderPreferences | None = None
-    prompt_config: str | None = None
 
 
 _decoder = msgspec.json.Decoder(EmbeddingRequest)

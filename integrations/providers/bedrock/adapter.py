@@ -73,12 +73,6 @@ class BedrockAdapter(DialectAdapter):
         url = access.url(model, action)
         return UpstreamRequest("POST", url, access.headers(url, body, stream=stream), body)
 
-    def invoked(self, model: str, body: bytes, credentials: Credentials) -> UpstreamRequest:
-        """Returns a request of InvokeModel, whose body has the form of the model's vendor."""
-        access = self._access.get(credentials)
-        url = access.invoke_url(model)
-        return UpstreamRequest("POST", url, access.headers(url, body, stream=False), body)
-
     @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         return parse(request, body)

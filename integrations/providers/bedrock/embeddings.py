@@ -58,7 +58,7 @@ class BedrockEmbeddings(EmbeddingsForwarder):
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         given = decode_request(request.body)
         body = _of_titan(given, request.model) if _TITAN in request.model else _of_cohere(given, request.model)
-        return self._adapter.invoked(request.model, msgspec.json.encode(body), credentials)
+        return self._adapter.signed(request.model, "invoke", msgspec.json.encode(body), credentials, stream=False)
 
     @override
     def _read(self, request: ChatRequest, body: bytes) -> tuple[list[Vector], Usage | None]:

@@ -70,9 +70,6 @@ class Access:
     def url(self, model: str, action: str) -> str:
         return f"{self._base_url}/model/{_label(model)}/{action}"
 
-    def invoke_url(self, model: str) -> str:
-        return f"{self._base_url}/model/{_label(model)}/invoke"
-
     def headers(self, url: str, body: bytes, *, stream: bool) -> Mapping[str, str]:
         headers = {"content-type": "application/json"}
         if self._signer is None:

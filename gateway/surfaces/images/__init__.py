@@ -1,0 +1,1 @@
+"""OpenAI's generation of images (https://platform.openai.com/docs/api-reference/images/create)."""

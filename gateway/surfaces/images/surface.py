@@ -1,0 +1,18 @@
+"""The surface of the generation of images."""
+
+from __future__ import annotations
+
+from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.images.request import read
+from gateway.surfaces.native_only import NativeOnlySurface
+
+
+class ImagesSurface(NativeOnlySurface):
+    name = "images"
+    operation = "images"
+
+    def read(self, body: bytes) -> SurfaceRequest:
+        return read(body)
+
+
+SURFACE = ImagesSurface()

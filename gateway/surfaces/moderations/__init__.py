@@ -1,0 +1,1 @@
+"""OpenAI's Moderations API (https://platform.openai.com/docs/api-reference/moderations)."""

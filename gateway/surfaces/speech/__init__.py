@@ -1,0 +1,1 @@
+"""OpenAI's speech (https://platform.openai.com/docs/api-reference/audio/createSpeech)."""

@@ -1,0 +1,137 @@
+"""Operations that the providers of OpenAI's dialect have beside chat completions and embeddings. The client's bytes are
+forwarded as they came, and so is the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from typing_extensions import override
+
+from integrations.providers.base import ChatRequest, Credentials, ParsedResponse, UpstreamRequest
+from integrations.providers.common.failures import failure_in_body
+from integrations.providers.common.forwarding import with_model
+from integrations.providers.common.operations import OperationForwarder
+from integrations.providers.common.usage import read_usage
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.openai import azure
+from integrations.providers.openai.adapter import ADAPTER, OpenAIAdapter
+from integrations.providers.openai.compatible import ADAPTERS
+from integrations.providers.usage import Usage
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class JsonOperation(OperationForwarder):
+    """An operation with a JSON answer at the path `path`."""
+
+    def __init__(self, adapter: OpenAIAdapter, path: str) -> None:
+        super().__init__(adapter)
+        self._adapter, self._path = adapter, path
+
+    @override
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
+        endpoint = self._adapter.endpoint_of(self._path, request.model, credentials)
+        return UpstreamRequest("POST", endpoint.url, endpoint.headers, with_model(request.body, request.model))
+
+    @override
+    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        fields = self._fields(body)
+        return ParsedResponse(body, str(fields.get("model") or request.model), "", usage_in(fields))
+
+    def _fields(self, body: bytes) -> dict[str, Any]:
+        """Returns the decoded answer. Raises ProviderError for an error under status 200, and for anything else."""
+        try:
+            fields = _decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._unusable("the answer is not a JSON object") from error
+        if fields.get("error"):
+            raise failure_in_body(fields, provider=self.provider)
+        return fields
+
+    def _unusable(self, message: str) -> ProviderError:
+        return ProviderError(message, kind=FailureKind.UNUSABLE, provider=self.provider, status=200)
+
+
+class Moderations(JsonOperation):
+    """Moderations cost nothing at OpenAI, which counts no tokens of them."""
+
+    @override
+    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        fields = self._fields(body)
+        if not isinstance(fields.get("results"), list):
+            raise self._unusable("the answer holds no results")
+        return ParsedResponse(body, str(fields.get("model") or request.model), "", usage_in(fields))
+
+
+class Rerank(JsonOperation):
+    @override
+    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        fields = self._fields(body)
+        if not isinstance(fields.get("results"), list):
+            raise self._unusable("the answer holds no results")
+        return ParsedResponse(body, request.model, "", usage_in(fields) or usage_in(fields.get("meta")))
+
+
+class Images(JsonOperation):
+    """The record of an answer keeps all but the images."""
+
+    @override
+    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        fields = self._fields(body)
+        images = fields.get("data")
+        if not isinstance(images, list):
+            raise self._unusable("the answer holds no images")
+        usage = fields.get("usage")
+        recorded = msgspec.json.encode({"images": len(images), "usage": usage})
+        return ParsedResponse(body, request.model, "", usage_in(fields, images=True), recorded)
+
+
+class Speech(JsonOperation):
+    """Speech is audio, and no vendor counts its tokens."""
+
+    @override
+    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        if not body:
+            raise self._unusable("the answer is empty")
+        if body[:1] == b"{":
+            self._fields(body)
+        return ParsedResponse(body, request.model, "", None, msgspec.json.encode({"bytes": len(body)}))
+
+
+def usage_in(fields: Any, *, images: bool = False) -> Usage | None:
+    """Returns the tokens that an answer states under OpenAI's names, old or new; None where it states none. `images`
+    means that the output is images."""
+    usage = fields.get("usage") if isinstance(fields, dict) else None
+    if not isinstance(usage, dict):
+        return None
+    if "input_tokens" in usage:
+        details = {"prompt_tokens_details": usage.get("input_tokens_details") or {}}
+        usage = {"prompt_tokens": usage["input_tokens"], "completion_tokens": usage.get("output_tokens"), **details}
+    found = read_usage(usage)
+    if not found.total_tokens and found.stated_cost is None:
+        total = usage.get("total_tokens")
+        return Usage(prompt_tokens=total) if isinstance(total, int) and total > 0 else None
+    return msgspec.structs.replace(found, image_completion_tokens=found.completion_tokens) if images else found
+
+
+def _forwarders(kind: type[JsonOperation], path: str, names: Iterable[str]) -> dict[str, JsonOperation]:
+    own = {"openai": ADAPTER, "azure_openai": azure.ADAPTER}
+    return {name: kind(own.get(name) or ADAPTERS[name], path) for name in names}
+
+
+# Each mapping names the vendors of the dialect that document the operation, by its page.
+MODERATIONS = _forwarders(Moderations, "moderations", ("openai", "openai_compatible"))
+# https://docs.together.ai/docs/rerank-overview, https://docs.fireworks.ai/api-reference/rerank-documents,
+# https://docs.siliconflow.com/en/api-reference/rerank/create-rerank, https://docs.vllm.ai/en/latest/serving/
+RERANK = _forwarders(Rerank, "rerank", ("together", "fireworks", "siliconflow", "vllm", "openai_compatible", "sandbox"))
+# https://docs.x.ai/docs/guides/image-generations, https://docs.together.ai/docs/images-overview,
+# https://docs.studio.nebius.com, https://deepinfra.com/docs/openai_api, https://docs.venice.ai/api-reference
+IMAGES = _forwarders(
+    Images,
+    "images/generations",
+    ("openai", "azure_openai", "xai", "together", "nebius", "deepinfra", "venice", "openai_compatible"),
+)
+# https://console.groq.com/docs/text-to-speech, https://docs.together.ai/docs/text-to-speech
+SPEECH = _forwarders(Speech, "audio/speech", ("openai", "azure_openai", "groq", "together", "openai_compatible"))
