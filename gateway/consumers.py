@@ -91,7 +91,7 @@ async def models(scope: Scope, receive: Receive, send: Send) -> None:
     except ApplicationError as error:
         await reply.error(error)
         return
-    await reply.json(answer)
+    await reply.whole(200, answer, [])
 
 
 async def unknown_path(scope: Scope, receive: Receive, send: Send) -> None:

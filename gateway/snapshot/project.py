@@ -43,6 +43,8 @@ class ProjectSnapshot:
     listed_models: Mapping[str, tuple[ListedModel, ...]] = field(default_factory=dict)
     # The models that `GET /models` lists, by id; found when the first client asks.
     callable_models: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    # The JSON of the list by the form that clients read.
+    model_lists: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
     # The attempts that `select` has computed for models that are requested without routing preferences.
     plain_attempts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _priced: dict[tuple[str, str], Price | None] = field(default_factory=dict, repr=False, compare=False)

@@ -27,13 +27,14 @@ _PATTERNS = (
     (re.compile(r"moderation"), MODERATIONS),
     (re.compile(r"whisper|transcribe|-stt\b|speech-to-text"), TRANSCRIPTIONS),
     (re.compile(r"\btts\b|-speech\b|\borpheus\b|kokoro"), SPEECH),
-    (re.compile(r"dall-e|gpt-image|chatgpt-image|\bimagen|stable-diffusion|\bsdxl|\bflux\b|flux[.-]\d"), IMAGES),
+    (re.compile(r"dall-e|(?:gpt|qwen)-image|grok-.*image|\bimagen|stable-diffusion|\bsdxl|\bflux|seedream"), IMAGES),
     (re.compile(r"\bsora\b|\bveo\b|lyria|realtime|-live\b|\bocr\b|computer-use|robotics"), NOTHING),
     (re.compile(r"^(?:davinci|babbage)-002|^gpt-3\.5-turbo-instruct"), COMPLETIONS),
 )
 # OpenAI's pages of these models name the Responses API alone: https://platform.openai.com/docs/models
 _OPENAI_RESPONSES_ONLY = re.compile(r"^o\d+-pro|^gpt-\d[\d.]*-pro|^gpt-\d.*-codex|deep-research|^gpt-daybreak")
 _OPENAI = frozenset({"openai", "azure_openai"})
+_SANDBOX = "sandbox"
 
 
 def operations_of(provider: str, listed: ListedModel) -> tuple[str, ...]:
@@ -43,6 +44,8 @@ def operations_of(provider: str, listed: ListedModel) -> tuple[str, ...]:
 
 
 def _by_name(provider: str, model: str) -> tuple[str, ...]:
+    if provider == _SANDBOX:
+        return (*TEXT, *EMBEDDINGS, *RERANK)
     name = model.lower()
     for pattern, operations in _PATTERNS:
         if pattern.search(name):

@@ -46,7 +46,10 @@ def test_listed_models__of_the_sandbox__can_all_be_called(sandboxed: Gateway) ->
     with sandboxed.openai() as client:
         names = [model.id for model in client.models.list()]
         answers = {name: client.chat.completions.create(model=name, messages=HELLO) for name in names}
+        vectors = [client.embeddings.create(model=name, input="Hello") for name in names]
 
+    assert all("embeddings" in model["operations"] for model in listed(sandboxed).values())
+    assert len(vectors) == len(names)
     assert "sandbox/echo" in names
     assert {name for name, answer in answers.items() if answer.choices[0].finish_reason != "stop"} == set()
 
