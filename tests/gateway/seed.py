@@ -160,7 +160,13 @@ def set_price(command: dict[str, Any]) -> dict[str, Any]:
     ModelPrice.objects.update_or_create(
         provider=command["provider"],
         model=command["model"],
-        defaults={"input_cost_per_1m": command["input"], "output_cost_per_1m": command["output"]},
+        defaults={
+            "input_cost_per_1m": command["input"],
+            "output_cost_per_1m": command["output"],
+            "cache_read_cost_per_1m": command.get("cache_read"),
+            "cache_write_cost_per_1m": command.get("cache_write"),
+            "terms": command.get("terms", {}),
+        },
     )
     return {}
 

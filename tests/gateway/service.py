@@ -34,6 +34,20 @@ from tests.waiting import TIMEOUT_SECONDS
 ROOT = Path(__file__).resolve().parent.parent.parent
 # This model of provider openai has a price before the first request.
 PRICED_MODEL = "priced-1"
+# The models of the recorded turns of coding agents have their vendors' prices before the first request, too: US dollars
+# for a million tokens (https://platform.claude.com/docs/en/about-claude/pricing, https://platform.openai.com/docs/pricing).
+AGENT_PRICES: tuple[dict[str, Any], ...] = (
+    {
+        "provider": "anthropic",
+        "model": "claude-sonnet-4-5",
+        "input": "3",
+        "output": "15",
+        "cache_read": "0.3",
+        "cache_write": "3.75",
+        "terms": {"rates": {"cache_write_1h": "6"}},
+    },
+    {"provider": "openai", "model": "gpt-5-codex", "input": "1.25", "output": "10", "cache_read": "0.125"},
+)
 PROVIDER_SECRET = "sk-canary-provider-0123456789abcdefghijklmnop"
 
 SETTINGS = {
@@ -132,6 +146,8 @@ class GatewayService:
         self.seeder = Seeder(self.environment)
         stack.callback(self.seeder.close)
         self.seeder.call("set_price", provider="openai", model=PRICED_MODEL, input="2", output="8")
+        for price in AGENT_PRICES:
+            self.seeder.call("set_price", **price)
         stack.callback(self._stop_workers)
         for port in self.ports:
             self.start_worker(port)
