@@ -14,23 +14,33 @@ NODE_SCRIPTS = Path(__file__).parent / "node"
 ANSWERS = ("whole", "streamed", "structured")
 REFUSALS = ("bad_key", "unknown_model", "bad_field")
 CASES = (*ANSWERS, "tools", *REFUSALS)
+# The cases of variants whose answers are no texts.
+OTHER_CASES = {
+    "embeddings": ("embedded", "bad_key", "unknown_model"),
+    "models": ("listed", "bad_key", "unknown_model"),
+}
 
 
 @dataclass(frozen=True)
 class Client:
-    """A client: `environment` is the folder it is installed in, `variants` the names of its classes or APIs.
+    """A client: `environment` is the folder it is installed in, `variants` the names of its classes or APIs,
+    `title` its heading in docs/clients.md.
 
     `bad_field` is the field that its script gives a value out of bounds. `errors` are the ends of the names of the
     classes that it raises for a wrong key, an unknown model and that field.
     """
 
     name: str
+    title: str
     environment: str
     variants: tuple[str, ...]
     cases: tuple[str, ...] = CASES
     shows_usage: bool = True
     bad_field: str = "temperature"
     errors: tuple[str, str, str] = ("AuthenticationError", "NotFoundError", "BadRequestError")
+
+    def cases_of(self, variant: str) -> tuple[str, ...]:
+        return OTHER_CASES.get(variant, self.cases)
 
     @property
     def command(self) -> list[str]:
@@ -41,24 +51,27 @@ class Client:
 
 
 CLIENTS = (
-    Client("openai", "python", ("chat", "responses")),
-    Client("anthropic", "python", ("messages",)),
-    Client("openai_agents", "python", ("responses",)),
+    Client("openai", "OpenAI SDK for Python", "python", ("chat", "responses", "embeddings", "models")),
+    Client("anthropic", "Anthropic SDK for Python", "python", ("messages", "models")),
+    Client("openai_agents", "OpenAI Agents SDK", "python", ("responses",)),
     Client(
         "pydantic_ai",
+        "Pydantic AI",
         "python",
         ("responses", "chat", "messages"),
         errors=("ModelAuthenticationError", "ModelNotFoundError", "ModelRequestRejectedError"),
     ),
     Client(
         "langchain",
+        "LangChain",
         "python",
-        ("chat", "responses", "messages"),
-        errors=("AuthenticationError", "ModelNotFoundError", "InvalidRequestError"),
+        ("chat", "responses", "messages", "embeddings"),
+        errors=("AuthenticationError", "NotFoundError", "InvalidRequestError"),
     ),
-    Client("llama_index", "python-openai-2", ("chat", "responses"), shows_usage=False),
-    Client("litellm", "python-openai-2", ("chat", "responses", "messages")),
+    Client("llama_index", "LlamaIndex", "python-openai-2", ("chat", "responses", "embeddings"), shows_usage=False),
+    Client("litellm", "LiteLLM", "python-openai-2", ("chat", "responses", "messages", "embeddings")),
     Client(
+        "instructor",
         "instructor",
         "python-openai-2",
         ("tools", "json_schema", "responses_tools"),
@@ -67,9 +80,14 @@ CLIENTS = (
         shows_usage=False,
         errors=("InstructorRetryException",) * 3,
     ),
-    Client("node_openai", "node", ("chat", "responses")),
-    Client("node_anthropic", "node", ("messages",)),
+    Client("node_openai", "OpenAI SDK for Node.js", "node", ("chat", "responses", "embeddings", "models")),
+    Client("node_anthropic", "Anthropic SDK for Node.js", "node", ("messages", "models")),
     Client(
-        "node_ai_sdk", "node", ("responses", "compatible", "messages"), errors=("APICallError",) * 3, bad_field="top_p"
+        "node_ai_sdk",
+        "AI SDK",
+        "node",
+        ("responses", "compatible", "messages", "embeddings"),
+        errors=("APICallError",) * 3,
+        bad_field="top_p",
     ),
 )

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.clients.clients import CLIENTS, ENVIRONMENTS, NODE_SCRIPTS, ROOT, Client
+from tests.clients.page import snippets_below
 from tests.clients.provider import RecordingSandbox
 from tests.gateway.conftest import LONG_TIMEOUTS, assert_log_is_clean
 from tests.gateway.service import Gateway, GatewayService
@@ -66,7 +67,9 @@ def provider() -> Iterator[RecordingSandbox]:
 
 @pytest.fixture(scope="session")
 def gateway(service: GatewayService, provider: RecordingSandbox) -> Gateway:
-    return service.new_project(base_urls={"sandbox": provider.base_url})
+    made = service.new_project(base_urls={"sandbox": provider.base_url})
+    service.manage("refresh_model_lists", "--project", made.project_id)
+    return made
 
 
 @pytest.fixture(scope="session")
@@ -83,8 +86,12 @@ def play(installed: None, gateway: Gateway, tmp_path_factory: pytest.TempPathFac
 def played(client: Client, gateway: Gateway, folder: Path) -> Results:
     path = folder / "results.json"
     plan = {
-        "cases": {f"{name}.{case}": prompt_of(client, name, case) for name in client.variants for case in client.cases},
-        "snippets": {},
+        "cases": {
+            f"{name}.{case}": prompt_of(client, name, case)
+            for name in client.variants
+            for case in client.cases_of(name)
+        },
+        "snippets": snippets_of(client, folder),
     }
     done = subprocess.run(
         client.command,
@@ -99,6 +106,18 @@ def played(client: Client, gateway: Gateway, folder: Path) -> Results:
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
     results: Results = json.loads(path.read_text())
     return results
+
+
+def snippets_of(client: Client, folder: Path) -> dict[str, str]:
+    """Returns the page's snippets for a client: the source of each, or for Node.js the file that holds it."""
+    snippets = {snippet.name: snippet.source for snippet in snippets_below(client.title)}
+    if client.environment != "node":
+        return snippets
+    # Node looks for packages from the script's own folder.
+    paths = {name: ENVIRONMENTS / "node" / f"{folder.name}-{name}.mjs" for name in snippets}
+    for name, source in snippets.items():
+        paths[name].write_text(source)
+    return {name: str(path) for name, path in paths.items()}
 
 
 def environment_of(gateway: Gateway, folder: Path) -> dict[str, str]:
@@ -128,7 +147,7 @@ def ways(*cases: str) -> pytest.MarkDecorator:
         for client in CLIENTS
         for variant in client.variants
         for case in cases
-        if case in client.cases
+        if case in client.cases_of(variant)
     ]
     names = [f"{client.name}-{variant}-{case}" for client, variant, case in found]
     return pytest.mark.parametrize(("client", "variant", "case"), found, ids=names)

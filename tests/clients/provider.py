@@ -16,6 +16,7 @@ from aiohttp.typedefs import Handler
 from integrations.sandbox import wire
 from integrations.sandbox.answers import choices_for
 from integrations.sandbox.behaviours import behaviour_of
+from integrations.sandbox.embeddings import embeddings_for
 from integrations.sandbox.server import Sandbox
 from integrations.sandbox.tokens import PrefixCache
 from tests.waiting import TIMEOUT_SECONDS
@@ -47,6 +48,12 @@ class Exchange:
             (call["id"], call["function"]["name"], json.loads(call["function"]["arguments"]))
             for call in self.message.get("tool_calls", [])
         ]
+
+    @property
+    def vectors(self) -> list[list[float]]:
+        """The vectors that the sandbox gave for the request's texts."""
+        rows = embeddings_for({**self.request, "encoding_format": "float"})["data"]
+        return [row["embedding"] for row in rows]
 
     def _completion(self) -> dict[str, Any]:
         choices = choices_for(self.request, behaviour_of(str(self.request["model"])))

@@ -83,6 +83,22 @@ def test_client__structured_output__is_the_object_that_the_provider_gave(
         assert result["value"] == given_value(exchange)
 
 
+@ways("embedded")
+def test_client__embeddings__are_the_vectors_that_the_provider_gave(
+    result: dict[str, Any], exchanges: list[Exchange]
+) -> None:
+    (exchange,) = exchanges
+    assert len(exchange.request["input"]) == len(result["vectors"]) == 2
+    for vector, given in zip(result["vectors"], exchange.vectors, strict=True):
+        assert vector == pytest.approx(given, abs=1e-6)
+
+
+@ways("listed")
+def test_client__models__are_those_that_can_be_called(result: dict[str, Any]) -> None:
+    assert result["name"] == "sandbox/echo"
+    assert "sandbox/echo" in result["names"]
+
+
 @ways(*REFUSALS)
 def test_client__refusal__is_its_own_error_and_names_what_was_wrong(
     client: Client, case: str, result: dict[str, Any], exchanges: list[Exchange]

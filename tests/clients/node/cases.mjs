@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 
 export const MODEL = "sandbox/echo";
+export const OTHER_TEXT = "Another text";
 const UNKNOWN_MODEL = "nobody/serves-this";
 const WRONG_KEY = "svc_wrong";
 // The gateway's bounds are 0 and 2 for the temperature, or 0 and 1 in Messages, and 0 and 1 for `top_p`.
@@ -10,7 +11,7 @@ const BAD_VALUE = 5;
 
 export const weatherIn = (city) => `sunny in ${city}`;
 
-/** A variant has `whole`, `streamed`, `tools`, `structured`, and `ask(prompt, {key, model, bad})`, which is to be
+/** A variant has the cases of its row in clients.py, as `Variant` and `Embeddings` of scripts/cases.py, and `ask(prompt, {key, model, bad})`, which is to be
  * refused: `bad` is a value that is out of bounds for a field of the client's. */
 export async function run(variants) {
   const plan = JSON.parse(readFileSync(0, "utf8"));

@@ -2,10 +2,10 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { generateText, Output, stepCountIs, streamText, tool } from "ai";
+import { embedMany, generateText, Output, stepCountIs, streamText, tool } from "ai";
 import { z } from "zod";
 
-import { MODEL, run, weatherIn } from "./cases.mjs";
+import { MODEL, OTHER_TEXT, run, weatherIn } from "./cases.mjs";
 
 const City = z.object({ name: z.string(), days: z.number().int() });
 const options = (apiKey) => (apiKey ? { apiKey } : {});
@@ -49,7 +49,17 @@ const variant = (provider) => {
   };
 };
 
+const embeddings = {
+  async embedded(prompt) {
+    const result = await embedMany({ model: createOpenAI().embedding(MODEL), values: [prompt, OTHER_TEXT] });
+    return { vectors: result.embeddings };
+  },
+  ask: (prompt, { key, model }) =>
+    embedMany({ model: createOpenAI(options(key)).embedding(model), values: [prompt], maxRetries: 0 }),
+};
+
 await run({
+  embeddings,
   responses: variant((key) => createOpenAI(options(key))),
   compatible: variant((key) =>
     createOpenAICompatible({

@@ -43,4 +43,12 @@ const messages = {
   ask: (prompt, { key, model, bad }) => client(key).messages.create({ ...asked(prompt, model), temperature: bad }),
 };
 
-await run({ messages });
+const models = {
+  async listed() {
+    const names = (await client().models.list()).data.map((model) => model.id);
+    return { names, name: (await client().models.retrieve(MODEL)).id };
+  },
+  ask: (prompt, { key, model }) => client(key).models.retrieve(model),
+};
+
+await run({ messages, models });

@@ -3,7 +3,7 @@ import OpenAI from "openai";
 import { zodResponseFormat, zodTextFormat } from "openai/helpers/zod";
 import { z } from "zod";
 
-import { MODEL, run, weatherIn } from "./cases.mjs";
+import { MODEL, OTHER_TEXT, run, weatherIn } from "./cases.mjs";
 
 const City = z.object({ name: z.string(), days: z.number().int() });
 const parameters = {
@@ -83,4 +83,20 @@ const responses = {
   ask: (prompt, { key, model, bad }) => client(key).responses.create({ model, input: prompt, temperature: bad }),
 };
 
-await run({ chat, responses });
+const embeddings = {
+  async embedded(prompt) {
+    const { data } = await client().embeddings.create({ model: MODEL, input: [prompt, OTHER_TEXT] });
+    return { vectors: data.map((row) => row.embedding) };
+  },
+  ask: (prompt, { key, model }) => client(key).embeddings.create({ model, input: prompt }),
+};
+
+const models = {
+  async listed() {
+    const names = (await client().models.list()).data.map((model) => model.id);
+    return { names, name: (await client().models.retrieve(MODEL)).id };
+  },
+  ask: (prompt, { key, model }) => client(key).models.retrieve(model),
+};
+
+await run({ chat, responses, embeddings, models });

@@ -18,6 +18,7 @@ from typing import Any
 MODEL = "sandbox/echo"
 UNKNOWN_MODEL = "nobody/serves-this"
 WRONG_KEY = "svc_wrong"
+OTHER_TEXT = "Another text"
 # The gateway's bounds of the field are 0 and 2.
 BAD_TEMPERATURE = 5.0
 
@@ -29,10 +30,47 @@ def weather_in(city: str) -> str:
     return f"sunny in {city}"
 
 
-class Variant(ABC):
+class Refused(ABC):
     """One way of using a client: a class of models, or an API of an SDK. `name` is that of tests/clients/clients.py."""
 
     name: str
+
+    def bad_key(self, prompt: str) -> Result:
+        return self.refused(prompt, key=WRONG_KEY)
+
+    def unknown_model(self, prompt: str) -> Result:
+        return self.refused(prompt, model=UNKNOWN_MODEL)
+
+    def refused(self, prompt: str, **options: Any) -> Result:
+        try:
+            answer = self.ask(prompt, **options)
+        except Exception as error:  # The class of the error is what the case is about.
+            return error_result(error)
+        return {"text": f"no error: {answer!r}"}
+
+    @abstractmethod
+    def ask(self, prompt: str, *, key: str | None = None, model: str = MODEL, **options: Any) -> Any:
+        """Sends a request that has to be refused. A `key` of None is that of the environment."""
+
+
+class Embeddings(Refused):
+    """The vectors of texts."""
+
+    name = "embeddings"
+
+    def embedded(self, prompt: str) -> Result:
+        """Returns `vectors`, those of the prompt and of another text."""
+        return {"vectors": self.vectors([prompt, OTHER_TEXT])}
+
+    def ask(self, prompt: str, *, key: str | None = None, model: str = MODEL, **options: Any) -> Any:
+        return self.vectors([prompt], key=key, model=model)
+
+    @abstractmethod
+    def vectors(self, texts: list[str], *, key: str | None = None, model: str = MODEL) -> list[list[float]]: ...
+
+
+class Variant(Refused):
+    """A variant whose answers are texts."""
 
     @abstractmethod
     def whole(self, prompt: str) -> Result:
@@ -50,25 +88,8 @@ class Variant(ABC):
     def structured(self, prompt: str) -> Result:
         """Returns `value`, the object that the client made of the answer."""
 
-    def bad_key(self, prompt: str) -> Result:
-        return self.refused(prompt, key=WRONG_KEY)
-
-    def unknown_model(self, prompt: str) -> Result:
-        return self.refused(prompt, model=UNKNOWN_MODEL)
-
     def bad_field(self, prompt: str) -> Result:
         return self.refused(prompt, temperature=BAD_TEMPERATURE)
-
-    def refused(self, prompt: str, **options: Any) -> Result:
-        try:
-            answer = self.ask(prompt, **options)
-        except Exception as error:  # The class of the error is what the case is about.
-            return error_result(error)
-        return {"text": f"no error: {answer!r}"}
-
-    @abstractmethod
-    def ask(self, prompt: str, *, key: str | None = None, model: str = MODEL, temperature: float | None = None) -> Any:
-        """Sends a request that has to be refused. A `key` of None is that of the environment."""
 
 
 def error_result(error: BaseException) -> Result:
@@ -97,11 +118,11 @@ def _status(error: BaseException) -> int | None:
 def snippet_result(source: str) -> Result:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(source, "clients.md", "exec"), {"__name__": "__main__"})  # noqa: S102 - the page's own example
+        exec(compile(source, "docs/clients.md", "exec"), {"__name__": "__main__"})  # noqa: S102 - the page's own example
     return {"printed": printed.getvalue()}
 
 
-def run(*variants: Variant) -> None:
+def run(*variants: Refused) -> None:
     """Writes the results into the file RESULTS as JSON: `{case: result}`, where a case that failed has its `traceback`.
 
     The parent's plan comes in on standard input: `cases` maps a case, `variant.method`, to its prompt, and `snippets`

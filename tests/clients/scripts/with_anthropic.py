@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from anthropic import Anthropic, beta_tool
-from cases import MODEL, Result, Variant, run, weather_in
+from cases import MODEL, Refused, Result, Variant, run, weather_in
 from pydantic import BaseModel
 
 
@@ -62,5 +62,16 @@ class Messages(Variant):
         return Anthropic(api_key=key).messages.create(**asked(prompt, model), extra_body=fields)
 
 
+class Models(Refused):
+    name = "models"
+
+    def listed(self, prompt: str) -> Result:
+        models = Anthropic().models
+        return {"names": [model.id for model in models.list()], "name": models.retrieve(MODEL).id}
+
+    def ask(self, prompt: str, *, key: str | None = None, model: str = MODEL, **options: Any) -> Any:
+        return Anthropic(api_key=key).models.retrieve(model)
+
+
 if __name__ == "__main__":
-    run(Messages())
+    run(Messages(), Models())

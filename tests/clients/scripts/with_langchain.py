@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cases import MODEL, Result, Variant, run, weather_in
+from cases import MODEL, Embeddings, Result, Variant, run, weather_in
 from langchain_anthropic import ChatAnthropic
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import tool
-from langchain_openai import ChatOpenAI
+from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 from pydantic import BaseModel
 
 
@@ -72,9 +72,17 @@ class LangChain(Variant):
         return self.model(model=model, **options).invoke(prompt)
 
 
+class Vectors(Embeddings):
+    def vectors(self, texts: list[str], *, key: str | None = None, model: str = MODEL) -> list[list[float]]:
+        options = {} if key is None else {"api_key": key}
+        # With its default LangChain fetches a tokenizer and sends tokens.
+        return OpenAIEmbeddings(model=model, check_embedding_ctx_length=False, **options).embed_documents(texts)
+
+
 if __name__ == "__main__":
     run(
         LangChain("chat", ChatOpenAI, ["json_schema", "function_calling"], stream_usage=True),
         LangChain("responses", ChatOpenAI, ["json_schema", "function_calling"], use_responses_api=True),
         LangChain("messages", ChatAnthropic, ["json_schema", "function_calling"]),
+        Vectors(),
     )

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 import litellm
-from cases import MODEL, Result, Variant, run, weather_in
+from cases import MODEL, Embeddings, Result, Variant, run, weather_in
 from pydantic import BaseModel
 
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -103,6 +103,12 @@ class Responses(Variant):
         return self.create(prompt, model, api_key=key, temperature=temperature)
 
 
+class Vectors(Embeddings):
+    def vectors(self, texts: list[str], *, key: str | None = None, model: str = MODEL) -> list[list[float]]:
+        answer = litellm.embedding(model=f"openai/{model}", input=texts, api_key=key)
+        return [row["embedding"] for row in answer.data]
+
+
 def text_of(answer: Any) -> str:
     messages = [item for item in answer.output if item.type == "message"]
     return "".join(part.text for message in messages for part in message.content)
@@ -113,4 +119,4 @@ if __name__ == "__main__":
     assert os.environ["LITELLM_LOCAL_MODEL_COST_MAP"]
     # LiteLLM asks for a whole response and cuts it into pieces itself, unless it knows that the model can stream.
     litellm.register_model({MODEL: {"litellm_provider": "openai", "supports_native_streaming": True}})
-    run(Completion("chat", "openai"), Responses(), Completion("messages", "anthropic"))
+    run(Completion("chat", "openai"), Responses(), Completion("messages", "anthropic"), Vectors())

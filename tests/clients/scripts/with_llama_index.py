@@ -6,10 +6,11 @@ import asyncio
 import os
 from typing import Any
 
-from cases import MODEL, Result, Variant, run, weather_in
+from cases import MODEL, Embeddings, Result, Variant, run, weather_in
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.llms import LLM
 from llama_index.core.prompts import PromptTemplate
+from llama_index.embeddings.openai_like import OpenAILikeEmbedding
 from llama_index.llms.openai_like import OpenAILike, OpenAILikeResponses
 from pydantic import BaseModel
 
@@ -61,8 +62,15 @@ class LlamaIndex(Variant):
         return self.model(model=model, additional_kwargs=fields, **options).complete(prompt)
 
 
+class Vectors(Embeddings):
+    def vectors(self, texts: list[str], *, key: str | None = None, model: str = MODEL) -> list[list[float]]:
+        server = {"api_base": os.environ["OPENAI_BASE_URL"], "api_key": key or os.environ["OPENAI_API_KEY"]}
+        return OpenAILikeEmbedding(model_name=model, **server).get_text_embedding_batch(texts)
+
+
 if __name__ == "__main__":
     run(
         LlamaIndex("chat", OpenAILike, is_chat_model=True),
         LlamaIndex("responses", OpenAILikeResponses),
+        Vectors(),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cases import MODEL, Result, Variant, run, weather_in
+from cases import MODEL, Embeddings, Refused, Result, Variant, run, weather_in
 from openai import OpenAI
 from pydantic import BaseModel
 
@@ -107,5 +107,21 @@ class Responses(Variant):
         return client(key).responses.create(model=model, input=prompt, temperature=temperature)
 
 
+class Vectors(Embeddings):
+    def vectors(self, texts: list[str], *, key: str | None = None, model: str = MODEL) -> list[list[float]]:
+        return [row.embedding for row in client(key).embeddings.create(model=model, input=texts).data]
+
+
+class Models(Refused):
+    name = "models"
+
+    def listed(self, prompt: str) -> Result:
+        models = client().models
+        return {"names": [model.id for model in models.list()], "name": models.retrieve(MODEL).id}
+
+    def ask(self, prompt: str, *, key: str | None = None, model: str = MODEL, **options: Any) -> Any:
+        return client(key).models.retrieve(model)
+
+
 if __name__ == "__main__":
-    run(Chat(), Responses())
+    run(Chat(), Responses(), Vectors(), Models())
