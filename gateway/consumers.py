@@ -6,6 +6,7 @@ message), and no endpoint of the gateway needs a channel layer.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any
 
 from core.errors import ApplicationError, NotFoundError
@@ -23,7 +24,7 @@ from gateway.surfaces.images.surface import SURFACE as IMAGES
 from gateway.surfaces.messages.surface import COUNT_TOKENS
 from gateway.surfaces.messages.surface import SURFACE as MESSAGES
 from gateway.surfaces.moderations.surface import SURFACE as MODERATIONS
-from gateway.surfaces.reply import reply_for
+from gateway.surfaces.reply import reply_of
 from gateway.surfaces.rerank.surface import SURFACE as RERANK
 from gateway.surfaces.responses.surface import SURFACE as RESPONSES
 from gateway.surfaces.speech.surface import SURFACE as SPEECH
@@ -38,14 +39,13 @@ class SurfaceEndpoint:
     """POST of one client protocol, as an ASGI application."""
 
     def __init__(self, surface: Surface) -> None:
-        self._surface = surface
+        self._reply = reply_of(surface)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        reply = reply_for(self._surface, send, new_request_id())
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        reply = self._reply(send, new_request_id())
         if scope["method"] != "POST":
-            await reply.error(MethodNotAllowedError("Use POST", headers={"allow": "POST"}))
-            return
-        await run(current_runtime(), scope["headers"], receive, reply)
+            return reply.error(MethodNotAllowedError("Use POST", headers={"allow": "POST"}))
+        return run(current_runtime(), scope["headers"], receive, reply)
 
 
 chat_completions = SurfaceEndpoint(CHAT)
@@ -76,7 +76,7 @@ async def stored_response(scope: Scope, receive: Receive, send: Send) -> None:
 async def models(scope: Scope, receive: Receive, send: Send) -> None:
     """GET /api/gateway/v1/models and /api/gateway/v1/models/{id}, in Anthropic's form for Anthropic's clients."""
     anthropic = any(name == _ANTHROPIC_VERSION for name, _ in scope["headers"])
-    reply = reply_for(MESSAGES if anthropic else CHAT, send, new_request_id())
+    reply = reply_of(MESSAGES if anthropic else CHAT)(send, new_request_id())
     reply.is_native = True
     if scope["method"] != "GET":
         await reply.error(MethodNotAllowedError("Use GET", headers={"allow": "GET"}))

@@ -14,15 +14,16 @@ from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.failover import first_answer
 from gateway.pipeline.native import native_of, native_request
 from gateway.pipeline.parts import in_parts
-from gateway.pipeline.prepare import prepared
+from gateway.pipeline.prepare import fetched
 from gateway.pipeline.reasoning import call_with_reasoning
 from gateway.pipeline.uncounted import estimate, with_usage, without_usage
 from gateway.protocol.wire import LazyFields, nested_too_deeply
 from gateway.runtime import Runtime
-from integrations.capabilities.lookup import max_output_of
 from integrations.providers.additions import with_headers, with_parameters
 from integrations.providers.base import (
+    NOTHING,
     ChatRequest,
+    Needs,
     ParsedResponse,
     StreamEvent,
     StreamTranslator,
@@ -98,7 +99,10 @@ class _Caller:
 
     async def complete(self, context: RequestContext, attempt: Attempt) -> ParsedResponse:
         """Returns the whole answer of one provider."""
-        request, attempt = await self._prepared(context, attempt, stream=False)
+        request, attempt = self._request_for(context, attempt, stream=False)
+        needs = attempt.adapter.needs(request, attempt.credentials)
+        if needs is not NOTHING:
+            request = await self._with_needs(request, needs, attempt)
         if self._state.surface.native_only:
             return await in_parts(request, attempt, self._whole)
         answer = await self._whole(request, attempt)
@@ -121,7 +125,10 @@ class _Caller:
     async def open_stream(self, context: RequestContext, attempt: Attempt) -> OpenStream:
         """Returns one provider's stream from its first output on."""
         runtime = self._runtime
-        request, attempt = await self._prepared(context, attempt, stream=True)
+        request, attempt = self._request_for(context, attempt, stream=True)
+        needs = attempt.adapter.needs(request, attempt.credentials)
+        if needs is not NOTHING:
+            request = await self._with_needs(request, needs, attempt)
         translator = attempt.adapter.stream(request)
         left = runtime.deadlines.left(self._state.started)
         try:
@@ -140,22 +147,20 @@ class _Caller:
             failure.usage = failure.usage or translator.usage
             raise
 
-    async def _prepared(
-        self, context: RequestContext, attempt: Attempt, *, stream: bool
-    ) -> tuple[ChatRequest, Attempt]:
+    def _request_for(self, context: RequestContext, attempt: Attempt, *, stream: bool) -> tuple[ChatRequest, Attempt]:
         """Returns the request for the attempt's provider, and the attempt with the adapter that the request is for."""
-        native = context.native
-        if native is None:
-            request = _request_of(context, attempt, stream=stream)
-        else:
-            adapter = native_of(context, attempt)
-            self._state.answer.is_native = adapter is not None
-            if adapter is None:
-                request = _request_of(context, attempt, stream=stream)
-            else:
-                request = native_request(context, attempt, adapter, stream=stream)
-                attempt = msgspec.structs.replace(attempt, adapter=adapter)
-        return await prepared(self._runtime, request, attempt, self._state), attempt
+        if context.native is None:
+            return _request_of(context, attempt, stream), attempt
+        adapter = native_of(context, attempt)
+        self._state.answer.is_native = adapter is not None
+        if adapter is None:
+            return _request_of(context, attempt, stream), attempt
+        request = native_request(context, attempt, adapter, stream=stream)
+        return request, msgspec.structs.replace(attempt, adapter=adapter)
+
+    async def _with_needs(self, request: ChatRequest, needs: Needs, attempt: Attempt) -> ChatRequest:
+        media, token = await fetched(self._runtime, needs, attempt, self._state)
+        return msgspec.structs.replace(request, media=media, access_token=token)
 
     async def _send(self, request: ChatRequest, attempt: Attempt, seconds: float) -> UpstreamResponse:
         """Returns the provider's response, whose status is a success, with its body still to be read."""
@@ -176,10 +181,9 @@ class _Caller:
         raise attempt.adapter.classify_failure(response.status, response.headers, body)
 
 
-def _request_of(context: RequestContext, attempt: Attempt, *, stream: bool) -> ChatRequest:
+def _request_of(context: RequestContext, attempt: Attempt, stream: bool) -> ChatRequest:
     """Returns the client's request, as the bytes that it sent unless the integration sets parameters."""
     credentials = attempt.credentials
-    max_output = max_output_of(attempt.provider, attempt.model) if attempt.adapter.traits.needs_max_output else None
     if not credentials.sets_parameters:
         return ChatRequest(
             attempt.model,
@@ -187,7 +191,7 @@ def _request_of(context: RequestContext, attempt: Attempt, *, stream: bool) -> C
             context.body,
             context.fields,
             crosses_vendor=attempt.crosses_vendor,
-            max_output=max_output,
+            max_output=attempt.max_output,
         )
     body = with_parameters(context.body, credentials)
     own = frozenset(credentials.default_parameters) | frozenset(credentials.forced_parameters)
@@ -198,7 +202,7 @@ def _request_of(context: RequestContext, attempt: Attempt, *, stream: bool) -> C
         LazyFields(body),
         crosses_vendor=attempt.crosses_vendor,
         own_parameters=own,
-        max_output=max_output,
+        max_output=attempt.max_output,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -19,7 +19,7 @@ from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
 from integrations.health.targets import Target
 from integrations.pricing.cost import Cost, Price, known_cost
-from integrations.providers.base import Adapter, Credentials, Media
+from integrations.providers.base import NO_MEDIA, Adapter, Credentials, Media
 from integrations.providers.usage import Usage
 from prompts.selectors import PromptVersionRecord
 
@@ -65,6 +65,7 @@ class Attempt(msgspec.Struct, frozen=True):
     `entry` numbers the models that the request names, or that `auto` stands for, in order. `is_fallback` is true for
     every attempt but the first choice, `crosses_vendor` for one whose provider is another than the first choice's,
     `stands_in` for one with a model of the request's `models` in place of its own, which no provider serves here.
+    `max_output` is the model's largest answer in tokens, None where it is unknown or the adapter does not need it.
     """
 
     provider: str
@@ -76,6 +77,7 @@ class Attempt(msgspec.Struct, frozen=True):
     crosses_vendor: bool = False
     stands_in: bool = False
     entry: int = 0
+    max_output: int | None = None
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -132,9 +134,9 @@ class RoutingState(msgspec.Struct):
     called_at: float = 0.0
     served_seconds: float | None = None
     stream_error: str = ""
-    failed: list[AttemptRecord] = msgspec.field(default_factory=list)
-    failed_costs: list[Cost | None] = msgspec.field(default_factory=list)
-    media: dict[str, Media] = msgspec.field(default_factory=dict)
+    failed: tuple[AttemptRecord, ...] = ()
+    failed_costs: tuple[Cost | None, ...] = ()
+    media: Mapping[str, Media] = NO_MEDIA
 
 
 class AnswerState(msgspec.Struct):
@@ -206,9 +208,9 @@ class RequestState(msgspec.Struct):
         cost = None
         if billed is not None:
             cost = known_cost(billed, self.snapshot.price_of(attempt.provider, attempt.model))
-            self.routing.failed_costs.append(cost)
+            self.routing.failed_costs += (cost,)
         usage = billed or Usage()
-        self.routing.failed.append(
+        self.routing.failed += (
             AttemptRecord(
                 provider=attempt.provider,
                 model=attempt.model,
@@ -219,7 +221,7 @@ class RequestState(msgspec.Struct):
                 completion_tokens=usage.completion_tokens,
                 cost_usd=f"{cost.total:f}" if cost is not None else "",
                 offset_us=self.offset_us(),
-            )
+            ),
         )
 
     def offset_us(self) -> int:

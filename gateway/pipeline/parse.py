@@ -21,21 +21,22 @@ async def read_body(receive: Receive, headers: RequestHeaders, limit: int) -> by
     """Returns the whole body. Raises ValidationError above `limit` bytes, ClientGoneError when the client leaves."""
     if headers.content_encoding and headers.content_encoding.lower() != "identity":
         raise ValidationError("content-encoding: request bodies have to be sent without compression")
-    return await _read(receive, limit)
+    message: Any = await receive()
+    body = message.get("body", b"")
+    if message["type"] != "http.request" or message.get("more_body", False):
+        return await _rest(receive, message, limit)
+    _check_size(len(body), limit)
+    return bytes(body)
 
 
 def late_body() -> RequestTimeoutError:
     return RequestTimeoutError(f"The request body did not arrive within {settings.GATEWAY_BODY_SECONDS:g} seconds")
 
 
-async def _read(receive: Receive, limit: int) -> bytes:
-    message: Any = await receive()
-    first = message.get("body", b"")
-    if message["type"] == "http.request" and not message.get("more_body", False):
-        _check_size(len(first), limit)
-        return bytes(first)
-    parts = [first]
-    size = len(first)
+async def _rest(receive: Receive, message: Any, limit: int) -> bytes:
+    """Returns the whole of a body that `message` begins and does not end."""
+    parts = [message.get("body", b"")]
+    size = len(parts[0])
     while message["type"] == "http.request" and message.get("more_body", False):
         message = await receive()
         parts.append(message.get("body", b""))

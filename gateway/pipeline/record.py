@@ -143,7 +143,7 @@ def _attempts(state: RequestState, usage: Usage, cost: str) -> tuple[AttemptReco
     usage and the cost of the record itself."""
     routing = state.routing
     if routing.served_seconds is None:
-        return tuple(routing.failed)
+        return routing.failed
     served = AttemptRecord(
         routing.provider,
         routing.model,

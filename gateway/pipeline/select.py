@@ -15,7 +15,7 @@ from gateway.pipeline.unreadable import unreadable_choice, unreadable_error
 from gateway.project_settings.settings import RoutingSettings
 from gateway.protocol.wire import AUTO, ChatCompletionRequest, ProviderPreferences
 from gateway.snapshot.project import ProjectSnapshot
-from integrations.capabilities.lookup import RequestNeeds, can
+from integrations.capabilities.lookup import RequestNeeds, can, max_output_of
 from integrations.health.monitor import HealthMonitor
 from integrations.health.order import order_by_health, order_by_latency
 from integrations.health.targets import CircuitState, Target
@@ -225,14 +225,16 @@ def _entries(models: list[list[Candidate]]) -> dict[Candidate, int]:
 
 def _attempt(snapshot: ProjectSnapshot, candidate: Candidate, first: Candidate | None, entry: int = 0) -> Attempt:
     """Returns the attempt with a candidate. `first` is the first choice; None when there is no other."""
-    credentials = snapshot.credentials[candidate.provider]
+    credentials, adapter = snapshot.credentials[candidate.provider], adapter_for(candidate.provider)
+    needs_max_output = adapter.traits.needs_max_output
     return Attempt(
         provider=candidate.provider,
         model=candidate.upstream_model,
         credentials=credentials,
-        adapter=adapter_for(candidate.provider),
+        adapter=adapter,
         target=Target(credentials.integration_id, candidate.provider, candidate.upstream_model),
         is_fallback=first is not None and candidate != first,
         crosses_vendor=first is not None and candidate.provider != first.provider,
         entry=entry,
+        max_output=max_output_of(candidate.provider, candidate.upstream_model) if needs_max_output else None,
     )

@@ -35,14 +35,14 @@ def note_unreadable(state: RequestState, request: ChatCompletionRequest) -> None
     """Adds the provider that could not be called to the request's record, as an attempt that sent nothing."""
     choice = unreadable_choice(state.snapshot, request)
     if choice is not None:
-        state.routing.failed.append(
+        state.routing.failed += (
             AttemptRecord(
                 provider=choice.provider,
                 model=choice.upstream_model,
                 status=0,
                 error=CredentialUnreadableError.code,
                 latency_ms=0,
-            )
+            ),
         )
 
 

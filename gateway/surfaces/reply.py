@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import msgspec
 from typing_extensions import override
 
@@ -15,8 +18,9 @@ from gateway.surfaces.native_only import NativeOnlySurface
 _NOT_READ = SurfaceRequest(b"{}")
 
 
-def reply_for(surface: Surface, send: Send, request_id: str) -> Reply:
-    return Reply(send, request_id) if surface is CHAT else SurfaceReply(surface, send, request_id)
+def reply_of(surface: Surface) -> Callable[[Send, str], Reply]:
+    """Returns the maker of the surface's replies, which takes the ASGI `send` and the request's id."""
+    return Reply if surface is CHAT else partial(SurfaceReply, surface)
 
 
 def surface_of(reply: Reply) -> Surface:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -54,6 +55,9 @@ class Media:
     data: bytes = field(repr=False)
 
 
+NO_MEDIA: Mapping[str, Media] = MappingProxyType({})
+
+
 # The class is a msgspec struct because one is made for each request, and a frozen dataclass takes twenty times as long
 # to make.
 class ChatRequest(msgspec.Struct, frozen=True):
@@ -73,7 +77,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
     body: bytes
     fields: Mapping[str, Any]
     crosses_vendor: bool = False
-    media: Mapping[str, Media] = msgspec.field(default_factory=dict)
+    media: Mapping[str, Media] = NO_MEDIA
     access_token: str = ""
     own_parameters: frozenset[str] = frozenset()
     max_output: int | None = None

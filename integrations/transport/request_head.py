@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from integrations.providers.base import UpstreamRequest
@@ -26,8 +27,8 @@ _HOST = re.compile(r"[A-Za-z0-9._:\-]+\Z")
 _PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+# Each request looks its origin up twice, and the hash of a dataclass would be computed in Python.
+class Origin(NamedTuple):
     """The scheme, host and port of a server, by which connections are pooled."""
 
     scheme: str

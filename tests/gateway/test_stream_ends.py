@@ -28,7 +28,7 @@ async def test_stream__ended_without_a_word__bills_nothing_that_the_provider_did
     assert stream.attempt is scene.second
     (failed,) = scene.state.routing.failed
     assert (failed.error, failed.prompt_tokens, failed.cost_usd) == ("unusable", 0, "")
-    assert scene.state.routing.failed_costs == []
+    assert scene.state.routing.failed_costs == ()
 
 
 async def test_stream__client_leaves_before_the_first_word__what_the_provider_counted_is_kept() -> None:
