@@ -9,12 +9,14 @@ from typing import Any
 import httptools
 from typing_extensions import override
 from uvicorn.config import Config
+from uvicorn.protocols.http import httptools_impl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from config.web import refusals
 from config.web.guard import guard_of
 from config.web.half_closed import HalfClosed
+from config.web.response import OneWriteCycle
 from core.errors import ApplicationError
 
 logger = logging.getLogger("config.web")
@@ -46,6 +48,8 @@ class _Nowhere(list[tuple[bytes, bytes]]):
 
 
 _NOWHERE = _Nowhere()
+# uvicorn has no setting for the class of its responses.
+httptools_impl.RequestResponseCycle = OneWriteCycle  # type: ignore[misc]
 _OFFER = frozenset((b"upgrade", b"http2-settings"))
 
 

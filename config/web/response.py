@@ -1,0 +1,77 @@
+"""The response of a web worker. uvicorn writes the head and the body of an answer one after the other; here the head of
+an answer whose length is known waits for the body, and both leave in one system call."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from typing_extensions import override
+from uvicorn.protocols.http.httptools_impl import HEADER_RE, STATUS_LINE, RequestResponseCycle
+
+# uvicorn handles the headers that change how a response ends.
+_FRAMING = frozenset({b"transfer-encoding", b"connection"})
+
+# The method is looked up once: `super()` in each call would cost as much as the rest.
+_send = RequestResponseCycle.send
+
+
+class OneWriteCycle(RequestResponseCycle):
+    """A request and its response. Everything but an ordinary answer of a known length is sent as uvicorn sends it."""
+
+    # The bytes of a head that waits for its body. ASGI lets a server keep a head back until then.
+    _head: bytes | None = None
+
+    @override
+    async def send(self, message: Any) -> None:
+        if self.flow.write_paused and not self.disconnected:
+            await self.flow.drain()
+        if not self.response_started:
+            if message["type"] == "http.response.start" and self._keeps(message):
+                return
+        elif self._head is not None:
+            head, self._head = self._head, None
+            body = message.get("body", b"")
+            if len(body) == self.expected_content_length and not message.get("more_body", False):
+                self._write_all(head + body)
+                return
+            if not self.disconnected:
+                self.transport.write(head)
+        await _send(self, message)
+
+    def _keeps(self, start: Any) -> bool:
+        """Returns whether the head of an answer that begins with `start` was kept for its body."""
+        if not self.keep_alive or self.access_log or self.scope["method"] == "HEAD":
+            return False
+        headers = [*self.default_headers, *start.get("headers", ())]
+        names = [header[0] for header in headers]
+        values = [header[1] for header in headers]
+        # uvicorn refuses control characters. A text with none is printable; uvicorn looks at any other itself.
+        if not all(map(_is_plain, names)) or not b"".join(values).decode("latin-1").isprintable():
+            return False
+        if not _FRAMING.isdisjoint(names) or names.count(b"content-length") != 1:
+            return False
+        self.expected_content_length = int(values[names.index(b"content-length")])
+        self._head = STATUS_LINE[start["status"]] + b"\r\n".join([*map(b": ".join, headers), b"", b""])
+        self.chunked_encoding = False
+        self.response_started = True
+        self.waiting_for_100_continue = False
+        return True
+
+    def _write_all(self, data: bytes) -> None:
+        """Writes a whole response, and ends it as uvicorn does."""
+        if self.disconnected:
+            return
+        self.transport.write(data)
+        self.expected_content_length = 0
+        self.response_complete = True
+        self.message_event.set()
+        if not self.keep_alive:
+            self.transport.close()
+        self.on_response()
+
+
+@lru_cache(maxsize=1024)
+def _is_plain(name: bytes) -> bool:
+    """Returns whether the name of a header may go out as it is."""
+    return name == name.lower() and not HEADER_RE.search(name)
