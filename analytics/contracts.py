@@ -16,6 +16,10 @@ class Outcome(StrEnum):
     INTERRUPTED = "interrupted"  # The worker died while the request was in flight.
 
 
+CLIENT_REQUEST_ID = "client_request_id"
+"""The attribute of a record with the id that the client gave its request in the header `x-request-id`."""
+
+
 class Operation(StrEnum):
     """The client protocols of requests. Their order is that of their numbers in the table of requests in flight, so a
     further one goes to the end."""

@@ -57,6 +57,7 @@ class RequestParameters(RangeParameters):
     prompt_version = _Number()
     rollout_id = serializers.UUIDField(required=False)
     variant = _Text()
+    client_request_id = _Text()
     min_latency_ms = _Number()
     max_latency_ms = _Number()
     min_cost_usd = _Cost()

@@ -25,7 +25,7 @@ _MAX_HEADER_NAMES_BYTES = 4096
 _EXPOSED = b", ".join(
     (
         headers.REQUEST_ID,
-        headers.CLIENT_REQUEST_ID,
+        headers.ECHOED_REQUEST_ID,
         headers.PROVIDER,
         headers.MODEL_USED,
         headers.ORIGINAL_MODEL,

@@ -27,7 +27,7 @@ _REQUEST_HEADERS = {
     "traceparent": "W3C trace context: the request's span becomes a child of it.",
 }
 _RESPONSE_HEADERS = {
-    headers.CLIENT_REQUEST_ID: "The client's own `x-request-id`.",
+    headers.ECHOED_REQUEST_ID: "The client's own `x-request-id`.",
     headers.PROVIDER: "Who answered.",
     headers.MODEL_USED: "Which model answered.",
     headers.ORIGINAL_MODEL: "The model asked for, where another answered.",

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from analytics.contracts import CLIENT_REQUEST_ID
 from analytics.queries.operations import OF_OPERATION, stored_operations
 
 
@@ -37,6 +38,7 @@ class RequestFilter:
     max_latency_ms: int | None = None
     min_cost_usd: Decimal | None = None
     max_cost_usd: Decimal | None = None
+    client_request_id: str = ""
 
 
 # Conditions by field of RequestFilter. `cost_usd` of a request whose price is unknown is 0.
@@ -56,6 +58,7 @@ _CONDITIONS = {
     "prompt_version": "prompt_version = {prompt_version:UInt32}",
     "rollout_id": "rollout_id = {rollout_id:UUID}",
     "variant": "variant = {variant:String}",
+    "client_request_id": f"attributes['{CLIENT_REQUEST_ID}'] = {{client_request_id:String}}",
     "start": "ts >= {start:DateTime64(6, 'UTC')}",
     "end": "ts <= {end:DateTime64(6, 'UTC')}",
     "min_latency_ms": "latency_ms >= {min_latency_ms:UInt32}",

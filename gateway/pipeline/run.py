@@ -7,7 +7,7 @@ import logging
 import time
 from functools import partial
 
-from analytics.contracts import Outcome
+from analytics.contracts import CLIENT_REQUEST_ID, Outcome
 from core.errors import ApplicationError
 from gateway.cache.policy import NO_CACHE, cache_policy
 from gateway.errors import InternalError
@@ -28,7 +28,7 @@ from gateway.pipeline.select import select
 from gateway.pipeline.unreadable import note_unreadable
 from gateway.pipeline.watch import ClientWatch
 from gateway.protocol.client_ids import valid_id
-from gateway.protocol.headers import CLIENT_REQUEST_ID, read_headers
+from gateway.protocol.headers import ECHOED_REQUEST_ID, read_headers
 from gateway.protocol.reply import Receive, Reply
 from gateway.protocol.wire import LazyFields
 from gateway.runtime import Runtime
@@ -48,7 +48,7 @@ async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive:
     headers = read_headers(raw_headers)
     client_id = valid_id(headers.client_request_id) if headers.client_request_id else ""
     if client_id:
-        reply.ids.append((CLIENT_REQUEST_ID, client_id.encode()))
+        reply.ids.append((ECHOED_REQUEST_ID, client_id.encode()))
     try:
         snapshot, key = await authenticate(runtime.snapshots, headers)
     except ApplicationError as error:
@@ -56,7 +56,7 @@ async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive:
         return
     state = RequestState(reply.request_id, arrived_us, started, snapshot, key, headers, surface=surface_of(reply))
     if client_id:
-        state.attributes["client_request_id"] = client_id
+        state.attributes[CLIENT_REQUEST_ID] = client_id
     await serve(runtime, state, receive, reply)
 
 

@@ -14,7 +14,7 @@ PREFIX = "x-svc-"
 MAX_VARIABLE_CHARACTERS = 255
 
 REQUEST_ID = b"x-request-id"
-CLIENT_REQUEST_ID = b"x-client-request-id"
+ECHOED_REQUEST_ID = b"x-client-request-id"
 PROVIDER = f"{PREFIX}provider".encode()
 MODEL_USED = f"{PREFIX}model-used".encode()
 ORIGINAL_MODEL = f"{PREFIX}original-model".encode()

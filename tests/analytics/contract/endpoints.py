@@ -43,7 +43,7 @@ _PAGE, _RANGE = ("limit", "offset"), ("start_date", "end_date")
 _REQUESTS = (
     *_RANGE, "session_id", "user_id", "outcome", "status_code", "source", "operation", "provider", "model",
     "requested_model", "error_type", "error_code", "prompt_config_id", "prompt_version", "rollout_id", "variant",
-    "min_latency_ms", "max_latency_ms", "min_cost_usd", "max_cost_usd",
+    "client_request_id", "min_latency_ms", "max_latency_ms", "min_cost_usd", "max_cost_usd",
 )  # fmt: skip
 _OF_SCORES = ("score_name", "score_type", "evaluator_type")
 _SCORE = {"request_id": REQUEST, "score_name": "relevance", "score_value": 80}

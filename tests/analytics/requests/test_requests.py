@@ -45,6 +45,8 @@ def at(minutes: float) -> str:
         ({"operation": "embeddings", "session_id": "d"}, ["d"]),
         ({"operation": "embeddings", "user_id": "ann"}, []),
         ({"operation": "rerank"}, []),
+        ({"client_request_id": "mine/1"}, ["d"]),
+        ({"client_request_id": "mine"}, []),
         ({"provider": "anthropic"}, ["c"]),
         ({"model": "claude"}, ["c"]),
         ({"requested_model": "auto"}, ["d"]),
@@ -85,7 +87,7 @@ def test_requests__filters__keep_what_matches(
         ),
         entry(
             project, minutes_ago=40, session_id="d", requested_model="auto", cost_usd="0.02", operation="embeddings",
-            **target,
+            attributes={"client_request_id": "mine/1"}, **target,
         ),
         entry(make_project(), minutes_ago=50, session_id="theirs"),
     )  # fmt: skip
