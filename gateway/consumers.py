@@ -19,6 +19,7 @@ from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.reply import Receive, Reply, Send
 from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
+from gateway.surfaces.completions.surface import SURFACE as COMPLETIONS
 from gateway.surfaces.embeddings.surface import SURFACE as EMBEDDINGS
 from gateway.surfaces.images.surface import SURFACE as IMAGES
 from gateway.surfaces.messages.surface import COUNT_TOKENS
@@ -56,6 +57,8 @@ messages = SurfaceEndpoint(MESSAGES)
 """POST /api/gateway/v1/messages"""
 count_tokens = SurfaceEndpoint(COUNT_TOKENS)
 """POST /api/gateway/v1/messages/count_tokens"""
+completions = SurfaceEndpoint(COMPLETIONS)
+"""POST /api/gateway/v1/completions"""
 moderations = SurfaceEndpoint(MODERATIONS)
 """POST /api/gateway/v1/moderations"""
 rerank = SurfaceEndpoint(RERANK)

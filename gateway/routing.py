@@ -9,6 +9,7 @@ from django.urls.resolvers import URLPattern
 
 from gateway.consumers import (
     chat_completions,
+    completions,
     count_tokens,
     embeddings,
     health,
@@ -45,6 +46,7 @@ http_urlpatterns = [
     gateway_route("responses/[^/]+", stored_response),
     gateway_route("messages", messages),
     gateway_route("messages/count_tokens", count_tokens),
+    gateway_route("completions", completions),
     gateway_route("embeddings", embeddings),
     gateway_route("moderations", moderations),
     gateway_route("rerank", rerank),

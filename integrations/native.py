@@ -62,6 +62,7 @@ class OperationAdapter(NativeAdapter, Protocol):
 
 # Maps an operation of a client protocol to the places of its adapters ("module:attribute"), which map them by provider.
 _PLACES: dict[str, tuple[str, ...]] = {
+    "completions": ("integrations.providers.openai.completions:FORWARDERS",),
     "count_tokens": (
         "integrations.providers.anthropic.counting:COUNTERS",
         "integrations.providers.claude.vertex:COUNTERS",

@@ -38,7 +38,10 @@ def folders_of(package: str, module: str) -> set[str]:
 
 
 def is_made_of_chat(surface: str) -> bool:
-    """Returns False for a surface whose answers come from providers that have its operation, and from no other."""
+    """Returns False for a surface whose answers come from providers that have its operation, and from no other, and for
+    completions of texts, which have neither calls nor reasoning."""
+    if surface == "completions":
+        return False
     module = import_module(f"gateway.surfaces.{surface}.surface")
     return any(getattr(value, "native_only", None) is False for value in vars(module).values())
 

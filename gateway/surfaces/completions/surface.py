@@ -1,0 +1,38 @@
+"""The surface of completions."""
+
+from __future__ import annotations
+
+import msgspec
+
+from core.errors import ApplicationError
+from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.completions.request import read, with_instructions
+from gateway.surfaces.completions.response import whole
+from gateway.surfaces.completions.stream import CompletionStream
+
+
+class CompletionsSurface:
+    name = "completions"
+    operation = "completions"
+    native_only = False
+
+    def read(self, body: bytes) -> SurfaceRequest:
+        return read(body)
+
+    def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
+        return whole(completion, request_id)
+
+    def stream(self, request: SurfaceRequest, request_id: str) -> CompletionStream:
+        return CompletionStream(request_id)
+
+    def error(self, error: ApplicationError, request_id: str) -> bytes:
+        return msgspec.json.encode(error.envelope())
+
+    def forwarded(self, body: bytes) -> bytes:
+        return body
+
+    def with_system(self, body: bytes, text: str) -> bytes:
+        return with_instructions(body, text)
+
+
+SURFACE = CompletionsSurface()
