@@ -16,6 +16,10 @@ _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode = msgspec.json.Encoder().encode
 
 
+# The byte is compared as a number, since `in` with a bytes argument first raises and drops an internal error.
+_LF = ord("\n")
+
+
 class _Model(msgspec.Struct):
     model: str = ""
 
@@ -39,8 +43,8 @@ def _raw(model: str) -> msgspec.Raw:
 
 def framed(event: ServerSentEvent) -> bytes:
     """Returns the lines of an event as the provider sent it, without the blank line that ends it."""
-    data = b"data: " + event.data.replace(b"\n", b"\ndata: ")
-    return b"event: %b\n%b" % (event.event.encode(), data) if event.event else data
+    data = event.data if _LF not in event.data else event.data.replace(b"\n", b"\ndata: ")
+    return b"event: %b\ndata: %b" % (event.event.encode(), data) if event.event else b"data: " + data
 
 
 def frames(translator: StreamTranslator, events: bytes) -> bytes:

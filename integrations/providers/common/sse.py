@@ -4,10 +4,13 @@ one event are joined by LF. Only the fields `data` and `event` are used."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 # A whole answer may come as one event, but an upstream that never ends a line must not fill the memory.
 MAX_EVENT_BYTES = 32 * 1024 * 1024
+# The names of a stream's events are few and short; a longer one is not remembered.
+_MAX_NAME = 100
 _BOM = b"\xef\xbb\xbf"
 # The bytes are compared as numbers, since `in` with a bytes argument first raises and drops an internal error.
 _LF, _CR = b"\n\r"
@@ -95,9 +98,22 @@ def _events(blocks: bytes) -> list[ServerSentEvent]:
     for block in blocks.split(b"\n\n"):
         if block.startswith(b"data: ") and _LF not in block:
             events.append(ServerSentEvent(block[6:]))
-        elif (event := _event(block)) is not None:
+        elif (event := _named_event(block) or _event(block)) is not None:
             events.append(event)
     return events
+
+
+def _named_event(block: bytes) -> ServerSentEvent | None:
+    """Returns the event in a line of its name and one of its data, None for any other lines."""
+    name, _, data = block.partition(b"\n")
+    if not name.startswith(b"event: ") or len(name) > _MAX_NAME or not data.startswith(b"data: ") or _LF in data:
+        return None
+    return ServerSentEvent(data[6:], _name(name[7:]))
+
+
+@lru_cache(maxsize=1024)
+def _name(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
 
 
 def _event(block: bytes) -> ServerSentEvent | None:

@@ -135,12 +135,14 @@ class ResponsesRelay(DialectStream[ServerSentEvent]):
         if read.type == "error" or (not read.type and read.error is not None):
             error_object = read.error or {"code": read.code, "message": read.message}
             raise reported_failure(error_object, provider=self.provider)
+        if read.type in _TEXTS:
+            out.append(StreamEvent(framed(event), True, read.delta if isinstance(read.delta, str) else ""))
+            return
         if read.response is not None:
             self._note(read.type, read.response)
         elif read.type == "response.output_item.done" and read.item is not None:
             self._calls_tools = self._calls_tools or calls_tools([read.item])
-        text = read.delta if read.type in _TEXTS and isinstance(read.delta, str) else ""
-        out.append(StreamEvent(framed(event), _is_output(read), text))
+        out.append(StreamEvent(framed(event), _is_output(read)))
 
     def _note(self, kind: str, response: Response) -> None:
         if isinstance(response.model, str):
