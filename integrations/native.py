@@ -29,6 +29,12 @@ class NativeAdapter(Adapter, Protocol):
         ...
 
     @property
+    def parameters(self) -> frozenset[str]:
+        """Returns the parameters that the protocol has under the names and with the values of chat completions, so that
+        an integration can set them in the client's own body."""
+        ...
+
+    @property
     def keeps_state(self) -> bool:
         """Returns whether the provider keeps what a request produced, for later requests to name it."""
         ...

@@ -10,6 +10,7 @@ from gateway.protocol.headers import client_headers
 from gateway.protocol.reply import Reply
 from gateway.protocol.wire import LazyFields
 from integrations.native import NativeAdapter, native_adapter
+from integrations.providers.additions import with_parameters
 from integrations.providers.base import ChatRequest
 from integrations.providers.errors import UnsupportedParameterError
 
@@ -52,10 +53,8 @@ def native_of(context: RequestContext, attempt: Attempt) -> NativeAdapter | None
     native = context.native
     if native is None:
         return None
-    adapter = _speaker(native, attempt)
-    # The parameters that an integration sets are those of chat completions.
-    changed = native.body is None or (attempt.credentials.sets_parameters and not native.surface.native_only)
-    if adapter is not None and not changed and adapter.takes(native.body or b""):
+    adapter, body = _speaker(native, attempt), native.body
+    if adapter is not None and body is not None and _can_set(native, attempt, adapter) and adapter.takes(body):
         return adapter
     if native.untranslatable and not (adapter is not None and adapter.takes_own_fields):
         parameter, _, reason = native.untranslatable[0].partition(": ")
@@ -67,10 +66,22 @@ def native_counter(context: RequestContext, attempt: Attempt) -> NativeAdapter |
     """Returns the adapter that has the attempt's provider count the tokens of the client's own request; None where the
     provider cannot."""
     native = context.native
-    if native is None or native.body is None or attempt.credentials.sets_parameters:
+    if native is None or native.body is None:
         return None
     adapter = _speaker(native, attempt)
-    return adapter if adapter is not None and adapter.takes(native.body) else None
+    if adapter is None or not _can_set(native, attempt, adapter):
+        return None
+    return adapter if adapter.takes(native.body) else None
+
+
+def _can_set(native: NativeRequest, attempt: Attempt, adapter: NativeAdapter) -> bool:
+    """Returns whether the client's own body has a place for every parameter that the integration sets. Operations that
+    no chat completion can express get none of them."""
+    credentials = attempt.credentials
+    if not credentials.sets_parameters or native.surface.native_only:
+        return True
+    names = credentials.default_parameters.keys() | credentials.forced_parameters.keys()
+    return adapter.parameters.issuperset(names)
 
 
 def _speaker(native: NativeRequest, attempt: Attempt) -> NativeAdapter | None:
@@ -104,6 +115,8 @@ def as_chat_completion(state: RequestState, answer: bytes, *, stream: bool) -> b
 def native_request(context: RequestContext, attempt: Attempt, adapter: NativeAdapter, *, stream: bool) -> ChatRequest:
     """Returns the client's own request, with the headers that belong to its protocol."""
     body = (context.native.body if context.native is not None else None) or b""
+    if attempt.credentials.sets_parameters and not is_native_only(context):
+        body = with_parameters(body, attempt.credentials)
     names = adapter.forward_headers
     headers = tuple((name, value) for name, value in client_headers(context.headers.raw) if name in names)
     return ChatRequest(

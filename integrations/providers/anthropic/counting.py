@@ -22,6 +22,9 @@ _decode = msgspec.json.Decoder(_Count).decode
 class CountForwarder(VendorForwarder):
     """A native adapter (`integrations.native`) of the count of tokens. Its answers are no chat completions."""
 
+    # A request to count has no place for parameters of an answer.
+    parameters = frozenset()
+
     @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         built = super().build_request(request, credentials)

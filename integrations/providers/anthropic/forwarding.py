@@ -44,6 +44,7 @@ class MessagesForwarder(ABC):
 
     forward_headers: tuple[str, ...] = ("anthropic-version",)
     takes_own_fields = True
+    parameters = frozenset({"max_tokens", "temperature", "thinking", "top_k", "top_p"})
     keeps_state = False
 
     def __init__(self, adapter: DialectAdapter) -> None:

@@ -49,6 +49,9 @@ class VertexForwarder(MessagesForwarder):
 class VertexCounter(VertexForwarder):
     """Counts tokens, at the address of a model of its own, so that the body names the model."""
 
+    # A request to count has no place for parameters of an answer.
+    parameters = frozenset()
+
     @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         version, name = version_for(request.headers, VERTEX_AI.version), publisher_model(request.model).model

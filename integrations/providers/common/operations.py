@@ -26,6 +26,7 @@ class OperationForwarder(ABC):
 
     forward_headers: tuple[str, ...] = ()
     takes_own_fields = False
+    parameters: frozenset[str] = frozenset()
     keeps_state = False
 
     def __init__(self, adapter: DialectAdapter) -> None:

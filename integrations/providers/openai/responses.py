@@ -38,6 +38,20 @@ from integrations.providers.openai.responses_shapes import (
     usage_of,
 )
 
+_PARAMETERS = frozenset(
+    {
+        "metadata",
+        "parallel_tool_calls",
+        "prompt_cache_key",
+        "prompt_cache_retention",
+        "safety_identifier",
+        "service_tier",
+        "store",
+        "temperature",
+        "top_p",
+        "user",
+    }
+)
 _CHAT_PATH = "/chat/completions"
 _ENDS = frozenset({"response.completed", "response.incomplete"})
 _TEXTS = frozenset({"response.output_text.delta", "response.refusal.delta"})
@@ -50,6 +64,7 @@ class ResponsesForwarder:
 
     forward_headers = ()
     takes_own_fields = False
+    parameters = _PARAMETERS
     keeps_state = True
 
     def __init__(self, adapter: OpenAIAdapter) -> None:

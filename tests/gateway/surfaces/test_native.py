@@ -10,9 +10,9 @@ import pytest
 
 from analytics.shipper.rows import COLUMNS, to_row
 from analytics.spool.reader import Frame
-from tests.fakes.scripted import raw, status
+from tests.fakes.scripted import ScriptedServer, raw, status
 from tests.gateway.conftest import Routed
-from tests.gateway.service import Gateway
+from tests.gateway.service import Gateway, GatewayService
 
 PATH = "/api/gateway/v1/messages"
 # The blanks and the number show whether a request was written anew.
@@ -161,3 +161,23 @@ def test_tool_that_the_vendor_runs__is_not_sent_to_another_vendor(routed: Routed
     assert json.loads(body)["error"]["type"] == "invalid_request_error"
     assert "tools[0]" in json.loads(body)["error"]["message"]
     assert not scripts["openai"].received
+
+
+@pytest.mark.parametrize(
+    ("parameters", "is_native"),
+    [({"temperature": 0.9}, True), ({"stop": ["END"]}, False)],
+)
+def test_parameter_of_an_integration__that_the_protocol_has__is_set_in_the_clients_own_request(
+    service: GatewayService, upstream: ScriptedServer, parameters: dict[str, object], is_native: bool
+) -> None:
+    script = upstream.play(f"native-{is_native}", raw(200, ANSWER))
+    row = {"provider": "anthropic", "base_url": upstream.base_url(f"native-{is_native}"), "api_key": "k"}
+    gateway = service.new_project(integrations=[{**row, "default_parameters": parameters}])
+
+    _, request_id, _ = ask(gateway, REQUEST.replace(b'"temperature": 0.50, ', b""))
+
+    assert gateway.record(request_id).is_native is is_native
+    sent = json.loads(script.received[0].body)
+    assert sent.get("temperature") == parameters.get("temperature")
+    assert sent.get("stop_sequences") == parameters.get("stop")
+    assert sent["system"] == json.loads(REQUEST)["system"]
