@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from rest_framework.test import APIClient
 
@@ -168,6 +169,9 @@ def test_request__logged__shows_everything(api: APIClient, project: Project, spo
         operation="responses",
         is_native=True,
     )
+    content = [{"type": "output_text", "text": "Ja 🙂", "annotations": []}]
+    response = {"id": "resp_1", "created_at": 1, "model": "gpt-4o", "output": [{"type": "message", "content": content}]}
+    given = msgspec.structs.replace(given, response=msgspec.json.encode(response))
     store(spool, given)
     make_score(project, request_id=given.record.request_id, score_name="relevance")
     make_score(make_project(), request_id=given.record.request_id, score_name="theirs")
@@ -181,7 +185,8 @@ def test_request__logged__shows_everything(api: APIClient, project: Project, spo
     assert shown["session_id"] == "s/1"
     assert shown["content_logged"] is True
     assert shown["request"] == {"messages": [{"role": "user", "content": "Ist das ü?"}]}
-    assert shown["response"] == {"choices": [{"message": {"role": "assistant", "content": "Ja 🙂"}}]}
+    choice = {"index": 0, "message": {"role": "assistant", "content": "Ja 🙂"}, "finish_reason": "stop"}
+    assert shown["response"]["choices"] == [choice]
     assert [attempt["provider"] for attempt in shown["attempts"]] == ["openai", "anthropic"]
     assert shown["ttft_ms"] == 12
     assert (shown["operation"], shown["native"]) == ("responses", True)
