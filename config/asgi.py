@@ -19,10 +19,9 @@ from agent.routing import http_urlpatterns as agent_urlpatterns  # noqa: E402
 from agent.running import with_last_words  # noqa: E402
 from config.monitor.pages import metrics  # noqa: E402
 from core.arrival import with_arrival  # noqa: E402
-from gateway.consumers import chat_completions  # noqa: E402
 from gateway.cors import with_cors  # noqa: E402
 from gateway.lifespan import lifespan  # noqa: E402
-from gateway.routing import COMPLETIONS, http_urlpatterns, route  # noqa: E402
+from gateway.routing import DIRECT, http_urlpatterns, route  # noqa: E402
 
 admin.autodiscover()
 
@@ -50,9 +49,9 @@ _router = ProtocolTypeRouter(
 
 
 async def _application(scope: Any, receive: Any, send: Any) -> None:
-    """Hands chat completions straight to the gateway: Channels' router takes as long as decoding a request."""
-    if scope["type"] == "http" and scope["path"] in COMPLETIONS and not scope.get("root_path"):
-        await chat_completions(scope, receive, send)
+    """Hands requests of models straight to the gateway: Channels' router takes as long as decoding a request."""
+    if scope["type"] == "http" and scope["path"] in DIRECT and not scope.get("root_path"):
+        await DIRECT[scope["path"]](scope, receive, send)
     else:
         await _router(scope, receive, send)
 

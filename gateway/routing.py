@@ -37,8 +37,14 @@ def gateway_route(path: str, application: Any) -> URLPattern:
     return route(rf"^api/gateway/+v1/+(?:v1/+)?{path}/?$", application)
 
 
-# The paths of chat completions as clients write them, so that they need no matching of patterns.
-COMPLETIONS = frozenset({"/api/gateway/v1/chat/completions", "/api/gateway/v1/chat/completions/"})
+# The paths with the most requests as clients write them, so that they need no matching of patterns.
+_OFTEN = {"chat/completions": chat_completions, "responses": responses, "messages": messages, "embeddings": embeddings}
+DIRECT = {
+    f"/api/gateway/{version}/{path}{end}": application
+    for path, application in _OFTEN.items()
+    for version in ("v1", "v1/v1")
+    for end in ("", "/")
+}
 
 http_urlpatterns = [
     gateway_route("chat/completions", chat_completions),

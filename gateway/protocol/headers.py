@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
 import msgspec
@@ -110,11 +110,13 @@ def read_headers(raw: RawHeaders) -> RequestHeaders:
     return headers
 
 
-def client_headers(raw: RawHeaders) -> Iterator[tuple[str, str]]:
-    """Yields the headers that a header line of HTTP can carry on: names in lower case, values of printable ASCII."""
-    for name, value in raw:
-        if value.isascii() and (text := value.decode("ascii").strip()).isprintable():
-            yield name.decode("latin-1"), text
+def client_headers(raw: RawHeaders, names: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yields those of the headers `names`, given in lower case, that a header line of HTTP can carry on: values of
+    printable ASCII."""
+    for raw_name, value in raw:
+        name = raw_name.decode("latin-1")
+        if name in names and value.isascii() and (text := value.decode("ascii").strip()).isprintable():
+            yield name, text
 
 
 def trace_parent(header: str) -> tuple[str, str]:

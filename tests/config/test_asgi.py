@@ -8,7 +8,7 @@ import pytest
 
 from config import asgi
 from config.asgi import application
-from gateway.routing import COMPLETIONS
+from gateway.routing import DIRECT
 
 
 async def test_websocket__under_any_server__is_refused_without_a_traceback() -> None:
@@ -26,8 +26,8 @@ async def test_websocket__under_any_server__is_refused_without_a_traceback() -> 
 
 
 @pytest.mark.parametrize("root_path", ["", "/behind"])
-@pytest.mark.parametrize("path", sorted(COMPLETIONS))
-async def test_completions__with_and_without_the_router__go_to_the_gateway(path: str, root_path: str) -> None:
+@pytest.mark.parametrize("path", sorted(DIRECT))
+async def test_paths_of_models__with_and_without_the_router__go_to_the_gateway(path: str, root_path: str) -> None:
     scope = {"type": "http", "method": "GET", "path": root_path + path, "root_path": root_path, "headers": []}
 
     assert [await status_of(app, scope) for app in (application, asgi._router)] == [405, 405]

@@ -28,7 +28,7 @@ class Conversation:
 
     def add(self, item: Any, place: str) -> None:
         """Adds the item at `place` (`input[3]`). Raises ValidationError, which names the item's field."""
-        if not isinstance(item, Mapping):
+        if not isinstance(item, dict):
             raise ValidationError(f"{place}: expected an object")
         kind = item.get("type", "message")
         if kind == "message":

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+import msgspec
+
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.calls import is_json
 from gateway.surfaces.responses.response import (
@@ -20,10 +22,20 @@ from gateway.surfaces.responses.response import (
 Json = dict[str, Any]
 
 
+_encode = msgspec.json.Encoder().encode
+
+
+def fields_json(fields: Json) -> bytes:
+    """Returns the JSON of the fields without the braces around them."""
+    return _encode(fields)[1:-1]
+
+
 class Writer(Protocol):
     """Where the events of an item go."""
 
     def add(self, kind: str, fields: Json) -> None: ...
+
+    def add_delta(self, kind: bytes, place: bytes, text: str, rest: bytes = b"") -> None: ...
 
 
 class OpenItem(Protocol):
@@ -43,7 +55,7 @@ class OpenItem(Protocol):
 class OpenReasoning:
     """The model's reasoning, of which clients see the text as a summary."""
 
-    __slots__ = ("_details", "_request", "_texts", "closed", "id", "index")
+    __slots__ = ("_details", "_place_json", "_request", "_texts", "closed", "id", "index")
 
     def __init__(self, request: SurfaceRequest, request_id: str, index: int) -> None:
         self.id, self.index = item_id("rs", request_id, index), index
@@ -51,6 +63,7 @@ class OpenReasoning:
         self._request = request
         self._texts: list[str] = []
         self._details: list[dict[str, Any]] = []
+        self._place_json = b""
 
     @property
     def whole(self) -> Json:
@@ -64,11 +77,12 @@ class OpenReasoning:
         self._details += details
         if not text:
             return
-        place = self._place()
         if not self._texts:
+            place = self._place()
+            self._place_json = fields_json(place)
             out.add("response.reasoning_summary_part.added", {**place, "part": {"type": "summary_text", "text": ""}})
         self._texts.append(text)
-        out.add("response.reasoning_summary_text.delta", {**place, "delta": text})
+        out.add_delta(b"response.reasoning_summary_text.delta", self._place_json, text)
 
     def close(self, out: Writer) -> None:
         if self.closed:
@@ -85,13 +99,14 @@ class OpenReasoning:
 
 
 class OpenMessage:
-    """The model's text, its refusal, or both, each as one part."""
+    """The model's text, its refusal, or both, each as one part. `_kind` is the type of the open part."""
 
-    __slots__ = ("_parts", "_texts", "closed", "id", "index")
+    __slots__ = ("_kind", "_parts", "_place_json", "_texts", "closed", "id", "index")
 
     def __init__(self, request_id: str, index: int) -> None:
         self.id, self.index = item_id("msg", request_id, index), index
         self.closed = False
+        self._kind, self._place_json = "", b""
         self._parts: list[Json] = []
         self._texts: list[str] = []
 
@@ -104,18 +119,21 @@ class OpenMessage:
         out.add("response.output_item.added", {"output_index": self.index, "item": self.whole})
 
     def text(self, out: Writer, text: str) -> None:
-        place = self._part(out, text_part(""))
+        if self._kind != "output_text":
+            self._part(out, text_part(""))
         self._texts.append(text)
-        out.add("response.output_text.delta", {**place, "delta": text, "logprobs": []})
+        out.add_delta(b"response.output_text.delta", self._place_json, text, b',"logprobs":[]')
 
     def refuse(self, out: Writer, text: str) -> None:
-        place = self._part(out, {"type": "refusal", "refusal": ""})
+        if self._kind != "refusal":
+            self._part(out, {"type": "refusal", "refusal": ""})
         self._texts.append(text)
-        out.add("response.refusal.delta", {**place, "delta": text})
+        out.add_delta(b"response.refusal.delta", self._place_json, text)
 
     def annotate(self, out: Writer, annotations: list[dict[str, Any]]) -> None:
-        place = self._part(out, text_part(""))
-        listed = self._parts[-1]["annotations"]
+        if self._kind != "output_text":
+            self._part(out, text_part(""))
+        place, listed = self._place(), self._parts[-1]["annotations"]
         for found in annotations:
             made = annotation(found)
             out.add(
@@ -133,14 +151,13 @@ class OpenMessage:
         self.closed = True
         out.add("response.output_item.done", {"output_index": self.index, "item": self.whole})
 
-    def _part(self, out: Writer, part: Json) -> Json:
-        """Returns the place of the open part, which is a new one when the open one is of another type."""
-        if not self._parts or self._parts[-1]["type"] != part["type"]:
-            if self._parts:
-                self._end_part(out)
-            self._parts.append(part)
-            out.add("response.content_part.added", {**self._place(), "part": part})
-        return self._place()
+    def _part(self, out: Writer, part: Json) -> None:
+        """Begins a part, behind the end of the one before it."""
+        if self._parts:
+            self._end_part(out)
+        self._parts.append(part)
+        self._kind, self._place_json = part["type"], fields_json(self._place())
+        out.add("response.content_part.added", {**self._place(), "part": part})
 
     def _end_part(self, out: Writer) -> None:
         self._settle()
@@ -165,12 +182,13 @@ class OpenMessage:
 class OpenCall:
     """A call of one of the client's tools."""
 
-    __slots__ = ("_call", "_texts", "closed", "id", "index")
+    __slots__ = ("_call", "_place_json", "_texts", "closed", "id", "index")
 
     def __init__(self, piece: Mapping[str, Any], request_id: str, index: int) -> None:
         self.id, self.index = item_id(call_prefix(piece), request_id, index), index
         self.closed = False
         inner = piece.get(_inner(piece)) or {}
+        self._place_json = fields_json({"item_id": self.id, "output_index": self.index})
         self._call: Json = {"id": piece.get("id"), "type": piece.get("type"), "name": inner.get("name")}
         self._texts: list[str] = []
 
@@ -191,7 +209,7 @@ class OpenCall:
         text = inner.get("arguments") or inner.get("input")
         if text:
             self._texts.append(text)
-            out.add(f"response.{self._event}.delta", {"item_id": self.id, "output_index": self.index, "delta": text})
+            out.add_delta(b"response.%b.delta" % self._event.encode(), self._place_json, text)
 
     def close(self, out: Writer) -> None:
         if self.closed:

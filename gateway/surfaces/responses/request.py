@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -18,22 +17,24 @@ from integrations.registry import owner_of
 Json = dict[str, Any]
 
 # These fields mean the same in both protocols, or are the gateway's own.
-_SAME = (
-    "model",
-    "temperature",
-    "top_p",
-    "parallel_tool_calls",
-    "metadata",
-    "user",
-    "safety_identifier",
-    "prompt_cache_key",
-    "prompt_cache_retention",
-    "service_tier",
-    "stream",
-    "models",
-    "provider",
-    "prompt_config",
-    "prompt_variables",
+_SAME = frozenset(
+    {
+        "model",
+        "temperature",
+        "top_p",
+        "parallel_tool_calls",
+        "metadata",
+        "user",
+        "safety_identifier",
+        "prompt_cache_key",
+        "prompt_cache_retention",
+        "service_tier",
+        "stream",
+        "models",
+        "provider",
+        "prompt_config",
+        "prompt_variables",
+    }
 )
 # These fields ask for state that a provider keeps between requests.
 _STATEFUL = ("previous_response_id", "conversation", "background", "prompt")
@@ -48,7 +49,7 @@ def read(body: bytes) -> SurfaceRequest:
     untranslatable = _stateful(fields)
     is_stateful = bool(untranslatable)
     messages = _messages(fields, untranslatable)
-    chat = {name: fields[name] for name in _SAME if fields.get(name) is not None}
+    chat: Json = {name: value for name, value in fields.items() if name in _SAME and value is not None}
     chat["messages"] = messages
     if fields.get("tools"):
         tools = chat_tools(fields["tools"], untranslatable)
@@ -94,7 +95,7 @@ def _stateful(fields: Json) -> list[str]:
 
 def _names_one_provider(fields: Json) -> bool:
     preferences, model = fields.get("provider"), fields.get("model")
-    only = preferences.get("only") if isinstance(preferences, Mapping) else None
+    only = preferences.get("only") if isinstance(preferences, dict) else None
     return (isinstance(only, list) and len(only) == 1) or (isinstance(model, str) and bool(owner_of(model)))
 
 
@@ -129,10 +130,10 @@ def _renamed(fields: Json) -> Json:
     if fields.get("max_output_tokens") is not None:
         chat["max_completion_tokens"] = fields["max_output_tokens"]
     reasoning = fields.get("reasoning")
-    if isinstance(reasoning, Mapping) and reasoning.get("effort") is not None:
+    if isinstance(reasoning, dict) and reasoning.get("effort") is not None:
         chat["reasoning_effort"] = reasoning["effort"]
     text = fields.get("text")
-    if isinstance(text, Mapping) and text.get("verbosity") is not None:
+    if isinstance(text, dict) and text.get("verbosity") is not None:
         chat["verbosity"] = text["verbosity"]
     include = fields.get("include") or ()
     if fields.get("top_logprobs") or _INCLUDE_LOGPROBS in include:
@@ -142,14 +143,14 @@ def _renamed(fields: Json) -> Json:
 
 def _format(fields: Json) -> Json:
     text = fields.get("text")
-    form = text.get("format") if isinstance(text, Mapping) else None
+    form = text.get("format") if isinstance(text, dict) else None
     if form is None:
         return {}
-    if not isinstance(form, Mapping):
+    if not isinstance(form, dict):
         raise ValidationError("text.format: expected an object")
     if form.get("type") != "json_schema":
         return {"response_format": {"type": form.get("type")}} if form.get("type") != "text" else {}
-    if not isinstance(form.get("schema"), Mapping):
+    if not isinstance(form.get("schema"), dict):
         raise ValidationError("text.format.schema: this field is required", code="missing_field")
     schema = {name: value for name, value in form.items() if name != "type"}
     return {"response_format": {"type": "json_schema", "json_schema": schema}}

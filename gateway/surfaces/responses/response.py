@@ -58,7 +58,7 @@ def whole(request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
 def blank(request: SurfaceRequest, request_id: str, *, model: str, created: int) -> Json:
     """Returns the response before anything of its output is known."""
     fields: Mapping[str, Any] = request.echo or {}
-    repeated = {name: fields[name] if fields.get(name) is not None else usual for name, usual in _REPEATED.items()}
+    named = {name: value for name, value in fields.items() if name in _REPEATED and value is not None}
     return {
         "id": response_id(request_id),
         "object": "response",
@@ -72,7 +72,8 @@ def blank(request: SurfaceRequest, request_id: str, *, model: str, created: int)
         "previous_response_id": None,
         "store": False,
         "usage": None,
-        **repeated,
+        **_REPEATED,
+        **named,
     }
 
 

@@ -174,6 +174,9 @@ class ResponseStream:
         return self._last_call is not None and self._last_call.is_whole
 
 
+_DELTA = b'event: %b\ndata: {"type":"%b","sequence_number":%d,%b,"delta":%b%b}\n\n'
+
+
 class EventWriter:
     """Frames events, each with the next sequence number."""
 
@@ -187,6 +190,11 @@ class EventWriter:
         data = _encode({"type": kind, "sequence_number": self._number, **fields})
         self._number += 1
         self._frames.append(b"event: %b\ndata: %b\n\n" % (kind.encode(), data))
+
+    def add_delta(self, kind: bytes, place: bytes, text: str, rest: bytes = b"") -> None:
+        """Adds the event that a stream has most of, whose `place` and other fields are JSON already."""
+        self._frames.append(_DELTA % (kind, kind, self._number, place, _encode(text), rest))
+        self._number += 1
 
     def taken(self) -> bytes:
         """Returns the events since the last call."""
