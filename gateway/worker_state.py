@@ -8,7 +8,7 @@ import logging
 import os
 import time
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from asgiref.sync import sync_to_async
@@ -19,8 +19,11 @@ from django.db.migrations.executor import MigrationExecutor
 
 from analytics.spool.names import worker_token
 from core.notices import NoticeWriter, read_notice
-from gateway.runtime import Runtime
 from integrations.health.targets import CircuitState
+
+if TYPE_CHECKING:
+    # The supervisor reads the states and needs no runtime.
+    from gateway.runtime import Runtime
 
 logger = logging.getLogger("gateway.observation")
 

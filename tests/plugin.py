@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import base64
+import gc
 import io
 import os
 import secrets
@@ -55,6 +56,12 @@ def pytest_load_initial_conftests() -> Generator[None, None, None]:
     # The hook is a wrapper, since pytest-django reads the settings in the same hook and is also declared to run first.
     _prepare()
     return (yield)
+
+
+def pytest_collection_finish() -> None:
+    """Takes the modules and the tests out of the garbage collector's view: they stay until the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure() -> None:

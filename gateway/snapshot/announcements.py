@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import redis
 import redis.asyncio
 from django.conf import settings
 
-from gateway.snapshot.store import SnapshotStore
+if TYPE_CHECKING:
+    # Every process announces changes; only web workers load what snapshots are made with.
+    from gateway.snapshot.store import SnapshotStore
 
 logger = logging.getLogger("gateway.snapshot")
 

@@ -28,6 +28,7 @@ from analytics.contracts import RequestRecord, SpoolEntry
 from tests.fakes.scripted import ScriptedServer
 from tests.gateway.spooled import Spooled
 from tests.gateway.wire import ENDPOINT, bearer
+from tests.migrated import place_database
 from tests.services import START_SECONDS, start_redis
 from tests.waiting import TIMEOUT_SECONDS
 
@@ -65,8 +66,6 @@ SETTINGS = {
 
 # These sockets reserve the ports that were given out.
 _RESERVED: list[socket.socket] = []
-
-_MIGRATED: list[bytes] = []
 
 T = TypeVar("T")
 Content = bytes | dict[str, Any] | Iterator[bytes]
@@ -142,7 +141,7 @@ class GatewayService:
             **SETTINGS,
             **self._settings,
         }
-        self._make_database()
+        place_database(self.var)
         self.seeder = Seeder(self.environment)
         stack.callback(self.seeder.close)
         self.seeder.call("set_price", provider="openai", model=PRICED_MODEL, input="2", output="8")
@@ -167,14 +166,6 @@ class GatewayService:
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
-
-    def _make_database(self) -> None:
-        """Migrates the database of the first service of a run; the other services get copies of it."""
-        if not _MIGRATED:
-            self.manage("migrate", "--verbosity", "0")
-            assert list(self.var.glob("db.sqlite3*")) == [self.database], "there is more of it than the one file"
-            _MIGRATED.append(self.database.read_bytes())
-        self.database.write_bytes(_MIGRATED[0])
 
     def manage(self, *words: str) -> str:
         command = [sys.executable, "manage.py", *words]

@@ -8,11 +8,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.live.service import LiveService
+from tests.migrated import place_database
 
 
 @pytest.fixture(scope="session")
 def journey_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
-    service = LiveService(tmp_path_factory.mktemp("journey") / "var")
+    var_dir = tmp_path_factory.mktemp("journey") / "var"
+    place_database(var_dir)
+    service = LiveService(var_dir)
     try:
         yield service
         assert service.stop() == 0

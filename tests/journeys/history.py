@@ -29,6 +29,7 @@ from analytics.spool.counters import read_losses
 from tests.clock import Clock
 from tests.journeys.rows import Rows, read_rows
 from tests.live.service import ROLES, LiveService
+from tests.migrated import place_database
 from tests.services import START_SECONDS
 from tests.small_disk import SmallDisk, small_disk
 from tests.waiting import wait_until
@@ -227,6 +228,7 @@ def read_ledger(service: LiveService, crowd: Crowd, spool: Path) -> Ledger | Non
 def play(seed: int, seconds: float, disk: SmallDisk) -> Ledger:
     """Runs the history; returns the ledger once it agrees. Raises AssertionError with the seed when it never does."""
     host = Host(disk, Clock(disk.path.with_name(f"{disk.path.name}.clock")))
+    place_database(disk.path)
     service = LiveService(disk.path, {**_ENVIRONMENT, **host.clock.environment})
     try:
         _limit(service)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.live.prompts import SHORTENED
 from tests.live.service import LiveService
+from tests.migrated import place_database
 
 StartService = Callable[..., LiveService]
 
@@ -37,11 +38,16 @@ def live_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServi
 def start_service(tmp_path: Path) -> Iterator[StartService]:
     """`start_service(environment, arguments)` starts a service on the own VAR_DIR of the test, at each call.
 
-    The service has one web worker unless WEB_WORKERS says otherwise: a worker's imports are half of a start's CPU.
+    The service has one web worker unless WEB_WORKERS says otherwise, and finds its SQL tables made unless `empty` is
+    set: a worker's imports and the migrations are half of a start's CPU.
     """
     started: list[LiveService] = []
 
-    def start(environment: Mapping[str, str] | None = None, arguments: Sequence[str] = ()) -> LiveService:
+    def start(
+        environment: Mapping[str, str] | None = None, arguments: Sequence[str] = (), *, empty: bool = False
+    ) -> LiveService:
+        if not empty and not (tmp_path / "var").exists():
+            place_database(tmp_path / "var")
         service = LiveService(tmp_path / "var", {"WEB_WORKERS": "1", **(environment or {})}, arguments)
         started.append(service)
         return service

@@ -35,7 +35,7 @@ def test_first_start__one_session__is_listed_with_its_cost(live_service: LiveSer
 
 
 def test_later_start__same_var_dir__prints_the_address_only_and_keeps_the_key(start_service: StartService) -> None:
-    first = start_service()
+    first = start_service(empty=True)
     assert first.stop() == 0
 
     second = start_service()

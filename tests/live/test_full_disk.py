@@ -23,6 +23,7 @@ import requests
 from analytics.spool.counters import read_losses
 from tests.journeys.rows import Rows, read_rows
 from tests.live.service import LiveService
+from tests.migrated import place_database
 from tests.services import START_SECONDS
 from tests.small_disk import SmallDisk, small_disk
 from tests.waiting import wait_until
@@ -84,6 +85,7 @@ def settled(service: LiveService, load: SteadyLoad, spool: Path) -> Rows | None:
 def test_disk__full_under_load_and_freed__all_answered_stored_or_counted_and_a_clean_end(disk: SmallDisk) -> None:
     # The reserve, the memory and the count are small, so that the test uses up all of them.
     seconds, spool = FULL_SECONDS, disk.path / "spool"
+    place_database(disk.path)
     service = LiveService(
         disk.path, {"SPOOL_RESERVE_BYTES": "131072", "SPOOL_QUEUE_BYTES": "150000", "DRAIN_SECONDS": "5"}
     )

@@ -15,6 +15,7 @@ from tests.agent.chat.playing import ChatReply, Made, Request, calls, read_event
 from tests.fakes.scripted import ScriptedServer, Step
 from tests.live.prompts import Team
 from tests.live.service import LiveService
+from tests.migrated import place_database
 from tests.waiting import TIMEOUT_SECONDS
 
 # The agent's own requests must not change the figures that the tests ask for.
@@ -104,7 +105,9 @@ class Project:
 
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
-    running = LiveService(tmp_path_factory.mktemp("stories") / "var", {"ALLOW_PRIVATE_UPSTREAMS": "1"})
+    var_dir = tmp_path_factory.mktemp("stories") / "var"
+    place_database(var_dir)
+    running = LiveService(var_dir, {"ALLOW_PRIVATE_UPSTREAMS": "1"})
     try:
         yield running
         assert running.stop() == 0
