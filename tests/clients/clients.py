@@ -13,7 +13,8 @@ NODE_SCRIPTS = Path(__file__).parent / "node"
 
 ANSWERS = ("whole", "streamed", "structured")
 REFUSALS = ("bad_key", "unknown_model", "bad_field")
-CASES = (*ANSWERS, "tools", *REFUSALS)
+TOOLS = ("tools", "tools_streamed")
+CASES = (*ANSWERS, *TOOLS, *REFUSALS)
 # The cases of variants whose answers are no texts.
 OTHER_CASES = {
     "embeddings": ("embedded", "bad_key", "unknown_model"),

@@ -136,8 +136,8 @@ def environment_of(gateway: Gateway, folder: Path) -> dict[str, str]:
 
 
 def prompt_of(client: Client, variant: str, case: str) -> str:
-    """Returns the words by which a case's requests are found at the provider."""
-    return f"Hello from {client.name} by {variant} for {case}"
+    """Returns the words by which the requests of a case are found at the provider; no other case begins with them."""
+    return f"Hello from {client.name} by {variant} for {case}."
 
 
 def ways(*cases: str) -> pytest.MarkDecorator:

@@ -87,7 +87,7 @@ class RecordingSandbox:
     async def _serve(self) -> tuple[web.AppRunner, str]:
         application = Sandbox().application()
         application.middlewares.append(self._record)
-        runner = web.AppRunner(application)
+        runner = web.AppRunner(application, access_log=None)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         return runner, f"http://127.0.0.1:{runner.addresses[0][1]}/v1"

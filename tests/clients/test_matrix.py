@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.clients import REFUSALS, Client
+from tests.clients.clients import REFUSALS, TOOLS, Client
 from tests.clients.conftest import Play, prompt_of, ways
 from tests.clients.provider import Exchange, RecordingSandbox
 
@@ -61,9 +61,12 @@ def test_client__stream__is_what_the_provider_gave_piece_by_piece(
     check_usage(client, result, exchange)
 
 
-@ways("tools")
-def test_client__tool__is_called_and_its_result_returned(result: dict[str, Any], exchanges: list[Exchange]) -> None:
+@ways(*TOOLS)
+def test_client__tool__is_called_and_its_result_returned(
+    case: str, result: dict[str, Any], exchanges: list[Exchange]
+) -> None:
     first, second = exchanges
+    assert all(bool(exchange.request.get("stream")) == (case == "tools_streamed") for exchange in exchanges)
     (call_id, name, arguments) = first.calls[0]
     assert name == "get_weather"
     assert result["cities"] == [arguments["city"]]

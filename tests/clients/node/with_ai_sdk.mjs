@@ -13,6 +13,19 @@ const usageOf = ({ inputTokens, outputTokens }) => [inputTokens, outputTokens];
 
 const variant = (provider) => {
   const model = provider()(MODEL);
+  const withTool = async (prompt, generate) => {
+    const cities = [];
+    const get_weather = tool({
+      description: "Returns the weather.",
+      inputSchema: z.object({ city: z.string() }),
+      execute: ({ city }) => {
+        cities.push(city);
+        return weatherIn(city);
+      },
+    });
+    const { text } = await generate({ model, prompt, tools: { get_weather }, stopWhen: stepCountIs(3) });
+    return { text: await text, cities };
+  };
   return {
     async whole(prompt) {
       const { text, usage } = await generateText({ model, prompt });
@@ -26,19 +39,8 @@ const variant = (provider) => {
       }
       return { text: pieces.join(""), pieces: pieces.length, usage: usageOf(await result.usage) };
     },
-    async tools(prompt) {
-      const cities = [];
-      const get_weather = tool({
-        description: "Returns the weather.",
-        inputSchema: z.object({ city: z.string() }),
-        execute: ({ city }) => {
-          cities.push(city);
-          return weatherIn(city);
-        },
-      });
-      const { text } = await generateText({ model, prompt, tools: { get_weather }, stopWhen: stepCountIs(3) });
-      return { text, cities };
-    },
+    tools: (prompt) => withTool(prompt, generateText),
+    tools_streamed: (prompt) => withTool(prompt, streamText),
     async structured(prompt) {
       const { output } = await generateText({ model, prompt, output: Output.object({ schema: City }) });
       return { value: output };

@@ -22,7 +22,16 @@ const messages = {
     const { content, usage } = await stream.finalMessage();
     return { text: content[0].text, pieces: pieces.length, usage: [usage.input_tokens, usage.output_tokens] };
   },
-  async tools(prompt) {
+  tools: (prompt) => messages.withTool(prompt, (options) => client().beta.messages.toolRunner(options)),
+  tools_streamed: (prompt) =>
+    messages.withTool(prompt, async (options) => {
+      let final;
+      for await (const stream of client().beta.messages.toolRunner({ ...options, stream: true })) {
+        final = await stream.finalMessage();
+      }
+      return final;
+    }),
+  async withTool(prompt, create) {
     const cities = [];
     const get_weather = betaZodTool({
       name: "get_weather",
@@ -33,7 +42,7 @@ const messages = {
         return weatherIn(city);
       },
     });
-    const final = await client().beta.messages.toolRunner({ ...asked(prompt), tools: [get_weather] });
+    const final = await create({ ...asked(prompt), tools: [get_weather] });
     return { text: final.content[0].text, cities };
   },
   async structured(prompt) {

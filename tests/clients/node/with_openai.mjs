@@ -28,13 +28,16 @@ const chat = {
     const { usage } = await stream.finalChatCompletion();
     return { text: pieces.join(""), pieces: pieces.length, usage: [usage.prompt_tokens, usage.completion_tokens] };
   },
-  async tools(prompt) {
+  tools: (prompt) => chat.withTool(prompt, {}),
+  tools_streamed: (prompt) => chat.withTool(prompt, { stream: true }),
+  async withTool(prompt, options) {
     const cities = [];
     const get_weather = ({ city }) => {
       cities.push(city);
       return weatherIn(city);
     };
     const runner = client().chat.completions.runTools({
+      ...options,
       model: MODEL,
       messages: asked(prompt),
       tools: [
@@ -67,14 +70,16 @@ const responses = {
     const { output_text, usage } = await stream.finalResponse();
     return { text: output_text, pieces: pieces.length, usage: [usage.input_tokens, usage.output_tokens] };
   },
-  async tools(prompt) {
+  tools: (prompt) => responses.withTool(prompt, (options) => client().responses.create(options)),
+  tools_streamed: (prompt) => responses.withTool(prompt, (options) => client().responses.stream(options).finalResponse()),
+  async withTool(prompt, create) {
     const tools = [{ type: "function", name: "get_weather", strict: true, parameters }];
-    const first = await client().responses.create({ model: MODEL, input: asked(prompt), tools });
+    const first = await create({ model: MODEL, input: asked(prompt), tools });
     const call = first.output.find((item) => item.type === "function_call");
     const { city } = JSON.parse(call.arguments);
     const result = { type: "function_call_output", call_id: call.call_id, output: weatherIn(city) };
     const input = [...asked(prompt), ...first.output, result];
-    return { text: (await client().responses.create({ model: MODEL, input, tools })).output_text, cities: [city] };
+    return { text: (await create({ model: MODEL, input, tools })).output_text, cities: [city] };
   },
   async structured(prompt) {
     const text = { format: zodTextFormat(City, "city") };

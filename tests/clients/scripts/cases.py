@@ -84,6 +84,10 @@ class Variant(Refused):
         """Returns `cities`, with which the tool was called, and the `text` that followed its result."""
         raise NotImplementedError
 
+    def tools_streamed(self, prompt: str) -> Result:
+        """Returns what `tools` does, from answers that were streamed."""
+        raise NotImplementedError
+
     @abstractmethod
     def structured(self, prompt: str) -> Result:
         """Returns `value`, the object that the client made of the answer."""

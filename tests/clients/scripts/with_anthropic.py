@@ -18,6 +18,22 @@ def asked(prompt: str, model: str = MODEL) -> dict[str, Any]:
     return {"model": model, "max_tokens": 200, "messages": [{"role": "user", "content": prompt}]}
 
 
+def weather_tool(cities: list[str]) -> Any:
+    """Returns the tool, which notes the cities that it is called with."""
+
+    @beta_tool
+    def get_weather(city: str) -> str:
+        """Returns the weather.
+
+        Args:
+            city: The city's name.
+        """
+        cities.append(city)
+        return weather_in(city)
+
+    return get_weather
+
+
 class Messages(Variant):
     name = "messages"
 
@@ -37,19 +53,14 @@ class Messages(Variant):
         }
 
     def tools(self, prompt: str) -> Result:
-        cities = []
+        cities: list[str] = []
+        runner = Anthropic().beta.messages.tool_runner(**asked(prompt), tools=[weather_tool(cities)])
+        return {"cities": cities, "text": runner.until_done().content[0].text}
 
-        @beta_tool
-        def get_weather(city: str) -> str:
-            """Returns the weather.
-
-            Args:
-                city: The city's name.
-            """
-            cities.append(city)
-            return weather_in(city)
-
-        final = Anthropic().beta.messages.tool_runner(**asked(prompt), tools=[get_weather]).until_done()
+    def tools_streamed(self, prompt: str) -> Result:
+        cities: list[str] = []
+        runner = Anthropic().beta.messages.tool_runner(**asked(prompt), tools=[weather_tool(cities)], stream=True)
+        *_, final = [stream.get_final_message() for stream in runner]
         return {"cities": cities, "text": final.content[0].text}
 
     def structured(self, prompt: str) -> Result:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
+from operator import add
 from typing import Any
 
 from cases import MODEL, Embeddings, Result, Variant, run, weather_in
@@ -42,9 +44,7 @@ class LangChain(Variant):
 
     def streamed(self, prompt: str) -> Result:
         chunks = list(self.model().stream(prompt))
-        final = chunks[0]
-        for chunk in chunks[1:]:
-            final += chunk
+        final = reduce(add, chunks)
         return {
             "text": final.text,
             "pieces": sum(bool(chunk.text) for chunk in chunks),
@@ -52,13 +52,19 @@ class LangChain(Variant):
         }
 
     def tools(self, prompt: str) -> Result:
-        bound = self.model().bind_tools([get_weather])
+        return self.with_tool(prompt, self.model().bind_tools([get_weather]).invoke)
+
+    def tools_streamed(self, prompt: str) -> Result:
+        stream = self.model().bind_tools([get_weather]).stream
+        return self.with_tool(prompt, lambda messages: reduce(add, stream(messages)))
+
+    def with_tool(self, prompt: str, ask: Callable[[list[Any]], Any]) -> Result:
         messages: list[Any] = [HumanMessage(prompt)]
-        answer = bound.invoke(messages)
+        answer = ask(messages)
         (call,) = answer.tool_calls
         result = get_weather.invoke(call)
         assert isinstance(result, ToolMessage)
-        final = bound.invoke([*messages, answer, result])
+        final = ask([*messages, answer, result])
         return {"cities": [call["args"]["city"]], "text": final.text}
 
     def structured(self, prompt: str) -> Result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from typing import Any
 
 import litellm
@@ -50,12 +51,21 @@ class Completion(Variant):
         }
 
     def tools(self, prompt: str) -> Result:
+        return self.with_tool(prompt, self.create)
+
+    def tools_streamed(self, prompt: str) -> Result:
+        def create(messages: list[Any], **options: Any) -> Any:
+            return litellm.stream_chunk_builder(list(self.create(messages, stream=True, **options)), messages=messages)
+
+        return self.with_tool(prompt, create)
+
+    def with_tool(self, prompt: str, create: Callable[..., Any]) -> Result:
         messages: list[Any] = [{"role": "user", "content": prompt}]
-        message = self.create(messages, tools=[TOOL]).choices[0].message
+        message = create(messages, tools=[TOOL]).choices[0].message
         (call,) = message.tool_calls
         city = json.loads(call.function.arguments)["city"]
         messages += [message, {"role": "tool", "tool_call_id": call.id, "content": weather_in(city)}]
-        return {"cities": [city], "text": self.create(messages, tools=[TOOL]).choices[0].message.content}
+        return {"cities": [city], "text": create(messages, tools=[TOOL]).choices[0].message.content}
 
     def structured(self, prompt: str) -> Result:
         answer = self.create([{"role": "user", "content": prompt}], response_format=City)
@@ -87,14 +97,25 @@ class Responses(Variant):
         }
 
     def tools(self, prompt: str) -> Result:
+        return self.with_tool(prompt, self.create)
+
+    def tools_streamed(self, prompt: str) -> Result:
+        def create(items: list[Any], **options: Any) -> Any:
+            events = list(self.create(items, stream=True, **options))
+            (completed,) = [event.response for event in events if event.type == "response.completed"]
+            return completed
+
+        return self.with_tool(prompt, create)
+
+    def with_tool(self, prompt: str, create: Callable[..., Any]) -> Result:
         tool = {"type": "function", "name": "get_weather", "parameters": PARAMETERS}
         items: list[Any] = [{"role": "user", "content": prompt}]
-        first = self.create(items, tools=[tool])
+        first = create(items, tools=[tool])
         (call,) = [item for item in first.output if item.type == "function_call"]
         city = json.loads(call.arguments)["city"]
         items += [item.model_dump(exclude_none=True) for item in first.output]
         items += [{"type": "function_call_output", "call_id": call.call_id, "output": weather_in(city)}]
-        return {"cities": [city], "text": text_of(self.create(items, tools=[tool]))}
+        return {"cities": [city], "text": text_of(create(items, tools=[tool]))}
 
     def structured(self, prompt: str) -> Result:
         return {"value": json.loads(text_of(self.create(prompt, text_format=City)))}

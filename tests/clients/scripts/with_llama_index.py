@@ -40,6 +40,12 @@ class LlamaIndex(Variant):
         return {"text": "".join(pieces), "pieces": len(pieces)}
 
     def tools(self, prompt: str) -> Result:
+        return self.with_tool(prompt, streaming=False)
+
+    def tools_streamed(self, prompt: str) -> Result:
+        return self.with_tool(prompt, streaming=True)
+
+    def with_tool(self, prompt: str, *, streaming: bool) -> Result:
         cities = []
 
         def get_weather(city: str) -> str:
@@ -48,7 +54,8 @@ class LlamaIndex(Variant):
             return weather_in(city)
 
         async def answer() -> str:
-            return str(await FunctionAgent(tools=[get_weather], llm=self.model()).run(prompt))
+            agent = FunctionAgent(tools=[get_weather], llm=self.model(), streaming=streaming)
+            return str(await agent.run(prompt))
 
         return {"cities": cities, "text": asyncio.run(answer())}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from cases import MODEL, Embeddings, Refused, Result, Variant, run, weather_in
@@ -49,9 +50,18 @@ class Chat(Variant):
         }
 
     def tools(self, prompt: str) -> Result:
+        return self.with_tool(prompt, client().chat.completions.create)
+
+    def tools_streamed(self, prompt: str) -> Result:
+        def create(**options: Any) -> Any:
+            with client().chat.completions.stream(**options) as stream:
+                return stream.get_final_completion()
+
+        return self.with_tool(prompt, create)
+
+    def with_tool(self, prompt: str, create: Callable[..., Any]) -> Result:
         tool = {"type": "function", "function": {"name": "get_weather", "strict": True, "parameters": PARAMETERS}}
         messages: list[Any] = [{"role": "user", "content": prompt}]
-        create = client().chat.completions.create
         message = create(model=MODEL, messages=messages, tools=[tool]).choices[0].message
         (call,) = message.tool_calls
         city = json.loads(call.function.arguments)["city"]
@@ -88,16 +98,23 @@ class Responses(Variant):
         }
 
     def tools(self, prompt: str) -> Result:
+        return self.with_tool(prompt, client().responses.create)
+
+    def tools_streamed(self, prompt: str) -> Result:
+        def create(**options: Any) -> Any:
+            with client().responses.stream(**options) as stream:
+                return stream.get_final_response()
+
+        return self.with_tool(prompt, create)
+
+    def with_tool(self, prompt: str, create: Callable[..., Any]) -> Result:
         tool = {"type": "function", "name": "get_weather", "strict": True, "parameters": PARAMETERS}
         items: list[Any] = [{"role": "user", "content": prompt}]
-        first = client().responses.create(model=MODEL, input=items, tools=[tool])
+        first = create(model=MODEL, input=items, tools=[tool])
         (call,) = [item for item in first.output if item.type == "function_call"]
         city = json.loads(call.arguments)["city"]
         items += [*first.output, {"type": "function_call_output", "call_id": call.call_id, "output": weather_in(city)}]
-        return {
-            "cities": [city],
-            "text": client().responses.create(model=MODEL, input=items, tools=[tool]).output_text,
-        }
+        return {"cities": [city], "text": create(model=MODEL, input=items, tools=[tool]).output_text}
 
     def structured(self, prompt: str) -> Result:
         answer = client().responses.parse(model=MODEL, input=prompt, text_format=City)

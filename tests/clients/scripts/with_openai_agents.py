@@ -23,6 +23,17 @@ def config(key: str | None = None) -> RunConfig:
     )
 
 
+def helper(cities: list[str]) -> Agent:
+    """Returns an agent with the tool, which notes the cities that it is called with."""
+
+    @function_tool
+    def get_weather(city: str) -> str:
+        cities.append(city)
+        return weather_in(city)
+
+    return Agent(name="tools", instructions="Answer briefly.", model=MODEL, tools=[get_weather])
+
+
 class Responses(Variant):
     name = "responses"
 
@@ -49,15 +60,18 @@ class Responses(Variant):
         }
 
     def tools(self, prompt: str) -> Result:
-        cities = []
+        cities: list[str] = []
+        return {"cities": cities, "text": Runner.run_sync(helper(cities), prompt, run_config=config()).final_output}
 
-        @function_tool
-        def get_weather(city: str) -> str:
-            cities.append(city)
-            return weather_in(city)
+    def tools_streamed(self, prompt: str) -> Result:
+        return done(self._tools_streamed(prompt))
 
-        agent = Agent(name="tools", instructions="Answer briefly.", model=MODEL, tools=[get_weather])
-        return {"cities": cities, "text": Runner.run_sync(agent, prompt, run_config=config()).final_output}
+    async def _tools_streamed(self, prompt: str) -> Result:
+        cities: list[str] = []
+        result = Runner.run_streamed(helper(cities), prompt, run_config=config())
+        async for _ in result.stream_events():
+            pass
+        return {"cities": cities, "text": result.final_output}
 
     def structured(self, prompt: str) -> Result:
         result = Runner.run_sync(Agent(name="structured", model=MODEL, output_type=City), prompt, run_config=config())

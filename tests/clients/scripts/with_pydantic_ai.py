@@ -56,6 +56,19 @@ class PydanticAI(Variant):
 
         return {"cities": cities, "text": self.agent(tools=[get_weather]).run_sync(prompt).output}
 
+    def tools_streamed(self, prompt: str) -> Result:
+        return asyncio.get_event_loop_policy().get_event_loop().run_until_complete(self._tools_streamed(prompt))
+
+    async def _tools_streamed(self, prompt: str) -> Result:
+        cities = []
+
+        def get_weather(city: str) -> str:
+            cities.append(city)
+            return weather_in(city)
+
+        async with self.agent(tools=[get_weather]).run_stream(prompt) as result:
+            return {"text": await result.get_output(), "cities": cities}
+
     def structured(self, prompt: str) -> Result:
         by_tool = self.agent(output_type=City).run_sync(prompt).output
         # Pydantic AI asks for a schema of Anthropic's models only where it knows by their names that they have it.
