@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from urllib.parse import unquote
 
 import msgspec
 from typing_extensions import override
@@ -84,10 +86,11 @@ class ResponsesForwarder:
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._adapter.endpoint(credentials)
+        url, deployment = _address(endpoint.url)
         # Another vendor's encrypted reasoning is refused.
         body = without_reasoning(request.body) if request.crosses_vendor else request.body
-        model = credentials.extra.get("deployment", "") or request.model
-        return UpstreamRequest("POST", _address(endpoint.url), endpoint.headers, with_model(body, model))
+        model = credentials.extra.get("deployment", "") or deployment or request.model
+        return UpstreamRequest("POST", url, endpoint.headers, with_model(body, model))
 
     def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         try:
@@ -117,14 +120,18 @@ class ResponsesForwarder:
         return chat_frames(answer) if stream else chat_completion(answer)
 
 
-def _address(url: str) -> str:
-    """Returns the address of responses, from that of chat completions. Azure has it at its resource alone, whatever the
-    layout (https://learn.microsoft.com/azure/ai-foundry/openai/how-to/responses)."""
+@lru_cache(maxsize=1024)
+def _address(url: str) -> tuple[str, str]:
+    """Returns the address of responses, from that of chat completions, and the deployment that the latter names, empty
+    without one. Azure has responses at its resource alone, whatever the layout
+    (https://learn.microsoft.com/azure/ai-foundry/openai/how-to/responses)."""
     base, _, query = url.partition("?")
     base = base.removesuffix(_CHAT_PATH)
-    if query:
-        base = base.partition("/openai/deployments/")[0].removesuffix("/models") + "/openai/v1"
-    return f"{base}/responses"
+    if not query:
+        return f"{base}/responses", ""
+    resource, _, deployment = base.partition("/openai/deployments/")
+    named = "" if deployment.startswith("{") else unquote(deployment)
+    return f"{resource.removesuffix('/models')}/openai/v1/responses", named
 
 
 class ResponsesRelay(DialectStream[ServerSentEvent]):

@@ -12,7 +12,7 @@ import pytest
 
 from analytics.shipper.rows import COLUMNS, to_row
 from analytics.spool.reader import Frame
-from tests.fakes.scripted import completion, raw, status, stream
+from tests.fakes.scripted import ScriptedServer, completion, raw, status, stream
 from tests.gateway.conftest import Routed
 from tests.gateway.service import Gateway, GatewayService
 
@@ -141,28 +141,22 @@ def test_sdk__whole_and_streamed__reads_the_same_response(routed: Routed) -> Non
 
 
 @pytest.mark.parametrize(
-    ("base", "path"),
-    [
-        ("", "/openai/v1/responses"),
-        ("/openai/v1", "/openai/v1/responses"),
-        ("/models", "/openai/v1/responses"),
-        ("/openai/deployments/mine", "/openai/v1/responses"),
-    ],
+    ("base", "model"),
+    [("", "gpt-5"), ("/openai/v1", "gpt-5"), ("/models", "gpt-5"), ("/openai/deployments/mine", "mine")],
 )
 def test_azure__whatever_its_layout__has_responses_at_the_resource(
-    routed: Routed, service: GatewayService, base: str, path: str
+    service: GatewayService, upstream: ScriptedServer, base: str, model: str
 ) -> None:
-    maker, scripts = routed(azure_openai=[raw(200, ANSWER)])
-    root = next(name for name, script in maker.upstream.scripts.items() if script is scripts["azure_openai"])
-    url = maker.upstream.base_url(root)
-    gateway = service.new_project(base_urls={"azure_openai": f"{url}{base}"})
+    name = f"azure-{len(upstream.scripts)}"
+    script = upstream.play(name, raw(200, ANSWER))
+    gateway = service.new_project(base_urls={"azure_openai": f"{upstream.base_url(name)}{base}"})
 
     answer = ask(gateway, REQUEST.replace(b"gpt-5", b"azure_openai/gpt-5"))
 
     assert answer.content == ANSWER
-    (sent,) = scripts["azure_openai"].received
-    assert sent.path.endswith(f"/{root}{path}")
-    assert json.loads(sent.body)["model"] == "gpt-5"
+    (sent,) = script.received
+    assert sent.path.endswith(f"/{name}/openai/v1/responses")
+    assert json.loads(sent.body)["model"] == model
 
 
 def test_state_that_a_provider_keeps__passes_where_the_model_names_the_provider(routed: Routed) -> None:
