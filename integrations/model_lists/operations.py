@@ -7,8 +7,8 @@ import re
 
 from integrations.model_lists.listed import ListedModel
 
-TEXT = ("chat", "responses", "messages")
-"""The operations of a model that answers a conversation: the three client protocols of one request."""
+TEXT = ("chat", "responses", "messages", "completions")
+"""The operations of a model that answers a conversation, into which the gateway translates them."""
 RESPONSES_ONLY = ("responses",)
 COMPLETIONS = ("completions",)
 EMBEDDINGS = ("embeddings",)
