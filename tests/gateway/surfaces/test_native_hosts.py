@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ import anthropic
 import pytest
 from anthropic.types import MessageParam
 
+from tests.fakes.dialects.bedrock import frame
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.replay import body_of
 from tests.fakes.scripted import Script, ScriptedServer, raw, status
@@ -170,6 +172,32 @@ def test_stream__of_bedrocks_frames_cut_off__ends_with_an_error(played: Played) 
 
     with client_of(gateway) as client, pytest.raises(anthropic.APIError):
         list(client.messages.create(model=f"bedrock/{CLAUDE['bedrock']}", stream=True, **CALL))
+
+
+def framed(event: dict[str, Any]) -> bytes:
+    """Returns the frame of Bedrock that holds an event of the Messages API."""
+    headers = {":message-type": "event", ":event-type": "chunk", ":content-type": "application/json"}
+    return frame(headers, {"bytes": base64.b64encode(json.dumps(event).encode()).decode(), "p": "abcd"})
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_exception_in_bedrocks_stream__is_its_error_to_the_client(played: Played, begun: bool) -> None:
+    message = {"id": "m", "type": "message", "role": "assistant", "model": "c", "content": [], "usage": {}}
+    block = {"type": "text", "text": ""}
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": message},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hel"}},
+    ]
+    head = {":message-type": "exception", ":exception-type": "throttlingException", ":content-type": "application/json"}
+    frames = b"".join(map(framed, events if begun else events[:1])) + frame(head, {"message": "Too many tokens"})
+    gateway, _, _ = played("bedrock", raw(200, frames))
+    gateway.service.set_routing(gateway.project_id, retry_enabled=False)
+
+    with client_of(gateway) as client, pytest.raises(anthropic.APIStatusError, match="Too many tokens") as caught:
+        list(client.messages.create(model=f"bedrock/{CLAUDE['bedrock']}", stream=True, **CALL))
+
+    assert caught.value.status_code == (200 if begun else 503)
 
 
 @pytest.mark.parametrize("provider", HOSTS)
