@@ -29,6 +29,7 @@ from gateway.surfaces.reply import reply_of
 from gateway.surfaces.rerank.surface import SURFACE as RERANK
 from gateway.surfaces.responses.surface import SURFACE as RESPONSES
 from gateway.surfaces.speech.surface import SURFACE as SPEECH
+from gateway.surfaces.transcriptions.surface import SURFACE as TRANSCRIPTIONS
 from gateway.worker import current_runtime
 
 Scope = dict[str, Any]
@@ -59,6 +60,8 @@ count_tokens = SurfaceEndpoint(COUNT_TOKENS)
 """POST /api/gateway/v1/messages/count_tokens"""
 completions = SurfaceEndpoint(COMPLETIONS)
 """POST /api/gateway/v1/completions"""
+transcriptions = SurfaceEndpoint(TRANSCRIPTIONS)
+"""POST /api/gateway/v1/audio/transcriptions"""
 moderations = SurfaceEndpoint(MODERATIONS)
 """POST /api/gateway/v1/moderations"""
 rerank = SurfaceEndpoint(RERANK)

@@ -21,6 +21,7 @@ from gateway.consumers import (
     responses,
     speech,
     stored_response,
+    transcriptions,
     unknown_path,
 )
 from gateway.readyz import ready
@@ -58,6 +59,7 @@ http_urlpatterns = [
     gateway_route("rerank", rerank),
     gateway_route("images/generations", images),
     gateway_route("audio/speech", speech),
+    gateway_route("audio/transcriptions", transcriptions),
     gateway_route("models", models),
     # Names of models have slashes in them.
     gateway_route("models/(?P<model>.+?)", models),

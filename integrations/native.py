@@ -92,6 +92,10 @@ _PLACES: dict[str, tuple[str, ...]] = {
     ),
     "rerank": ("integrations.providers.openai.operations:RERANK", "integrations.providers.cohere.rerank:FORWARDERS"),
     "responses": ("integrations.providers.openai.responses:FORWARDERS",),
+    "transcriptions": (
+        "integrations.providers.openai.transcriptions:FORWARDERS",
+        "integrations.providers.mistral.transcriptions:FORWARDERS",
+    ),
     "speech": ("integrations.providers.openai.operations:SPEECH",),
 }
 

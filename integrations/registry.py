@@ -172,6 +172,7 @@ PREFIXES = (
     Prefix("codestral-", "mistralai", ("mistral",)),
     Prefix("devstral-", "mistralai", ("mistral",)),
     Prefix("pixtral-", "mistralai", ("mistral",)),
+    Prefix("voxtral-", "mistralai", ("mistral",)),
     Prefix("open-mistral-", "mistralai", ("mistral",)),
     Prefix("open-mixtral-", "mistralai", ("mistral",)),
     Prefix("llama-3", "meta", ("groq", "cerebras")),

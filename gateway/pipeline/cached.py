@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterator
 
@@ -12,6 +13,7 @@ from gateway.cache.store import CachedAnswer
 from gateway.guardrails.verdicts import GuardrailAction
 from gateway.pipeline.answer_headers import served_by
 from gateway.pipeline.context import Attempt, CacheUse, RequestContext, RequestState
+from gateway.pipeline.native import FORM
 from gateway.protocol.reply import HeaderList, Reply
 from gateway.runtime import Runtime
 from integrations.pricing.cost import FREE
@@ -99,7 +101,15 @@ def store(runtime: Runtime, state: RequestState) -> None:
 def _cached_body(context: RequestContext) -> bytes:
     """Returns the body that tells requests apart: the client's own, of which a chat completion may hold less."""
     native = context.native
-    return context.body if native is None or native.body is None else native.body
+    if native is None or native.body is None:
+        return context.body
+    return _of_form(native.body) if native.body.startswith(FORM) else native.body
+
+
+def _of_form(body: bytes) -> bytes:
+    """Returns JSON that tells forms apart, whatever their boundaries are."""
+    content = body.replace(body[: body.find(b"\r\n")], b"")
+    return b'{"form":"%b"}' % hashlib.blake2b(content).hexdigest().encode()
 
 
 def _parts(events: bytes) -> Iterator[bytes]:

@@ -104,17 +104,26 @@ class _Caller:
         if needs is not NOTHING:
             request = await self._with_needs(request, needs, attempt)
         if self._state.surface.native_only:
-            return await in_parts(request, attempt, self._whole)
-        answer = await self._whole(request, attempt)
-        if answer.usage is not None:
-            return answer
-        return with_usage(answer, len(context.body), is_native=self._state.answer.is_native)
-
-    async def _whole(self, request: ChatRequest, attempt: Attempt) -> ParsedResponse:
+            return await in_parts(request, attempt, self._part)
         runtime = self._runtime
         left = runtime.deadlines.left(self._state.started)
         # The call has no timer of its own: the transport watches its phases, and every piece of a slow body
         # is checked against the request's time.
+        response = await self._send(request, attempt, left)
+        try:
+            body = await response.read(limit=runtime.answer_bytes, until=time.monotonic() + left)
+        finally:
+            response.close()
+        answer = attempt.adapter.parse_response(request, body)
+        if answer.usage is not None:
+            return answer
+        return with_usage(answer, len(context.body), is_native=self._state.answer.is_native)
+
+    async def _part(self, request: ChatRequest, attempt: Attempt) -> ParsedResponse:
+        """Returns the answer to one of the parts of a request. It is no step of `complete`, where one more coroutine
+        would cost every chat completion some time."""
+        runtime = self._runtime
+        left = runtime.deadlines.left(self._state.started)
         response = await self._send(request, attempt, left)
         try:
             body = await response.read(limit=runtime.answer_bytes, until=time.monotonic() + left)

@@ -14,6 +14,8 @@ from integrations.providers.additions import with_parameters
 from integrations.providers.base import ChatRequest
 from integrations.providers.errors import UnsupportedParameterError
 
+FORM = b"--"
+"""The beginning of a multipart form, which no JSON has."""
 _OWN_FIELDS = frozenset({"models", "provider", "prompt_config", "prompt_variables"})
 _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode = msgspec.json.Encoder().encode
@@ -96,6 +98,9 @@ def native_body(body: bytes) -> bytes:
     """Returns the client's body without the fields that concern only the gateway, the very bytes where it has none."""
     # Each of the names has one of these beginnings.
     if b'"prompt_' not in body and b'"provider"' not in body and b'"models"' not in body:
+        return body
+    # A form holds no such fields, since its surface refuses them.
+    if body.startswith(FORM):
         return body
     fields = _decode(body)
     if _OWN_FIELDS.isdisjoint(fields):

@@ -31,6 +31,7 @@ _OTHERWISE_DESCRIBED = {
     "api/gateway/v1/messages",
     "api/gateway/v1/messages/count_tokens",
     "api/gateway/v1/completions",
+    "api/gateway/v1/audio/transcriptions",
     "api/gateway/v1/embeddings",
     "api/gateway/v1/moderations",
     "api/gateway/v1/rerank",

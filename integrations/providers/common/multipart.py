@@ -1,0 +1,73 @@
+"""Reads and changes the fields of a form (https://www.rfc-editor.org/rfc/rfc7578), whose boundary is in its first
+line. The bytes of files are never copied but in a body that changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from email.message import Message
+from typing import NamedTuple
+
+_MAX_PARTS = 100
+_MAX_BOUNDARY_BYTES = 200
+
+
+class Part(NamedTuple):
+    """A field of a form, or a file: its name, the file's name (None for a field), and the place of its content in the
+    body."""
+
+    name: str
+    filename: str | None
+    start: int
+    end: int
+
+
+def boundary_of(body: bytes) -> bytes:
+    """Returns the boundary. Raises ValueError for a body that does not begin with one."""
+    end = body.find(b"\r\n", 0, _MAX_BOUNDARY_BYTES)
+    if not body.startswith(b"--") or end < 3:
+        raise ValueError("the body does not begin with a boundary")
+    return body[2:end]
+
+
+def parts_of(body: bytes) -> list[Part]:
+    """Returns the parts in their order. Raises ValueError for a body that is no form."""
+    return list(_parts(body, b"\r\n--" + boundary_of(body)))
+
+
+def _parts(body: bytes, delimiter: bytes) -> Iterator[Part]:
+    at = len(delimiter)
+    for _ in range(_MAX_PARTS):
+        content, end = body.find(b"\r\n\r\n", at), body.find(delimiter, at)
+        if content < 0 or end < content:
+            raise ValueError("a part of the form has no end")
+        yield _part(body[at:content], content + 4, end)
+        at = end + len(delimiter)
+        if body[at : at + 2] == b"--":
+            return
+        at += 2
+    raise ValueError(f"the form has more than {_MAX_PARTS} parts")
+
+
+def _part(head: bytes, start: int, end: int) -> Part:
+    message = Message()
+    for line in head.decode("utf-8", "replace").split("\r\n"):
+        name, colon, value = line.partition(":")
+        if colon and name.strip().lower() == "content-disposition":
+            message["content-disposition"] = value.strip()
+    field = message.get_param("name", header="content-disposition")
+    if not isinstance(field, str):
+        raise ValueError("a part of the form has no name")
+    # The boundary behind an empty content may share its line break with the empty line that ends the head.
+    return Part(field, message.get_filename(), start, max(start, end))
+
+
+def text_of(body: bytes, part: Part) -> str:
+    return body[part.start : part.end].decode("utf-8", "replace")
+
+
+def with_field(body: bytes, name: str, value: str) -> bytes:
+    """Returns the body with another value of the field; the very bytes where it has that value."""
+    for part in parts_of(body):
+        if part.name == name and text_of(body, part) != value:
+            return body[: part.start] + value.encode() + body[part.end :]
+    return body
