@@ -15,8 +15,11 @@ ANSWERS = ("whole", "streamed", "structured")
 REFUSALS = ("bad_key", "unknown_model", "bad_field")
 TOOLS = ("tools", "tools_streamed")
 CASES = (*ANSWERS, *TOOLS, *REFUSALS)
-# The cases of variants whose answers are no texts.
+# The case of two turns with a model that reasons, for variants that show its reasoning.
+TURNS = "turns"
+# The cases of variants that have no tools and no schemas.
 OTHER_CASES = {
+    "completions": ("whole", "streamed", *REFUSALS),
     "embeddings": ("embedded", "bad_key", "unknown_model"),
     "models": ("listed", "bad_key", "unknown_model"),
 }
@@ -25,7 +28,8 @@ OTHER_CASES = {
 @dataclass(frozen=True)
 class Client:
     """A client: `environment` is the folder it is installed in, `variants` the names of its classes or APIs,
-    `title` its heading in docs/clients.md.
+    `reasoning` those of them
+    that show a model's reasoning, `title` its heading in docs/clients.md.
 
     `bad_field` is the field that its script gives a value out of bounds. `errors` are the ends of the names of the
     classes that it raises for a wrong key, an unknown model and that field.
@@ -36,12 +40,14 @@ class Client:
     environment: str
     variants: tuple[str, ...]
     cases: tuple[str, ...] = CASES
+    reasoning: tuple[str, ...] = ()
     shows_usage: bool = True
     bad_field: str = "temperature"
     errors: tuple[str, str, str] = ("AuthenticationError", "NotFoundError", "BadRequestError")
 
     def cases_of(self, variant: str) -> tuple[str, ...]:
-        return OTHER_CASES.get(variant, self.cases)
+        own = OTHER_CASES.get(variant, self.cases)
+        return (*own, TURNS) if variant in self.reasoning else own
 
     @property
     def command(self) -> list[str]:
@@ -52,14 +58,21 @@ class Client:
 
 
 CLIENTS = (
-    Client("openai", "OpenAI SDK for Python", "python", ("chat", "responses", "embeddings", "models")),
-    Client("anthropic", "Anthropic SDK for Python", "python", ("messages", "models")),
-    Client("openai_agents", "OpenAI Agents SDK", "python", ("responses",)),
+    Client(
+        "openai",
+        "OpenAI SDK for Python",
+        "python",
+        ("chat", "responses", "completions", "embeddings", "models"),
+        reasoning=("responses",),
+    ),
+    Client("anthropic", "Anthropic SDK for Python", "python", ("messages", "models"), reasoning=("messages",)),
+    Client("openai_agents", "OpenAI Agents SDK", "python", ("responses",), reasoning=("responses",)),
     Client(
         "pydantic_ai",
         "Pydantic AI",
         "python",
         ("responses", "chat", "messages"),
+        reasoning=("responses", "chat", "messages"),
         errors=("ModelAuthenticationError", "ModelNotFoundError", "ModelRequestRejectedError"),
     ),
     Client(
@@ -67,9 +80,16 @@ CLIENTS = (
         "LangChain",
         "python",
         ("chat", "responses", "messages", "embeddings"),
+        reasoning=("responses", "messages"),
         errors=("AuthenticationError", "NotFoundError", "InvalidRequestError"),
     ),
-    Client("llama_index", "LlamaIndex", "python-openai-2", ("chat", "responses", "embeddings"), shows_usage=False),
+    Client(
+        "llama_index",
+        "LlamaIndex",
+        "python-openai-2",
+        ("chat", "responses", "completions", "embeddings"),
+        shows_usage=False,
+    ),
     Client("litellm", "LiteLLM", "python-openai-2", ("chat", "responses", "messages", "embeddings")),
     Client(
         "instructor",
@@ -88,6 +108,7 @@ CLIENTS = (
         "AI SDK",
         "node",
         ("responses", "compatible", "messages", "embeddings"),
+        reasoning=("responses", "compatible", "messages"),
         errors=("APICallError",) * 3,
         bad_field="top_p",
     ),

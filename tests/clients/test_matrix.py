@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.clients import REFUSALS, TOOLS, Client
+from tests.clients.clients import REFUSALS, TOOLS, TURNS, Client
 from tests.clients.conftest import Play, prompt_of, ways
 from tests.clients.provider import Exchange, RecordingSandbox
 
@@ -74,6 +74,16 @@ def test_client__tool__is_called_and_its_result_returned(
     assert (answered["role"], answered["tool_call_id"]) == ("tool", call_id)
     assert second.request["messages"][-2]["tool_calls"][0]["id"] == call_id
     assert f"sunny in {arguments['city']}" in str(answered["content"])
+    assert result["text"] == second.message["content"]
+
+
+@ways(TURNS)
+def test_client__second_turn__holds_the_first_and_its_reasoning_was_shown(
+    result: dict[str, Any], exchanges: list[Exchange]
+) -> None:
+    first, second = exchanges
+    assert result["reasoning"] == first.message["reasoning_content"]
+    assert second.request["messages"][-2]["content"] == first.message["content"]
     assert result["text"] == second.message["content"]
 
 

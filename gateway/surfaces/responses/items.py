@@ -39,6 +39,11 @@ class Conversation:
             self._call(item, place)
         elif kind in ("function_call_output", "custom_tool_call_output"):
             self._output(item, place)
+        elif kind == "item_reference":
+            self._turn = None
+            # The AI SDK refers to items of earlier answers unless it is told that they are not stored.
+            problem = 'no items are kept, so send the item itself, as clients do with "store": false'
+            self.untranslatable.append(f"{place}: {problem}")
         else:
             self._turn = None
             self.untranslatable.append(f"{place}: items of the type {kind!r} are known to OpenAI's Responses API alone")

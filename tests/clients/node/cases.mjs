@@ -3,7 +3,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 
 export const MODEL = "sandbox/echo";
+export const REASONING_MODEL = "sandbox/reasoning";
 export const OTHER_TEXT = "Another text";
+export const NEXT_PROMPT = "Go on";
 const UNKNOWN_MODEL = "nobody/serves-this";
 const WRONG_KEY = "svc_wrong";
 // The gateway's bounds are 0 and 2 for the temperature, or 0 and 1 in Messages, and 0 and 1 for `top_p`.

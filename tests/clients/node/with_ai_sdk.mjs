@@ -5,7 +5,7 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { embedMany, generateText, Output, stepCountIs, streamText, tool } from "ai";
 import { z } from "zod";
 
-import { MODEL, OTHER_TEXT, run, weatherIn } from "./cases.mjs";
+import { MODEL, NEXT_PROMPT, OTHER_TEXT, REASONING_MODEL, run, weatherIn } from "./cases.mjs";
 
 const City = z.object({ name: z.string(), days: z.number().int() });
 const options = (apiKey) => (apiKey ? { apiKey } : {});
@@ -41,6 +41,13 @@ const variant = (provider) => {
     },
     tools: (prompt) => withTool(prompt, generateText),
     tools_streamed: (prompt) => withTool(prompt, streamText),
+    async turns(prompt) {
+      const options = { model: provider()(REASONING_MODEL), providerOptions: { openai: { store: false } } };
+      const messages = [{ role: "user", content: prompt }];
+      const { reasoningText, response } = await generateText({ ...options, messages });
+      messages.push(...response.messages, { role: "user", content: NEXT_PROMPT });
+      return { reasoning: reasoningText, text: (await generateText({ ...options, messages })).text };
+    },
     async structured(prompt) {
       const { output } = await generateText({ model, prompt, output: Output.object({ schema: City }) });
       return { value: output };

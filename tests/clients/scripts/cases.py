@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 MODEL = "sandbox/echo"
+REASONING_MODEL = "sandbox/reasoning"
 UNKNOWN_MODEL = "nobody/serves-this"
 WRONG_KEY = "svc_wrong"
 OTHER_TEXT = "Another text"
+NEXT_PROMPT = "Go on"
 # The gateway's bounds of the field are 0 and 2.
 BAD_TEMPERATURE = 5.0
 
@@ -86,6 +88,10 @@ class Variant(Refused):
 
     def tools_streamed(self, prompt: str) -> Result:
         """Returns what `tools` does, from answers that were streamed."""
+        raise NotImplementedError
+
+    def turns(self, prompt: str) -> Result:
+        """Returns `reasoning` of the answer to the prompt, and the `text` that answers the prompt after it."""
         raise NotImplementedError
 
     @abstractmethod

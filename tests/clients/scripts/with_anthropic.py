@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from anthropic import Anthropic, beta_tool
-from cases import MODEL, Refused, Result, Variant, run, weather_in
+from cases import MODEL, NEXT_PROMPT, REASONING_MODEL, Refused, Result, Variant, run, weather_in
 from pydantic import BaseModel
 
 
@@ -62,6 +62,14 @@ class Messages(Variant):
         runner = Anthropic().beta.messages.tool_runner(**asked(prompt), tools=[weather_tool(cities)], stream=True)
         *_, final = [stream.get_final_message() for stream in runner]
         return {"cities": cities, "text": final.content[0].text}
+
+    def turns(self, prompt: str) -> Result:
+        options = {"model": REASONING_MODEL, "max_tokens": 2000, "thinking": {"type": "adaptive"}}
+        messages: list[Any] = [{"role": "user", "content": prompt}]
+        thinking, text = Anthropic().messages.create(messages=messages, **options).content
+        messages += [{"role": "assistant", "content": [thinking, text]}, {"role": "user", "content": NEXT_PROMPT}]
+        *_, last = Anthropic().messages.create(messages=messages, **options).content
+        return {"reasoning": thinking.thinking, "text": last.text}
 
     def structured(self, prompt: str) -> Result:
         answer = Anthropic().messages.parse(**asked(prompt), output_format=City)

@@ -7,7 +7,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from cases import MODEL, Embeddings, Result, Variant, run, weather_in
+from cases import MODEL, NEXT_PROMPT, REASONING_MODEL, Embeddings, Result, Variant, run, weather_in
 from langchain_anthropic import ChatAnthropic
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, ToolMessage
@@ -66,6 +66,14 @@ class LangChain(Variant):
         assert isinstance(result, ToolMessage)
         final = ask([*messages, answer, result])
         return {"cities": [call["args"]["city"]], "text": final.text}
+
+    def turns(self, prompt: str) -> Result:
+        model = self.model(model=REASONING_MODEL)
+        messages: list[Any] = [HumanMessage(prompt)]
+        first = model.invoke(messages)
+        (reasoning,) = [block["reasoning"] for block in first.content_blocks if block["type"] == "reasoning"]
+        last = model.invoke([*messages, first, HumanMessage(NEXT_PROMPT)])
+        return {"reasoning": reasoning, "text": last.text}
 
     def structured(self, prompt: str) -> Result:
         found = [self.model().with_structured_output(City, method=method).invoke(prompt) for method in self.methods]

@@ -79,5 +79,7 @@ if __name__ == "__main__":
     run(
         LlamaIndex("chat", OpenAILike, is_chat_model=True),
         LlamaIndex("responses", OpenAILikeResponses),
+        # Without `is_chat_model` it calls completions of texts.
+        LlamaIndex("completions", OpenAILike),
         Vectors(),
     )

@@ -6,7 +6,18 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from cases import MODEL, Embeddings, Refused, Result, Variant, run, weather_in
+from cases import (
+    BAD_TEMPERATURE,
+    MODEL,
+    NEXT_PROMPT,
+    REASONING_MODEL,
+    Embeddings,
+    Refused,
+    Result,
+    Variant,
+    run,
+    weather_in,
+)
 from openai import OpenAI
 from pydantic import BaseModel
 
@@ -116,12 +127,46 @@ class Responses(Variant):
         items += [*first.output, {"type": "function_call_output", "call_id": call.call_id, "output": weather_in(city)}]
         return {"cities": [city], "text": create(model=MODEL, input=items, tools=[tool]).output_text}
 
+    def turns(self, prompt: str) -> Result:
+        create = client().responses.create
+        items: list[Any] = [{"role": "user", "content": prompt}]
+        first = create(model=REASONING_MODEL, input=items)
+        items += [*first.output, {"role": "user", "content": NEXT_PROMPT}]
+        return {
+            "reasoning": first.output[0].summary[0].text,
+            "text": create(model=REASONING_MODEL, input=items).output_text,
+        }
+
     def structured(self, prompt: str) -> Result:
         answer = client().responses.parse(model=MODEL, input=prompt, text_format=City)
         return {"value": answer.output_parsed.model_dump()}
 
     def ask(self, prompt: str, *, key: str | None = None, model: str = MODEL, temperature: float | None = None) -> Any:
         return client(key).responses.create(model=model, input=prompt, temperature=temperature)
+
+
+class Completions(Refused):
+    name = "completions"
+
+    def whole(self, prompt: str) -> Result:
+        answer = client().completions.create(model=MODEL, prompt=prompt)
+        return {"text": answer.choices[0].text, "usage": [answer.usage.prompt_tokens, answer.usage.completion_tokens]}
+
+    def streamed(self, prompt: str) -> Result:
+        options = {"stream": True, "stream_options": {"include_usage": True}}
+        *chunks, last = client().completions.create(model=MODEL, prompt=prompt, **options)
+        pieces = [chunk.choices[0].text for chunk in chunks if chunk.choices[0].text]
+        return {
+            "text": "".join(pieces),
+            "pieces": len(pieces),
+            "usage": [last.usage.prompt_tokens, last.usage.completion_tokens],
+        }
+
+    def bad_field(self, prompt: str) -> Result:
+        return self.refused(prompt, temperature=BAD_TEMPERATURE)
+
+    def ask(self, prompt: str, *, key: str | None = None, model: str = MODEL, **options: Any) -> Any:
+        return client(key).completions.create(model=model, prompt=prompt, **options)
 
 
 class Vectors(Embeddings):
@@ -141,4 +186,4 @@ class Models(Refused):
 
 
 if __name__ == "__main__":
-    run(Chat(), Responses(), Vectors(), Models())
+    run(Chat(), Responses(), Completions(), Vectors(), Models())

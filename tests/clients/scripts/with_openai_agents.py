@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from agents import Agent, ModelSettings, MultiProvider, RunConfig, Runner, function_tool, set_tracing_disabled
-from cases import MODEL, Result, Variant, run, weather_in
+from cases import MODEL, NEXT_PROMPT, REASONING_MODEL, Result, Variant, run, weather_in
 from pydantic import BaseModel
 
 
@@ -72,6 +72,15 @@ class Responses(Variant):
         async for _ in result.stream_events():
             pass
         return {"cities": cities, "text": result.final_output}
+
+    def turns(self, prompt: str) -> Result:
+        agent = Agent(name="turns", model=REASONING_MODEL)
+        first = Runner.run_sync(agent, prompt, run_config=config())
+        items = [*first.to_input_list(), {"role": "user", "content": NEXT_PROMPT}]
+        return {
+            "reasoning": first.raw_responses[0].output[0].summary[0].text,
+            "text": Runner.run_sync(agent, items, run_config=config()).final_output,
+        }
 
     def structured(self, prompt: str) -> Result:
         result = Runner.run_sync(Agent(name="structured", model=MODEL, output_type=City), prompt, run_config=config())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from cases import MODEL, Result, Variant, run, weather_in
+from cases import MODEL, NEXT_PROMPT, REASONING_MODEL, Result, Variant, run, weather_in
 from pydantic import BaseModel
 from pydantic_ai import Agent, NativeOutput
 from pydantic_ai.models import Model
@@ -68,6 +68,13 @@ class PydanticAI(Variant):
 
         async with self.agent(tools=[get_weather]).run_stream(prompt) as result:
             return {"text": await result.get_output(), "cities": cities}
+
+    def turns(self, prompt: str) -> Result:
+        agent = Agent(f"{self.prefix}:{REASONING_MODEL}")
+        first = agent.run_sync(prompt)
+        (thinking, _) = first.all_messages()[-1].parts
+        last = agent.run_sync(NEXT_PROMPT, message_history=first.all_messages())
+        return {"reasoning": thinking.content, "text": last.output}
 
     def structured(self, prompt: str) -> Result:
         by_tool = self.agent(output_type=City).run_sync(prompt).output
