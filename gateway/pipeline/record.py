@@ -100,8 +100,10 @@ def _record_of(state: RequestState) -> RequestRecord:
         attempts=_attempts(state, usage, of_all if cost is own_cost else _texts(own_cost)[-1]),
         attributes=_attributes(state),
     )
-    rare = _rare_fields(state)
-    return msgspec.structs.replace(made, **rare) if rare else made
+    # No other reference to the record exists yet, and a copy costs as much as the record.
+    for name, value in _rare_fields(state).items():
+        msgspec.structs.force_setattr(made, name, value)
+    return made
 
 
 def _rare_fields(state: RequestState) -> dict[str, Any]:

@@ -37,7 +37,10 @@ _SAME = frozenset(
     }
 )
 # These fields ask for state that a provider keeps between requests.
-_STATEFUL = ("previous_response_id", "conversation", "background", "prompt")
+_STATEFUL = frozenset({"previous_response_id", "conversation", "background", "prompt"})
+# Most requests have none of these fields.
+_OF_TOOLS = frozenset({"tool_choice", "tools"})
+_WITH_OTHER_NAMES = frozenset({"include", "reasoning", "text", "top_logprobs"})
 _INCLUDE_LOGPROBS = "message.output_text.logprobs"
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _encode = msgspec.json.Encoder().encode
@@ -51,15 +54,12 @@ def read(body: bytes) -> SurfaceRequest:
     messages = _messages(fields, untranslatable)
     chat: Json = {name: value for name, value in fields.items() if name in _SAME and value is not None}
     chat["messages"] = messages
-    if fields.get("tools"):
-        tools = chat_tools(fields["tools"], untranslatable)
-        if tools:
-            chat["tools"] = tools
-    if fields.get("tool_choice") is not None:
-        choice = chat_tool_choice(fields["tool_choice"], untranslatable)
-        if choice is not None and ("tools" in chat or choice == "none"):
-            chat["tool_choice"] = choice
-    chat |= _renamed(fields) | _format(fields)
+    if fields.get("max_output_tokens") is not None:
+        chat["max_completion_tokens"] = fields["max_output_tokens"]
+    if not _OF_TOOLS.isdisjoint(fields):
+        chat |= _tools(fields, untranslatable)
+    if not _WITH_OTHER_NAMES.isdisjoint(fields):
+        chat |= _renamed(fields) | _format(fields)
     return SurfaceRequest(_encode(chat), tuple(untranslatable), fields, is_stateful=is_stateful)
 
 
@@ -82,7 +82,9 @@ def _fields(body: bytes) -> Json:
 def _stateful(fields: Json) -> list[str]:
     """Returns the fields that only the provider can serve that keeps their state. Raises UnsupportedError (400) unless
     the request names that one provider."""
-    used = [name for name in _STATEFUL if fields.get(name)]
+    if _STATEFUL.isdisjoint(fields):
+        return []
+    used = [name for name in fields if name in _STATEFUL and fields[name]]
     if used and not _names_one_provider(fields):
         raise UnsupportedError(
             f"{used[0]}: the gateway keeps no responses; send the whole conversation in input, or name the one provider"
@@ -124,11 +126,22 @@ def _instructions(instructions: Any) -> list[Json]:
     return [{"role": "system", "content": instructions}] if instructions else []
 
 
-def _renamed(fields: Json) -> Json:
-    """Returns the fields that have another name in a chat completion."""
+def _tools(fields: Json, untranslatable: list[str]) -> Json:
     chat: Json = {}
-    if fields.get("max_output_tokens") is not None:
-        chat["max_completion_tokens"] = fields["max_output_tokens"]
+    if fields.get("tools"):
+        tools = chat_tools(fields["tools"], untranslatable)
+        if tools:
+            chat["tools"] = tools
+    if fields.get("tool_choice") is not None:
+        choice = chat_tool_choice(fields["tool_choice"], untranslatable)
+        if choice is not None and ("tools" in chat or choice == "none"):
+            chat["tool_choice"] = choice
+    return chat
+
+
+def _renamed(fields: Json) -> Json:
+    """Returns the fields that have another name and another shape in a chat completion."""
+    chat: Json = {}
     reasoning = fields.get("reasoning")
     if isinstance(reasoning, dict) and reasoning.get("effort") is not None:
         chat["reasoning_effort"] = reasoning["effort"]

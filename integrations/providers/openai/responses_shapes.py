@@ -59,19 +59,19 @@ class Event(msgspec.Struct):
     message: Any = None
 
 
+_CHAT_NAMES = {
+    "input_tokens": "prompt_tokens",
+    "input_tokens_details": "prompt_tokens_details",
+    "output_tokens": "completion_tokens",
+    "output_tokens_details": "completion_tokens_details",
+}
 decode_response = lenient(msgspec.json.Decoder(Response).decode)
 decode_event = lenient(msgspec.json.Decoder(Event).decode)
 
 
 def chat_usage(counts: dict[str, Any]) -> dict[str, Any]:
     """Returns the token counts under the names that they have in a chat completion."""
-    names = {
-        "input_tokens": "prompt_tokens",
-        "input_tokens_details": "prompt_tokens_details",
-        "output_tokens": "completion_tokens",
-        "output_tokens_details": "completion_tokens_details",
-    }
-    return {names.get(name, name): value for name, value in counts.items()}
+    return {_CHAT_NAMES.get(name, name): value for name, value in counts.items()}
 
 
 def usage_of(response: Response) -> Usage | None:
