@@ -6,7 +6,7 @@ before the call: routing, guardrails, limits, and the record.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -17,6 +17,8 @@ from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.chat.surface import ChatStream
 
 T = TypeVar("T")
+# No vocabulary is as large, and larger numbers cannot be written again.
+Token = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 # The fields of the gateway that choose providers and users; all surfaces have them.
 _ROUTING = ("model", "provider", "user")

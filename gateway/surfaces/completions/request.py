@@ -10,7 +10,7 @@ import msgspec
 from core.errors import ValidationError
 from gateway.protocol.wire import Name
 from gateway.surfaces.base import SurfaceRequest
-from gateway.surfaces.native_only import decoded
+from gateway.surfaces.native_only import Token, decoded
 
 MAX_PROMPTS = 1000
 
@@ -23,7 +23,7 @@ _ONLY_NATIVE = "is known to providers that complete texts, and to no chat model"
 
 class CompletionRequest(msgspec.Struct):
     model: Name
-    prompt: str | list[str | int | list[int]]
+    prompt: str | list[str | Token | list[Token]]
     suffix: str | None = None
     echo: bool | None = None
     logprobs: int | None = None

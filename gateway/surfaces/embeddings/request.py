@@ -9,12 +9,10 @@ import msgspec
 from core.errors import ValidationError
 from gateway.protocol.wire import Name, Word
 from gateway.surfaces.base import SurfaceRequest
-from gateway.surfaces.native_only import OperationFields, as_chat, decoded, refuse_chat_fields
+from gateway.surfaces.native_only import OperationFields, Token, as_chat, decoded, refuse_chat_fields
 
 MAX_INPUTS = 2048
 """The most inputs of one request, which is OpenAI's own bound."""
-
-Token = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class EmbeddingRequest(OperationFields):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -17,7 +17,7 @@ MAX_DOCUMENTS = 1000
 class RerankRequest(OperationFields):
     model: Name
     query: str
-    documents: list[str | dict[str, Any]]
+    documents: list[str | dict[str, msgspec.Raw]]
     top_n: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
@@ -35,6 +35,6 @@ def read(body: bytes) -> SurfaceRequest:
     return SurfaceRequest(as_chat(fields, [fields.query, *texts], "documents"))
 
 
-def _text(document: dict[str, Any]) -> str:
-    text = document.get("text")
-    return text if isinstance(text, str) else msgspec.json.encode(document).decode()
+def _text(document: dict[str, msgspec.Raw]) -> str:
+    text = bytes(document.get("text", b""))
+    return msgspec.json.decode(text, type=str) if text.startswith(b'"') else msgspec.json.encode(document).decode()

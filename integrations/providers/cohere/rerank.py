@@ -33,7 +33,8 @@ class _Answer(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(_Answer).decode
-_decode_request = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_request = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_documents = msgspec.json.Decoder(list[str | dict[str, msgspec.Raw]]).decode
 
 
 class CohereRerank(OperationForwarder):
@@ -45,8 +46,8 @@ class CohereRerank(OperationForwarder):
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._adapter.endpoint_of("rerank", credentials)
         given = _decode_request(request.body)
-        body = {"model": request.model, **{name: given[name] for name in _FIELDS if given.get(name) is not None}}
-        body["documents"] = [_text(one) for one in given["documents"]]
+        body: dict[str, Any] = {"model": request.model, **{name: given[name] for name in _FIELDS if name in given}}
+        body["documents"] = [_text(one) for one in _decode_documents(given["documents"])]
         left_out = sorted(given.keys() - {"model", "user", *_FIELDS})
         warnings = tuple(f"{name} is not known to cohere" for name in left_out)
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, msgspec.json.encode(body), warnings)
@@ -73,11 +74,11 @@ def _usage(request: ChatRequest, billed: _Billed | None) -> Usage | None:
     return Usage(prompt_tokens=tokens, searches=int(billed.search_units or 0), estimated=True)
 
 
-def _text(document: Any) -> str:
+def _text(document: str | dict[str, msgspec.Raw]) -> str:
     if isinstance(document, str):
         return document
-    text = document.get("text") if isinstance(document, dict) else None
-    return text if isinstance(text, str) else msgspec.json.encode(document).decode()
+    text = bytes(document.get("text", b""))
+    return msgspec.json.decode(text, type=str) if text.startswith(b'"') else msgspec.json.encode(document).decode()
 
 
 FORWARDERS = {"cohere": CohereRerank(ADAPTER)}

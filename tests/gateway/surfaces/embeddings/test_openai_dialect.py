@@ -177,6 +177,7 @@ def test_model_whose_providers_have_no_embeddings__is_not_found(routed: Routed) 
         ({"input": []}, "invalid_value", "input"),
         ({"input": ["a", ""]}, "invalid_value", "input[1]"),
         ({"input": ["a", 1]}, "invalid_value", "input"),
+        ({"input": [[2**70]]}, "invalid_value", "input"),
         ({"input": ["a"] * 2049}, "invalid_value", "input"),
         ({"input": "a" * (1 << 20) + "a"}, "message_too_large", "input"),
         ({"dimensions": 0}, "invalid_value", "dimensions"),

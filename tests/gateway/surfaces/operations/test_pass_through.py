@@ -101,6 +101,17 @@ def test_rerank__by_cohere__bills_its_searches(routed: Routed) -> None:
     assert gateway.record(got).operation == "rerank"
 
 
+def test_rerank__documents_of_several_fields__are_texts_for_cohere(routed: Routed) -> None:
+    gateway, scripts = routed(cohere=[raw(200, json.dumps(RANKED).encode(), JSON)])
+    document = {"title": "Grüße", "number": 2**70}
+
+    got = ask(gateway, "rerank", {"model": "rerank-v3.5", "query": "q", "documents": [document, {"text": "b"}]})
+
+    assert got.status_code == 200
+    first, second = json.loads(scripts["cohere"].received[0].body)["documents"]
+    assert (json.loads(first), second) == (document, "b")
+
+
 def test_rerank__by_a_vendor_of_openais_dialect__passes(routed: Routed) -> None:
     answer = {**RANKED, "usage": {"prompt_tokens": 9, "total_tokens": 9}}
     gateway, scripts = routed(together=[raw(200, json.dumps(answer).encode(), JSON)])
