@@ -37,7 +37,7 @@ class Operation(StrEnum):
     IMAGES = "images"
 
 
-class AttemptRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+class AttemptRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One call to one provider. `status` is the provider's HTTP status, 0 when there was none; times in ms.
 
     `offset_us` is when it began, in microseconds from the request's arrival.
@@ -57,7 +57,7 @@ class AttemptRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     offset_us: int = 0
 
 
-class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """One logical request, written to the spool exactly once, whatever became of it.
 
     `ts` is Unix time in microseconds (UTC) of the request's arrival. `request_id` is a UUIDv7. Token counts follow
@@ -125,7 +125,7 @@ class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     is_native: bool = False
 
 
-class SpoolEntry(msgspec.Struct, frozen=True):
+class SpoolEntry(msgspec.Struct, frozen=True, gc=False):
     """A record and its content: `request` the JSON body as it came in; `response` the JSON answer as it left or, of a
     stream, its events as they left. Both are empty when content is not logged. The shipper puts streams
     together and derives searchable text, so that the hot path does not.

@@ -17,7 +17,8 @@ _send = RequestResponseCycle.send
 
 
 class OneWriteCycle(RequestResponseCycle):
-    """A request and its response. Everything but an ordinary answer of a known length is sent as uvicorn sends it."""
+    """A request and its response. Everything but an ordinary answer of a known length and the
+    pieces of a stream is sent by uvicorn."""
 
     # The bytes of a head that waits for its body. ASGI lets a server keep a head back until then.
     _head: bytes | None = None
@@ -37,7 +38,16 @@ class OneWriteCycle(RequestResponseCycle):
                 return
             if not self.disconnected:
                 self.transport.write(head)
+        elif self._is_piece(message):
+            if not self.disconnected:
+                self.transport.write(b"%x\r\n%b\r\n" % (len(message["body"]), message["body"]))
+            return
         await _send(self, message)
+
+    def _is_piece(self, message: Any) -> bool:
+        """Returns whether the message is a piece of a stream that goes on after it."""
+        goes_on = self.chunked_encoding and not self.response_complete and message.get("more_body", False)
+        return bool(goes_on and message.get("body") and self.scope["method"] != "HEAD")
 
     def _keeps(self, start: Any) -> bool:
         """Returns whether the head of an answer that begins with `start` was kept for its body."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import partial
 
 from core.errors import ApplicationError
@@ -79,11 +80,12 @@ def _note_completion(state: RequestState, completion: ParsedResponse) -> None:
 class StreamedAnswer:
     """One answer that leaves as server-sent events, with the heartbeat that keeps it alive during silences."""
 
-    __slots__ = ("_answer", "_guard", "_heartbeat", "_reply", "_runtime", "_state", "_watch")
+    __slots__ = ("_answer", "_framed", "_guard", "_heartbeat", "_reply", "_runtime", "_state", "_watch")
 
     def __init__(self, runtime: Runtime, state: RequestState, reply: Reply, watch: ClientWatch) -> None:
         self._runtime, self._state, self._reply, self._watch = runtime, state, reply, watch
         self._answer = state.answer
+        self._framed: Callable[[list[StreamEvent]], bytes] = sse.frame_all
         self._guard: OutputGuard | None = None
         # The heartbeat calls no method of this object: a cycle of the two would wait for the garbage collector.
         self._heartbeat = Heartbeat(partial(_beat, state, reply), runtime.loop)
@@ -130,6 +132,7 @@ class StreamedAnswer:
         """Passes events on as they come. A failure after output becomes `state.error`, for the last event to report."""
         runtime, state = self._runtime, self._state
         self._answer.first_output = time.perf_counter()
+        self._framed = sse.relay_all if self._answer.is_native else sse.frame_all
         if self._guard is None:
             await self._start()
         if stream.ended:
@@ -161,9 +164,6 @@ class StreamedAnswer:
         kind = FailureKind.UNAVAILABLE if failure.kind is FailureKind.TIMEOUT else failure.kind
         seconds = time.perf_counter() - self._answer.first_output
         self._runtime.health.note_failure(attempt.target, kind, seconds * 1000)
-
-    def _framed(self, events: list[StreamEvent]) -> bytes:
-        return sse.relay_all(events) if self._answer.is_native else sse.frame_all(events)
 
     async def _start(self) -> None:
         await self._heartbeat.settled()

@@ -84,8 +84,9 @@ class Reply:
         all_headers = [*_STREAM, *self.ids, *extra]
         await self._send({"type": "http.response.start", "status": 200, "headers": all_headers})
 
-    async def part(self, data: bytes) -> None:
-        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+    def part(self, data: bytes) -> Awaitable[None]:
+        # Every chunk of a stream passes here, and a coroutine of its own would cost more than the rest.
+        return self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def end(self, data: bytes) -> None:
         """Ends a stream of chat completions, whose last events are in `data`."""

@@ -75,7 +75,9 @@ class PooledResponse(AsyncIterator[bytes]):
     async def read(self, *, limit: int, until: float = inf) -> bytes:
         if self.complete and self.buffered <= limit and time.monotonic() <= until:
             # Most answers have arrived as a whole, and need no turn for each piece.
-            body = self._taken()
+            body = b"".join(self.pieces)
+            self.pieces.clear()
+            self.buffered = 0
             self.close()
             return body
         self._refuse_announced_size(limit)
@@ -106,16 +108,11 @@ class PooledResponse(AsyncIterator[bytes]):
             if self._connection is None:
                 raise failures.closed_by_caller(self.host)
             await self.wait(self.idle)
-        data = self._taken()
-        if self._connection is not None:
-            self._connection.resume()
-        return data
-
-    def _taken(self) -> bytes:
-        """Returns the data that has arrived, which is the caller's from now on."""
-        data = self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
+        data = b"".join(self.pieces)
         self.pieces.clear()
         self.buffered = 0
+        if self._connection is not None:
+            self._connection.resume()
         return data
 
     def close(self) -> None:
