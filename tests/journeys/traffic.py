@@ -36,11 +36,13 @@ def new_project(service: LiveService, name: str) -> Project:
 @dataclass
 class Traffic:
     """Continuous traffic. `succeeded` holds the request ids of answers that arrived whole; `failures` counts all other
-    attempts."""
+    attempts. Each client pauses for `pause` seconds between two requests, since traffic starves the processes that it
+    waits for."""
 
     service: LiveService
     project: Project
     session: str
+    pause: float = 0.01
     succeeded: list[str] = field(default_factory=list)
     failures: int = 0
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -80,8 +82,7 @@ class Traffic:
                     else:
                         self.failures += 1
                     self._more.notify_all()
-                # The pause keeps the traffic from starving the processes it waits for.
-                self._stop.wait(0.01)
+                self._stop.wait(self.pause)
 
     def _ask(self, client: httpx2.Client, *, stream: bool) -> str:
         """Returns the request's id, empty when the answer was not whole."""

@@ -312,9 +312,8 @@ def former_tree(checkout: Path, until: int) -> Iterator[Path]:
     """Yields a copy of a version's code without the ClickHouse migrations whose numbers are above `until`."""
     with tempfile.TemporaryDirectory(prefix="fl-tree-") as folder:
         tree = Path(folder) / "tree"
-        unused = shutil.ignore_patterns(
-            ".venv", ".git", "var", "tests", "docs", "benchmarks", "__pycache__", ".*_cache"
-        )
+        # Compiled modules are copied too: they go by the age of their source, which a copy keeps.
+        unused = shutil.ignore_patterns(".venv", ".git", "var", "tests", "docs", "benchmarks", ".*_cache")
         shutil.copytree(checkout, tree, ignore=unused)
         for file in (tree / "analytics" / "clickhouse" / "migrations").glob("[0-9]*_*.sql"):
             if int(file.name.partition("_")[0]) > until:

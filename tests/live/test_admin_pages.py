@@ -28,7 +28,7 @@ def team(live_service: LiveService) -> Team:
 def browser(team: Team) -> Iterator[Browser]:
     """A browser signed in as a superuser."""
     name, password = f"operator-{uuid.uuid4().hex[:8]}", uuid.uuid4().hex
-    arguments = ("createsuperuser", "--noinput", "--username", name, "--email", "operator@example.com")
+    arguments = ("createsuperuser", "--skip-checks", "--noinput", "--username", name, "--email", "operator@example.com")
     team.command(*arguments, DJANGO_SUPERUSER_PASSWORD=password)
     with Browser(team.service.base_url) as browser:
         browser.submit(browser.open("/admin/login/?next=/admin/"), username=name, password=password)

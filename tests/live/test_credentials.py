@@ -255,7 +255,15 @@ class Operator:
     def __init__(self, service: LiveService) -> None:
         self._service = service
         name, password = f"operator-{secrets.token_hex(4)}", secrets.token_hex(16)
-        arguments = ("createsuperuser", "--noinput", "--username", name, "--email", "operator@example.com")
+        arguments = (
+            "createsuperuser",
+            "--skip-checks",
+            "--noinput",
+            "--username",
+            name,
+            "--email",
+            "operator@example.com",
+        )
         self.team = Team(service, f"of {name}")
         self.team.command(*arguments, DJANGO_SUPERUSER_PASSWORD=password)
         self._session = requests.Session()

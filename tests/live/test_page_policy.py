@@ -25,8 +25,8 @@ def team(live_service: LiveService) -> Team:
     made = Team(live_service, "page policy")
     second = {**_PROMPT, "system_prompt": "You sell <b>{{goods}}</b>."}
     made.prompt("shown", _PROMPT, second).rollout(stages=[{"weight": 10}, {"weight": 100}])
-    made.command("createsuperuser", "--noinput", "--username", "policy", "--email", "policy@example.com",
-                 DJANGO_SUPERUSER_PASSWORD="a long password")  # fmt: skip
+    account = ("--username", "policy", "--email", "policy@example.com")
+    made.command("createsuperuser", "--skip-checks", "--noinput", *account, DJANGO_SUPERUSER_PASSWORD="a long password")
     return made
 
 

@@ -27,6 +27,8 @@ from tests.services import START_SECONDS
 from tests.waiting import wait_until
 
 CLIENTS = 4
+# The streams of the slow model, which restarts must not cut, are longer than the pauses between requests.
+_PAUSE_SECONDS = 0.05
 _POLL_SECONDS = 0.05
 
 
@@ -144,7 +146,7 @@ class Load:
     def _run(self, number: int) -> None:
         models = cycle(["sandbox/echo", "sandbox/echo", "sandbox/slow"])
         with OpenAI(base_url=self._base_url, api_key=self._key, max_retries=0) as client:
-            while not self._stop.wait(0.02):
+            while not self._stop.wait(_PAUSE_SECONDS):
                 try:
                     whole = _stream(client, next(models)) if number % 2 else _ask(client)
                     if not whole:

@@ -18,6 +18,8 @@ from core.selectors import find_project
 
 class Command(BaseCommand):
     help = "Give an account a role in a project. Of a member the role is changed."
+    # Django's checks are about the code and import every page: most of the command's time.
+    requires_system_checks: list[str] = []
 
     @override
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -17,6 +17,8 @@ from core.services import bootstrap_project
 
 class Command(BaseCommand):
     help = "Create a project with an API key of both scopes, and print both. The key cannot be shown again."
+    # Django's checks are about the code and import every page: most of the command's time.
+    requires_system_checks: list[str] = []
 
     @override
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -19,6 +19,8 @@ from core.selectors import find_project
 
 class Command(BaseCommand):
     help = "Create an API key for a project and print it. It cannot be shown again."
+    # Django's checks are about the code and import every page: most of the command's time.
+    requires_system_checks: list[str] = []
 
     @override
     def add_arguments(self, parser: ArgumentParser) -> None:
