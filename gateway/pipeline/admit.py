@@ -30,7 +30,8 @@ def admit(runtime: Runtime, context: RequestContext, state: RequestState, attemp
     a reservation needs a price.
     """
     prompt = prompt_tokens(context)
-    completion = 0 if is_native_only(context) else completion_tokens(context.request)
+    has_output = context.native is None or not is_native_only(context)
+    completion = completion_tokens(context.request) if has_output else 0
     cost = cost_units(prices_of(context, attempts), prompt, completion)
     return _admitted(runtime, state, prompt + completion, cost)
 

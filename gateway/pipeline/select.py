@@ -35,7 +35,8 @@ def select(context: RequestContext, health: HealthMonitor) -> list[Attempt]:
     when only one whose credential cannot be read does, or when no other may.
     """
     request = context.request
-    if request.models is None and request.provider is None and not is_native_only(context):
+    is_chat = context.native is None or not is_native_only(context)
+    if is_chat and request.models is None and request.provider is None:
         known: list[Attempt] | None = context.snapshot.plain_attempts.get(request.model)
         if known is not None:
             return known
