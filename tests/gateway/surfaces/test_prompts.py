@@ -8,7 +8,7 @@ import pytest
 
 from tests.gateway.conftest import Routed
 from tests.gateway.managed import Prompt, make_prompt
-from tests.gateway.surfaces.ways import EVERY_WAY, WHOLE_AND_STREAMED, Json, Way
+from tests.gateway.surfaces.ways import EVERY_WAY, EVERY_WAY_WITH_INSTRUCTIONS, WHOLE_AND_STREAMED, Json, Way
 
 NAMED = {"x-svc-prompt-config": "support"}
 IN_BODY: Json = {"prompt_config": "support", "prompt_variables": {"name": "Ann"}}
@@ -30,7 +30,7 @@ def test_prompt__request_without_instructions__becomes_them(routed: Routed, way:
     assert (record.prompt_config_id, record.prompt_version, record.is_native) == (prompt.config_id, 1, way.is_native)
 
 
-@EVERY_WAY
+@EVERY_WAY_WITH_INSTRUCTIONS
 def test_prompt__request_with_instructions__is_left_as_it_is(routed: Routed, way: Way) -> None:
     gateway, scripts = routed(**{way.provider: [way.answer(text="Hello")]})
     make_prompt(gateway, "You help {{name}}.")

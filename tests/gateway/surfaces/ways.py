@@ -20,7 +20,7 @@ from tests.gateway.surfaces.golden.streams import REQUEST_ID, SURFACES, encoded,
 from tests.gateway.wire import bearer
 from tests.integrations.adapters.subject import subject_of
 
-PATHS = {"chat": "chat/completions", "responses": "responses", "messages": "messages"}
+PATHS = {"chat": "chat/completions", "responses": "responses", "messages": "messages", "completions": "completions"}
 TRANSLATED_BY = "groq/llama-3.3-70b-versatile"
 
 Json = dict[str, Any]
@@ -37,6 +37,11 @@ class Way:
     @property
     def provider(self) -> str:
         return self.model.partition("/")[0]
+
+    @property
+    def can_call(self) -> bool:
+        """Returns whether an answer of the client's protocol can hold calls of tools."""
+        return self.surface != "completions"
 
     def body(self, text: str = "Hi", *, system: str = "", schema: Any = None, **more: Any) -> Json:
         """Returns a request of the client's protocol."""
@@ -129,21 +134,32 @@ def _messages(text: str, system: str) -> Json:
     return {**asked, "system": system} if system else asked
 
 
-_BODIES = {"chat": _chat, "responses": _responses, "messages": _messages}
+def _completions(text: str, system: str) -> Json:
+    assert not system, "the request for a completion of a text has no place for instructions"
+    return {"prompt": text, "max_tokens": 64}
+
+
+_BODIES = {"chat": _chat, "responses": _responses, "messages": _messages, "completions": _completions}
 _SCHEMAS: Mapping[str, Any] = {
-    "chat": lambda schema: {
-        "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
-    },
+    "chat": lambda schema: _response_format(schema),
+    "completions": lambda schema: _response_format(schema),
     "responses": lambda schema: {"text": {"format": {"type": "json_schema", "name": "answer", "schema": schema}}},
     "messages": lambda schema: {"output_config": {"format": {"type": "json_schema", "schema": schema}}},
 }
 
-WAYS = [
+
+def _response_format(schema: Any) -> Json:
+    return {"response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}}
+
+
+WITH_INSTRUCTIONS = [
     pytest.param(Way("chat"), id="chat"),
     pytest.param(Way("responses"), id="responses"),
     pytest.param(Way("messages"), id="messages"),
     pytest.param(Way("responses", "openai/gpt-4o", is_native=True), id="responses-native"),
     pytest.param(Way("messages", "anthropic/claude-sonnet-4-5", is_native=True), id="messages-native"),
 ]
+WAYS = [*WITH_INSTRUCTIONS, pytest.param(Way("completions"), id="completions")]
 EVERY_WAY = pytest.mark.parametrize("way", WAYS)
+EVERY_WAY_WITH_INSTRUCTIONS = pytest.mark.parametrize("way", WITH_INSTRUCTIONS)
 WHOLE_AND_STREAMED = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])

@@ -11,6 +11,7 @@ from anthropic.types import Message
 from openai import omit
 from openai._models import construct_type_unchecked
 from openai.lib.streaming.chat import ChatCompletionStreamState
+from openai.types import Completion
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.completion_usage import CompletionUsage
 from openai.types.responses import Response, ResponseUsage
@@ -64,6 +65,14 @@ def chat_payloads(frames: bytes) -> list[dict[str, Any]]:
     return [json.loads(event.removeprefix("data: ")) for event in events]
 
 
+def of_completions(body: bytes) -> Answer:
+    return _of_texts([Completion.model_validate(json.loads(body))])
+
+
+def of_completions_stream(frames: bytes) -> Answer:
+    return _of_texts([construct_type_unchecked(type_=Completion, value=data) for data in chat_payloads(frames)])
+
+
 def of_responses(body: bytes) -> Answer:
     return _of_response(Response.model_validate(json.loads(body)))
 
@@ -88,11 +97,13 @@ WHOLE: Mapping[str, Callable[[bytes], Answer]] = {
     "chat": of_chat,
     "responses": of_responses,
     "messages": of_messages,
+    "completions": of_completions,
 }
 STREAMED: Mapping[str, Callable[[bytes], Answer]] = {
     "chat": of_chat_stream,
     "responses": of_responses_stream,
     "messages": of_messages_stream,
+    "completions": of_completions_stream,
 }
 
 
@@ -108,6 +119,14 @@ def _of_completion(completion: ChatCompletion) -> Answer:
     finish = "tool_calls" if calls and choice.finish_reason == "stop" else choice.finish_reason or "stop"
     usage = _counts(completion.usage)
     return Answer(message.content or "", reasoning, message.refusal or "", tuple(calls), finish, usage)
+
+
+def _of_texts(completions: list[Completion]) -> Answer:
+    """Returns the answer of a whole completion, or of the chunks of a streamed one."""
+    choices = [choice for one in completions for choice in one.choices if choice.index == 0]
+    text = "".join(choice.text for choice in choices)
+    # Chunks before the last one have no reason, which the SDK's type does not know.
+    return Answer(text, "", "", (), choices[-1].finish_reason, _counts(completions[-1].usage if completions else None))
 
 
 def _counts(usage: CompletionUsage | None) -> tuple[int, int, int] | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from anthropic.types import RawMessageStreamEvent
+from openai.types import Completion
 from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
 from pydantic import TypeAdapter
@@ -45,6 +46,19 @@ def check_chat(frames: bytes) -> None:
         ChatCompletionChunk.model_validate(chunk)
     assert len({(chunk["id"], chunk["object"], chunk["created"], chunk["model"]) for chunk in chunks}) == 1
     assert chunks[0]["choices"][0]["delta"]["role"] == "assistant"
+    ended = [n for n, chunk in enumerate(chunks) for choice in chunk["choices"] if choice["finish_reason"]]
+    assert ended == [len(chunks) - 1]
+    assert [n for n, chunk in enumerate(chunks) if chunk.get("usage")] == ended
+
+
+def check_completions(frames: bytes) -> None:
+    chunks = chat_payloads(frames)
+    for chunk in chunks:
+        # The SDK's type knows whole completions alone: OpenAI's own chunks before the last one have null there.
+        choices = [{**choice, "finish_reason": choice["finish_reason"] or "stop"} for choice in chunk["choices"]]
+        Completion.model_validate({**chunk, "choices": choices})
+    assert {chunk["object"] for chunk in chunks} == {"text_completion"}
+    assert len({(chunk["id"], chunk["created"], chunk["model"]) for chunk in chunks}) == 1
     ended = [n for n, chunk in enumerate(chunks) for choice in chunk["choices"] if choice["finish_reason"]]
     assert ended == [len(chunks) - 1]
     assert [n for n, chunk in enumerate(chunks) if chunk.get("usage")] == ended
@@ -174,4 +188,5 @@ CHECKS: Mapping[str, Callable[[bytes], None]] = {
     "chat": check_chat,
     "responses": check_responses,
     "messages": check_messages,
+    "completions": check_completions,
 }

@@ -31,6 +31,16 @@ def _chat(frames: bytes) -> Iterator[str]:
     yield "[DONE]"
 
 
+def _completions(frames: bytes) -> Iterator[str]:
+    for chunk in chat_payloads(frames):
+        if "error" in chunk:
+            yield "error"
+        for choice in chunk.get("choices", ()):
+            finish = f"finish_reason={choice['finish_reason']}" if choice["finish_reason"] else ""
+            yield " ".join(_present(["text" * bool(choice["text"]), finish, "usage" * bool(chunk.get("usage"))]))
+    yield "[DONE]"
+
+
 def _messages(frames: bytes) -> Iterator[str]:
     for event in messages_events(frames):
         delta, block = event.get("delta", {}), event.get("content_block", {})
@@ -56,4 +66,5 @@ _LINES: Mapping[str, Callable[[bytes], Iterable[str]]] = {
     "chat": _chat,
     "responses": _responses,
     "messages": _messages,
+    "completions": _completions,
 }

@@ -11,6 +11,7 @@ from core.errors import ApplicationError
 from gateway.errors import from_provider
 from gateway.surfaces.base import Surface, SurfaceRequest
 from gateway.surfaces.chat.surface import CHAT
+from gateway.surfaces.completions.surface import SURFACE as COMPLETIONS
 from gateway.surfaces.messages.surface import SURFACE as MESSAGES
 from gateway.surfaces.responses.surface import SURFACE as RESPONSES
 from integrations.providers.base import StreamTranslator
@@ -18,7 +19,12 @@ from integrations.providers.errors import ProviderError
 from tests.fakes.dialects.story import Call, FakeDialect, Story, Streamed
 from tests.integrations.adapters.subject import CLOCK, WEATHER, Subject, subject_of
 
-SURFACES: Mapping[str, Surface] = {"chat": CHAT, "responses": RESPONSES, "messages": MESSAGES}
+SURFACES: Mapping[str, Surface] = {
+    "chat": CHAT,
+    "responses": RESPONSES,
+    "messages": MESSAGES,
+    "completions": COMPLETIONS,
+}
 # The folder of each dialect's adapter, and a provider that speaks it.
 DIALECTS = {
     "openai": "openai",
@@ -35,6 +41,7 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "chat": {"messages": [{"role": "user", "content": "Hi"}]},
     "responses": {"input": "Hi", "include": ["reasoning.encrypted_content"]},
     "messages": {"max_tokens": 64, "messages": [{"role": "user", "content": "Hi"}]},
+    "completions": {"prompt": "Hi"},
 }
 CALLS = (Call("callAAA01", "get_weather", {"city": "Oslo"}), Call("callBBB02", "get_time", {"zone": "CET"}))
 _BROKEN = "broken off"
@@ -45,8 +52,14 @@ def request_of(surface: str) -> SurfaceRequest:
     return SURFACES[surface].read(json.dumps(fields).encode())
 
 
-def stories_of(fake: FakeDialect) -> dict[str, Story]:
-    """Returns the answers that a provider of the dialect can give."""
+def stories_of(surface: str, fake: FakeDialect) -> dict[str, Story]:
+    """Returns the answers that a provider of the dialect can give to a client of the surface."""
+    stories = _stories_of(fake)
+    # The request for a completion of a text can hold no tools.
+    return {name: story for name, story in stories.items() if surface != "completions" or not story.calls}
+
+
+def _stories_of(fake: FakeDialect) -> dict[str, Story]:
     can = fake.can
     calls = CALLS if can.parallel_tools else CALLS[:1]
     stories = {
@@ -91,6 +104,6 @@ def encoded(surface: str, translator: StreamTranslator, pieces: Iterable[bytes])
 def streams_of(surface: str, dialect: str) -> dict[str, bytes]:
     """Returns the surface's streams for each story of the dialect."""
     subject, made = subject_of(DIALECTS[dialect]), {}
-    for name, story in stories_of(subject.fake).items():
+    for name, story in stories_of(surface, subject.fake).items():
         made[name] = encoded(surface, translator_of(subject), upstream(subject, name, story).events)
     return made

@@ -38,10 +38,7 @@ def folders_of(package: str, module: str) -> set[str]:
 
 
 def is_made_of_chat(surface: str) -> bool:
-    """Returns False for a surface whose answers come from providers that have its operation, and from no other, and for
-    completions of texts, which have neither calls nor reasoning."""
-    if surface == "completions":
-        return False
+    """Returns False for a surface whose answers come from providers that have its operation, and from no other."""
     module = import_module(f"gateway.surfaces.{surface}.surface")
     return any(getattr(value, "native_only", None) is False for value in vars(module).values())
 
@@ -76,16 +73,16 @@ def test_stream__each_story__keeps_the_vendors_order_and_types(surface: str, dia
 
 @pytest.mark.parametrize(("surface", "dialect"), CELLS)
 def test_stream__each_story__is_the_answer_that_the_sdk_puts_together(surface: str, dialect: str) -> None:
-    stories = stories_of(subject_of(DIALECTS[dialect]).fake)
+    stories = stories_of(surface, subject_of(DIALECTS[dialect]).fake)
     for name, frames in streams_of(surface, dialect).items():
         if name != "broken off":
-            assert STREAMED[surface](frames) == answer_of(stories[name])
+            assert STREAMED[surface](frames) == answer_of(surface, stories[name])
 
 
 @pytest.mark.parametrize(("surface", "dialect"), CELLS)
 def test_stream__cut_anywhere__the_same_bytes(surface: str, dialect: str) -> None:
     subject, chance = subject_of(DIALECTS[dialect]), random.Random(f"{surface} {dialect}")
-    for name, story in stories_of(subject.fake).items():
+    for name, story in stories_of(surface, subject.fake).items():
         data = b"".join(upstream(subject, name, story).events)
         with patch("time.time", return_value=1_800_000_000.0):
             whole = encoded(surface, translator_of(subject), [data])
@@ -94,7 +91,9 @@ def test_stream__cut_anywhere__the_same_bytes(surface: str, dialect: str) -> Non
                 assert encoded(surface, translator_of(subject), pieces(data, cuts)) == whole
 
 
-def answer_of(story: Story) -> Answer:
+def answer_of(surface: str, story: Story) -> Answer:
     usage = (story.usage.prompt_tokens, story.usage.cache_read_tokens, story.usage.completion_tokens)
     calls = tuple((call.name, canonical(json.dumps(dict(call.arguments)))) for call in story.calls)
-    return Answer(story.text, story.reasoning, "", calls, story.finish, usage)
+    # A completion of a text has no place for reasoning.
+    reasoning = "" if surface == "completions" else story.reasoning
+    return Answer(story.text, reasoning, "", calls, story.finish, usage)
