@@ -142,7 +142,7 @@ def _apply_missing(lease: Lease, applied: list[str]) -> None:
     for migration in _missing():
         for statement in () if migration.is_done() else migration.statements(**values):
             lease.check()
-            client.execute(MARK + statement, settings=_NO_LIMIT)
+            _run(statement, lease)
             _wait_for_inserts(statement)
         lease.check()
         client.insert(
@@ -150,6 +150,16 @@ def _apply_missing(lease: Lease, applied: list[str]) -> None:
         )
         logger.info("migration.applied name=%s", migration.name)
         applied.append(migration.name)
+
+
+def _run(statement: str, lease: Lease) -> None:
+    """Runs a statement of a migration. Raises LeaseLostError where it failed because another process, which took the
+    lease after the last check, has gone on with the migration; else the store's error."""
+    try:
+        client.execute(MARK + statement, settings=_NO_LIMIT)
+    except AnalyticsQueryError:
+        lease.check()
+        raise
 
 
 def _wait_for_inserts(statement: str) -> None:

@@ -211,7 +211,7 @@ def test_method__other_than_post__is_refused(gateway: Gateway, method: str) -> N
     assert_error(response, 405, "method_not_allowed")
 
 
-@pytest.mark.parametrize("path", ["", "/", "/chat", "/completions", "/../x"])
+@pytest.mark.parametrize("path", ["", "/", "/chat", "/chats", "/../x"])
 def test_path__unknown_below_the_gateway__is_404_in_the_envelope(gateway: Gateway, path: str) -> None:
     response = gateway.client.post(f"/api/gateway/v1{path}", content=VALID, headers=gateway.headers)
 

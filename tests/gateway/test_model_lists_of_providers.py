@@ -87,7 +87,8 @@ def test_own_list__times_sizes_and_kinds__are_the_providers(service: GatewayServ
     refreshed(gateway)
 
     models = service.until(lambda: models_of(gateway), lambda found: "gpt-next" in found)
-    assert set(models) == {"gpt-next"}
+    assert set(models) == {"gpt-next", "whisper-1"}
+    assert models["whisper-1"]["operations"] == ["transcriptions"]
     model = models["gpt-next"]
     assert (model["created"], model["context_window"], model["max_output_tokens"]) == (1_790_000_000, 1000, 200)
 

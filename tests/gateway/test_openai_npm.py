@@ -80,7 +80,3 @@ def test_npm_sdk__error__carries_status_code_and_id(seen: dict[str, Any]) -> Non
     assert seen["error"]["status"] == 400
     assert (seen["error"]["code"], seen["error"]["type"]) == ("invalid_value", "invalid_request_error")
     assert seen["error"]["requestID"]
-
-
-def test_npm_sdk__models__are_listed(seen: dict[str, Any]) -> None:
-    assert seen["models"] > 10

@@ -50,7 +50,4 @@ try {
   seen.error = { status: error.status, code: error.code, type: error.type, requestID: error.requestID };
 }
 
-const models = await client.models.list();
-seen.models = models.data.length;
-
 process.stdout.write(JSON.stringify(seen));
