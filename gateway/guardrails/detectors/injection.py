@@ -72,7 +72,9 @@ def injection_score(text: str, *, untrusted: bool) -> Scored:
     scored = _scored(plain(text), untrusted=untrusted)
     if not is_disguised(text, encoded(text)):
         return scored
-    scores = [scored, *(_scored(plain(reading.text), untrusted=untrusted) for reading in readings(text))]
+    # A text may hide the same words many times, which are scored once.
+    different = dict.fromkeys(plain(reading.text) for reading in readings(text))
+    scores = [scored, *(_scored(words, untrusted=untrusted) for words in different)]
     if hides_text(text):
         scores.append(Scored(_HIDDEN_WEIGHT, (_HIDDEN,)))
     return max(scores, key=lambda one: one.score)

@@ -46,12 +46,13 @@ ITIN_PATTERNS: tuple[str, ...] = (
 
 
 def find_ssns(data: bytes) -> Iterator[Span]:
+    if _ANSWER.search(data):
+        yield from (match.span() for match in _NUMBER.finditer(data) if ssn.is_valid(_dashed(data, match.span())))
+        return
     written = [span for span in _found(data) if ssn.is_valid(_dashed(data, span))]
     if b"S" in data or b"s" in data:
         named = [match.span(1) for match in _NAMED.finditer(data) if ssn.is_valid(_dashed(data, match.span(1)))]
         written = sorted({*written, *named})
-    if _ANSWER.search(data):
-        written = [match.span() for match in _NUMBER.finditer(data) if ssn.is_valid(_dashed(data, match.span()))]
     yield from written
 
 
