@@ -23,8 +23,9 @@ def find_topics(text: str, topics: tuple[str, ...]) -> list[str]:
         return []
     found = _named(plain(text), topics)
     if is_disguised(text, encoded(text)):
-        for reading in readings(text):
-            found |= _named(plain(reading.text), topics)
+        # A text may hide the same words many times, which are searched once.
+        for words in {plain(reading.text) for reading in readings(text)}:
+            found |= _named(words, topics)
     return [topic for topic in topics if topic in found]
 
 
