@@ -13,7 +13,7 @@ from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.wire import ENDPOINT, body
 
 APP, LOCAL, OTHER = "https://app.example.com", "http://localhost:5173", "https://evil.example.com"
-ASKED = "authorization, content-type, x-stainless-lang, x-svc-var-name"
+REQUESTED_HEADERS = "authorization, content-type, x-stainless-lang, x-svc-var-name"
 
 
 @pytest.fixture(scope="module", params=[f"{APP}, {LOCAL}", "*"], ids=["named", "all"])
@@ -29,7 +29,9 @@ def opened(request: pytest.FixtureRequest, upstream: ScriptedServer) -> Iterator
         assert_log_is_clean(service)
 
 
-def preflight(gateway: Gateway, origin: str, path: str = ENDPOINT, *, names: str = ASKED) -> httpx2.Response:
+def preflight(
+    gateway: Gateway, origin: str, path: str = ENDPOINT, *, names: str = REQUESTED_HEADERS
+) -> httpx2.Response:
     headers = {"origin": origin, "access-control-request-method": "POST", "access-control-request-headers": names}
     return gateway.client.request("OPTIONS", path, headers=headers)
 
@@ -46,7 +48,7 @@ def test_preflight__of_an_allowed_origin__allows_the_request(opened: Gateway, or
     assert response.status_code == 204
     allowed = permissions(response)
     assert allowed["access-control-allow-origin"] == origin
-    assert allowed["access-control-allow-headers"] == ASKED
+    assert allowed["access-control-allow-headers"] == REQUESTED_HEADERS
     assert "POST" in allowed["access-control-allow-methods"]
     assert "access-control-allow-credentials" not in allowed
     assert "origin" in response.headers["vary"]

@@ -256,7 +256,7 @@ PROVIDERS = st.lists(st.sampled_from([*NUMBERS, "nobody"]), unique=True, max_siz
     sort=st.none() | st.just("latency"),
     fallback_order=st.lists(st.sampled_from(list(NUMBERS)), unique=True),
 )
-def test_select__any_wishes__only_allowed_providers_each_once(
+def test_select__any_preferences__only_allowed_providers_each_once(
     models: list[str],
     order: list[str],
     only: list[str] | None,
@@ -265,8 +265,8 @@ def test_select__any_wishes__only_allowed_providers_each_once(
     sort: str | None,
     fallback_order: list[str],
 ) -> None:
-    wishes = {"order": order, "only": only, "ignore": ignore, "allow_fallbacks": allow, "sort": sort}
-    fields = {"models": models, "provider": wishes}
+    preferences = {"order": order, "only": only, "ignore": ignore, "allow_fallbacks": allow, "sort": sort}
+    fields = {"models": models, "provider": preferences}
     try:
         attempts = chosen(
             fields, tuple(NUMBERS), fallback_order=tuple(fallback_order), preferred_models=("claude-sonnet-4-5",)

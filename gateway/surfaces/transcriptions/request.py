@@ -35,10 +35,10 @@ def read(body: bytes) -> SurfaceRequest:
         model=fields["model"], stream=fields.get("stream", "").lower() == "true", user=fields.get("user")
     )
     refuse_chat_fields(made, "transcriptions", fallbacks=True)
-    wanted = fields.get("response_format", "json")
-    if wanted not in _FORMATS:
+    response_format = fields.get("response_format", "json")
+    if response_format not in _FORMATS:
         raise ValidationError(f"response_format: expected one of {', '.join(_FORMATS)}")
-    return SurfaceRequest(as_chat(made, [fields.get("prompt", "")], "prompt"), echo=_FORMATS[wanted])
+    return SurfaceRequest(as_chat(made, [fields.get("prompt", "")], "prompt"), echo=_FORMATS[response_format])
 
 
 def _check(fields: dict[str, str], parts: dict[str, Part]) -> None:

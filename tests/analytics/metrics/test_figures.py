@@ -179,10 +179,10 @@ def test_figures__of_one_operation__equal_plain_computation_without_the_others(
         begin = max(start, end - timedelta(days=30))
         chosen = reference.between(own, begin, end)
         named, unnamed = reference.users(chosen)
-        asked = {"start_date": begin, "end_date": end, "operation": operation, "limit": 1000}
+        parameters = {"start_date": begin, "end_date": end, "operation": operation, "limit": 1000}
 
-        overview, users_found = (get(path, **asked) for path in ("overview", "users"))
-        by_model, usage = (get(path, **asked) for path in ("models", "usage"))
+        overview, users_found = (get(path, **parameters) for path in ("overview", "users"))
+        by_model, usage = (get(path, **parameters) for path in ("models", "usage"))
 
         expected = reference.overview(chosen)
         assert {name: overview[name] for name in expected} == expected, (begin, end)
@@ -190,9 +190,9 @@ def test_figures__of_one_operation__equal_plain_computation_without_the_others(
         assert users_found["count"] == len(named)
         assert [without_percentiles(entry) for entry in by_model["results"]] == reference.models(chosen), (begin, end)
         assert sum(entry["request_count"] for entry in usage["results"]) == len(chosen), (begin, end)
-        assert get("cost/daily", **asked)["results"] == reference.daily_costs(chosen, begin, end), (begin, end)
-        assert get("cost/by-model", **asked)["results"] == reference.model_costs(chosen), (begin, end)
-        assert get("errors", **asked)["results"] == reference.errors(chosen), (begin, end)
+        assert get("cost/daily", **parameters)["results"] == reference.daily_costs(chosen, begin, end), (begin, end)
+        assert get("cost/by-model", **parameters)["results"] == reference.model_costs(chosen), (begin, end)
+        assert get("errors", **parameters)["results"] == reference.errors(chosen), (begin, end)
 
 
 @pytest.mark.parametrize("path", ["overview", "users", "models", "cost/daily", "cost/by-model", "usage", "errors"])

@@ -14,7 +14,7 @@ class City(BaseModel):
     days: int
 
 
-def asked(prompt: str, model: str = MODEL) -> dict[str, Any]:
+def request(prompt: str, model: str = MODEL) -> dict[str, Any]:
     return {"model": model, "max_tokens": 200, "messages": [{"role": "user", "content": prompt}]}
 
 
@@ -38,11 +38,11 @@ class Messages(Variant):
     name = "messages"
 
     def whole(self, prompt: str) -> Result:
-        answer = Anthropic().messages.create(**asked(prompt))
+        answer = Anthropic().messages.create(**request(prompt))
         return {"text": answer.content[0].text, "usage": [answer.usage.input_tokens, answer.usage.output_tokens]}
 
     def streamed(self, prompt: str) -> Result:
-        with Anthropic().messages.stream(**asked(prompt)) as stream:
+        with Anthropic().messages.stream(**request(prompt)) as stream:
             pieces = list(stream.text_stream)
             final = stream.get_final_message()
         assert final.content[0].text == "".join(pieces)
@@ -54,12 +54,12 @@ class Messages(Variant):
 
     def tools(self, prompt: str) -> Result:
         cities: list[str] = []
-        runner = Anthropic().beta.messages.tool_runner(**asked(prompt), tools=[weather_tool(cities)])
+        runner = Anthropic().beta.messages.tool_runner(**request(prompt), tools=[weather_tool(cities)])
         return {"cities": cities, "text": runner.until_done().content[0].text}
 
     def tools_streamed(self, prompt: str) -> Result:
         cities: list[str] = []
-        runner = Anthropic().beta.messages.tool_runner(**asked(prompt), tools=[weather_tool(cities)], stream=True)
+        runner = Anthropic().beta.messages.tool_runner(**request(prompt), tools=[weather_tool(cities)], stream=True)
         *_, final = [stream.get_final_message() for stream in runner]
         return {"cities": cities, "text": final.content[0].text}
 
@@ -72,13 +72,13 @@ class Messages(Variant):
         return {"reasoning": thinking.thinking, "text": last.text}
 
     def structured(self, prompt: str) -> Result:
-        answer = Anthropic().messages.parse(**asked(prompt), output_format=City)
+        answer = Anthropic().messages.parse(**request(prompt), output_format=City)
         return {"value": answer.parsed_output.model_dump()}
 
     def ask(self, prompt: str, *, key: str | None = None, model: str = MODEL, temperature: float | None = None) -> Any:
         # This version of the SDK has left out the parameter that older ones had.
         fields = {} if temperature is None else {"temperature": temperature}
-        return Anthropic(api_key=key).messages.create(**asked(prompt, model), extra_body=fields)
+        return Anthropic(api_key=key).messages.create(**request(prompt, model), extra_body=fields)
 
 
 class Models(Refused):

@@ -15,7 +15,9 @@ from tests.gateway.wire import body
 SESSION = "0199c2f4-6a7b-7cc1-8d1e-1f5a5b9a0c11"
 
 
-def asked(routed: Routed, way: Way, headers: Mapping[str, str], *, stream: bool = False) -> tuple[httpx2.Response, str]:
+def answer_and_session(
+    routed: Routed, way: Way, headers: Mapping[str, str], *, stream: bool = False
+) -> tuple[httpx2.Response, str]:
     """Returns the answer, and the session in its record."""
     gateway, _ = routed(None, **{way.provider: [way.answer(text="Hello")]})
     response = way.ask(gateway, way.body(stream=stream), headers=headers)
@@ -35,20 +37,20 @@ def asked(routed: Routed, way: Way, headers: Mapping[str, str], *, stream: bool 
     ],
 )
 def test_session__in_the_header_of_an_agent__is_that_of_the_record(routed: Routed, header: str) -> None:
-    assert asked(routed, Way("responses"), {header: SESSION})[1] == SESSION
+    assert answer_and_session(routed, Way("responses"), {header: SESSION})[1] == SESSION
 
 
 @EVERY_WAY
 def test_session__in_our_header__counts_before_that_of_an_agent(routed: Routed, way: Way) -> None:
     headers = {"x-claude-code-session-id": SESSION, "x-svc-session-id": "ours", "session-id": "codex"}
 
-    assert asked(routed, way, headers)[1] == "ours"
+    assert answer_and_session(routed, way, headers)[1] == "ours"
 
 
 def test_session__of_two_headers__is_the_more_specific_one(routed: Routed) -> None:
     headers = {"x-session-id": "general", "x-claude-code-session-id": SESSION, "session_id": "codex"}
 
-    assert asked(routed, Way("messages"), headers)[1] == SESSION
+    assert answer_and_session(routed, Way("messages"), headers)[1] == SESSION
 
 
 @pytest.mark.parametrize("value", ["", "a b", "x" * 201, "ä"], ids=["empty", "space", "long", "letter"])

@@ -105,8 +105,8 @@ def test_budget__used_up__is_not_asked_again_by_the_sdks(routed: Routed) -> None
     for error in (first.value, second.value):
         assert error.response.headers["x-should-retry"] == "false"
         assert "retry-after" not in error.response.headers
-    asked = [entry for entry in gateway.service.spooled.entries() if entry.record.project_id == gateway.project_id]
-    assert len(asked) == 2
+    entries = [entry for entry in gateway.service.spooled.entries() if entry.record.project_id == gateway.project_id]
+    assert len(entries) == 2
 
 
 def test_tokens__more_than_a_minute_has__are_not_to_be_asked_again(routed: Routed) -> None:

@@ -55,9 +55,9 @@ def test_recorded_response__through_the_gateway__keeps_its_bytes_text_calls_and_
 ) -> None:
     provider, body = recording["provider"], body_of(recording["response"])
     gateway, scripts = routed(**{provider: [raw(200, body, {"content-type": "text/event-stream"})]})
-    asked = {**recording["request"]["body"], "model": f"{provider}/{recording['model']}"}
+    request = {**recording["request"]["body"], "model": f"{provider}/{recording['model']}"}
 
-    answer = gateway.client.post(PATH, content=json.dumps(asked).encode(), headers=gateway.headers)
+    answer = gateway.client.post(PATH, content=json.dumps(request).encode(), headers=gateway.headers)
 
     assert answer.content.rstrip(b"\n") == body.rstrip(b"\n")
     assert json.loads(scripts[provider].received[0].body) == recording["request"]["body"]

@@ -15,7 +15,7 @@ from tests.fakes.dialects.story import Call, Story
 from tests.fakes.scripted import Script, answer, status
 from tests.gateway.conftest import Routed
 from tests.gateway.service import PRICED_MODEL, Gateway
-from tests.gateway.surfaces.ways import EVERY_WAY, PATHS, WHOLE_AND_STREAMED, Way, error_of, told
+from tests.gateway.surfaces.ways import EVERY_WAY, PATHS, WHOLE_AND_STREAMED, Way, answering, error_of
 
 MAIL = "ada@example.org"
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -42,7 +42,7 @@ def verdicts(gateway: Gateway, response: Any) -> list[tuple[str, str, str, str]]
 @EVERY_WAY
 @WHOLE_AND_STREAMED
 def test_failover__provider_fails__another_one_answers(routed: Routed, way: Way, stream: bool) -> None:
-    steps = {way.provider: [status(503)], "deepseek": [told("deepseek", Story(text="Saved"))]}
+    steps = {way.provider: [status(503)], "deepseek": [answering("deepseek", Story(text="Saved"))]}
     gateway, scripts = routed(FALLBACK, **steps)
 
     response = way.ask(gateway, way.body(stream=stream))

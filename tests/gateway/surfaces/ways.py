@@ -45,8 +45,8 @@ class Way:
 
     def body(self, text: str = "Hi", *, system: str = "", schema: Any = None, **more: Any) -> Json:
         """Returns a request of the client's protocol."""
-        asked: Json = {"model": self.model, **_BODIES[self.surface](text, system), **more}
-        return asked | (_SCHEMAS[self.surface](schema) if schema is not None else {})
+        body: Json = {"model": self.model, **_BODIES[self.surface](text, system), **more}
+        return body | (_SCHEMAS[self.surface](schema) if schema is not None else {})
 
     def ask(
         self, gateway: Gateway, body: Json | None = None, *, headers: Mapping[str, str] | None = None
@@ -63,7 +63,7 @@ class Way:
 
     def answer(self, **story: Any) -> Step:
         """Returns the provider's step that answers with the story, whole or streamed as the request asks."""
-        return told(self.provider, Story(**story))
+        return answering(self.provider, Story(**story))
 
     def path_of(self, script: Script) -> str:
         """Returns the part of the provider's address that says which of its protocols the request spoke."""
@@ -86,7 +86,7 @@ def error_of(response: httpx2.Response) -> Json:
     return error
 
 
-def told(provider: str, story: Story) -> Step:
+def answering(provider: str, story: Story) -> Step:
     fake = FAKES[provider]
 
     async def step(request: Received, connection: Connection) -> None:
@@ -130,8 +130,8 @@ def _responses(text: str, system: str) -> Json:
 
 
 def _messages(text: str, system: str) -> Json:
-    asked: Json = {"max_tokens": 64, "messages": [{"role": "user", "content": text}]}
-    return {**asked, "system": system} if system else asked
+    body: Json = {"max_tokens": 64, "messages": [{"role": "user", "content": text}]}
+    return {**body, "system": system} if system else body
 
 
 def _completions(text: str, system: str) -> Json:

@@ -69,7 +69,7 @@ def turns() -> Iterator[Turn]:
     history: list[Json] = []
     cached = 0
     for number in range(TURNS):
-        history.append({"role": "user", "content": _said(number)})
+        history.append({"role": "user", "content": _user_content(number)})
         body = compact(_request(_marked(history)))
         content = _content(number)
         usage = _usage(len(body) // 4, cached, number)
@@ -78,7 +78,7 @@ def turns() -> Iterator[Turn]:
         history.append({"role": "assistant", "content": content})
 
 
-def _said(number: int) -> list[Json]:
+def _user_content(number: int) -> list[Json]:
     """Returns what the agent sends: a task of the user's, or the results of the tools that were called last."""
     calls = [block for block in _content(number - 1) if block["type"] == "tool_use"] if number else []
     results: list[Json] = [

@@ -67,7 +67,7 @@ def turns() -> Iterator[Turn]:
     history: list[Json] = []
     cached = 0
     for number in range(TURNS):
-        history += _said(number)
+        history += _user_items(number)
         body = compact(_request(history))
         output = _output(number)
         usage = _usage(len(body) // 4, cached, number)
@@ -76,7 +76,7 @@ def turns() -> Iterator[Turn]:
         history += [_returned(item) for item in output]
 
 
-def _said(number: int) -> list[Json]:
+def _user_items(number: int) -> list[Json]:
     """Returns what the agent sends: a task of the user's, or the outputs of the tools that were called last."""
     calls = [item for item in _output(number - 1) if item["type"].endswith("_call")] if number else []
     outputs = [

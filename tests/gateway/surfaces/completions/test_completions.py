@@ -130,14 +130,14 @@ def test_model_that_completes_texts__gets_and_gives_the_very_bytes(routed: Route
     assert (record.prompt_tokens, record.completion_tokens) == (5, 7)
 
 
-@pytest.mark.parametrize("asked", [False, True])
-def test_stream_of_such_a_model__is_relayed_and_counted(routed: Routed, asked: bool) -> None:
+@pytest.mark.parametrize("with_usage", [False, True])
+def test_stream_of_such_a_model__is_relayed_and_counted(routed: Routed, with_usage: bool) -> None:
     gateway, scripts = routed(openai=[native_stream()])
-    options = {"stream_options": {"include_usage": True}} if asked else {}
+    options = {"stream_options": {"include_usage": True}} if with_usage else {}
 
     got = post(gateway, {"model": MODEL, "prompt": "Once", "stream": True, **options})
 
-    assert got.content == b"".join([*CHUNKS, *([USAGE_CHUNK] if asked else []), DONE])
+    assert got.content == b"".join([*CHUNKS, *([USAGE_CHUNK] if with_usage else []), DONE])
     assert json.loads(scripts["openai"].received[0].body)["stream_options"] == {"include_usage": True}
     record = gateway.record(got)
     assert (record.prompt_tokens, record.completion_tokens, record.finish_reason) == (5, 7, "stop")

@@ -115,9 +115,9 @@ def check_order_of_responses(events: Sequence[Json]) -> None:
     output = last["response"]["output"]
     assert not items.open
     assert [item["id"] for item in output] == [item["id"] for item in items.done]
-    for said, done in zip(output, items.done, strict=True):
+    for item, done in zip(output, items.done, strict=True):
         # OpenAI encrypts an item anew each time that it sends it.
-        assert {**said, "encrypted_content": ""} == {**done, "encrypted_content": ""}
+        assert {**item, "encrypted_content": ""} == {**done, "encrypted_content": ""}
 
 
 class _Items:

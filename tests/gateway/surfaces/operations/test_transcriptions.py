@@ -19,7 +19,7 @@ from tests.gateway.service import PRICED_MODEL, Gateway
 AUDIO = b"RIFF\r\n\r\n--not-a-boundary\x00\xff" * 500
 PRICED = f"openai/{PRICED_MODEL}"
 JSON = {"content-type": "application/json"}
-SAID = {
+TRANSCRIPT = {
     "text": "Hello there",
     "usage": {
         "type": "tokens",
@@ -31,8 +31,8 @@ SAID = {
 }
 
 
-def said(**extra: Any) -> Any:
-    return raw(200, json.dumps({**SAID, **extra}).encode(), JSON)
+def transcribed(**extra: Any) -> Any:
+    return raw(200, json.dumps({**TRANSCRIPT, **extra}).encode(), JSON)
 
 
 def form_of(sent: Received) -> dict[str, bytes]:
@@ -48,7 +48,7 @@ def form_of(sent: Received) -> dict[str, bytes]:
 
 
 def test_form__reaches_the_vendor_with_its_file(routed: Routed) -> None:
-    gateway, scripts = routed(openai=[said()])
+    gateway, scripts = routed(openai=[transcribed()])
 
     with gateway.openai() as client:
         made = client.audio.transcriptions.with_raw_response.create(
@@ -75,7 +75,7 @@ def test_form__reaches_the_vendor_with_its_file(routed: Routed) -> None:
 
 
 def test_form_with_the_vendors_own_name__passes_byte_by_byte(routed: Routed) -> None:
-    gateway, scripts = routed(openai=[said()])
+    gateway, scripts = routed(openai=[transcribed()])
     body = b'--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nwhisper-1\r\n'
     body += b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n' + AUDIO + b"\r\n--b--\r\n"
     headers = {**gateway.headers, "content-type": "multipart/form-data; boundary=b"}
@@ -89,7 +89,7 @@ def test_form_with_the_vendors_own_name__passes_byte_by_byte(routed: Routed) -> 
 
 @pytest.mark.parametrize("usage", [{"type": "duration", "seconds": 3}, None])
 def test_answer_that_counts_no_tokens__has_an_unknown_cost(routed: Routed, usage: Any) -> None:
-    gateway, _ = routed(openai=[said(usage=usage)])
+    gateway, _ = routed(openai=[transcribed(usage=usage)])
 
     with gateway.openai() as client:
         made = client.audio.transcriptions.with_raw_response.create(model=PRICED, file=("hello.wav", AUDIO))
@@ -111,7 +111,9 @@ def test_text__is_text(routed: Routed) -> None:
 
 
 def test_provider_that_fails__is_followed_by_another_of_the_model(routed: Routed) -> None:
-    gateway, scripts = routed({"fallback_enabled": True, "retry_enabled": False}, openai=[status(503)], groq=[said()])
+    gateway, scripts = routed(
+        {"fallback_enabled": True, "retry_enabled": False}, openai=[status(503)], groq=[transcribed()]
+    )
 
     with gateway.openai() as client:
         made = client.audio.transcriptions.with_raw_response.create(model="whisper-1", file=("hello.wav", AUDIO))
@@ -121,7 +123,7 @@ def test_provider_that_fails__is_followed_by_another_of_the_model(routed: Routed
 
 
 def test_cache__knows_a_form_by_its_fields_and_its_file(routed: Routed) -> None:
-    gateway, scripts = routed({"cache_ttl_seconds": 60}, openai=[said()])
+    gateway, scripts = routed({"cache_ttl_seconds": 60}, openai=[transcribed()])
 
     with gateway.openai() as client:
         first = client.audio.transcriptions.with_raw_response.create(model=PRICED, file=("hello.wav", AUDIO))
