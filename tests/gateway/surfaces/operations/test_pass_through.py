@@ -31,6 +31,12 @@ IMAGES = {
         "input_tokens_details": {"text_tokens": 10, "image_tokens": 0},
     },
 }
+EMBEDDED = {
+    "object": "list",
+    "model": "text-embedding-3-small",
+    "data": [{"object": "embedding", "index": 0, "embedding": [0.5]}],
+    "usage": {"prompt_tokens": 1, "total_tokens": 1},
+}
 AUDIO = b"ID3\x04not really music"
 PRICED = f"openai/{PRICED_MODEL}"
 
@@ -233,3 +239,24 @@ def test_answer_that_is_none__is_the_providers_fault(routed: Routed, path: str) 
     got = ask(gateway, path, {"model": "openai_compatible/m", **fields})
 
     assert (got.status_code, got.json()["error"]["code"]) == (500, "provider_error")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "answer"),
+    [
+        ("embeddings", {"model": "text-embedding-3-small", "input": "a"}, EMBEDDED),
+        ("moderations", {"model": "omni-moderation-latest", "input": "a"}, MODERATED),
+        ("images/generations", {"model": "gpt-image-1", "prompt": "a cat"}, IMAGES),
+    ],
+)
+def test_limit_of_requests__counts_every_operation_and_says_what_is_left(
+    routed: Routed, path: str, body: dict[str, Any], answer: dict[str, Any]
+) -> None:
+    settings = {"rate_limit_enabled": True, "rate_limit_rpm": 1}
+    gateway, scripts = routed(settings, openai=[raw(200, json.dumps(answer).encode(), JSON)])
+
+    first, second = ask(gateway, path, body), ask(gateway, path, body)
+
+    assert (first.status_code, first.headers["x-ratelimit-remaining-requests"]) == (200, "0")
+    assert (second.status_code, second.json()["error"]["code"]) == (429, "requests_per_minute")
+    assert len(scripts["openai"].received) == 1
