@@ -225,7 +225,7 @@ class OpenCall:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing more of the call has to come: the arguments of a function are a JSON text."""
+        """Returns whether the call is complete, which the arguments of a function are once they are a JSON text."""
         return self._call["type"] == "custom" or is_json("".join(self._texts))
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import msgspec
@@ -15,16 +14,14 @@ from integrations.providers.anthropic.response import parse_response
 from integrations.providers.anthropic.shapes import Block, Counts, Event, Message, merged, usage_of
 from integrations.providers.anthropic.stream import AnthropicStream
 from integrations.providers.base import (
-    NOTHING,
     ChatRequest,
     Credentials,
-    Needs,
     ParsedResponse,
     StreamEvent,
     StreamTranslator,
     UpstreamRequest,
 )
-from integrations.providers.common.adapter import DialectAdapter
+from integrations.providers.common.forwarder import Forwarder
 from integrations.providers.common.forwarding import framed, frames, with_model
 from integrations.providers.common.sse import EventParser, ServerSentEvent
 from integrations.providers.common.stream import DialectStream, Parser
@@ -36,7 +33,7 @@ _decode_event = lenient(msgspec.json.Decoder(Event).decode)
 _NO_REQUEST = ChatRequest("", False, b"{}", {})
 
 
-class MessagesForwarder(ABC):
+class MessagesForwarder(Forwarder):
     """A native adapter (`integrations.native`) of the Messages API; each host of Claude adds its requests.
 
     `anthropic-beta` is no header of the protocol here: the integration passes it on, beside its own beta features.
@@ -45,41 +42,19 @@ class MessagesForwarder(ABC):
     forward_headers: tuple[str, ...] = ("anthropic-version",)
     takes_own_fields = True
     parameters = frozenset({"max_tokens", "temperature", "thinking", "top_k", "top_p"})
-    keeps_state = False
 
-    def __init__(self, adapter: DialectAdapter) -> None:
-        self._adapter = adapter
-        self.provider = adapter.provider
-        self.traits = adapter.traits
-        self.classify_failure = adapter.classify_failure
-
-    def serves(self, model: str) -> bool:
-        return True
-
-    def takes(self, body: bytes) -> bool:
-        return True
-
-    def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
-        return NOTHING
-
-    @abstractmethod
-    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest: ...
-
-    def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
-        try:
-            return _parsed(request, body, provider=self.provider)
-        except ProviderError as error:
-            self._adapter.redact(error)
-            raise
+    @override
+    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        return _parsed(request, body, provider=self.provider)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
-        return MessagesRelay(model=request.model, provider=self.provider, redact=self._adapter.redact)
+        return MessagesRelay(model=request.model, provider=self.provider, redact=self._dialect.redact)
 
     def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
         try:
             if not stream:
                 return parse_response(_NO_REQUEST, answer, provider=self.provider).body
-            return frames(AnthropicStream(model="", provider=self.provider, redact=self._adapter.redact), answer)
+            return frames(AnthropicStream(model="", provider=self.provider, redact=self._dialect.redact), answer)
         except ProviderError:
             return b""
 

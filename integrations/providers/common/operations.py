@@ -3,68 +3,18 @@ like. Such an adapter reads the client's own request and writes the client's own
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from integrations.providers.base import (
-    NOTHING,
-    ChatRequest,
-    Credentials,
-    Needs,
-    ParsedResponse,
-    StreamTranslator,
-    Traits,
-    UpstreamRequest,
-)
-from integrations.providers.common.adapter import DialectAdapter
-from integrations.providers.errors import ProviderError, UnsupportedParameterError
+from integrations.providers.base import ChatRequest, ParsedResponse, StreamTranslator
+from integrations.providers.common.forwarder import Forwarder
+from integrations.providers.errors import UnsupportedParameterError
 
 
-class OperationForwarder(ABC):
-    """A native adapter (`integrations.native`) of one operation, which sends and fails as the provider's adapter of
-    chat completions does."""
-
-    forward_headers: tuple[str, ...] = ()
-    takes_own_fields = False
-    parameters: frozenset[str] = frozenset()
-    keeps_state = False
-
-    def __init__(self, adapter: DialectAdapter) -> None:
-        self.provider = adapter.provider
-        self._dialect = adapter
-
-    @property
-    def traits(self) -> Traits:
-        return self._dialect.traits
-
-    def serves(self, model: str) -> bool:
-        """Returns whether the provider has the operation for the model."""
-        return True
-
-    def takes(self, body: bytes) -> bool:
-        return True
-
-    def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
-        return NOTHING
-
-    @abstractmethod
-    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest: ...
-
-    def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
-        try:
-            return self._parse(request, body)
-        except ProviderError as error:
-            self._dialect.redact(error)
-            raise
-
-    @abstractmethod
-    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse: ...
+class OperationForwarder(Forwarder):
+    """A native adapter of one operation."""
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
         raise UnsupportedParameterError("stream", "this operation has no streams", provider=self.provider)
-
-    def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-        return self._dialect.classify_failure(status, headers, body)
 
     def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
         return answer

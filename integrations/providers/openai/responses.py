@@ -11,15 +11,14 @@ import msgspec
 from typing_extensions import override
 
 from integrations.providers.base import (
-    NOTHING,
     ChatRequest,
     Credentials,
-    Needs,
     ParsedResponse,
     StreamEvent,
     StreamTranslator,
     UpstreamRequest,
 )
+from integrations.providers.common.forwarder import Forwarder
 from integrations.providers.common.forwarding import framed, with_model
 from integrations.providers.common.sse import EventParser, ServerSentEvent
 from integrations.providers.common.stream import DONE, DialectStream
@@ -61,45 +60,27 @@ _TEXTS = frozenset({"response.output_text.delta", "response.refusal.delta"})
 _GROWING = frozenset({"message", "reasoning"})
 
 
-class ResponsesForwarder:
+class ResponsesForwarder(Forwarder):
     """A native adapter (`integrations.native`) of the Responses API, with the headers of the provider's own adapter."""
 
-    forward_headers = ()
-    takes_own_fields = False
     parameters = _PARAMETERS
     keeps_state = True
 
     def __init__(self, adapter: OpenAIAdapter) -> None:
-        self._adapter = adapter
-        self.provider = adapter.provider
-        self.traits = adapter.traits
-        self.classify_failure = adapter.classify_failure
+        super().__init__(adapter)
+        self._endpoint = adapter.endpoint
 
-    def serves(self, model: str) -> bool:
-        return True
-
-    def takes(self, body: bytes) -> bool:
-        return True
-
-    def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
-        return NOTHING
-
+    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
-        endpoint = self._adapter.endpoint(credentials)
+        endpoint = self._endpoint(credentials)
         url, deployment = _address(endpoint.url)
         # Another vendor's encrypted reasoning is refused.
         body = without_reasoning(request.body) if request.crosses_vendor else request.body
         model = credentials.extra.get("deployment", "") or deployment or request.model
         return UpstreamRequest("POST", url, endpoint.headers, with_model(body, model))
 
-    def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
-        try:
-            return self._parsed(request, body)
-        except ProviderError as error:
-            self._adapter.redact(error)
-            raise
-
-    def _parsed(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+    @override
+    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         try:
             response = decode_response(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -114,7 +95,7 @@ class ResponsesForwarder:
         return ParsedResponse(body, model, finish, usage_of(response))
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
-        return ResponsesRelay(model=request.model, provider=self.provider, redact=self._adapter.redact)
+        return ResponsesRelay(model=request.model, provider=self.provider, redact=self._dialect.redact)
 
     def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
         return chat_frames(answer) if stream else chat_completion(answer)

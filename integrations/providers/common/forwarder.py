@@ -1,0 +1,50 @@
+"""The base of the native adapters (`integrations.native`): what they have in common, whatever the client's protocol."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+from integrations.providers.base import NOTHING, ChatRequest, Credentials, Needs, ParsedResponse, UpstreamRequest
+from integrations.providers.common.adapter import DialectAdapter
+from integrations.providers.errors import ProviderError
+
+
+class Forwarder(ABC):
+    """A native adapter, which sends and fails as the provider's adapter of chat completions does."""
+
+    forward_headers: tuple[str, ...] = ()
+    takes_own_fields = False
+    parameters: frozenset[str] = frozenset()
+    keeps_state = False
+
+    def __init__(self, adapter: DialectAdapter) -> None:
+        self._dialect = adapter
+        self.provider = adapter.provider
+        self.traits = adapter.traits
+
+    def serves(self, model: str) -> bool:
+        """Returns whether the provider has the operation for the model."""
+        return True
+
+    def takes(self, body: bytes) -> bool:
+        return True
+
+    def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
+        return NOTHING
+
+    @abstractmethod
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest: ...
+
+    def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        try:
+            return self._parse(request, body)
+        except ProviderError as error:
+            self._dialect.redact(error)
+            raise
+
+    @abstractmethod
+    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse: ...
+
+    def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+        return self._dialect.classify_failure(status, headers, body)
