@@ -1,17 +1,18 @@
-"""The metrics of a rollout as the API, its admin page and the agent show them."""
+"""The metrics and the forecast of a rollout as the API, its pages and the agent show them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from analytics.queries.variants import BASELINE, TARGET, ArmTotals
 from prompts.models import PromptVersion
 from rollouts.evaluation import Action, Decision, Reason, Status, formula_of
-from rollouts.evaluation.formula_2 import Detection
+from rollouts.evaluation.formula_2 import Detection, Power
 from rollouts.metrics import Comparison
 from rollouts.models import Rollout
 from rollouts.outlook import Outlook
+from rollouts.planning import Plan
 from rollouts.serializers import earlier_rollbacks_shown
 
 
@@ -44,7 +45,7 @@ def comparison(rollout: Rollout, found: Comparison) -> dict[str, Any]:
         "formula": figures["formula"],
         "open_requests": {arm: found.open_requests[arm] for arm in (TARGET, BASELINE)},
         "forecast": _forecast(found.outlook),
-        "power": _power(found.outlook),
+        "power": _power(found.outlook.power, found.outlook.sentences) if found.outlook else None,
         "earlier_rollbacks": earlier_rollbacks_shown(rollout),
     }
 
@@ -101,15 +102,37 @@ def _forecast(outlook: Outlook | None) -> dict[str, Any] | None:
     }
 
 
-def _power(outlook: Outlook | None) -> dict[str, Any] | None:
-    if outlook is None or outlook.power is None:
-        return None
-    smallest = outlook.power.smallest
+def planned(plan: Plan) -> dict[str, Any]:
+    """Returns the forecast of a rollout that is not made yet."""
     return {
-        "fall": _detection(outlook.power.fall),
-        "smallest": _detection(smallest) if smallest else None,
-        "slower_minutes": outlook.power.slower_minutes,
-        "explanation": " ".join(outlook.sentences),
+        "request_count": plan.requests,
+        "requests_per_minute": plan.per_minute,
+        "unanswered_rate": plan.unanswered,
+        "minutes": plan.minutes,
+        "stages": [
+            {
+                "number": number,
+                **one.stage._asdict(),
+                "begins_after_minutes": one.begins_after,
+                "minutes": one.minutes,
+                "target_requests": one.target_requests,
+            }
+            for number, one in enumerate(plan.stages, start=1)
+        ],
+        "evidence_decides": plan.evidence_decides,
+        "explanation": plan.sentence,
+        "power": _power(plan.power, plan.power_sentences),
+    }
+
+
+def _power(power: Power | None, sentences: Sequence[str]) -> dict[str, Any] | None:
+    if power is None:
+        return None
+    return {
+        "fall": _detection(power.fall),
+        "smallest": _detection(power.smallest) if power.smallest else None,
+        "slower_minutes": power.slower_minutes,
+        "explanation": " ".join(sentences),
     }
 
 

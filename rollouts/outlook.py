@@ -14,7 +14,7 @@ from rollouts.forecast import StageForecast, Traffic, stage_forecast, traffic_to
 from rollouts.models import Rollout, RolloutEvaluation
 from rollouts.states import Stage, Status
 
-_STICKY = "Requests of one user resemble each other: with sticky allocation it takes longer than that."
+STICKY = "Requests of one user resemble each other: with sticky allocation it takes longer than that."
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def outlook(rollout: Rollout, figures: Mapping[str, Any], *, elapsed_minutes: fl
     found = _power(rollout, figures, traffic, standing, elapsed_minutes)
     sentences = found.sentences if found else ()
     if sentences and rollout.allocation_type != AllocationType.RANDOM:
-        sentences = (*sentences, _STICKY)
+        sentences = (*sentences, STICKY)
     return Outlook(forecast, found, sentences)
 
 

@@ -155,16 +155,14 @@ class PolicySerializer(StrictSerializer):
         }
 
 
-class NewRolloutSerializer(BodySerializer):
+class PlanSerializer(BodySerializer):
+    """The fields of a new rollout on which its forecast depends. Its baseline is the config's active version."""
+
     config_id = serializers.UUIDField()
-    target_version_id = serializers.UUIDField()
-    name = serializers.CharField(max_length=NAME_CHARACTERS, required=False, allow_blank=True, default="")
-    mode = serializers.ChoiceField(choices=Mode.choices, default=Mode.MANUAL.value)
     allocation_type = serializers.ChoiceField(
         choices=[item.value for item in AllocationType], default=AllocationType.RANDOM.value
     )
     stages = serializers.ListField(child=serializers.DictField(), required=False, allow_null=True, default=None)
-    policy = PolicySerializer(required=False)
 
     def validate_stages(self, value: list[dict[str, Any]] | None) -> Any:
         try:
@@ -175,6 +173,13 @@ class NewRolloutSerializer(BodySerializer):
             for step in reversed(path.split(".") if path else []):
                 detail = {step: detail}
             raise serializers.ValidationError(detail) from error
+
+
+class NewRolloutSerializer(PlanSerializer):
+    target_version_id = serializers.UUIDField()
+    name = serializers.CharField(max_length=NAME_CHARACTERS, required=False, allow_blank=True, default="")
+    mode = serializers.ChoiceField(choices=Mode.choices, default=Mode.MANUAL.value)
+    policy = PolicySerializer(required=False)
 
     def new_rollout(self) -> NewRollout:
         data = self.validated_data

@@ -136,6 +136,33 @@ class RolloutPower(TypedDict):
     explanation: str
 
 
+class RolloutStageForecast(TypedDict):
+    """A stage of a rollout that is not made yet. `minutes` is the time until both of its minima are met and
+    `target_requests` the requests of the target in it; null where the traffic is unknown."""
+
+    number: int
+    weight: int
+    min_duration_minutes: int
+    min_requests: int
+    begins_after_minutes: float | None
+    minutes: float | None
+    target_requests: float | None
+
+
+class RolloutPlan(TypedDict):
+    """The forecast of a rollout that is not made yet, at the traffic of the prompt config in the last 24 hours, which
+    is null without requests. With `evidence_decides` some stages wait for the evidence beside their minima."""
+
+    request_count: int
+    requests_per_minute: float | None
+    unanswered_rate: float | None
+    minutes: float | None
+    stages: list[RolloutStageForecast]
+    evidence_decides: bool
+    explanation: str
+    power: RolloutPower | None
+
+
 class RolloutInterval(TypedDict):
     """The interval of a difference. An end that is not known is null."""
 

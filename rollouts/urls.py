@@ -5,12 +5,13 @@ from __future__ import annotations
 from django.urls import path
 
 from rollouts.services import complete_rollout, pause_rollout, roll_back_rollout, start_rollout
-from rollouts.views import MoveView, PromoteView, RolloutMetricsView, RolloutsView, RolloutView
+from rollouts.views import ForecastView, MoveView, PromoteView, RolloutMetricsView, RolloutsView, RolloutView
 
 _ONE = "prompts/rollouts/<uuid:rollout_id>"
 
 urlpatterns = [
     path("prompts/rollouts", RolloutsView.as_view(), name="rollouts"),
+    path("prompts/rollouts/forecast", ForecastView.as_view(), name="rollout-forecast"),
     path(_ONE, RolloutView.as_view(), name="rollout"),
     path(f"{_ONE}/start", MoveView.as_view(service=start_rollout), name="rollout-start"),
     path(f"{_ONE}/pause", MoveView.as_view(service=pause_rollout), name="rollout-pause"),

@@ -20,14 +20,17 @@ from core.arrival import arrived_at
 from core.openapi import PAGE, operation
 from core.views import ProjectAPIView
 from rollouts import shapes
-from rollouts.comparisons import comparison
+from rollouts.allocation import AllocationType
+from rollouts.comparisons import comparison, planned
 from rollouts.filters import RolloutFilter
 from rollouts.metrics import compare
 from rollouts.models import Rollout
+from rollouts.planning import plan_rollout
 from rollouts.selectors import get_rollout, list_rollouts
 from rollouts.serializers import (
     MoveSerializer,
     NewRolloutSerializer,
+    PlanSerializer,
     PromotionSerializer,
     RolloutDetailSerializer,
     RolloutSerializer,
@@ -57,6 +60,24 @@ class RolloutsView(ProjectAPIView, ListAPIView[Rollout]):
         body.is_valid(raise_exception=True)
         row = create_rollout(project_id=self.project_id, new=body.new_rollout(), actor=self.actor)
         return Response(detail(self.project_id, row.pk), status=status.HTTP_201_CREATED)
+
+
+class ForecastView(ProjectAPIView):
+    @operation(
+        "forecastRollout",
+        "Forecast a rollout before it is made",
+        body=PlanSerializer,
+        answer=shapes.RolloutPlan,
+        errors=[404],
+    )
+    def post(self, request: Request) -> Response:
+        """Makes nothing: returns how long the stages take, and which faults would be found, at the traffic of the last
+        24 hours. 503 while the request log does not answer."""
+        body = PlanSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        data = body.validated_data
+        allocation = AllocationType(data["allocation_type"])
+        return Response(planned(plan_rollout(self.project_id, data["config_id"], data["stages"], allocation)))
 
 
 class RolloutView(ProjectAPIView):
