@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
 from prompts.content import VersionContent
+from prompts.line_diff import Parts, compare_lines
 
 # Above this many pairs of lines the middle part counts as replaced: comparing takes time in proportion to the pairs.
 MAX_LINE_PAIRS = 4_000_000
+# Only so many changed lines are compared word by word; nobody reads the marks of more.
+MAX_COMPARED_LINES = 500
 PARAMETERS = ("model", "temperature", "max_tokens", "response_format")
 
 Kind = Literal["equal", "changed", "removed", "added"]
@@ -18,13 +21,16 @@ Kind = Literal["equal", "changed", "removed", "added"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of the two columns; a side without a line is None. Line numbers begin at 1."""
+    """One row of the two columns; a side without a line is None. Line numbers begin at 1. The parts of a changed row
+    say which words of its lines differ; they are None in other rows, and after the first `MAX_COMPARED_LINES`."""
 
     kind: Kind
     from_line: int | None
     from_text: str | None
     to_line: int | None
     to_text: str | None
+    from_parts: Parts | None = None
+    to_parts: Parts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +60,24 @@ class VersionDiff:
 
 def diff_contents(before: VersionContent, after: VersionContent) -> VersionDiff:
     return VersionDiff(
-        system_prompt=tuple(_rows(before.system_prompt.split("\n"), after.system_prompt.split("\n"))),
+        system_prompt=diff_texts(before.system_prompt, after.system_prompt),
         variables=_changes(_variables(before), _variables(after)),
         tools=_changes(_tools(before), _tools(after)),
         parameters=_changes(_parameters(before), _parameters(after)),
     )
+
+
+def diff_texts(before: str, after: str) -> tuple[Row, ...]:
+    """Returns the rows of two texts, line by line, with the words that differ within changed lines."""
+    left = MAX_COMPARED_LINES
+    rows: list[Row] = []
+    for row in _rows(before.split("\n"), after.split("\n")):
+        if left and row.kind == "changed" and row.from_text is not None and row.to_text is not None:
+            from_parts, to_parts = compare_lines(row.from_text, row.to_text)
+            row = replace(row, from_parts=from_parts, to_parts=to_parts)
+            left -= 1
+        rows.append(row)
+    return tuple(rows)
 
 
 def _rows(before: Sequence[str], after: Sequence[str]) -> Iterator[Row]:

@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from core.fields import NumberField
 from core.serializers import BodySerializer, StrictSerializer
+from prompts.checking import Draft
 from prompts.content import MAX_TEMPERATURE, MAX_TOKENS, VersionContent, check_content
 from prompts.diff import Change, VersionDiff
 from prompts.errors import InvalidVersionError
@@ -28,6 +29,7 @@ from prompts.usage import VersionUsage
 
 _MAX_IMPORTED_CONFIGS = 1000
 _MAX_IMPORTED_VERSIONS = 10_000
+_MAX_CHECKED_VARIABLES = 1000
 
 
 class ConfigSerializer(serializers.ModelSerializer[PromptConfig]):
@@ -134,6 +136,28 @@ class NewVersionSerializer(_VersionFields, BodySerializer):
     def content(self) -> VersionContent:
         found: VersionContent = self.validated_data["content"]
         return found
+
+
+class CheckSerializer(BodySerializer):
+    """The body of a check: a version as it is being written. `tools` and `response_format` may be JSON in a text."""
+
+    system_prompt = serializers.CharField(
+        trim_whitespace=False, required=False, allow_blank=True, default="", help_text="The text with its placeholders."
+    )
+    variables = serializers.ListField(required=False, allow_null=True, max_length=_MAX_CHECKED_VARIABLES)
+    tools = serializers.JSONField(required=False, allow_null=True, help_text="A list, or its JSON as a text.")
+    response_format = serializers.JSONField(
+        required=False, allow_null=True, help_text="An object, or its JSON as a text."
+    )
+
+    def draft(self) -> Draft:
+        given = self.validated_data
+        return Draft(
+            system_prompt=given["system_prompt"],
+            variables=given.get("variables") or [],
+            tools=given.get("tools"),
+            response_format=given.get("response_format"),
+        )
 
 
 class ReasonSerializer(BodySerializer):

@@ -36,12 +36,19 @@ class PromptVersionDetail(PromptVersionEntry):
     usage: PromptVersionUsage | None
 
 
+class PromptLinePart(TypedDict):
+    text: str
+    changed: bool
+
+
 class PromptLine(TypedDict):
     kind: Literal["equal", "changed", "removed", "added"]
     from_line: int | None
     from_text: str | None
     to_line: int | None
     to_text: str | None
+    from_parts: list[PromptLinePart] | None
+    to_parts: list[PromptLinePart] | None
 
 
 PromptChange = TypedDict(
@@ -58,6 +65,34 @@ PromptDiff = TypedDict(
         "parameters": list[PromptChange],
     },
 )
+
+
+class PromptFinding(TypedDict):
+    severity: Literal["error", "warning"]
+    field: str
+    message: str
+    line: int | None
+    column: int | None
+
+
+class PromptVariable(TypedDict):
+    name: str
+    type: str
+    required: bool
+    is_declared: bool
+    count: int
+    first_line: int | None
+
+
+class PromptCheck(TypedDict):
+    valid: bool
+    findings: list[PromptFinding]
+    variables: list[PromptVariable]
+    undeclared: list[str]
+    unused: list[str]
+    token_count: int
+    tokens_estimated: bool
+    size_bytes: int
 
 
 class PromptDocument(TypedDict):

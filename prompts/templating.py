@@ -60,6 +60,14 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
+class Placeholder:
+    """A placeholder in a text: the variable's name, and the index of the first character."""
+
+    name: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
 class Template:
     """A compiled system prompt. `names` are all variables it takes: the declared ones and undeclared placeholders."""
 
@@ -160,6 +168,11 @@ def compile_template(system_prompt: str, variables: Sequence[Mapping[str, Any]])
         _pieces=tuple(pieces),
         _slots=tuple(slots),
     )
+
+
+def find_placeholders(system_prompt: str) -> list[Placeholder]:
+    """Returns the placeholders of a text in order."""
+    return [Placeholder(found[1], found.start()) for found in _PLACEHOLDER.finditer(system_prompt)]
 
 
 def _declared(variables: Sequence[Mapping[str, Any]]) -> tuple[Variable, ...]:

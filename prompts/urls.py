@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from prompts.views import ActivationViewSet, ConfigViewSet, ExportView, ImportView, VersionViewSet
+from prompts.views import ActivationViewSet, CheckView, ConfigViewSet, ExportView, ImportView, VersionViewSet
 
 _CONFIG = "prompts/configs/<uuid:config_id>"
 _VERSION = f"{_CONFIG}/versions/<uuid:version_id>"
@@ -27,6 +27,7 @@ urlpatterns = [
     path(_VERSION, VersionViewSet.as_view({"get": "retrieve"}), name="prompt-version"),
     path(f"{_VERSION}/activate", VersionViewSet.as_view({"post": "activate"}), name="prompt-version-activate"),
     path(f"{_VERSION}/diff/<uuid:other_id>", VersionViewSet.as_view({"get": "diff"}), name="prompt-version-diff"),
+    path("prompts/check", CheckView.as_view(), name="prompts-check"),
     path("prompts/export", ExportView.as_view(), name="prompts-export"),
     path("prompts/import", ImportView.as_view(), name="prompts-import"),
 ]

@@ -15,11 +15,13 @@ from typing_extensions import override
 from core.openapi import PAGE, operation
 from core.views import ProjectAPIView
 from prompts import selectors, services, shapes
+from prompts.checking import check_body, check_draft
 from prompts.details import version_detail, version_diff
 from prompts.filters import ActivationFilter, ConfigFilter, VersionFilter
 from prompts.models import PromptActivation, PromptConfig, PromptVersion
 from prompts.serializers import (
     ActivationSerializer,
+    CheckSerializer,
     ConfigChangeSerializer,
     ConfigSerializer,
     ImportSerializer,
@@ -186,6 +188,16 @@ class ActivationViewSet(ActivationViews, ProjectAPIView):
     )
     def list(self, request: Request, config_id: UUID) -> Response:
         return _page(self, selectors.list_activations(self.project_id, config_id))
+
+
+class CheckView(ProjectAPIView):
+    @operation("checkPrompt", "Check a version before it is stored", body=CheckSerializer, answer=shapes.PromptCheck)
+    def post(self, request: Request) -> Response:
+        """Nothing is stored. The answer is 200 also when the version would be refused: `valid` says so, `findings` say
+        why."""
+        serializer = CheckSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        return Response(check_body(check_draft(serializer.draft())))
 
 
 class ExportView(ProjectAPIView):

@@ -12,6 +12,7 @@ from analytics.queries.model_costs import list_model_costs
 from analytics.queries.models import list_models
 from analytics.queries.operation_figures import list_operations
 from analytics.queries.overview import get_overview
+from analytics.queries.prompt_figures import PromptGrouping, list_prompt_figures
 from analytics.queries.usage import Interval, list_usage
 from analytics.queries.users import list_users
 from analytics.ranges import DEFAULT_DAYS, TimeRange
@@ -51,6 +52,20 @@ def models(project_id: UUID, time_range: TimeRange, page: Page, operation: str =
 def operations(project_id: UUID, time_range: TimeRange, page: Page) -> Listing:
     rows = list_operations(project_id, time_range.start, time_range.end)
     return _listing(time_range, len(rows), page.of([metrics.operation(row) for row in rows]))
+
+
+def prompts(
+    project_id: UUID,
+    time_range: TimeRange,
+    page: Page,
+    grouping: PromptGrouping = PromptGrouping.VERSION,
+    prompt_config_id: UUID | None = None,
+) -> Listing:
+    """Lists the versions of prompt configs that served requests, or with the other grouping the configs."""
+    rows = list_prompt_figures(
+        project_id, time_range.start, time_range.end, grouping, prompt_config_id=prompt_config_id
+    )
+    return _listing(time_range, len(rows), page.of([metrics.prompt(row) for row in rows]), group_by=str(grouping))
 
 
 def daily_costs(project_id: UUID, time_range: TimeRange, page: Page, operation: str = "") -> Listing:

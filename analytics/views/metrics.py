@@ -8,6 +8,7 @@ from rest_framework.response import Response
 
 from analytics.parameters import RANGE, OperationParameters, RangeParameters, parse_operation
 from analytics.presenters import metrics
+from analytics.queries.prompt_figures import PromptGrouping
 from analytics.queries.usage import Interval
 from analytics.ranges import parse_range
 from analytics.wire import metrics as wire
@@ -68,6 +69,30 @@ class OperationsView(ProjectAPIView):
         """An operation is the protocol of the client: chat, responses, messages, embeddings and so on."""
         page, time_range = parse_page(request), parse_range(request)
         return listing_response(request, page, metrics.operations(self.project_id, time_range, page))
+
+
+class PromptParameters(Parameters):
+    group_by = fields.ChoiceField(choices=[str(grouping) for grouping in PromptGrouping], required=False)
+    prompt_config_id = fields.UUIDField(required=False)
+
+
+class PromptsView(ProjectAPIView):
+    @operation(
+        "promptMetrics",
+        "Figures per prompt version",
+        query=[PAGE, RangeParameters, PromptParameters],
+        page=wire.PromptFigures,
+        page_fields={**RANGE, "group_by": PromptGrouping},
+    )
+    def get(self, request: Request) -> Response:
+        """The list has every version that served a request, or every config with `group_by=config`, whose
+        `prompt_version` is null."""
+        page, time_range = parse_page(request), parse_range(request)
+        given = PromptParameters(data=request.query_params.dict())
+        given.is_valid(raise_exception=True)
+        grouping = PromptGrouping(given.validated_data.get("group_by", PromptGrouping.VERSION))
+        config_id = given.validated_data.get("prompt_config_id")
+        return listing_response(request, page, metrics.prompts(self.project_id, time_range, page, grouping, config_id))
 
 
 class DailyCostView(ProjectAPIView):

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Protocol, TypedDict
+from uuid import UUID
 
 from analytics.queries.failures import Failure
 from analytics.queries.model_costs import ModelCostRow
 from analytics.queries.models import ModelRow
 from analytics.queries.operation_figures import OperationRow
 from analytics.queries.overview import ModelTotalsRow, OverviewRow
+from analytics.queries.prompt_figures import PromptFiguresRow
 from analytics.queries.usage import IntervalRow
 from analytics.queries.users import UserRow
 
@@ -58,6 +60,11 @@ class ModelFigures(Sums, LatencyPercentiles, TtftPercentiles):
 
 class OperationFigures(Sums, LatencyPercentiles, TtftPercentiles):
     operation: str
+
+
+class PromptFigures(Sums):
+    prompt_config_id: UUID
+    prompt_version: int | None
 
 
 class IntervalFigures(Sums, LatencyPercentiles):
@@ -188,6 +195,10 @@ def model(row: ModelRow) -> ModelFigures:
 
 def operation(row: OperationRow) -> OperationFigures:
     return {"operation": row.operation, **_sums(row), **_latency_percentiles(row), **_ttft_percentiles(row)}
+
+
+def prompt(row: PromptFiguresRow) -> PromptFigures:
+    return {"prompt_config_id": row.prompt_config_id, "prompt_version": row.prompt_version or None, **_sums(row)}
 
 
 def usage(row: IntervalRow) -> IntervalFigures:

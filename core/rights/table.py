@@ -33,7 +33,7 @@ OPERATIONS: Mapping[str, Right] = {
     # Metrics and the request log without its texts; READ_CONTENT adds the texts to the same answers.
     **_each(READ, "listSessions getSession listSessionRequests listSessionFeedback sessionTelemetry"),
     **_each(READ, "listRequests getRequest listScores listRequestScores"),
-    **_each(READ, "overview userMetrics modelMetrics operationMetrics dailyCost modelCost usageMetrics"),
+    **_each(READ, "overview userMetrics modelMetrics operationMetrics dailyCost modelCost usageMetrics promptMetrics"),
     **_each(READ, "errorMetrics providerLatency"),
     **_each(READ, "scoreMetrics feedbackMetrics usage"),
     # Operations that show texts written by people and models.
@@ -47,7 +47,7 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(READ, "listActivations exportPromptConfig exportPrompts listRollouts getRollout rolloutMetrics"),
     **_each(READ, "forecastRollout"),
     **_each(EDIT, "createPromptConfig updatePromptConfig deletePromptConfig createPromptVersion importPrompts"),
-    **_each(EDIT, "activatePromptVersion undoActivation"),
+    **_each(EDIT, "activatePromptVersion undoActivation checkPrompt"),
     **_each(EDIT, "createRollout startRollout pauseRollout promoteRollout rollbackRollout completeRollout"),
     **_each(EDIT, "tryModel compareModels listPlaygroundModels"),
     # Operations on the project's configuration.

@@ -21,9 +21,10 @@ from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailSta
 from gateway.pipeline.context import RequestContext, RequestState
 from gateway.pipeline.native import without_native
 from gateway.pipeline.prompt import variables_of
-from gateway.pipeline.reservation import estimated_tokens, prompt_tokens
+from gateway.pipeline.reservation import prompt_tokens
 from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
 from gateway.protocol.wire import LazyFields, Message
+from integrations.providers.usage import estimated_tokens
 
 # A smaller body is checked on the event loop, since a thread costs more than it saves; a larger one in a thread, since
 # other streams of the worker would wait (docs/guardrails.md). RE2 releases the interpreter lock while it searches.

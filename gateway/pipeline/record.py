@@ -11,13 +11,12 @@ from analytics.contracts import AttemptRecord, Outcome, RequestRecord, SpoolEntr
 from gateway.guardrails.verdicts import VERDICTS
 from gateway.pipeline.admit import settle
 from gateway.pipeline.context import RequestState
-from gateway.pipeline.reservation import estimated_tokens
 from gateway.pipeline.uncounted import estimate
 from gateway.protocol.headers import trace_parent
 from gateway.runtime import Runtime
 from gateway.surfaces.chat.surface import CHAT
 from integrations.pricing.cost import Cost, known_cost
-from integrations.providers.usage import Usage
+from integrations.providers.usage import Usage, estimated_tokens
 
 _MAX_ERROR_CHARACTERS = 2000
 _NOTHING = f"{Cost().total:f}"

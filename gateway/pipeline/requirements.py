@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from gateway.pipeline.reservation import estimated_tokens
 from gateway.protocol.wire import ChatCompletionRequest, Message
 from integrations.capabilities.lookup import RequestNeeds
+from integrations.providers.usage import estimated_tokens
 
 _KINDS = {
     "image_url": "images",

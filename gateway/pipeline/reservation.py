@@ -10,6 +10,7 @@ from gateway.limits.units import MAX_UNITS, PLACES
 from gateway.pipeline.context import Attempt, RequestContext
 from gateway.protocol.wire import ChatCompletionRequest
 from integrations.pricing.cost import Price
+from integrations.providers.usage import estimated_tokens
 
 # An image counts as this many tokens: its bytes say nothing about the tokens that it becomes.
 _FILE_TOKENS = 1_500
@@ -19,13 +20,6 @@ _DOCUMENT_CHARACTERS_PER_TOKEN = 40
 _SMALL_BYTES = 16 * 1024
 # Prices are for a million tokens.
 _UNITS_OF_MILLIONTH = 10 ** (PLACES - 6)
-# Four bytes for each token is the usual rule of thumb for text; a tokenizer would block the event loop.
-_BYTES_PER_TOKEN = 4
-
-
-def estimated_tokens(size: int) -> int:
-    """Returns the number of tokens in `size` bytes, rounded up."""
-    return -(-size // _BYTES_PER_TOKEN)
 
 
 def prompt_tokens(context: RequestContext) -> int:

@@ -6,10 +6,9 @@ from typing import Any
 
 import msgspec
 
-from gateway.pipeline.reservation import estimated_tokens
 from integrations.providers.base import ParsedResponse, StreamEvent
 from integrations.providers.common.usage import usage_object
-from integrations.providers.usage import Usage
+from integrations.providers.usage import Usage, estimated_tokens
 
 _FILTERED = "content_filter"
 _decode = msgspec.json.Decoder(dict[str, Any]).decode

@@ -6,6 +6,9 @@ from decimal import Decimal
 
 import msgspec
 
+# Four bytes for each token is the usual rule of thumb for text; a tokenizer would block the event loop.
+_BYTES_PER_TOKEN = 4
+
 
 class Usage(msgspec.Struct, frozen=True, gc=False):
     """The token counts of one answer, and what else decides on its price.
@@ -50,3 +53,8 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     @property
     def is_billed(self) -> bool:
         return bool(self.prompt_tokens or self.completion_tokens or self.stated_cost)
+
+
+def estimated_tokens(size: int) -> int:
+    """Returns the number of tokens in `size` bytes of text, rounded up."""
+    return -(-size // _BYTES_PER_TOKEN)

@@ -66,3 +66,30 @@ def test_diff__parameters__those_that_differ() -> None:
         ("temperature", "removed"),
         ("response_format", "changed"),
     ]
+
+
+def test_diff__changed_line__has_the_words_that_differ() -> None:
+    before, after = VersionContent("You help kindly.\nSame."), VersionContent("You always help quickly.\nSame.")
+
+    changed, equal = diff_contents(before, after).system_prompt
+
+    assert changed.from_parts is not None and changed.to_parts is not None
+    assert [part.text for part in changed.from_parts if part.changed] == ["kindly"]
+    assert [part.text.strip() for part in changed.to_parts if part.changed] == ["always", "quickly"]
+    assert "".join(part.text for part in changed.to_parts) == "You always help quickly."
+    assert (equal.from_parts, equal.to_parts) == (None, None)
+
+
+def test_diff__lines_with_little_in_common_or_too_long__changed_as_a_whole() -> None:
+    for before, after in (("abc def", "uvw xyz klm"), ("a " * 2000, "b " * 2000)):
+        (row,) = diff_contents(VersionContent(before), VersionContent(after)).system_prompt
+        assert row.from_parts is not None and row.to_parts is not None
+        assert [part.changed for part in (*row.from_parts, *row.to_parts)] == [True, True]
+
+
+@given(before=st.text(max_size=40), after=st.text(max_size=40))
+def test_diff__any_two_lines__parts_read_as_the_lines(before: str, after: str) -> None:
+    for row in diff_contents(VersionContent(before), VersionContent(after)).system_prompt:
+        if row.kind == "changed":
+            assert "".join(part.text for part in row.from_parts or ()) == row.from_text
+            assert "".join(part.text for part in row.to_parts or ()) == row.to_text

@@ -17,6 +17,14 @@ from tests.factories.core import make_key, make_project
 
 Api = tuple[APIClient, str]
 OPERATIONS = ("chat", "chat", "messages", "embeddings")
+PROMPTS: list[dict[str, Any]] = [
+    {},
+    # A request whose config was skipped has no version.
+    {"prompt_config_id": "0b000000-0000-4000-8000-000000000001"},
+    {"prompt_config_id": "0b000000-0000-4000-8000-000000000001", "prompt_version": 1},
+    {"prompt_config_id": "0b000000-0000-4000-8000-000000000001", "prompt_version": 2},
+    {"prompt_config_id": "0b000000-0000-4000-8000-000000000002", "prompt_version": 1},
+]
 NOW = datetime(2026, 11, 20, 13, 37, 11, 123456, tzinfo=UTC)
 
 
@@ -72,6 +80,7 @@ def make_request(chance: random.Random, project: str) -> SpoolEntry:
         model=chance.choice(["a", "b", "c", "d", "e", "f", "g"]) if provider else "",
         session_id=chance.choice(["", *(f"s{index}" for index in range(60))]),
         user_id=chance.choice(["", *(f"u{index}" for index in range(25)), "ü", "a'b\\", "%_", "tab\tline\nend"]),
+        **(chance.choice(PROMPTS)),
         prompt_tokens=chance.randrange(4000),
         completion_tokens=chance.randrange(900),
         cache_read_tokens=chance.randrange(100),

@@ -95,6 +95,13 @@ def operations(records: Records) -> list[dict[str, Any]]:
     return [{"operation": name, **sums(groups[name])} for name in order]
 
 
+def prompts(records: Records, *, by_version: bool) -> list[dict[str, Any]]:
+    served = [record for record in records if record.prompt_version]
+    groups = grouped(served, lambda record: (record.prompt_config_id, record.prompt_version if by_version else None))
+    order = sorted(groups, key=lambda key: (-len(groups[key]), -cost(groups[key]), key[0], key[1] or 0))
+    return [{"prompt_config_id": key[0], "prompt_version": key[1], **sums(groups[key])} for key in order]
+
+
 def model_costs(records: Records) -> list[dict[str, Any]]:
     groups = grouped(records, lambda record: record.model)
     order = sorted(groups, key=lambda name: (-cost(groups[name]), -len(groups[name]), name))

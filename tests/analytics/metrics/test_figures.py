@@ -100,6 +100,20 @@ def test_models__any_range__equal_plain_computation(get: Callable[..., Any], rec
             check_percentiles(entry, "ttft", [record.ttft_ms for record in own if record.ttft_ms])
 
 
+def test_prompts__any_range__equal_plain_computation(get: Callable[..., Any], records: list[RequestRecord]) -> None:
+    for start, end in ranges(records, 5):
+        chosen = reference.between(records, start, end)
+        for grouping in ("version", "config"):
+            found = get("prompts", start_date=start, end_date=end, limit=100, group_by=grouping)
+
+            expected = reference.prompts(chosen, by_version=grouping == "version")
+            assert (found["results"], found["count"]) == (expected, len(expected)), (start, end)
+            assert found["group_by"] == grouping
+        one = get("prompts", start_date=start, end_date=end, prompt_config_id="0b000000-0000-4000-8000-000000000002")
+        of_config = [record for record in chosen if record.prompt_config_id.endswith("2")]
+        assert one["results"] == reference.prompts(of_config, by_version=True)
+
+
 def test_costs__any_range__equal_plain_computation(get: Callable[..., Any], records: list[RequestRecord]) -> None:
     for start, end in ranges(records, 7):
         chosen = reference.between(records, start, end)
