@@ -66,6 +66,7 @@ MIDDLEWARE = [
     # WhiteNoise serves the admin's static files, so no web server is needed in front; gateway paths do not pass here.
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "core.ui.middleware.TimeZoneMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",

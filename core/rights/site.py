@@ -9,11 +9,13 @@ from django.contrib.admin import AdminSite, autodiscover
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, path
 from typing_extensions import override
 
 from core.rights.asking import may, right_of_page
 from core.rights.roles import Right
+from core.ui.frame import frame_of
+from core.ui.registry import registered_pages
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -47,9 +49,21 @@ class RightsAdminSite(AdminSite):
 
     @override
     def get_urls(self) -> list[URLPattern | URLResolver]:
+        """Returns the pages that the apps registered, then Django's own. A page may take the place of one of
+        Django's."""
         autodiscover()
-        return super().get_urls()
+        pages = [path(page.route, self.admin_view(page.view), name=page.name) for page in registered_pages()]
+        tables = path("tables/", self.admin_view(self.tables), name="tables")
+        return [*pages, tables, *super().get_urls()]
+
+    def tables(self, request: HttpRequest) -> HttpResponseBase:
+        """The page of all tables, which is Django's index."""
+        return super().index(request, {"title": "All tables"})
 
     @override
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        return {**super().each_context(request), "pages": Pages(request.user)}
+        return {
+            **super().each_context(request),
+            "pages": Pages(request.user),
+            "frame": frame_of(request) if self.has_permission(request) else None,
+        }

@@ -114,7 +114,9 @@ MODELS: Mapping[str, Rows] = {
 
 PAGES: Mapping[str, Right] = {
     **_each(OPEN, "login"),
-    **_each(SIGNED_IN, "index logout password_change password_change_done jsi18n app_list view_on_site autocomplete"),
+    **_each(
+        SIGNED_IN, "index tables logout password_change password_change_done jsi18n app_list view_on_site autocomplete"
+    ),
     **_each(OPERATE, "auth_user_password_change"),
     **_each(ADMINISTER, "integrations_test integrations_sync_prices"),
     **_each(READ, "analytics_requests_detail prompts_diff"),

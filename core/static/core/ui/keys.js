@@ -1,0 +1,44 @@
+// Keys of every page: "/" searches, "?" lists the keys, "g" and a letter opens a page, "j" and "k" walk through rows.
+const FIELDS = "input, select, textarea, [contenteditable]";
+
+export function watchKeys() {
+  let waitsForPage = false;
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest(FIELDS)) return;
+    const link = waitsForPage && document.querySelector(`#navigation [data-key="${CSS.escape(event.key)}"]`);
+    waitsForPage = event.key === "g" && !waitsForPage;
+    if (link) link.click();
+    else if (ACTIONS[event.key] && !waitsForPage) {
+      if (ACTIONS[event.key]()) event.preventDefault();
+    }
+  });
+}
+
+const ACTIONS = {
+  "/": () => focus(document.querySelector("#search")),
+  "?": () => open(document.querySelector("#keys")),
+  j: () => walk(1),
+  k: () => walk(-1),
+};
+
+function focus(element) {
+  element?.focus();
+  return Boolean(element);
+}
+
+function open(dialog) {
+  if (dialog && !dialog.open) dialog.showModal();
+  return Boolean(dialog);
+}
+
+function walk(step) {
+  const links = [...document.querySelectorAll(".row-link")];
+  if (!links.length) {
+    const link = document.querySelector(step > 0 ? "a[rel=next]" : "a[rel=prev]");
+    link?.click();
+    return Boolean(link);
+  }
+  const place = links.indexOf(document.activeElement);
+  const next = place < 0 ? (step > 0 ? 0 : links.length - 1) : place + step;
+  return focus(links[Math.max(0, Math.min(links.length - 1, next))]);
+}

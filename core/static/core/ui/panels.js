@@ -1,0 +1,32 @@
+// Loads a panel of the page anew: when somebody tries again, and as often as the panel says while the page is visible.
+export function watchPanels() {
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("[data-retry]");
+    if (!link) return;
+    event.preventDefault();
+    reload(link.dataset.retry);
+  });
+  for (const section of document.querySelectorAll("[data-refresh]")) {
+    const name = section.querySelector("[data-panel]").dataset.panel;
+    setInterval(() => { if (!document.hidden && !section.contains(document.activeElement)) reload(name); },
+      Number(section.dataset.refresh) * 1000);
+  }
+}
+
+export async function reload(name) {
+  const body = document.querySelector(`[data-panel="${CSS.escape(name)}"]`);
+  const address = new URL(location.href);
+  address.searchParams.set("panel", name);
+  body.setAttribute("aria-busy", "true");
+  try {
+    const answer = await fetch(address, { headers: { accept: "text/html" } });
+    if (!answer.ok) throw new Error(answer.statusText);
+    body.innerHTML = await answer.text();
+    body.dispatchEvent(new CustomEvent("panel", { bubbles: true }));
+  } catch (error) {
+    body.setAttribute("data-stale", "true");
+    if (!(error instanceof Error)) throw error;
+  } finally {
+    body.removeAttribute("aria-busy");
+  }
+}

@@ -1,0 +1,99 @@
+"""What the reader of the pages chose, in the address and kept for the session: project, range of time and time zone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from django.http import Http404, HttpRequest
+
+from core.models import Project
+from core.rights.asking import projects_with
+from core.rights.roles import Right
+from core.ui.periods import CUSTOM, Period, PeriodError, parse_period
+
+PROJECT, RANGE, ZONE = "project", "range", "tz"
+
+_SESSION_PROJECT, _SESSION_RANGE, _SESSION_ZONE = "pages.project", "pages.range", "pages.zone"
+_ZONE_CHARACTERS = 64
+
+
+def zone_of(request: HttpRequest) -> ZoneInfo:
+    """Returns the reader's time zone, UTC unless another was chosen."""
+    return _zone(str(_kept(request, _SESSION_ZONE) or "")) or ZoneInfo("UTC")
+
+
+def choose_zone(request: HttpRequest, name: str) -> None:
+    """Keeps the time zone for the session; an unknown name changes nothing."""
+    if _zone(name) is not None:
+        request.session[_SESSION_ZONE] = name
+
+
+def choose_project(request: HttpRequest, right: Right, named: UUID | None = None) -> Project | None:
+    """Returns the project of the page: the one that its path or its address names, else the session's, else the first.
+
+    Returns None if the person has the right in no project. Raises Http404 for a named project without the right.
+    """
+    projects = projects_with(request.user, right)
+    given = named or _uuid(request.GET.get(PROJECT, ""))
+    if given is not None:
+        chosen = projects.filter(pk=given).first()
+        if chosen is None:
+            raise Http404("There is no such project.")
+    else:
+        kept = _uuid(str(_kept(request, _SESSION_PROJECT) or ""))
+        chosen = (projects.filter(pk=kept).first() if kept else None) or projects.first()
+    if chosen is not None:
+        _keep(request, _SESSION_PROJECT, str(chosen.pk))
+    return chosen
+
+
+def choose_period(request: HttpRequest, zone: ZoneInfo) -> tuple[Period, str]:
+    """Returns the range of the address, else the session's, and what is wrong with it or an empty text."""
+    given = {name: request.GET[name] for name in ("range", "start", "end") if request.GET.get(name)}
+    kept = _kept(request, _SESSION_RANGE)
+    now = datetime.now(UTC)
+    try:
+        period = parse_period(given or (kept if isinstance(kept, dict) else {}), now, zone)
+    except PeriodError as error:
+        return parse_period({}, now, zone), str(error)
+    if period.name != CUSTOM:
+        _keep(request, _SESSION_RANGE, period.parameters)
+    return period, ""
+
+
+def offered_projects(request: HttpRequest, chosen: Project | None, limit: int) -> Sequence[Project]:
+    """Returns the projects that the person may read, at most `limit` of them, the chosen one always among them."""
+    found = list(projects_with(request.user, Right.READ)[:limit])
+    return found if chosen is None or chosen in found else [chosen, *found]
+
+
+def _kept(request: HttpRequest, key: str) -> Any:
+    return request.session.get(key) if hasattr(request, "session") else None
+
+
+def _keep(request: HttpRequest, key: str, value: Any) -> None:
+    # An equal value is not written again: each write costs a statement.
+    if _kept(request, key) != value:
+        request.session[key] = value
+
+
+def _uuid(text: str) -> UUID | None:
+    if not text:
+        return None
+    try:
+        return UUID(text)
+    except ValueError:
+        raise Http404("There is no such project.") from None
+
+
+def _zone(name: str) -> ZoneInfo | None:
+    if not name or len(name) > _ZONE_CHARACTERS:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None

@@ -1,0 +1,91 @@
+"""The frame around every page of the admin: navigation, project, range of time, time zone and search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.http import HttpRequest
+
+from core.models import Project
+from core.rights.roles import Right
+from core.ui.choices import choose_period, choose_project, offered_projects, zone_of
+from core.ui.navigation import LinkGroup, address_if_there, link_groups
+from core.ui.periods import LABELS, Period
+
+_MAX_PROJECTS = 500
+_ATTRIBUTE = "_frame"
+# Parameters of an address that stay when project, range or time zone change: those that choose how rows are shown.
+_LASTING = ("sort", "columns", "operation", "outcome", "provider", "model", "group_by")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What the templates of the frame show."""
+
+    project: Project | None
+    projects: Sequence[Project]
+    period: Period
+    # What is wrong with the range in the address; empty if nothing is.
+    period_problem: str
+    zone: ZoneInfo
+    groups: Sequence[LinkGroup]
+    parameters: Mapping[str, str]
+    # The page that the form of project and range leads to, and the further parameters that it keeps.
+    scope_address: str
+    scope_parameters: Mapping[str, str]
+    search_address: str
+    home_address: str
+
+    @property
+    def ranges(self) -> Mapping[str, str]:
+        return LABELS
+
+
+def frame_of(request: HttpRequest) -> Frame:
+    """Returns the frame of a page that chose none itself, such as Django's own lists."""
+    known: Frame | None = getattr(request, _ATTRIBUTE, None)
+    if known is not None:
+        return known
+    project = choose_project(request, Right.READ) if "project" not in request.GET else _project_or_none(request)
+    period, problem = choose_period(request, zone_of(request))
+    return make_frame(request, project, period, problem)
+
+
+def make_frame(
+    request: HttpRequest, project: Project | None, period: Period, problem: str = "", *, parent: str = ""
+) -> Frame:
+    """Makes the frame and keeps it for this request. `parent` is the URL name of the page above one of a record."""
+    named = request.resolver_match.url_name if request.resolver_match else ""
+    parameters = {**({"project": str(project.pk)} if project else {}), **period.parameters}
+    home = address_if_there("index")
+    frame = Frame(
+        project=project,
+        projects=offered_projects(request, project, _MAX_PROJECTS),
+        period=period,
+        period_problem=problem,
+        zone=zone_of(request),
+        groups=link_groups(request.user, parameters, [name for name in (named, parent) if name]),
+        parameters=parameters,
+        scope_address=(address_if_there(parent) if parent else _own_address(request)) or home,
+        scope_parameters={name: request.GET[name] for name in _LASTING if request.GET.get(name)} if not parent else {},
+        search_address=address_if_there("search"),
+        home_address=address_if_there("index", query=parameters),
+    )
+    setattr(request, _ATTRIBUTE, frame)
+    return frame
+
+
+def _own_address(request: HttpRequest) -> str:
+    """Returns the page's path, if that does not name a record; those of another project are not there."""
+    match = request.resolver_match
+    return "" if match is None or match.kwargs else request.path
+
+
+def _project_or_none(request: HttpRequest) -> Project | None:
+    """Returns the project of Django's own lists, where `project` is a filter that may hold anything."""
+    from_session: Any = request.session.get("pages.project") if hasattr(request, "session") else None
+    found = {str(project.pk): project for project in offered_projects(request, None, _MAX_PROJECTS)}
+    return found.get(request.GET["project"]) or found.get(str(from_session)) or next(iter(found.values()), None)

@@ -1,0 +1,155 @@
+"""The base of the operators' pages. `docs/pages.md` describes the pages; `core.rights.table` says who may open each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponseNotAllowed, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
+
+from core.models import Project
+from core.rights.asking import may, right_of_page
+from core.rights.roles import Right
+from core.ui.choices import ZONE, choose_period, choose_project, choose_zone, zone_of
+from core.ui.frame import make_frame
+from core.ui.navigation import address_if_there, address_of
+from core.ui.panels import Panel, page_response, panel_response
+from core.ui.periods import Period
+
+_PANEL = "panel"
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What a page knows of the request that it answers."""
+
+    request: HttpRequest
+    project: Project
+    period: Period
+    zone: ZoneInfo
+
+    @property
+    def person(self) -> Any:
+        return self.request.user
+
+    @property
+    def sees_content(self) -> bool:
+        """Whether the person may read texts that people and models wrote."""
+        return self.may(Right.READ_CONTENT)
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The parameters of an address that name project and range."""
+        return {"project": str(self.project.pk), **self.period.parameters}
+
+    def may(self, right: Right) -> bool:
+        return may(self.person, right, self.project.pk)
+
+    def link(self, url_name: str, *args: Any, **query: Any) -> str:
+        """Returns the address of another page for this project and range; empty values of `query` are left out."""
+        return address_of(url_name, *args, query=self._query(query))
+
+    def link_if_there(self, url_name: str, *args: Any, **query: Any) -> str:
+        """Returns what `link` does, or an empty text for a page that is not there or that the person may not open."""
+        if not self.may(right_of_page(url_name)):
+            return ""
+        return address_if_there(url_name, *args, query=self._query(query))
+
+    def _query(self, query: Mapping[str, Any]) -> dict[str, str]:
+        merged = {**self.parameters, **query}
+        return {name: str(value) for name, value in merged.items() if value not in (None, "")}
+
+
+class Page:
+    """A page of one project: `context` is cheap, `panels` ask the stores.
+
+    A route with `<uuid:project_id>` names the project in its path; the other pages have it in the address.
+    """
+
+    name: ClassVar[str]
+    route: ClassVar[str]
+    title: ClassVar[str]
+    template: ClassVar[str]
+    # The URL name of the page above a page of one record.
+    parent: ClassVar[str] = ""
+    methods: ClassVar[tuple[str, ...]] = ("GET", "HEAD")
+
+    @classmethod
+    def view(cls, request: HttpRequest, **route: Any) -> HttpResponseBase:
+        """The view of Django's URLs. Raises PermissionDenied, and Http404 for a project without the right."""
+        return cls().respond(request, **route)
+
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        """Returns the template's context beside that of the frame. Raises Http404 for a record that is not there."""
+        return {}
+
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        return ()
+
+    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
+        """Handles a form of the page. A page with forms has POST among its `methods`."""
+        return HttpResponseNotAllowed(self.methods)
+
+    def respond(self, request: HttpRequest, **route: Any) -> HttpResponseBase:
+        if request.method not in self.methods:
+            return HttpResponseNotAllowed(self.methods)
+        named: UUID | None = route.get("project_id")
+        project = choose_project(request, right_of_page(self.name), named)
+        if project is None:
+            return self._without_project(request)
+        if ZONE in request.GET:
+            choose_zone(request, request.GET[ZONE])
+        zone = zone_of(request)
+        period, problem = choose_period(request, zone)
+        visit = Visit(request, project, period, zone)
+        if request.method == "POST":
+            return self.post(visit, **route)
+        if ZONE in request.GET or (named is None and "project" not in request.GET):
+            return HttpResponseRedirect(f"{request.path}?{self._address_query(visit, named is None)}")
+        make_frame(request, project, period, problem, parent=self.parent)
+        return self._page(visit, route)
+
+    def render(self, visit: Visit, panels: Sequence[Panel] = (), **context: Any) -> HttpResponseBase:
+        """Returns the page with this context, as after a form that has errors."""
+        shared = {"visit": visit, "page": self}
+        everything = {
+            **admin.site.each_context(visit.request),
+            **shared,
+            "title": self.title,
+            "panels": {panel.name: panel for panel in panels},
+            **context,
+        }
+        page = render_to_string(self.template, everything, visit.request)
+        return page_response(visit.request, page, panels, shared)
+
+    def _page(self, visit: Visit, route: Mapping[str, Any]) -> HttpResponseBase:
+        panels = self.panels(visit, **route)
+        panel_name = visit.request.GET.get(_PANEL)
+        if panel_name is not None:
+            found = next((panel for panel in panels if panel.name == panel_name), None)
+            if found is None:
+                raise Http404("There is no such panel.")
+            return panel_response(visit.request, found, {"visit": visit, "page": self})
+        return self.render(visit, panels, **self.context(visit, **route))
+
+    def _address_query(self, visit: Visit, with_project: bool) -> str:
+        """Returns the query of the page's full address, so that a copied address shows others the same."""
+        query = visit.request.GET.copy()
+        query.pop(ZONE, None)
+        for name, value in visit.parameters.items():
+            if with_project or name != "project":
+                query[name] = value
+        return query.urlencode()
+
+    def _without_project(self, request: HttpRequest) -> HttpResponseBase:
+        if not may(request.user, right_of_page(self.name)):
+            raise PermissionDenied
+        context = {**admin.site.each_context(request), "title": self.title, "page": self}
+        return page_response(request, render_to_string("ui/no_project.html", context, request), [], {})

@@ -1,0 +1,17 @@
+"""Tiles: one figure each, with the period before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A figure in words. `kind` is `neutral`, `good`, `warn` or `bad`, and always stands beside a text that says so."""
+
+    label: str
+    value: str
+    # How the figure changed, or what it is measured against.
+    note: str = ""
+    href: str = ""
+    kind: str = "neutral"
