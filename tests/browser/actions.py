@@ -20,7 +20,8 @@ async def sign_in(page: Page, base_url: str, name: str, password: str) -> None:
     await page.get_by_label("Username:").fill(name)
     await page.get_by_label("Password:").fill(password)
     await page.get_by_role("button", name="Log in").click()
-    await expect(page.get_by_role("button", name="Log out")).to_be_visible()
+    # The account's menu carries the name; the button that signs out is inside.
+    await expect(page.get_by_role("banner").get_by_text(name, exact=True)).to_be_visible()
 
 
 async def unlabelled(page: Page) -> list[str]:

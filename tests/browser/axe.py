@@ -1,0 +1,43 @@
+"""The accessibility checks of axe-core, run in the page that a test looks at.
+
+The script runs through the browser's debugger and not as a part of the page, so it needs no exception of the page's
+content security policy.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from playwright.async_api import Page
+
+from tests.browser.npm import extract, fetch
+
+_PACKAGE, _VERSION = "axe-core", "4.14.1"
+_SHA512 = "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
+_RUN = """
+async () => {
+  const found = await axe.run(document, {preload: false, resultTypes: ["violations"]});
+  return found.violations.flatMap(({id, impact, nodes}) =>
+    nodes.map((node) => `${impact} ${id}: ${node.html.slice(0, 200)} (${node.failureSummary.split("\\n")[1] ?? ""})`));
+}
+"""
+
+
+async def violations(page: Page) -> list[str]:
+    """Returns what is wrong with the page by WCAG 2.0 to 2.2 A and AA and by axe-core's best practice."""
+    await page.evaluate(_source())
+    found: list[str] = await page.evaluate(_RUN)
+    return found
+
+
+@cache
+def _source() -> str:
+    stored = Path(sys.prefix) / f"axe-core-{_VERSION}.js"
+    if not stored.exists():
+        with tempfile.TemporaryDirectory(prefix="axe-", dir=stored.parent) as name:
+            extract(fetch(_PACKAGE, _VERSION, _SHA512, Path(name)), Path(name))
+            (Path(name) / "package" / "axe.min.js").rename(stored)
+    return stored.read_text(encoding="utf-8")

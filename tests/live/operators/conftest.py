@@ -1,0 +1,43 @@
+"""A project with 200,000 requests of 90 days, and a person at its pages whose clicks are counted."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Page
+
+from tests.browser.actions import sign_in
+from tests.live.operators.operator import Operator
+from tests.live.playground import Account, make_account
+from tests.live.prompts import Team
+from tests.live.service import LiveService
+
+REQUESTS = 200_000
+
+
+@pytest.fixture(scope="session")
+def busy_team(live_service: LiveService) -> Team:
+    """A project with a history of 200,000 requests until now."""
+    team = Team(live_service, f"busy {uuid.uuid4().hex[:6]}")
+    team.command("generate_traffic", "--project", team.project_id, "--requests", str(REQUESTS), "--content-days", "10")
+    return team
+
+
+@pytest.fixture(scope="session")
+def administrator(busy_team: Team) -> Account:
+    return make_account(busy_team, "administrator")
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def operator(page: Page, busy_team: Team, administrator: Account) -> Operator:
+    """An administrator of the busy project, signed in and on Home, who has not clicked yet."""
+    return await signed_in(page, busy_team, administrator)
+
+
+async def signed_in(page: Page, team: Team, account: Account, path: str = "/admin/") -> Operator:
+    await sign_in(page, team.service.base_url, account.name, account.password)
+    person = Operator(page, team)
+    await person.open(path)
+    return person

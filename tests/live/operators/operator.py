@@ -1,0 +1,61 @@
+"""A person at the operators' pages, who finds things by role and label and counts the clicks that a job takes.
+
+A click is a press of the mouse, or of Enter in a form; typing and reading are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import requests
+from playwright.async_api import Locator, Page
+
+from tests.live.prompts import Team
+
+
+class Operator:
+    """`clicks` counts from the last `open` on."""
+
+    def __init__(self, page: Page, team: Team) -> None:
+        self.page = page
+        self.team = team
+        self.clicks = 0
+
+    @property
+    def main(self) -> Locator:
+        return self.page.get_by_role("main")
+
+    async def open(self, path: str, **query: Any) -> None:
+        """Goes to a page of the project as somebody who has it open already: this is no click."""
+        parameters = urlencode({"project": self.team.project_id, **query})
+        await self.page.goto(f"{self.team.service.base_url}{path}?{parameters}")
+        self.clicks = 0
+
+    async def click(self, found: Locator) -> None:
+        self.clicks += 1
+        await found.click()
+
+    async def choose(self, field: Locator, option: str) -> None:
+        """Chooses an option of a list by its label, which is one click."""
+        self.clicks += 1
+        await field.select_option(label=option)
+
+    async def enter(self, field: Locator) -> None:
+        """Presses Enter in a field, which counts as a click."""
+        self.clicks += 1
+        await field.press("Enter")
+
+    async def navigate(self, label: str) -> None:
+        """Opens a page by the navigation."""
+        await self.click(self.page.get_by_role("navigation", name="Pages").get_by_role("link", name=label, exact=True))
+
+    def api(self, path: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Returns the answer of the management API to a GET below /api/llm/, for comparing the figures of a page."""
+        headers = {"Authorization": f"Bearer {self.team.api_key}", "X-Project-Id": self.team.project_id}
+        url = f"{self.team.service.base_url}/api/llm/{path}"
+        response = requests.get(url, headers=headers, params=dict(query or {}), timeout=30)
+        assert response.status_code == 200, response.text
+        found: dict[str, Any] = response.json()
+        return found
