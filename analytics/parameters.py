@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from typing_extensions import override
 
 from analytics.contracts import Operation
+from analytics.queries.request_cursor import RequestCursor, parse_cursor
 from analytics.queries.session_filters import SessionFilter
 from core.fields import TimeField
 from core.parameters import Parameters
@@ -70,3 +71,15 @@ class SessionParameters(RangeParameters):
             start=values.get("start_date"),
             end=values.get("end_date"),
         )
+
+
+class CursorParameters(Parameters):
+    """`cursor` is the place in a list of requests where the page before ended, as the list's `next_cursor` has it."""
+
+    cursor = serializers.CharField(required=False, allow_blank=True, max_length=60)
+
+    def validate_cursor(self, value: str) -> RequestCursor:
+        cursor = parse_cursor(value)
+        if cursor is None:
+            raise serializers.ValidationError("Must be the next_cursor of a page of this list.")
+        return cursor

@@ -19,16 +19,24 @@ from analytics.views.metrics import (
     UsageView,
     UsersView,
 )
-from analytics.views.requests import RequestsView, RequestView
+from analytics.views.requests import RequestNeighboursView, RequestsView, RequestView
 from analytics.views.score_metrics import FeedbackMetricsView, ScoreMetricsView
 from analytics.views.scores import RequestScoresView, ScoreBatchView, ScoresView
 from analytics.views.search import SearchView
-from analytics.views.sessions import SessionRequestsView, SessionsView, SessionView
+from analytics.views.sessions import (
+    SessionRequestsView,
+    SessionsView,
+    SessionTimelineView,
+    SessionTranscriptView,
+    SessionView,
+)
 
 # Ids of sessions and requests are the client's own and may hold slashes (`core.paths`).
 urlpatterns = [
     path("sessions", SessionsView.as_view()),
     path("sessions/<slashed:session_id>/requests", SessionRequestsView.as_view()),
+    path("sessions/<slashed:session_id>/transcript", SessionTranscriptView.as_view()),
+    path("sessions/<slashed:session_id>/timeline", SessionTimelineView.as_view()),
     path("sessions/<slashed:session_id>/feedback", SessionFeedbackView.as_view()),
     path("sessions/<slashed:session_id>", SessionView.as_view()),
     path("scores", ScoresView.as_view()),
@@ -38,6 +46,7 @@ urlpatterns = [
     path("metrics/feedback", FeedbackMetricsView.as_view()),
     path("requests", RequestsView.as_view()),
     path("requests/export", RequestsExportView.as_view()),
+    path("requests/<uuid:request_id>/neighbours", RequestNeighboursView.as_view()),
     path("requests/<uuid:request_id>", RequestView.as_view()),
     path("search", SearchView.as_view()),
     path("metrics/overview", OverviewView.as_view()),

@@ -25,6 +25,10 @@ def request(project_id: UUID, request_id: UUID) -> RequestDetail:
     """Returns one request with its bodies and scores. Raises NotFoundError."""
     row = get_request(project_id, request_id)
     if row is None:
-        raise NotFoundError("There is no such request in this project.", code="request_not_found")
+        raise no_request()
     scores = list_scores_of(project_id, str(request_id))[:_MAX_SCORES]
     return request_detail(row, get_payload(project_id, row), score_entries(scores))
+
+
+def no_request() -> NotFoundError:
+    return NotFoundError("There is no such request in this project.", code="request_not_found")

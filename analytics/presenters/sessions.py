@@ -29,7 +29,7 @@ def session(project_id: UUID, session_id: str) -> SessionDetail:
     """Returns one session with its feedback. Raises NotFoundError."""
     row = get_session(project_id, session_id)
     if row is None:
-        raise _no_session()
+        raise no_session()
     score = selectors.feedback_scores(project_id, [session_id]).get(session_id)
     feedback = selectors.list_feedback(project_id, session_id)[:MAXIMUM_LIMIT]
     return session_detail(row, score, feedback_entries(feedback))
@@ -39,7 +39,7 @@ def session_requests(project_id: UUID, session_id: str, page: Page) -> Listing:
     """Lists the requests of one session. Raises NotFoundError."""
     found = list_session_requests(project_id, session_id, limit=page.limit, offset=page.offset)
     if found is None:
-        raise _no_session()
+        raise no_session()
     count, rows = found
     return Listing(count, [request_entry(row) for row in rows])
 
@@ -57,5 +57,5 @@ def logs(project_id: UUID, session_id: str) -> list[LogRecord]:
     return [log_entry(row) for row in session_logs(project_id, session_id)]
 
 
-def _no_session() -> NotFoundError:
+def no_session() -> NotFoundError:
     return NotFoundError("There is no such session in this project.", code="session_not_found")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import accumulate
@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from analytics.queries import visible
+from analytics.queries.request_cursor import RequestCursor
 from analytics.queries.requests import RequestRow
 
 # A page up to this offset is read at once, with all columns of the requests before it. For a deeper page the keys of
@@ -54,6 +55,15 @@ _ROWS = (
 )
 # Requests of the same microsecond are ordered by id.
 _FROM_KEY = "AND (r.ts > {start:DateTime64(6, 'UTC')} OR r.request_id >= {request:UUID})"
+_BEHIND_KEY = "AND (r.ts > {start:DateTime64(6, 'UTC')} OR r.request_id > {after:UUID})"
+_TOWARDS = {True: "r.ts <= {far:DateTime64(6, 'UTC')}", False: "r.ts >= {far:DateTime64(6, 'UTC')}"}
+# The first condition of each uses the primary key, which the second one alone would not.
+_BESIDE = {
+    True: "r.ts >= {ts:DateTime64(6, 'UTC')} AND (r.ts > {ts:DateTime64(6, 'UTC')} OR r.request_id > {request:UUID})"
+    " ORDER BY r.ts, r.request_id LIMIT 1",
+    False: "r.ts <= {ts:DateTime64(6, 'UTC')} AND (r.ts < {ts:DateTime64(6, 'UTC')} OR r.request_id < {request:UUID})"
+    " ORDER BY r.ts DESC, r.request_id DESC LIMIT 1",
+}
 _ORDER = "ORDER BY r.ts, r.request_id LIMIT {limit:UInt64} OFFSET {offset:UInt64}"
 _COLUMNS = ", ".join(RequestRow.__dataclass_fields__)
 
@@ -76,6 +86,48 @@ def list_session_requests(
         return count, []
     stretch_params = {**params, "start": stretch.start, "end": stretch.end, "limit": limit, "offset": stretch.offset}
     return count, _deep(stretch_params) if stretch.offset > _SHALLOW else _page(stretch_params)
+
+
+def list_requests_after(
+    project_id: UUID, session_id: str, *, after: RequestCursor | None, limit: int
+) -> list[RequestRow] | None:
+    """Returns the session's requests behind the cursor, the earliest first; None when there is no such session."""
+    params = {"project": project_id, "session": session_id}
+    days = visible.query(_DAYS, params, row=_Day, name="session_requests.days")
+    if not days:
+        return None
+    if after:
+        days = [day for day in days if day.ended_at >= after.ts]
+    # The days up to here hold the page, also when all of the first one lie before the cursor.
+    stretch = _locate(days, 0, limit + (days[0].requests if days and after else 0)) if days else None
+    if stretch is None:
+        return []
+    here = {**params, "start": stretch.start, "end": stretch.end, "limit": limit, "offset": 0}
+    if after is None:
+        return _page(here)
+    return _page({**here, "start": max(stretch.start, after.ts), "after": after.request_id}, _BEHIND_KEY)
+
+
+def find_neighbour(project_id: UUID, request: RequestRow, *, later: bool) -> RequestCursor | None:
+    """Returns the request before or after this one in its session, or in the log when it has no session."""
+    params: dict[str, Any] = {"project": project_id, "ts": request.ts, "request": request.request_id}
+    where = "r.project_id = {project:UUID}"
+    if request.session_id:
+        params["session"] = request.session_id
+        where += " AND r.session_id = {session:String} AND " + _TOWARDS[later]
+        params["far"] = _far_end(params, request.ts, later=later)
+    sql = f"SELECT r.ts AS ts, r.request_id AS request_id FROM requests AS r WHERE {where} AND {_BESIDE[later]}"
+    found = visible.query(sql, params, row=_Key, name="session_requests.neighbour")
+    return RequestCursor(found[0].ts, found[0].request_id) if found else None
+
+
+def _far_end(params: Mapping[str, Any], ts: datetime, *, later: bool) -> datetime:
+    """Returns the first time, going up or down from `ts`, by which the session is sure to have another request; `ts`
+    itself when that can only be one of the same microsecond."""
+    days = visible.query(_DAYS, params, row=_Day, name="session_requests.days")
+    if later:
+        return next((day.ended_at for day in days if day.ended_at > ts), ts)
+    return next((day.started_at for day in reversed(days) if day.started_at < ts), ts)
 
 
 def _page(params: dict[str, Any], condition: str = "") -> list[RequestRow]:

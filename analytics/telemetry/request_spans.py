@@ -16,6 +16,7 @@ from analytics.contracts import AttemptRecord, Outcome, RequestRecord
 from analytics.telemetry.operation_names import operation_names
 from analytics.telemetry.storage import drop_date
 
+REQUEST_ID: Final = "prompt_gateway.request_id"
 SERVICE_NAME: Final = "prompt-gateway"
 
 # The names of providers in the conventions that differ from ours (attribute gen_ai.provider.name).
@@ -132,7 +133,7 @@ def _of_request(record: RequestRecord) -> dict[str, str]:
         "llm.session_id": record.session_id,
         "session.id": record.session_id,
         "user.id": record.user_id,
-        "prompt_gateway.request_id": record.request_id,
+        REQUEST_ID: record.request_id,
         "prompt_gateway.operation": record.operation,
         "prompt_gateway.outcome": str(record.outcome),
         "prompt_gateway.cache": record.cache_status,
@@ -157,7 +158,7 @@ def _of_attempt(record: RequestRecord, attempt: AttemptRecord, *, served: bool) 
         "gen_ai.usage.output_tokens": _count(attempt.completion_tokens),
         "http.response.status_code": _count(attempt.status),
         "error.type": attempt.error,
-        "prompt_gateway.request_id": record.request_id,
+        REQUEST_ID: record.request_id,
         "prompt_gateway.cost_usd": attempt.cost_usd,
         **(_of_answer(record, attempt) if served else {}),
     }

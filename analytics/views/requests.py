@@ -7,9 +7,10 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.presenters import requests
+from analytics.presenters import requests, timelines
 from analytics.request_parameters import RequestParameters
 from analytics.views.deletion import RequestDeletion
+from analytics.wire.neighbours import RequestNeighbours
 from analytics.wire.requests import RequestDetail, RequestEntry
 from analytics.wire.texts import request_without_texts
 from core.openapi import PAGE, operation
@@ -36,3 +37,10 @@ class RequestView(RequestDeletion):
         content."""
         found = requests.request(self.project_id, request_id)
         return Response(found if self.sees_content else request_without_texts(found))
+
+
+class RequestNeighboursView(ProjectAPIView):
+    @operation("requestNeighbours", "The requests before and after one", answer=RequestNeighbours, errors=[404])
+    def get(self, request: Request, request_id: UUID) -> Response:
+        """The two are of the same session; of the whole log for a request without a session."""
+        return Response(timelines.neighbours(self.project_id, request_id))

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.parameters import SessionParameters
-from analytics.presenters import sessions
+from analytics.models import SESSION_ID_CHARACTERS
+from analytics.parameters import CursorParameters, SessionParameters
+from analytics.paths import require_id
+from analytics.presenters import sessions, timelines, transcripts
 from analytics.views.deletion import SessionDeletion
 from analytics.wire.requests import RequestEntry
 from analytics.wire.sessions import SessionDetail, SessionEntry
-from analytics.wire.texts import request_without_texts, session_without_texts
+from analytics.wire.texts import request_without_texts, session_without_texts, timeline_without_texts
+from analytics.wire.timelines import SessionTimeline
+from analytics.wire.transcripts import SessionTranscript
 from core.openapi import PAGE, operation
 from core.pagination import listing_response, parse_page
 from core.views import ProjectAPIView
@@ -41,3 +48,39 @@ class SessionRequestsView(ProjectAPIView):
         page = parse_page(request)
         found = sessions.session_requests(self.project_id, session_id, page)
         return listing_response(request, page, found if self.sees_content else found.shown_as(request_without_texts))
+
+
+class TranscriptParameters(CursorParameters):
+    limit = serializers.IntegerField(
+        default=transcripts.DEFAULT_TRANSCRIPT_LIMIT, min_value=1, max_value=transcripts.MAX_TRANSCRIPT_LIMIT
+    )
+
+    def values(self) -> dict[str, Any]:
+        self.is_valid(raise_exception=True)
+        return {"after": self.validated_data.get("cursor"), "limit": self.validated_data["limit"]}
+
+
+class SessionTranscriptView(ProjectAPIView):
+    @operation(
+        "sessionTranscript",
+        "The conversation of a session",
+        query=[TranscriptParameters],
+        answer=SessionTranscript,
+        errors=[404],
+    )
+    def get(self, request: Request, session_id: str) -> Response:
+        """The requests are listed in the order in which they were made, each with the turns that no earlier one of the
+        session carried, and its answer. Long texts are cut."""
+        require_id("session_id", session_id, SESSION_ID_CHARACTERS)
+        page = TranscriptParameters(data=request.query_params.dict()).values()
+        return Response(transcripts.transcript(self.project_id, session_id, **page))
+
+
+class SessionTimelineView(ProjectAPIView):
+    @operation("sessionTimeline", "Spans and requests of a session as trees", answer=SessionTimeline, errors=[404])
+    def get(self, request: Request, session_id: str) -> Response:
+        """The nodes are listed in the order of a waterfall, depth first and by start. Attributes and messages are null
+        for a reader without content."""
+        require_id("session_id", session_id, SESSION_ID_CHARACTERS)
+        found = timelines.timeline(self.project_id, session_id)
+        return Response(found if self.sees_content else timeline_without_texts(found))

@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 
 from analytics.queries.requests import Payload, RequestDetailRow, RequestRow
+from analytics.wire.attempts import AttemptEntry, attempt_entries
 from analytics.wire.scores import ScoreEntry
 
 
@@ -60,6 +61,8 @@ class RequestEntry(TypedDict):
 
 
 class RequestDetail(RequestEntry):
+    api_key_id: int | None
+    attempt_timeline: list[AttemptEntry]
     attributes: dict[str, Any] | None
     content_logged: bool
     request: Any
@@ -114,6 +117,8 @@ def request_detail(row: RequestDetailRow, payload: Payload | None, scores: list[
     or is past its retention."""
     return {
         **request_entry(row),
+        "api_key_id": row.api_key_id or None,
+        "attempt_timeline": attempt_entries(row),
         "attributes": {name: _attribute(value) for name, value in row.attributes.items()},
         "content_logged": payload is not None,
         "request": stored_body(payload.request) if payload else None,

@@ -32,6 +32,11 @@ def session_without_texts(shown: Mapping[str, Any]) -> dict[str, Any]:
     return {**shown, "feedback": [without(FEEDBACK_TEXTS, item) for item in shown["feedback"]]}
 
 
+def timeline_without_texts(shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the timeline of a session without attributes and messages of its nodes."""
+    return {**shown, "nodes": [without(_SPAN_TEXTS, node) for node in shown["nodes"]]}
+
+
 def telemetry_without_texts(shown: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the spans and logs of a session without their attributes, bodies and messages."""
     return {

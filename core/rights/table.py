@@ -31,13 +31,13 @@ def _each(right: Right, names: str) -> dict[str, Right]:
 
 OPERATIONS: Mapping[str, Right] = {
     # Metrics and the request log without its texts; READ_CONTENT adds the texts to the same answers.
-    **_each(READ, "listSessions getSession listSessionRequests listSessionFeedback sessionTelemetry"),
-    **_each(READ, "listRequests getRequest listScores listRequestScores"),
+    **_each(READ, "listSessions getSession listSessionRequests listSessionFeedback sessionTelemetry sessionTimeline"),
+    **_each(READ, "listRequests getRequest requestNeighbours listScores listRequestScores"),
     **_each(READ, "overview userMetrics modelMetrics operationMetrics dailyCost modelCost usageMetrics promptMetrics"),
     **_each(READ, "errorMetrics providerLatency"),
     **_each(READ, "scoreMetrics feedbackMetrics usage"),
     # Operations that show texts written by people and models.
-    **_each(READ_CONTENT, "search exportRequests"),
+    **_each(READ_CONTENT, "search exportRequests sessionTranscript"),
     **_each(READ_CONTENT, "chatWithAgent listConversations createConversation deleteConversation"),
     **_each(READ_CONTENT, "listConversationMessages"),
     **_each(EDIT, "recordScore recordScores addSessionFeedback"),

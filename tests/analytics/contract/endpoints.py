@@ -52,6 +52,8 @@ ENDPOINTS = (
     Endpoint("GET", "/api/llm/sessions", (*_PAGE, *_RANGE, "user_id", "operation", "name_pattern")),
     Endpoint("GET", "/api/llm/sessions/{session}"),
     Endpoint("GET", "/api/llm/sessions/{session}/requests", _PAGE),
+    Endpoint("GET", "/api/llm/sessions/{session}/transcript", ("limit", "cursor")),
+    Endpoint("GET", "/api/llm/sessions/{session}/timeline"),
     Endpoint("GET", "/api/llm/sessions/{session}/feedback", _PAGE, store=False),
     Endpoint("POST", "/api/llm/sessions/{session}/feedback", body={"score": 5}, store=False),
     Endpoint(
@@ -68,6 +70,7 @@ ENDPOINTS = (
     Endpoint("GET", "/api/llm/requests", (*_PAGE, *_REQUESTS)),
     Endpoint("GET", "/api/llm/requests/export", (*_REQUESTS, "include_content")),
     Endpoint("GET", "/api/llm/requests/{request}"),
+    Endpoint("GET", "/api/llm/requests/{request}/neighbours"),
     Endpoint("POST", "/api/llm/search", body={"query": "a secret"}),
     Endpoint("GET", "/api/llm/metrics/overview", (*_RANGE, "operation")),
     Endpoint("GET", "/api/llm/metrics/users", (*_PAGE, *_RANGE, "operation")),

@@ -1,0 +1,31 @@
+"""The place of a request in lists by time: its time and, among requests of the same microsecond, its id."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from typing_extensions import override
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+# 16 digits of microseconds reach to the year 2286, which the store's times have.
+_FORM = re.compile(r"([0-9]{1,16})-([0-9a-f]{32})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestCursor:
+    ts: datetime
+    request_id: UUID
+
+    @override
+    def __str__(self) -> str:
+        return f"{(self.ts - _EPOCH) // _MICROSECOND}-{self.request_id.hex}"
+
+
+def parse_cursor(text: str) -> RequestCursor | None:
+    """Returns the cursor that `str` made a text of; None for any other text."""
+    found = _FORM.fullmatch(text)
+    return RequestCursor(_EPOCH + int(found[1]) * _MICROSECOND, UUID(hex=found[2])) if found else None

@@ -1,0 +1,203 @@
+"""The JSON of a session's timeline: its spans and requests as trees, in the order in which a waterfall shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TypedDict
+from uuid import UUID
+
+from analytics.forest import in_tree_order
+from analytics.queries.requests import RequestRow
+from analytics.queries.telemetry import SpanRow
+from analytics.telemetry.request_spans import REQUEST_ID
+from analytics.wire.attempts import AttemptEntry, attempt_entries
+from analytics.wire.telemetry import span_entry
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NS_PER_MS = 1_000_000
+_FAILED = frozenset({"error", "interrupted"})
+
+
+class TimelineNode(TypedDict):
+    """A span, a request or an attempt of one. `parent_id` is null for a root, and where the parent is not in the list.
+    `offset_ms` counts from the start of the timeline. `request_id` is that of the gateway's request that the node
+    stands for or belongs to."""
+
+    id: str
+    parent_id: str | None
+    depth: int
+    kind: str
+    name: str
+    service_name: str
+    trace_id: str | None
+    started_at: datetime
+    offset_ms: float
+    duration_ms: float
+    status: str
+    status_message: str | None
+    request_id: UUID | None
+    provider: str | None
+    model: str | None
+    total_tokens: int | None
+    cost_usd: float | None
+    attributes: dict[str, str] | None
+
+
+class SessionTimeline(TypedDict):
+    """`truncated` says that the session has more spans or requests than are shown."""
+
+    started_at: datetime | None
+    duration_ms: float
+    truncated: bool
+    nodes: list[TimelineNode]
+
+
+@dataclass(slots=True)
+class _Node:
+    id: str
+    parent: str | None
+    kind: str
+    name: str
+    start_ns: int
+    duration_ns: int
+    status: str
+    service: str = ""
+    trace_id: str | None = None
+    message: str | None = None
+    request: RequestRow | None = None
+    request_id: UUID | None = None
+    provider: str = ""
+    model: str = ""
+    attributes: dict[str, str] = field(default_factory=dict)
+
+
+def session_timeline(spans: Sequence[SpanRow], requests: Sequence[RequestRow], *, truncated: bool) -> SessionTimeline:
+    """Returns the timeline. The gateway's spans stand for their requests; a request without spans, which are kept for a
+    shorter time and can be switched off, is a node of its own with its attempts below it."""
+    by_id = {str(row.request_id): row for row in requests}
+    nodes = [_span_node(row, by_id) for row in spans]
+    with_span = {node.request.request_id for node in nodes if node.kind == "request" and node.request}
+    for row in requests:
+        if row.request_id not in with_span:
+            nodes += _request_nodes(row)
+    start = min((node.start_ns for node in nodes), default=0)
+    end = max((node.start_ns + node.duration_ns for node in nodes), default=0)
+    places = in_tree_order([(node.id, node.parent, node.start_ns) for node in nodes])
+    return {
+        "started_at": _moment(start) if nodes else None,
+        "duration_ms": (end - start) / _NS_PER_MS,
+        "truncated": truncated,
+        "nodes": [_entry(nodes[place.index], place.parent, place.depth, start) for place in places],
+    }
+
+
+def _span_node(row: SpanRow, requests: dict[str, RequestRow]) -> _Node:
+    span = span_entry(row)
+    attributes = span["attributes"] or {}
+    request_id = _uuid(attributes.get(REQUEST_ID, ""))
+    request = requests.get(str(request_id)) if request_id else None
+    is_request = request_id is not None and span["span_kind"] == "Server"
+    failed = span["status_code"] == "Error" or (is_request and request is not None and request.outcome in _FAILED)
+    return _Node(
+        id=_span_key(span["trace_id"], span["span_id"]),
+        parent=_span_key(span["trace_id"], span["parent_span_id"]) if span["parent_span_id"] else None,
+        kind="request" if is_request else "attempt" if request_id else "span",
+        name=span["span_name"],
+        start_ns=_nanoseconds(row.time),
+        duration_ns=row.duration_ns,
+        status="error" if failed else "ok" if request or span["status_code"] == "Ok" else "unset",
+        service=span["service_name"],
+        trace_id=span["trace_id"] or None,
+        message=span["status_message"] or (request.error_message if request and is_request else "") or None,
+        request=request if is_request else None,
+        request_id=request_id,
+        provider=attributes.get("gen_ai.provider.name", "") or (request.provider if request and is_request else ""),
+        model=attributes.get("gen_ai.request.model", "") or (request.model if request and is_request else ""),
+        attributes=attributes,
+    )
+
+
+def _request_nodes(row: RequestRow) -> list[_Node]:
+    key, start = f"request:{row.request_id}", (row.ts - _EPOCH) // (_MICROSECOND) * 1000
+    node = _Node(
+        id=key,
+        parent=None,
+        kind="request",
+        name=f"{row.operation} {row.model or row.requested_model}".strip(),
+        start_ns=start,
+        duration_ns=row.latency_ms * _NS_PER_MS,
+        status="error" if row.outcome in _FAILED else "ok",
+        message=row.error_message or None,
+        request=row,
+        request_id=row.request_id,
+        provider=row.provider,
+        model=row.model,
+    )
+    return [node, *(_attempt_node(row, key, start, attempt) for attempt in attempt_entries(row))]
+
+
+def _attempt_node(row: RequestRow, parent: str, start: int, attempt: AttemptEntry) -> _Node:
+    return _Node(
+        id=f"{parent}:{attempt['number']}",
+        parent=parent,
+        kind="attempt",
+        name=f"{attempt['provider']} {attempt['model']}".strip(),
+        start_ns=start + int(attempt["started_ms"] * _NS_PER_MS),
+        duration_ns=max(int((attempt["ended_ms"] - attempt["started_ms"]) * _NS_PER_MS), 0),
+        status="error" if attempt["error"] else "ok",
+        message=attempt["error"],
+        request_id=row.request_id,
+        provider=attempt["provider"],
+        model=attempt["model"],
+    )
+
+
+def _entry(node: _Node, parent: str | None, depth: int, start: int) -> TimelineNode:
+    request = node.request
+    return {
+        "id": node.id,
+        "parent_id": parent,
+        "depth": depth,
+        "kind": node.kind,
+        "name": node.name,
+        "service_name": node.service,
+        "trace_id": node.trace_id,
+        "started_at": _moment(node.start_ns),
+        "offset_ms": (node.start_ns - start) / _NS_PER_MS,
+        "duration_ms": node.duration_ns / _NS_PER_MS,
+        "status": node.status,
+        "status_message": node.message,
+        "request_id": node.request_id,
+        "provider": node.provider or None,
+        "model": node.model or None,
+        "total_tokens": request.prompt_tokens + request.completion_tokens if request else None,
+        "cost_usd": float(request.cost_usd) if request and request.cost_known else None,
+        "attributes": node.attributes,
+    }
+
+
+_MICROSECOND = datetime.resolution
+
+
+def _nanoseconds(time: str) -> int:
+    """Returns a time of ClickHouse's, such as `2026-11-21 19:22:38.123456789`, in nanoseconds of Unix time."""
+    seconds, _, fraction = time.partition(".")
+    whole = (datetime.fromisoformat(seconds).replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+    return whole * 1000 + int((fraction + "0" * 9)[:9])
+
+
+def _moment(nanoseconds: int) -> datetime:
+    return _EPOCH + nanoseconds // 1000 * _MICROSECOND
+
+
+def _span_key(trace_id: str, span_id: str) -> str:
+    return f"{trace_id}:{span_id}"
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text) if text else None
+    except ValueError:
+        return None
