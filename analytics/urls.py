@@ -7,6 +7,7 @@ from django.urls import path, re_path
 from analytics.views import otlp
 from analytics.views.export import RequestsExportView
 from analytics.views.feedback import SessionFeedbackView
+from analytics.views.guardrails import GuardrailRequestsView, GuardrailsView, GuardrailUsageView
 from analytics.views.metrics import (
     DailyCostView,
     ErrorsView,
@@ -58,6 +59,9 @@ urlpatterns = [
     path("metrics/cost/by-model", ModelCostView.as_view()),
     path("metrics/usage", UsageView.as_view()),
     path("metrics/errors", ErrorsView.as_view()),
+    path("metrics/guardrails", GuardrailsView.as_view()),
+    path("metrics/guardrails/usage", GuardrailUsageView.as_view()),
+    path("guardrails/requests", GuardrailRequestsView.as_view()),
     path("metrics/provider-latency", ProviderLatencyView.as_view()),
 ]
 

@@ -12,6 +12,7 @@ from rest_framework import serializers
 from core.fields import NumberField
 from core.parameters import Parameters
 from core.serializers import BodySerializer, StrictSerializer
+from gateway.dry_run import DEFAULT_DAYS, DEFAULT_INPUTS, MAX_DAYS, MAX_INPUTS
 from gateway.fields import MoneyField, NameListField
 from gateway.models import (
     AGENT_SCOPES,
@@ -86,6 +87,14 @@ class GuardrailsSerializer(StrictSerializer):
     )
     blocked_tools = _names("Tools that may be neither offered nor called.")
     block_exfiltration_urls = _switch("Takes links out of answers that carry the conversation to somewhere else.")
+
+
+class DryRunSerializer(BodySerializer):
+    """The guardrails to try, by default those of the settings, and how much of the past to look at."""
+
+    guardrails = GuardrailsSerializer(required=False, help_text="The guardrails to try; without them the present ones.")
+    days = serializers.IntegerField(required=False, default=DEFAULT_DAYS, min_value=1, max_value=MAX_DAYS)
+    max_inputs = serializers.IntegerField(required=False, default=DEFAULT_INPUTS, min_value=1, max_value=MAX_INPUTS)
 
 
 class SettingsWarningSerializer(serializers.Serializer[Any]):

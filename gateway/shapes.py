@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import NotRequired, TypedDict
+from uuid import UUID
 
 
 class UsedRate(TypedDict):
@@ -42,3 +43,38 @@ class Usage(TypedDict):
     minute: UsedMinute
     month: UsedMonth
     session: NotRequired[UsedSession]
+
+
+class DryRunDetail(TypedDict):
+    detail: str
+    count: int
+
+
+class DryRunRule(TypedDict):
+    guardrail: str
+    found_count: int
+    found_share: float
+    found_share_low: float
+    found_share_high: float
+    refused_count: int
+    refused_share: float
+    refused_share_low: float
+    refused_share_high: float
+    details: list[DryRunDetail]
+    examples: list[UUID]
+
+
+class DryRunResult(TypedDict):
+    start_date: datetime
+    end_date: datetime
+    request_count: int
+    input_count: int
+    without_content_count: int
+    unreadable_count: int
+    is_complete: bool
+    refused_count: int
+    refused_share: float
+    refused_share_low: float
+    refused_share_high: float
+    refused_before_count: int
+    rules: list[DryRunRule]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import redis
 from django.conf import settings
 from rest_framework import status
@@ -14,11 +15,19 @@ from core.pagination import LimitOffset
 from core.serializers import EmptyBodySerializer
 from core.views import ProjectAPIView
 from gateway.cache.store import empty
+from gateway.dry_run import run_dry
 from gateway.limit_usage import usage_of
 from gateway.models import SettingsChange
-from gateway.serializers import SettingsChangeSerializer, SettingsSerializer, UsageParameters, settings_body
+from gateway.project_settings.guardrails import GuardrailSettings
+from gateway.serializers import (
+    DryRunSerializer,
+    SettingsChangeSerializer,
+    SettingsSerializer,
+    UsageParameters,
+    settings_body,
+)
 from gateway.services import current_settings, replace_settings, restore_settings
-from gateway.shapes import Usage
+from gateway.shapes import DryRunResult, Usage
 
 
 class SettingsView(ProjectAPIView):
@@ -57,6 +66,24 @@ class RestoreSettingsView(ProjectAPIView):
         EmptyBodySerializer(data=request.data).is_valid(raise_exception=True)
         row = restore_settings(project_id=self.project_id, change_id=change_id, actor=self.actor)
         return Response(settings_body(row))
+
+
+class DryRunView(ProjectAPIView):
+    @operation("dryRunGuardrails", "What guardrails would have refused", body=DryRunSerializer, answer=DryRunResult)
+    def post(self, request: Request) -> Response:
+        """Looks at a sample of the past requests with the given guardrails, or the present ones, as if they were
+        enforced. Changes nothing."""
+        given = DryRunSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        values = given.validated_data
+        chosen = values.get("guardrails", current_settings(self.project_id).guardrails)
+        result = run_dry(
+            self.project_id,
+            msgspec.convert(chosen, GuardrailSettings),
+            days=values["days"],
+            max_inputs=values["max_inputs"],
+        )
+        return Response(result)
 
 
 class UsageView(ProjectAPIView):

@@ -36,6 +36,7 @@ MINUTES = Rollup("requests_minute", "minute", "DateTime('UTC')", timedelta(minut
 USER_DAYS = Rollup("users_daily", "day", "Date", timedelta(days=1))
 USER_HOURS = Rollup("users_hourly", "hour", "DateTime('UTC')", timedelta(hours=1))
 ERROR_DAYS = Rollup("errors_daily", "day", "Date", timedelta(days=1))
+GUARDRAIL_HOURS = Rollup("guardrails_hourly", "hour", "DateTime('UTC')", timedelta(hours=1))
 
 _ROWS = Rollup("requests", "ts", "DateTime64(6, 'UTC')", TICK)
 

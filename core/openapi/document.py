@@ -40,6 +40,7 @@ _TAGS = {
     "playground": "Trying models out.",
     "integrations": "Access to providers.",
     "pricing": "What models cost.",
+    "guardrails": "What guardrails found in requests and answers, and what they would have refused.",
     "settings": "How the gateway treats a project's requests.",
     "usage": "What is used of the limits.",
     "cache": "Kept answers.",

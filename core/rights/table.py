@@ -35,6 +35,7 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(READ, "listRequests getRequest requestNeighbours listScores listRequestScores"),
     **_each(READ, "overview userMetrics modelMetrics operationMetrics dailyCost modelCost usageMetrics promptMetrics"),
     **_each(READ, "errorMetrics providerLatency"),
+    **_each(READ, "guardrailMetrics guardrailUsage listGuardrailRequests"),
     **_each(READ, "scoreMetrics feedbackMetrics usage"),
     # Operations that show texts written by people and models.
     **_each(READ_CONTENT, "search exportRequests sessionTranscript"),
@@ -55,6 +56,7 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(ADMINISTER, "listMembers addMember changeMember removeMember"),
     **_each(ADMINISTER, "listIntegrations addIntegration updateIntegration removeIntegration testIntegration"),
     **_each(ADMINISTER, "getSettings putSettings listSettingsChanges restoreSettings emptyCache"),
+    **_each(ADMINISTER, "dryRunGuardrails"),
     **_each(READ, "listPrices listProviderPrices getPrice listPriceHistory listPriceSyncs"),
     **_each(ADMINISTER, "setPrice removePrice syncPrices"),
     # Operations for applications; a session of the admin opens none of them.

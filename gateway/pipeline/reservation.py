@@ -25,9 +25,14 @@ _UNITS_OF_MILLIONTH = 10 ** (PLACES - 6)
 def prompt_tokens(context: RequestContext) -> int:
     """Returns the tokens of the prompt: text by its bytes, images at a flat rate, documents by their size and at
     least as an image."""
-    size, tokens = len(context.body), 0
+    return tokens_of_prompt(context.body, context.request)
+
+
+def tokens_of_prompt(body: bytes, request: ChatCompletionRequest) -> int:
+    """Returns the same as `prompt_tokens`, of a body and the request decoded from it."""
+    size, tokens = len(body), 0
     if size > _SMALL_BYTES:
-        for message in context.request.messages:
+        for message in request.messages:
             for part in message.content if isinstance(message.content, list) else ():
                 file = part.image_url or part.document_url
                 if file is not None:

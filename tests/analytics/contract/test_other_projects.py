@@ -28,7 +28,9 @@ _SECRET = "a secret"
 def stranger(project: Project, spool: Path) -> APIClient:
     """A client of another project than `project`, which has a request, its spans, a score and feedback."""
     body = json.dumps({"messages": [{"role": "user", "content": _SECRET}]}).encode()
-    names = {"user_id": _SECRET, "model": _SECRET, "error_type": _SECRET, "session_id": SESSION}
+    names: dict[str, Any] = {"user_id": _SECRET, "model": _SECRET, "error_type": _SECRET, "session_id": SESSION}
+    verdict = {"guardrail": _SECRET, "stage": "input", "action": "blocked", "detail": _SECRET}
+    names["attributes"] = {"guardrails": json.dumps([verdict])}
     writer = SpoolWriter(spool)
     writer.append(make_entry(body, body, project_id=str(project.pk), request_id=REQUEST, outcome="error", **names))
     writer.close()

@@ -16,7 +16,10 @@ from tests.analytics.metrics.conftest import NOW, Api
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project
 
-LISTS = ("users", "models", "operations", "prompts", "cost/daily", "cost/by-model", "usage", "errors")
+LISTS = (
+    "users", "models", "operations", "prompts", "cost/daily", "cost/by-model", "usage", "errors", "guardrails",
+    "guardrails/usage",
+)  # fmt: skip
 ALL = (*LISTS, "overview")
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
