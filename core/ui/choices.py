@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 
 from core.models import Project
@@ -32,20 +33,20 @@ def choose_zone(request: HttpRequest, name: str) -> None:
         request.session[_SESSION_ZONE] = name
 
 
-def choose_project(request: HttpRequest, right: Right, named: UUID | None = None) -> Project | None:
+def choose_project(
+    request: HttpRequest, right: Right, named: UUID | None = None, *, is_strict: bool = True
+) -> Project | None:
     """Returns the project of the page: the one that its path or its address names, else the session's, else the first.
 
-    Returns None if the person has the right in no project. Raises Http404 for a named project without the right.
+    Returns None if the person has the right in no project. Raises Http404 for a named project without the right,
+    unless `is_strict` is false, as for Django's own lists, whose parameter `project` is a filter.
     """
     projects = projects_with(request.user, right)
-    given = named or _uuid(request.GET.get(PROJECT, ""))
-    if given is not None:
-        chosen = projects.filter(pk=given).first()
-        if chosen is None:
-            raise Http404("There is no such project.")
-    else:
-        kept = _uuid(str(_kept(request, _SESSION_PROJECT) or ""))
-        chosen = (projects.filter(pk=kept).first() if kept else None) or projects.first()
+    text = str(named or request.GET.get(PROJECT, ""))
+    chosen = _project(projects, text)
+    if chosen is None and text and is_strict:
+        raise Http404("There is no such project.")
+    chosen = chosen or _project(projects, str(_kept(request, _SESSION_PROJECT) or "")) or projects.first()
     if chosen is not None:
         _keep(request, _SESSION_PROJECT, str(chosen.pk))
     return chosen
@@ -81,13 +82,11 @@ def _keep(request: HttpRequest, key: str, value: Any) -> None:
         request.session[key] = value
 
 
-def _uuid(text: str) -> UUID | None:
-    if not text:
-        return None
+def _project(projects: QuerySet[Project], text: str) -> Project | None:
     try:
-        return UUID(text)
+        return projects.filter(pk=UUID(text)).first()
     except ValueError:
-        raise Http404("There is no such project.") from None
+        return None
 
 
 def _zone(name: str) -> ZoneInfo | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest
@@ -49,7 +48,7 @@ def frame_of(request: HttpRequest) -> Frame:
     known: Frame | None = getattr(request, _ATTRIBUTE, None)
     if known is not None:
         return known
-    project = choose_project(request, Right.READ) if "project" not in request.GET else _project_or_none(request)
+    project = choose_project(request, Right.READ, is_strict=False)
     period, problem = choose_period(request, zone_of(request))
     return make_frame(request, project, period, problem)
 
@@ -82,10 +81,3 @@ def _own_address(request: HttpRequest) -> str:
     """Returns the page's path, if that does not name a record; those of another project are not there."""
     match = request.resolver_match
     return "" if match is None or match.kwargs else request.path
-
-
-def _project_or_none(request: HttpRequest) -> Project | None:
-    """Returns the project of Django's own lists, where `project` is a filter that may hold anything."""
-    from_session: Any = request.session.get("pages.project") if hasattr(request, "session") else None
-    found = {str(project.pk): project for project in offered_projects(request, None, _MAX_PROJECTS)}
-    return found.get(request.GET["project"]) or found.get(str(from_session)) or next(iter(found.values()), None)
