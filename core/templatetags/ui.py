@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from core.ui import formats
 from core.ui.filters import Filters
 from core.ui.panels import Panel, marker
+from core.ui.plots.render import Drawing, render
 from core.ui.tables import Table
 from core.ui.tiles import Tile
 
@@ -61,6 +62,12 @@ def table(shown: Table) -> dict[str, Any]:
 @register.inclusion_tag("ui/filters.html")
 def filters(shown: Filters) -> dict[str, Any]:
     return {"filters": shown}
+
+
+@register.simple_tag
+def plot(shown: Drawing) -> SafeString:
+    """Draws a plot of any kind."""
+    return render(shown)
 
 
 @register.inclusion_tag("ui/tiles.html")

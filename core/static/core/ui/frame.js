@@ -1,6 +1,7 @@
-// The frame of every page: keys, the scope form, time zones, retries of panels, and copy buttons. Pages work without it.
+// The frame of every page: keys, the scope form, time zones, retries of panels, plots, and copy buttons. Pages work without it.
 import { watchPanels } from "./panels.js";
 import { watchKeys } from "./keys.js";
+import { watchPlots } from "./plot.js";
 
 for (const form of document.querySelectorAll("form[data-submit-on-change]")) {
   form.addEventListener("change", () => form.requestSubmit());
@@ -42,3 +43,4 @@ document.addEventListener("click", async (event) => {
 
 watchKeys();
 watchPanels();
+watchPlots();

@@ -1,0 +1,158 @@
+"""The kinds of plots, as pages describe them. A value that is None or not finite is a gap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Literal
+
+Value = int | float | Decimal | None
+Kind = Literal["", "good", "warn", "bad", "neutral"]
+"""What a colour stands for; an empty kind takes the next colour of the plot."""
+
+PlotKind = Literal["line", "bars", "stacked"]
+
+NO_DATA = "No data in this range."
+
+
+class Unit(StrEnum):
+    """The unit of a plot's values. A share is a number from 0 to 1, money is in dollars."""
+
+    COUNT = "count"
+    MONEY = "money"
+    MILLISECONDS = "milliseconds"
+    SHARE = "share"
+    TOKENS = "tokens"
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A line, or the bars of one colour: one value for each time of its plot."""
+
+    name: str
+    values: Sequence[Value]
+    kind: Kind = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A horizontal line at a value, with its name."""
+
+    name: str
+    value: float | Decimal
+    kind: Kind = "warn"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A vertical line at a moment, such as the beginning of a rollout's stage."""
+
+    name: str
+    time: datetime
+    href: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The area between two values at each time; it has the colour of the series with its name."""
+
+    name: str
+    lower: Sequence[Value]
+    upper: Sequence[Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """Values over time. Each of `times` begins an interval of `step`, which is the smallest distance of two times if it
+    is not given; intervals that begin after now are left out.
+
+    The axis of values begins at zero, or with `from_zero=False` near the lowest value. `brush` is the address of a
+    page that opens, with `start` and `end` added, for the time that somebody marks with the pointer.
+    """
+
+    title: str
+    times: Sequence[datetime]
+    series: Sequence[Series]
+    unit: Unit = Unit.COUNT
+    kind: PlotKind = "line"
+    thresholds: Sequence[Threshold] = ()
+    bands: Sequence[Band] = ()
+    marks: Sequence[Mark] = ()
+    brush: str = ""
+    from_zero: bool = True
+    step: timedelta | None = None
+    caption: bool = True
+    empty: str = NO_DATA
+
+
+@dataclass(frozen=True, slots=True)
+class BarItem:
+    label: str
+    value: Value
+    href: str = ""
+    kind: Kind = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BarList:
+    """A ranking by horizontal bars; the longest bar is the largest value."""
+
+    title: str
+    items: Sequence[BarItem]
+    unit: Unit = Unit.COUNT
+    caption: bool = True
+    empty: str = NO_DATA
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of work in a trace. One without `end` has not ended, and is drawn to the end of the trace."""
+
+    id: str
+    parent_id: str | None
+    name: str
+    start: datetime
+    end: datetime | None
+    kind: Kind = ""
+    href: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waterfall:
+    """A tree of spans with a bar for the time of each. The first `open_depth` levels are unfolded, and the way to each
+    span of kind "bad" is."""
+
+    title: str
+    spans: Sequence[Span]
+    open_depth: int = 3
+    caption: bool = True
+    empty: str = "No spans."
+
+
+State = Literal["good", "warn", "bad", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """A state over time: each cell is the beginning of an interval, its state and what it says in words."""
+
+    title: str
+    cells: Sequence[tuple[datetime, State, str]]
+    step: timedelta | None = None
+    caption: bool = True
+    empty: str = NO_DATA
+
+
+@dataclass(frozen=True, slots=True)
+class Sparkline:
+    """A small line without axes for a row of a table; `title` says what it shows."""
+
+    title: str
+    values: Sequence[Value]
+    unit: Unit = Unit.COUNT
+    kind: Kind = ""

@@ -1,0 +1,113 @@
+"""Plots of values over time: the figure with its legend, the drawing, and the values as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, tzinfo
+from zlib import crc32
+
+from django.utils.safestring import SafeString
+
+from core.ui.plots.areas import bars, hatches, lines, stacked_totals
+from core.ui.plots.axes import marks, thresholds, time_axis, value_axis
+from core.ui.plots.labels import number, time_label, value_label
+from core.ui.plots.legend import legend, mark_list
+from core.ui.plots.markup import element, joined
+from core.ui.plots.scales import HEIGHT, TimeScale, time_scale, value_scale
+from core.ui.plots.shapes import Band, Plot, Series, Value
+from core.ui.plots.values_table import values_table
+
+
+def render_plot(plot: Plot, zone: tzinfo, now: datetime) -> SafeString:
+    plot = _until(plot, now)
+    if not any(number(value) is not None for series in plot.series for value in series.values):
+        return element("figure", _caption(plot), element("p", plot.empty, class_="muted"), class_="plot")
+    times = time_scale(plot.times, plot.step, now)
+    return element(
+        "figure",
+        _caption(plot),
+        legend(plot),
+        element("div", _drawing(plot, times, zone), class_="plot-canvas"),
+        # The script writes the values under the pointer here; they are said to screen readers otherwise.
+        element("output", class_="plot-readout", aria_live="off"),
+        mark_list(plot, times, zone),
+        values_table(plot, times, zone),
+        class_="plot",
+        data_plot=plot.title,
+        data_start=_seconds(times.start),
+        data_end=_seconds(times.end),
+        data_step=times.step.total_seconds(),
+        data_brush=plot.brush,
+    )
+
+
+def _until(plot: Plot, now: datetime) -> Plot:
+    """Returns the plot without the intervals that have not begun, in ascending order, and each series as long."""
+    kept = sorted((moment, index) for index, moment in enumerate(plot.times) if moment <= now)
+    indexes = [index for _, index in kept]
+
+    def of(values: Sequence[Value]) -> list[Value]:
+        return [values[index] if index < len(values) else None for index in indexes]
+
+    series = [Series(one.name, of(one.values), one.kind) for one in plot.series]
+    bands = [Band(one.name, of(one.lower), of(one.upper)) for one in plot.bands]
+    return replace(plot, times=[moment for moment, _ in kept], series=series, bands=bands)
+
+
+def _caption(plot: Plot) -> SafeString:
+    return element("figcaption", plot.title, class_="" if plot.caption else "sr")
+
+
+def _drawing(plot: Plot, times: TimeScale, zone: tzinfo) -> SafeString:
+    values = value_scale(_all_values(plot), plot.unit, from_zero=plot.from_zero or plot.kind != "line")
+    # The patterns of two plots of a page have different ids.
+    key = f"plot-{crc32(f'{plot.title} {times.start} {len(plot.times)}'.encode()):x}"
+    shapes = lines(plot, times, values) if plot.kind == "line" else bars(plot, times, values, key)
+    parts = [
+        hatches(plot, key),
+        value_axis(values, plot.unit),
+        time_axis(times, zone),
+        shapes,
+        thresholds(plot, values),
+        marks(plot, times),
+    ]
+    return element(
+        "svg",
+        joined(parts),
+        class_="plot-svg",
+        width="100%",
+        height=HEIGHT,
+        role="img",
+        aria_label=_essence(plot, times, zone),
+    )
+
+
+def _all_values(plot: Plot) -> list[float]:
+    drawn = stacked_totals(plot) if plot.kind == "stacked" else [value for one in plot.series for value in one.values]
+    edges = [value for band in plot.bands for value in (*band.lower, *band.upper)]
+    found = [number(value) for value in (*drawn, *edges, *(threshold.value for threshold in plot.thresholds))]
+    return [value for value in found if value is not None]
+
+
+def _essence(plot: Plot, times: TimeScale, zone: tzinfo) -> str:
+    """Returns what the plot says in a sentence or two."""
+    first, last = time_label(times.start, times.step, zone), time_label(plot.times[-1], times.step, zone)
+    summaries = "; ".join(_summary(plot, series, times, zone) for series in plot.series)
+    limits = "".join(f" {one.name}: {value_label(plot.unit, one.value)}." for one in plot.thresholds)
+    return f"{plot.title}, {first} to {last}: {summaries}.{limits}"
+
+
+def _summary(plot: Plot, series: Series, times: TimeScale, zone: tzinfo) -> str:
+    known = [(value, index) for index, one in enumerate(series.values) if (value := number(one)) is not None]
+    if not known:
+        return f"{series.name} has no values"
+    highest, where = max(known, key=lambda pair: pair[0])
+    return (
+        f"{series.name} latest {value_label(plot.unit, known[-1][0])}, highest {value_label(plot.unit, highest)}"
+        f" at {time_label(plot.times[where], times.step, zone)}"
+    )
+
+
+def _seconds(moment: datetime) -> int:
+    return int(moment.astimezone(UTC).timestamp())

@@ -1,0 +1,111 @@
+"""A trace as a folded tree of spans, each with a bar for its time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.utils.safestring import SafeString
+
+from core.ui.formats import duration
+from core.ui.plots.labels import tick_label
+from core.ui.plots.legend import colour
+from core.ui.plots.markup import element, hidden, linked, percent
+from core.ui.plots.shapes import Span, Unit, Waterfall
+from core.ui.plots.span_tree import Node, span_tree
+from core.ui.plots.ticks import value_ticks
+
+_BAR_HEIGHT = 14
+_SMALLEST_BAR = 0.4
+_MAX_INDENT = 8
+_MILLISECOND = timedelta(milliseconds=1)
+_EDGE = 92.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Time:
+    """The time from the first start to the last end."""
+
+    start: datetime
+    end: datetime
+
+    @property
+    def milliseconds(self) -> float:
+        return max((self.end - self.start) / _MILLISECOND, 0.001)
+
+    def place(self, moment: datetime) -> float:
+        return 100 * min(max((moment - self.start) / _MILLISECOND / self.milliseconds, 0.0), 1.0)
+
+
+def render_waterfall(waterfall: Waterfall) -> SafeString:
+    caption = element("figcaption", waterfall.title, class_="" if waterfall.caption else "sr")
+    if not waterfall.spans:
+        return element("figure", caption, element("p", waterfall.empty, class_="muted"), class_="plot")
+    time = _time(waterfall.spans)
+    rows = [_node(node, time, waterfall.open_depth) for node in span_tree(waterfall.spans)]
+    return element("figure", caption, _head(time), *rows, class_="plot waterfall")
+
+
+def _time(spans: Sequence[Span]) -> _Time:
+    return _Time(min(span.start for span in spans), max(span.end or span.start for span in spans))
+
+
+def _head(time: _Time) -> SafeString:
+    ticks = [tick for tick in value_ticks(0.0, time.milliseconds, Unit.MILLISECONDS) if tick <= time.milliseconds]
+    step = ticks[1] if len(ticks) > 1 else time.milliseconds
+    labels = [_tick(100 * tick / time.milliseconds, tick_label(Unit.MILLISECONDS, tick, step)) for tick in ticks]
+    scale = element("svg", *labels, width="100%", height=18, aria_hidden="true", focusable="false")
+    cells = (element("span", "Span"), element("span", scale, class_="span-time"), element("span", "Duration"))
+    return element("div", *cells, class_="span-row span-head")
+
+
+def _tick(place: float, label: str) -> SafeString:
+    anchor = "start" if place == 0 else "end" if place > _EDGE else "middle"
+    return element("text", label, x=percent(place), y=13, text_anchor=anchor)
+
+
+def _node(node: Node, time: _Time, open_depth: int) -> SafeString:
+    row = _row(node, time)
+    if not node.children:
+        return element("div", row, class_="span-leaf")
+    is_open = "open" if node.depth < open_depth - 1 or node.has_bad else None
+    below = [_node(child, time, open_depth) for child in node.children]
+    return element("details", element("summary", row), *below, open=is_open, class_="span-node")
+
+
+def _row(node: Node, time: _Time) -> SafeString:
+    span = node.span
+    sign = element("strong", "\u00d7 ", hidden("failed "), class_="bad-text") if span.kind == "bad" else ""
+    detail = element("small", " ", span.detail) if span.detail else ""
+    name = element("span", sign, linked(span.name, span.href), detail, class_="span-name")
+    return element(
+        "span",
+        name,
+        element("span", _bar(span, time), class_="span-time"),
+        element("span", _length(span), class_="span-length"),
+        class_=f"span-row depth-{min(node.depth, _MAX_INDENT)}",
+        data_id=span.id if span.href else None,
+    )
+
+
+def _bar(span: Span, time: _Time) -> SafeString:
+    begin = time.place(span.start)
+    width = max(time.place(span.end or time.end) - begin, _SMALLEST_BAR)
+    begin = min(begin, 100 - width)
+    bar = element(
+        "rect", x=percent(begin), y=1, width=percent(width), height=_BAR_HEIGHT - 2, rx=2, fill="currentColor"
+    )
+    return element(
+        "svg",
+        bar,
+        width="100%",
+        height=_BAR_HEIGHT,
+        class_=colour(span.kind, 0),
+        aria_hidden="true",
+        focusable="false",
+    )
+
+
+def _length(span: Span) -> str:
+    return "not ended" if span.end is None else duration((span.end - span.start) / _MILLISECOND)
