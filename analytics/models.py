@@ -12,6 +12,8 @@ from django.db.models import Q
 from django.utils import timezone
 from typing_extensions import override
 
+from analytics.review_models import ReviewItem as ReviewItem
+from analytics.review_models import ReviewQueue as ReviewQueue
 from core.models import Project
 from core.tenancy import ProjectManager
 

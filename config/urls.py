@@ -17,6 +17,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/llm/", include("core.urls")),
     path("api/llm/", include("integrations.urls")),
     path("api/llm/", include("analytics.urls")),
+    path("api/llm/", include("analytics.review_urls")),
     path("api/projects/<project_id>/llm/sessions/<slashed:session_id>/telemetry", SessionTelemetryView.as_view()),
     path("api/otlp/", include(otlp_urlpatterns)),
     path("api/llm/", include("prompts.urls")),

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
+from analytics.reviews.services import delete_items_before
 from analytics.services import delete_feedback_before, delete_scores_before
 from core.models import Project
 from gateway.selectors import project_settings
@@ -16,7 +17,8 @@ logger = logging.getLogger("gateway.retention")
 
 
 def expire_judgements(now: datetime | None = None) -> int:
-    """Deletes scores and feedback that are older than their project's retention; returns how many."""
+    """Deletes scores, feedback and items of review queues that are older than their project's retention; returns how
+    many."""
     moment = now or timezone.now()
     deleted = 0
     for project_id in Project.objects.values_list("pk", flat=True):
@@ -24,6 +26,7 @@ def expire_judgements(now: datetime | None = None) -> int:
         # Retention counts whole UTC days, as in ClickHouse: all rows of a day expire at one moment.
         first_retained = (moment - timedelta(days=days - 1)).replace(hour=0, minute=0, second=0, microsecond=0)
         deleted += delete_scores_before(project_id, first_retained) + delete_feedback_before(project_id, first_retained)
+        deleted += delete_items_before(project_id, first_retained)
     if deleted:
         logger.info("judgements.expired count=%d", deleted)
     return deleted

@@ -28,6 +28,7 @@ from analytics.leases import repair_lease
 from analytics.models import Deletion, DeletionBatch, DeletionKind, DeletionState
 from analytics.queries import visible
 from analytics.reconciliation.comparison import LIMITS
+from analytics.reviews.services import delete_items_of
 from analytics.services import delete_feedback_of, delete_scores_of
 from core.errors import NotFoundError
 
@@ -171,6 +172,7 @@ def _look(deletion: Deletion, now: datetime) -> int:
 
 def _finish(deletion: Deletion, batch: DeletionBatch, *, is_first_try: bool = False) -> int:
     delete_scores_of(deletion.project_id, batch.plan["ids"])
+    delete_items_of(deletion.project_id, batch.plan["ids"])
     count = finish_batch(batch, deletion.project_id, is_first_try=is_first_try)
     Deletion.objects.filter(pk=deletion.pk).update(requests=F("requests") + count)
     return count

@@ -32,6 +32,7 @@ _TAGS = {
     "requests": "The request log.",
     "search": "Text search of the request log.",
     "scores": "Judgements of requests.",
+    "reviews": "Queues of requests that people score by hand.",
     "metrics": "Figures about a project.",
     "telemetry": "Spans and logs of sessions.",
     "otlp": "Where OpenTelemetry exporters send to.",

@@ -42,6 +42,9 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(READ_CONTENT, "chatWithAgent listConversations createConversation deleteConversation"),
     **_each(READ_CONTENT, "listConversationMessages"),
     **_each(EDIT, "recordScore recordScores addSessionFeedback"),
+    # Review queues name requests and show no texts.
+    **_each(READ, "listReviewQueues getReviewQueue listReviewItems reviewAgreement"),
+    **_each(EDIT, "createReviewQueue closeReviewQueue nextReviewItem assignReviewItems scoreReviewItem skipReviewItem"),
     **_each(ADMINISTER, "deleteRequest deleteSession"),
     # Operations on managed prompts and rollouts.
     **_each(READ, "listPromptConfigs getPromptConfig listPromptVersions getPromptVersion diffPromptVersions"),

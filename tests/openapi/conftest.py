@@ -21,6 +21,7 @@ from gateway.services import replace_settings
 from tests.factories.analytics import make_entry, store, uuid7
 from tests.factories.core import make_key, make_staff
 from tests.factories.prompts import make_config
+from tests.factories.reviews import make_queue
 from tests.factories.rollouts import make_rollout
 from tests.factories.scores import make_score
 
@@ -72,6 +73,7 @@ def populated(db: None, stored_requests: None) -> Populated:
     versions = list(config.versions.order_by("number"))
     rollout = make_rollout(config)
     make_score(project, request_id=REQUEST_ID)
+    queue = make_queue(project, request_ids=[REQUEST_ID])
     replace_settings(project_id=project.pk, values={"retry_enabled": False}, actor="test")
     change = GatewaySettings.objects.get(project=project).project.settings_changes.latest("id")
     conversation = create_conversation(project_id=project.pk, title="described", actor="test")
@@ -90,6 +92,8 @@ def populated(db: None, stored_requests: None) -> Populated:
             "request_id": REQUEST_ID,
             "session_id": "session",
             "conversation_id": str(conversation.pk),
+            "queue_id": str(queue.pk),
+            "item_id": str(queue.items.get().pk),
             "provider": "openai",
             "model": "gpt-4o-mini",
         },

@@ -1,0 +1,66 @@
+"""Presents review queues, which API, pages and the agent's tools show alike."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from analytics.models import Score
+from analytics.review_models import ReviewItem, ReviewQueue
+from analytics.reviews import selectors
+from analytics.reviews.comparison import agreements
+from analytics.reviews.wire import (
+    NextReviewItem,
+    ReviewAgreement,
+    ReviewQueueEntry,
+    ScoredReviewItem,
+    agreement_entry,
+    item_entry,
+    progress_entry,
+    queue_entry,
+)
+from analytics.wire.scores import score_entries
+from core.pagination import Listing, Page
+
+_NONE = selectors.Progress()
+
+
+def queues(project_id: UUID, page: Page, *, state: str = "") -> Listing:
+    found = selectors.list_queues(project_id, state)
+    rows = list(found[page.offset : page.offset + page.limit])
+    progress = selectors.progress_of(row.pk for row in rows)
+    return Listing(found.count(), [queue_entry(row, progress.get(row.pk, _NONE)) for row in rows])
+
+
+def queue(project_id: UUID, queue_id: UUID) -> ReviewQueueEntry:
+    """Returns one queue. Raises QueueNotFoundError."""
+    row = selectors.get_queue(project_id, queue_id)
+    return queue_entry(row, _progress(row.pk))
+
+
+def items(queue: ReviewQueue, page: Page, *, state: str = "", assignee: str = "") -> Listing:
+    found = selectors.list_items(queue, state=state, assignee=assignee)
+    return Listing(found.count(), [item_entry(row) for row in found[page.offset : page.offset + page.limit]])
+
+
+def next_item(queue_id: UUID, item: ReviewItem | None) -> NextReviewItem:
+    """Returns an item, or null, beside the queue's progress."""
+    return {"item": item_entry(item) if item else None, "progress": progress_entry(_progress(queue_id))}
+
+
+def scored_item(item: ReviewItem, score: Score) -> ScoredReviewItem:
+    return {**next_item(item.queue_id, item), "score": score_entries([score])[0]}
+
+
+def agreement(project_id: UUID, queue_id: UUID) -> ReviewAgreement:
+    """Returns the agreement of a queue's reviewers with each type of evaluator. Raises QueueNotFoundError."""
+    row = selectors.get_queue(project_id, queue_id)
+    return {
+        "reviewed": _progress(queue_id).done,
+        "score_name": row.score_name,
+        "compared_score_name": row.compared_score_name or row.score_name,
+        "evaluators": [agreement_entry(found) for found in agreements(row)],
+    }
+
+
+def _progress(queue_id: UUID) -> selectors.Progress:
+    return selectors.progress_of([queue_id]).get(queue_id, _NONE)

@@ -1,0 +1,1 @@
+"""Queues of requests that people score by hand, one rubric per queue."""

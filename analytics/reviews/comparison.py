@@ -1,0 +1,72 @@
+"""Compares the verdicts of a queue's reviewers with those that others gave on the same requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from analytics.models import Score
+from analytics.review_models import ItemState, ReviewQueue, RubricKind
+from analytics.reviews.agreement import Estimate, cohens_kappa, equal_share, mean_difference, pearson
+from analytics.reviews.services import EVALUATOR
+
+_IDS_AT_ONCE = 500
+
+Verdicts = Mapping[str, tuple[float, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The agreement of the reviewers with one type of evaluator on `compared` requests.
+
+    `kappa` is for booleans and categories, `correlation` and `mean_difference` are for numbers.
+    """
+
+    evaluator_type: str
+    compared: int
+    equal: Estimate | None
+    kappa: Estimate | None
+    correlation: Estimate | None
+    mean_difference: float | None
+
+
+def agreements(queue: ReviewQueue) -> list[Agreement]:
+    """Returns the agreement with each type of evaluator that scored reviewed requests, by name."""
+    reviewed = queue.items.filter(state=ItemState.DONE, score_id__isnull=False).order_by()
+    own: dict[str, tuple[float, str]] = {}
+    others: dict[str, dict[str, tuple[float, str]]] = {}
+    for score in _scores(queue.project_id, list(reviewed.values_list("score_id", flat=True)), by="pk"):
+        own[score.request_id] = (score.score_value, score.score_label)
+    # The latest score of each request counts: later ones replace it here, because the oldest come first.
+    for score in _scores(queue.project_id, list(own), by="request_id"):
+        if _is_compared(queue, score):
+            given = others.setdefault(score.evaluator_type, {})
+            given[score.request_id] = (score.score_value, score.score_label)
+    return [_agreement(queue, evaluator, own, given) for evaluator, given in sorted(others.items())]
+
+
+def _scores(project_id: UUID, keys: Sequence[UUID | str | None], *, by: str) -> Iterator[Score]:
+    for start in range(0, len(keys), _IDS_AT_ONCE):
+        chosen = {f"{by}__in": keys[start : start + _IDS_AT_ONCE]}
+        yield from Score.objects.for_project(project_id).filter(**chosen).order_by("created_at", "id")
+
+
+def _is_compared(queue: ReviewQueue, score: Score) -> bool:
+    named = queue.compared_score_name or queue.score_name
+    return (score.score_name, score.score_type) == (named, queue.kind) and score.evaluator_type != EVALUATOR
+
+
+def _agreement(queue: ReviewQueue, evaluator: str, own: Verdicts, given: Verdicts) -> Agreement:
+    both = [(own[request_id], verdict) for request_id, verdict in sorted(given.items())]
+    values = [(first[0], second[0]) for first, second in both]
+    if queue.kind == RubricKind.NUMBER:
+        return Agreement(evaluator, len(both), equal_share(values), None, pearson(values), mean_difference(values))
+    verdicts = [(_named(first), _named(second)) for first, second in both]
+    return Agreement(evaluator, len(both), equal_share(verdicts), cohens_kappa(verdicts), None, None)
+
+
+def _named(verdict: tuple[float, str]) -> str:
+    """Returns a verdict as a text: the value of a category with a label is only its place in the rater's rubric."""
+    value, label = verdict
+    return label or f"{value:g}"

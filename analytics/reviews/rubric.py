@@ -1,0 +1,79 @@
+"""What a reviewer may answer: the choices of a queue's rubric, and the score that an answer means. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from analytics.review_models import ReviewQueue, RubricKind
+from core.errors import ValidationError
+
+MAX_LABELS = 9
+"""Labels have the keys 1 to 9."""
+
+_MAX_WHOLE_STEPS = 10
+_STEPS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A button: `key` is that of the keyboard, `value` the score's value and `label` what the button reads."""
+
+    key: str
+    value: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The value and the label of a score; only categories have a label."""
+
+    value: float
+    label: str = ""
+
+
+def choices_of(queue: ReviewQueue) -> list[Choice]:
+    """Returns the buttons of a rubric: both of a boolean, all of a category, and up to ten steps of a number."""
+    if queue.kind == RubricKind.BOOLEAN:
+        return [Choice("y", 1.0, "Yes"), Choice("n", 0.0, "No")]
+    if queue.kind == RubricKind.CATEGORY:
+        return [Choice(str(place), float(place), label) for place, label in enumerate(queue.labels, 1)]
+    steps = enumerate(_steps(*_bounds(queue)), 1)
+    return [Choice(str(place % _MAX_WHOLE_STEPS), step, f"{step:g}") for place, step in steps]
+
+
+def verdict_of(queue: ReviewQueue, value: float | bool | None, label: str) -> Verdict:
+    """Returns the score that an answer means. Raises ValidationError that names the field."""
+    if queue.kind == RubricKind.CATEGORY:
+        if label not in queue.labels:
+            raise _refused("score_label", f"Must be one of: {', '.join(queue.labels)}.")
+        return Verdict(float(queue.labels.index(label) + 1), label)
+    if label:
+        raise _refused("score_label", "Only a rubric of categories has labels.")
+    if value is None:
+        raise _refused("score_value", "Must be given.")
+    if queue.kind == RubricKind.BOOLEAN:
+        if value not in (0, 1):
+            raise _refused("score_value", "Must be 0 or 1.")
+        return Verdict(float(value))
+    lowest, highest = _bounds(queue)
+    if isinstance(value, bool) or not lowest <= value <= highest:
+        raise _refused("score_value", f"Must be a number from {lowest:g} to {highest:g}.")
+    return Verdict(float(value))
+
+
+def _bounds(queue: ReviewQueue) -> tuple[float, float]:
+    return queue.minimum or 0.0, queue.maximum or 0.0
+
+
+def _steps(lowest: float, highest: float) -> Sequence[float]:
+    """Returns every whole number of a short range, else five values at equal distances."""
+    first, last = math.ceil(lowest), math.floor(highest)
+    if lowest == first and highest == last and last - first < _MAX_WHOLE_STEPS:
+        return [float(step) for step in range(first, last + 1)]
+    return [lowest + (highest - lowest) * step / (_STEPS - 1) for step in range(_STEPS)]
+
+
+def _refused(field: str, problem: str) -> ValidationError:
+    return ValidationError(f"{field}: {problem}", details={field: [problem]})

@@ -1,0 +1,235 @@
+"""Changes review queues: made from a filter, worked through item by item, closed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
+from django.utils import timezone
+
+from analytics.models import Score
+from analytics.queries.request_filters import RequestFilter
+from analytics.queries.review_sample import sample_requests
+from analytics.review_models import ItemState, QueueState, ReviewItem, ReviewQueue
+from analytics.reviews.errors import (
+    ItemNotFoundError,
+    ItemTakenError,
+    NothingToReviewError,
+    QueueClosedError,
+    QueueExistsError,
+)
+from analytics.reviews.rubric import verdict_of
+from analytics.reviews.selectors import get_queue
+from analytics.services import NewScore, record_score
+
+logger = logging.getLogger("analytics.reviews")
+
+MAX_ITEMS = 2_000
+EVALUATOR = "human"
+
+_CLAIM = timedelta(minutes=10)
+_ROWS_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewQueue:
+    """A queue to be made. `parameters` are those of `GET requests` as texts, and `filters` what they mean."""
+
+    name: str
+    parameters: Mapping[str, str]
+    filters: RequestFilter
+    score_name: str
+    kind: str
+    sample_size: int
+    labels: list[str] = field(default_factory=list)
+    minimum: float | None = None
+    maximum: float | None = None
+    instructions: str = ""
+    compared_score_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a reviewer says of an item: a value, or a category's label, and why."""
+
+    value: float | bool | None = None
+    label: str = ""
+    reason: str = ""
+
+
+def create_queue(*, project_id: UUID, new: NewQueue, actor: str) -> ReviewQueue:
+    """Makes a queue of the requests that match. Raises QueueExistsError, NothingToReviewError and the errors of the
+    store."""
+    if ReviewQueue.objects.for_project(project_id).filter(name=new.name).exists():
+        raise QueueExistsError
+    chosen = sample_requests(project_id, new.filters, size=min(new.sample_size, MAX_ITEMS))
+    if not chosen:
+        raise NothingToReviewError
+    values = {name: value for name, value in asdict(new).items() if name not in ("parameters", "filters")}
+    with transaction.atomic():
+        queue, made = ReviewQueue.objects.get_or_create(
+            project_id=project_id,
+            name=values.pop("name"),
+            defaults={**values, "filter": dict(new.parameters), "created_by": actor},
+        )
+        if not made:
+            raise QueueExistsError
+        ReviewItem.objects.bulk_create(
+            (
+                ReviewItem(queue=queue, position=position, request_id=row.request_id, ts=row.ts)
+                for position, row in enumerate(chosen, 1)
+            ),
+            batch_size=_ROWS_AT_ONCE,
+        )
+    logger.info(
+        "review_queue.created queue_id=%s project_id=%s items=%d actor=%s", queue.pk, project_id, len(chosen), actor
+    )
+    return queue
+
+
+def close_queue(*, project_id: UUID, queue_id: UUID, actor: str) -> ReviewQueue:
+    """Closes a queue, which then takes no more scores; its items and scores stay. Closing it again changes nothing."""
+    with transaction.atomic():
+        queue = _locked(project_id, queue_id)
+        if queue.state != QueueState.CLOSED:
+            queue.state, queue.closed_at = QueueState.CLOSED, timezone.now()
+            queue.save(update_fields=["state", "closed_at"])
+            logger.info("review_queue.closed queue_id=%s actor=%s", queue_id, actor)
+    return queue
+
+
+def claim_next(*, project_id: UUID, queue_id: UUID, actor: str) -> ReviewItem | None:
+    """Returns the next open item for a person, and keeps it from others for some minutes; None when none is left.
+
+    First comes the one that the person has open already, then those assigned to the person. Raises QueueClosedError.
+    """
+    now = timezone.now()
+    with transaction.atomic():
+        queue = _open(get_queue(project_id, queue_id))
+        item = _claimable(queue, actor, now).select_for_update(skip_locked=True).first()
+        if item is not None:
+            item.claimed_by, item.claimed_until = actor, now + _CLAIM
+            item.save(update_fields=["claimed_by", "claimed_until"])
+    return item
+
+
+def score_item(
+    *, project_id: UUID, queue_id: UUID, item_id: UUID, answer: Answer, actor: str
+) -> tuple[ReviewItem, Score]:
+    """Records a person's score of an item, or changes the one that the same person gave before.
+
+    Raises ValidationError for an answer that the rubric does not have, QueueClosedError and ItemTakenError.
+    """
+    with transaction.atomic():
+        queue = _open(get_queue(project_id, queue_id))
+        item = _item_for(queue, item_id, actor)
+        verdict = verdict_of(queue, answer.value, answer.label)
+        score = record_score(
+            project_id=project_id,
+            score=NewScore(
+                request_id=str(item.request_id),
+                score_name=queue.score_name,
+                score_value=verdict.value,
+                score_type=queue.kind,
+                score_label=verdict.label,
+                reason=answer.reason,
+                evaluator_type=EVALUATOR,
+                score_id=f"review:{item.pk}",
+            ),
+            actor=actor,
+        ).row
+        _settle(item, ItemState.DONE, actor, score.pk)
+    return item, score
+
+
+def skip_item(*, project_id: UUID, queue_id: UUID, item_id: UUID, actor: str) -> ReviewItem:
+    """Leaves an open item without a score. Raises as `score_item` does."""
+    with transaction.atomic():
+        queue = _open(get_queue(project_id, queue_id))
+        item = _item_for(queue, item_id, actor)
+        if item.state == ItemState.DONE:
+            raise ItemTakenError("The item has a score already.")
+        _settle(item, ItemState.SKIPPED, actor, None)
+    return item
+
+
+def assign_items(*, project_id: UUID, queue_id: UUID, assignee: str, count: int | None, actor: str) -> int:
+    """Assigns open items that nobody has yet to a person, the first `count` of them or all; returns their number.
+
+    An empty `assignee` takes the assignment of all open items away.
+    """
+    with transaction.atomic():
+        queue = _open(_locked(project_id, queue_id))
+        items = queue.items.filter(state=ItemState.OPEN)
+        if not assignee:
+            return items.exclude(assignee="").update(assignee="")
+        free = items.filter(assignee="").order_by("position").values_list("pk", flat=True)
+        assigned = queue.items.filter(pk__in=list(free[:count])).update(assignee=assignee)
+    logger.info("review_queue.assigned queue_id=%s items=%d actor=%s", queue_id, assigned, actor)
+    return assigned
+
+
+def delete_items_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int:
+    """Deletes the items of deleted requests; returns how many there were."""
+    found = ReviewItem.objects.filter(queue__project_id=project_id, request_id__in=list(request_ids))
+    return found.delete()[0]
+
+
+def delete_items_before(project_id: UUID, moment: datetime) -> int:
+    """Deletes the items of requests made before `moment`; returns how many there were."""
+    return ReviewItem.objects.filter(queue__project_id=project_id, ts__lt=moment).delete()[0]
+
+
+def _locked(project_id: UUID, queue_id: UUID) -> ReviewQueue:
+    queues = ReviewQueue.objects.select_for_update()
+    return queues.get(pk=get_queue(project_id, queue_id).pk)
+
+
+def _open(queue: ReviewQueue) -> ReviewQueue:
+    if queue.state == QueueState.CLOSED:
+        raise QueueClosedError
+    return queue
+
+
+def _claimable(queue: ReviewQueue, actor: str, now: datetime) -> QuerySet[ReviewItem]:
+    username = _username(actor)
+    free = Q(claimed_until__isnull=True) | Q(claimed_until__lt=now) | Q(claimed_by=actor)
+    own = Q(assignee="") | Q(assignee=username) if username else Q(assignee="")
+    turn = Case(
+        When(claimed_by=actor, claimed_until__gte=now, then=Value(0)),
+        When(assignee=username or None, then=Value(1)),
+        default=Value(2),
+        output_field=IntegerField(),
+    )
+    return queue.items.filter(free, own, state=ItemState.OPEN).order_by(turn, "position")
+
+
+def _item_for(queue: ReviewQueue, item_id: UUID, actor: str) -> ReviewItem:
+    """Returns the locked item for the person to score. Raises ItemNotFoundError and ItemTakenError."""
+    item = queue.items.select_for_update().filter(pk=item_id).first()
+    if item is None:
+        raise ItemNotFoundError
+    if item.state == ItemState.DONE and item.reviewed_by != actor:
+        raise ItemTakenError("Another person has scored the item.")
+    held = item.claimed_until is not None and item.claimed_until >= timezone.now()
+    if item.state == ItemState.OPEN and held and item.claimed_by != actor:
+        raise ItemTakenError("Another person has the item open.")
+    return item
+
+
+def _settle(item: ReviewItem, state: ItemState, actor: str, score_id: UUID | None) -> None:
+    item.state, item.score_id = state, score_id
+    item.reviewed_by, item.reviewed_at = actor, timezone.now()
+    item.claimed_by, item.claimed_until = "", None
+    item.save(update_fields=["state", "score_id", "reviewed_by", "reviewed_at", "claimed_by", "claimed_until"])
+
+
+def _username(actor: str) -> str:
+    """Returns the name of the account behind an actor; empty for an API key."""
+    kind, _, name = actor.partition(":")
+    return name if kind == "user" else ""

@@ -1,0 +1,168 @@
+"""The endpoints of review queues."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analytics.presenters import reviews
+from analytics.reviews import services
+from analytics.reviews.selectors import get_queue
+from analytics.reviews.wire import (
+    AssignedReviewItems,
+    NextReviewItem,
+    ReviewAgreement,
+    ReviewItemEntry,
+    ReviewQueueEntry,
+    ScoredReviewItem,
+)
+from analytics.serializers.reviews import (
+    AssignmentSerializer,
+    ItemParameters,
+    NewReviewQueueSerializer,
+    QueueParameters,
+    ReviewAnswerSerializer,
+)
+from core.openapi import PAGE, operation
+from core.pagination import listing_response, parse_page
+from core.parameters import Parameters
+from core.serializers import EmptyBodySerializer
+from core.views import ProjectAPIView
+
+
+class ReviewQueuesView(ProjectAPIView):
+    @operation("listReviewQueues", "List review queues", query=[PAGE, QueueParameters], page=ReviewQueueEntry)
+    def get(self, request: Request) -> Response:
+        """The list has the newest first, each with its progress."""
+        page, given = parse_page(request), _given(QueueParameters, request)
+        return listing_response(request, page, reviews.queues(self.project_id, page, **given))
+
+    @operation(
+        "createReviewQueue",
+        "Make a review queue",
+        body=NewReviewQueueSerializer,
+        answer=ReviewQueueEntry,
+        status=201,
+        errors=[409],
+    )
+    def post(self, request: Request) -> Response:
+        """Draws `sample_size` of the newest requests that match `filter`, whose names are the parameters of
+        `GET requests`."""
+        body = NewReviewQueueSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        row = services.create_queue(project_id=self.project_id, new=body.new_queue(), actor=self.actor)
+        return Response(reviews.queue(self.project_id, row.pk), status=status.HTTP_201_CREATED)
+
+
+class ReviewQueueView(ProjectAPIView):
+    @operation("getReviewQueue", "One review queue", answer=ReviewQueueEntry, errors=[404])
+    def get(self, request: Request, queue_id: UUID) -> Response:
+        return Response(reviews.queue(self.project_id, queue_id))
+
+
+class ReviewItemsView(ProjectAPIView):
+    @operation(
+        "listReviewItems",
+        "Items of a review queue",
+        query=[PAGE, ItemParameters],
+        page=ReviewItemEntry,
+        errors=[404],
+    )
+    def get(self, request: Request, queue_id: UUID) -> Response:
+        page, given = parse_page(request), _given(ItemParameters, request)
+        queue = get_queue(self.project_id, queue_id)
+        return listing_response(request, page, reviews.items(queue, page, **given))
+
+
+class ReviewAgreementView(ProjectAPIView):
+    @operation("reviewAgreement", "Agreement of reviewers and judges", answer=ReviewAgreement, errors=[404])
+    def get(self, request: Request, queue_id: UUID) -> Response:
+        """Compares the reviewers' scores with the latest that each other type of evaluator gave the same requests."""
+        return Response(reviews.agreement(self.project_id, queue_id))
+
+
+class ReviewClosingView(ProjectAPIView):
+    @operation(
+        "closeReviewQueue", "Close a review queue", body=EmptyBodySerializer, answer=ReviewQueueEntry, errors=[404]
+    )
+    def post(self, request: Request, queue_id: UUID) -> Response:
+        """A closed queue takes no more scores. Its items and scores stay."""
+        EmptyBodySerializer(data=request.data).is_valid(raise_exception=True)
+        services.close_queue(project_id=self.project_id, queue_id=queue_id, actor=self.actor)
+        return Response(reviews.queue(self.project_id, queue_id))
+
+
+class NextReviewItemView(ProjectAPIView):
+    @operation(
+        "nextReviewItem",
+        "Take the next item of a review queue",
+        body=EmptyBodySerializer,
+        answer=NextReviewItem,
+        errors=[404, 409],
+    )
+    def post(self, request: Request, queue_id: UUID) -> Response:
+        """The item is kept from other people for ten minutes. `item` is null when none is left."""
+        EmptyBodySerializer(data=request.data).is_valid(raise_exception=True)
+        item = services.claim_next(project_id=self.project_id, queue_id=queue_id, actor=self.actor)
+        return Response(reviews.next_item(queue_id, item))
+
+
+class ReviewAssignmentView(ProjectAPIView):
+    @operation(
+        "assignReviewItems",
+        "Assign open items to a person",
+        body=AssignmentSerializer,
+        answer=AssignedReviewItems,
+        errors=[404, 409],
+    )
+    def post(self, request: Request, queue_id: UUID) -> Response:
+        """Assigns items that nobody has: the first `count`, or all. An empty `assignee` releases all open items."""
+        body = AssignmentSerializer(data=request.data, context={"project_id": self.project_id})
+        body.is_valid(raise_exception=True)
+        assigned = services.assign_items(
+            project_id=self.project_id, queue_id=queue_id, actor=self.actor, **body.validated_data
+        )
+        return Response({"assigned": assigned})
+
+
+class ReviewScoreView(ProjectAPIView):
+    @operation(
+        "scoreReviewItem",
+        "Score an item of a review queue",
+        body=ReviewAnswerSerializer,
+        answer=ScoredReviewItem,
+        errors=[404, 409],
+    )
+    def post(self, request: Request, queue_id: UUID, item_id: UUID) -> Response:
+        """Records a score of evaluator type `human`. The person who gave it may change it by scoring again."""
+        body = ReviewAnswerSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        item, score = services.score_item(
+            project_id=self.project_id, queue_id=queue_id, item_id=item_id, answer=body.answer(), actor=self.actor
+        )
+        return Response(reviews.scored_item(item, score))
+
+
+class ReviewSkipView(ProjectAPIView):
+    @operation(
+        "skipReviewItem",
+        "Skip an item of a review queue",
+        body=EmptyBodySerializer,
+        answer=NextReviewItem,
+        errors=[404, 409],
+    )
+    def post(self, request: Request, queue_id: UUID, item_id: UUID) -> Response:
+        EmptyBodySerializer(data=request.data).is_valid(raise_exception=True)
+        item = services.skip_item(project_id=self.project_id, queue_id=queue_id, item_id=item_id, actor=self.actor)
+        return Response(reviews.next_item(queue_id, item))
+
+
+def _given(parameters: type[Parameters], request: Request) -> dict[str, Any]:
+    """Returns the valid parameters of a query, without those that were left out."""
+    found = parameters(data=request.query_params.dict())
+    found.is_valid(raise_exception=True)
+    return dict(found.validated_data)
