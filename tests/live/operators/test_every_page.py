@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from urllib.parse import urlsplit
 
 import pytest
 import pytest_asyncio
@@ -13,14 +12,14 @@ from tests.browser.actions import overflows, unlabelled
 from tests.browser.axe import violations
 from tests.browser.problems import Problems
 from tests.live.operators.conftest import signed_in
-from tests.live.operators.operator import Operator
+from tests.live.operators.crawl import every_page, path_of
 from tests.live.playground import Account
 from tests.live.prompts import Team
 
 LOOKS = [(1440, "light"), (1440, "dark"), (400, "light"), (400, "dark")]
 
 _UNLINKED = "found => found.filter(element => !element.getAttribute('href')).map(element => element.outerHTML)"
-_ADDRESSES = "links => links.map(link => link.href)"
+_LEAST_TEXT = 40
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -43,11 +42,11 @@ async def sized_page(chromium: Browser, request: pytest.FixtureRequest) -> Async
 async def test_every_page__looked_at__accessible_and_inside_its_window(
     sized_page: Page, busy_team: Team, administrator: Account
 ) -> None:
-    person = await signed_in(sized_page, busy_team, administrator)
+    await signed_in(sized_page, busy_team, administrator)
     wrong: dict[str, list[str]] = {}
-    for address in await _pages(person):
+    for address in await every_page(sized_page):
         answer = await sized_page.goto(address)
-        path = urlsplit(address).path
+        path = path_of(address)
         assert answer is not None and answer.status == 200, path
         assert "default-src 'none'" in answer.headers["content-security-policy"], path
         found = [*await violations(sized_page), *await unlabelled(sized_page)]
@@ -59,13 +58,21 @@ async def test_every_page__looked_at__accessible_and_inside_its_window(
     assert not wrong, "\n".join(f"{path}\n  " + "\n  ".join(found) for path, found in wrong.items())
 
 
-async def _pages(person: Operator) -> list[str]:
-    """Returns the pages of the navigation, and for each of their tables the page of its first row."""
-    page = person.page
-    listed: list[str] = await page.eval_on_selector_all("#navigation a", _ADDRESSES)
-    found = dict.fromkeys(listed)
-    for address in listed:
-        await page.goto(address)
-        rows: list[str] = await page.eval_on_selector_all("main .row-link", _ADDRESSES)
-        found.update(dict.fromkeys(rows[:1]))
-    return list(found)
+async def test_every_page__without_scripts__says_the_same(
+    chromium: Browser, page: Page, busy_team: Team, administrator: Account
+) -> None:
+    await signed_in(page, busy_team, administrator)
+    addresses = await every_page(page)
+    context = await chromium.new_context(java_script_enabled=False, storage_state=await page.context.storage_state())
+    plain = await context.new_page()
+    wrong = {}
+    for address in addresses:
+        answer = await plain.goto(address)
+        assert answer is not None and answer.status == 200, path_of(address)
+        text = await plain.get_by_role("main").inner_text()
+        # A page that only a script fills would have its heading and little more.
+        if "Loading…" in text or len(text) < _LEAST_TEXT:
+            wrong[path_of(address)] = text
+    await context.close()
+
+    assert not wrong
