@@ -1,6 +1,6 @@
 """Rollouts in the admin: a list, a page with stages, figures and plots, and the transitions, which ask first.
 
-Rollouts are made over the API. Whatever moves one calls a service, as an action on one or on several.
+Whatever moves one calls a service, as an action on one or on several. The pages of people are in `rollouts.pages`.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -18,46 +17,23 @@ from django.utils.safestring import mark_safe
 from typing_extensions import override
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
-from core.errors import ApplicationError
 from core.rights.admin import RightsAdmin
-from rollouts import services
 from rollouts.comparisons import judged_metrics
 from rollouts.metrics import latest_figures, open_by_arm, present_outlook, totals_of
-from rollouts.models import REASON_CHARACTERS, Rollout, RolloutMinute, RolloutStage
+from rollouts.models import Rollout, RolloutMinute, RolloutStage
+from rollouts.moves import CONSEQUENCES, ReasonForm, move, possible, verb
+from rollouts.pages.rollout_form import RolloutFormPage as RolloutFormPage
+from rollouts.pages.rollouts import RolloutsPage as RolloutsPage
 from rollouts.plots import plots
+from rollouts.policies import policy_of
 from rollouts.selectors import current_stage, earlier_rollbacks
 from rollouts.serializers import stage_status
-from rollouts.states import ALLOWED, Status, Transition
+from rollouts.states import Status, Transition
 from rollouts.tables import metric_rows, total_rows
-
-_SERVICES: dict[Transition, Callable[..., Rollout]] = {
-    Transition.START: services.start_rollout,
-    Transition.PAUSE: services.pause_rollout,
-    Transition.PROMOTE: services.promote_rollout,
-    Transition.ROLL_BACK: services.roll_back_rollout,
-    Transition.COMPLETE: services.complete_rollout,
-}
-_CONSEQUENCES = {
-    Transition.START: "The target gets its share of traffic from now on.",
-    Transition.PAUSE: "While it is paused its requests get no managed prompt at all.",
-    Transition.PROMOTE: "The target gets the next stage's share; at the last stage it becomes the active version.",
-    Transition.ROLL_BACK: "All traffic returns to the baseline, and the rollout is over.",
-    Transition.COMPLETE: "The remaining stages are skipped: the target becomes the active version.",
-}
-
-
-class ReasonForm(forms.Form):
-    reason = forms.CharField(
-        required=False, max_length=REASON_CHARACTERS, widget=forms.Textarea(attrs={"rows": 3, "cols": 60})
-    )
-
-
-def _verb(transition: Transition) -> str:
-    return transition.value.replace("_", " ")
 
 
 def _action(transition: Transition) -> Callable[..., Any]:
-    @admin.action(description=f"{_verb(transition).capitalize()} selected rollouts", permissions=["change"])
+    @admin.action(description=f"{verb(transition).capitalize()} selected rollouts", permissions=["change"])
     def act(model_admin: RolloutAdmin, request: HttpRequest, queryset: QuerySet[Rollout]) -> HttpResponse | None:
         return model_admin.move(request, queryset, transition)
 
@@ -117,41 +93,23 @@ class RolloutAdmin(RightsAdmin):
         form = ReasonForm(request.POST if "confirmed" in request.POST else None)
         if not form.is_valid():
             context = {
-                "title": f"{_verb(transition).capitalize()}?",
+                "title": f"{verb(transition).capitalize()}?",
                 "rows": [(row, current_stage(row)) for row in rollouts],
                 "action": transition.value,
-                "verb": _verb(transition),
-                "consequence": _CONSEQUENCES[transition],
+                "verb": verb(transition),
+                "consequence": CONSEQUENCES[transition],
                 "form": form,
             }
             return self._render(request, "confirm", context)
         for row in rollouts:
-            self._move_one(request, row, transition, form.cleaned_data["reason"])
+            stage = request.POST.get(f"stage_{row.pk}", "")
+            reason = form.cleaned_data["reason"]
+            move(request, row, transition, reason, from_stage=int(stage) if stage.isdecimal() else None)
         return None
-
-    def _move_one(self, request: HttpRequest, row: Rollout, transition: Transition, reason: str) -> None:
-        more: dict[str, Any] = {}
-        if transition is Transition.PROMOTE:
-            # The transition applies to the stage that the person saw, because somebody else may have been faster.
-            more["from_stage"] = int(request.POST.get(f"stage_{row.pk}", row.current_stage))
-        try:
-            moved = _SERVICES[transition](
-                project_id=row.project_id,
-                rollout_id=row.pk,
-                actor=f"user:{request.user.get_username()}",
-                reason=reason,
-                **more,
-            )
-        except ApplicationError as error:
-            messages.error(request, f"Rollout {row.name}: {error.message}")
-            return
-        self.log_change(request, moved, f"{_verb(transition).capitalize()}. {reason}".strip())
-        messages.success(request, f"Rollout {row.name} is now {moved.status.replace('_', ' ')}.")
 
     def _page(self, request: HttpRequest, row: Rollout) -> dict[str, Any]:
         evaluation, stages = row.evaluation, list(row.stages.all())
         counts = RolloutMinute.objects.filter(rollout=row).order_by("minute", "stage").values_list("counts", flat=True)
-        moves = [item for item in Transition if Status(row.status) in ALLOWED[item]]
         figures = latest_figures(row)
         return {
             "title": f"Rollout {row.name}",
@@ -162,14 +120,16 @@ class RolloutAdmin(RightsAdmin):
             "done": _done(row, stages),
             "evaluation": evaluation,
             "figures": figures,
-            "metrics": metric_rows(judged_metrics(figures)),
+            "metrics": metric_rows(judged_metrics(figures, policy_of(row).cost_allowance)),
             "counts": _counts(row),
             "open_requests": open_by_arm(row),
             "outlook": present_outlook(row, figures),
             # The SVG comes from rollouts.plots, which makes it of numbers and fixed labels.
             "plots": [(plot.title, mark_safe(plot.svg)) for plot in plots(counts.iterator())],  # noqa: S308
             "transitions": row.transitions.order_by("-id"),
-            "moves": [(move.value, _verb(move)) for move in moves] if self.has_change_permission(request, row) else [],
+            "moves": [(one.value, verb(one)) for one in possible(row)]
+            if self.has_change_permission(request, row)
+            else [],
         }
 
     def _render(self, request: HttpRequest, name: str, context: dict[str, Any]) -> TemplateResponse:

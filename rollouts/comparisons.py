@@ -8,11 +8,13 @@ from typing import Any
 from analytics.queries.variants import BASELINE, TARGET, ArmTotals
 from prompts.models import PromptVersion
 from rollouts.evaluation import Action, Decision, Reason, Status, formula_of
-from rollouts.evaluation.formula_2 import Detection, Power
+from rollouts.evaluation.formula_2 import Detection, Metric, Power
+from rollouts.evaluation.formula_2.policy import failing_difference
 from rollouts.metrics import Comparison
 from rollouts.models import Rollout
 from rollouts.outlook import Outlook
 from rollouts.planning import Plan
+from rollouts.policies import policy_of
 from rollouts.serializers import earlier_rollbacks_shown
 
 
@@ -34,7 +36,7 @@ def comparison(rollout: Rollout, found: Comparison) -> dict[str, Any]:
         "explanation": figures["explanation"],
         "target": _arm(rollout.target_version, found.target),
         "baseline": _arm(rollout.baseline_version, found.baseline),
-        "metrics": judged_metrics(figures),
+        "metrics": judged_metrics(figures, policy_of(rollout).cost_allowance),
         "sample_ratio": figures["sample_ratio"],
         "minutes_evaluated": figures["minutes"],
         "target_requests_evaluated": figures["target_requests"],
@@ -50,9 +52,10 @@ def comparison(rollout: Rollout, found: Comparison) -> dict[str, Any]:
     }
 
 
-def judged_metrics(figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def judged_metrics(figures: Mapping[str, Any], cost_allowance: float) -> dict[str, dict[str, Any]]:
     """Returns the metrics of a verdict of any formula. Each has the logarithms of the evidence at which it fails and
-    passes, the evidence of its users, and whether the verdict rests on it."""
+    passes, the difference below which it does not fail, the evidence of its users, and whether the verdict rests on
+    it."""
     policy = formula_of(figures["formula"]).policy
     shown = {}
     # The metrics are put in the order of the policy, because databases sort the members of objects.
@@ -66,9 +69,15 @@ def judged_metrics(figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             "evidence_threshold": threshold,
             "safety_threshold": policy.PASS_AT,
             **one,
+            "failing_difference": _failing_difference(metric.value, one["baseline"], cost_allowance),
             "decides": one["judged"] and _decides(metric.value, one, figures),
         }
     return shown
+
+
+def _failing_difference(name: str, baseline: float | None, cost_allowance: float) -> float | None:
+    # The sizes of both formulas are the same.
+    return None if baseline is None else failing_difference(Metric(name), baseline, cost_allowance)
 
 
 def _decides(name: str, metric: Mapping[str, Any], figures: Mapping[str, Any]) -> bool:

@@ -70,7 +70,8 @@ class Visit:
 class Page:
     """A page of one project: `context` is cheap, `panels` ask the stores.
 
-    A route with `<uuid:project_id>` names the project in its path; the other pages have it in the address.
+    A route with `<uuid:project_id>` names the project in its path, and `project_id` finds that of a record whose id is
+    there; the other pages have it in the address.
     """
 
     name: ClassVar[str]
@@ -86,6 +87,11 @@ class Page:
         """The view of Django's URLs. Raises PermissionDenied, and Http404 for a project without the right."""
         return cls().respond(request, **route)
 
+    def project_id(self, **route: Any) -> UUID | None:
+        """Returns the project that the path alone names; None where it is in the address. Raises Http404."""
+        named: UUID | None = route.get("project_id")
+        return named
+
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         """Returns the template's context beside that of the frame. Raises Http404 for a record that is not there."""
         return {}
@@ -100,7 +106,7 @@ class Page:
     def respond(self, request: HttpRequest, **route: Any) -> HttpResponseBase:
         if request.method not in self.methods:
             return HttpResponseNotAllowed(self.methods)
-        named: UUID | None = route.get("project_id")
+        named = self.project_id(**route)
         project = choose_project(request, right_of_page(self.name), named)
         if project is None:
             return self._without_project(request)

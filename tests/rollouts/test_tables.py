@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rollouts.comparisons import judged_metrics
+from rollouts import comparisons
 from rollouts.evaluation import formula_1, formula_2
 from rollouts.tables import figure, metric_rows
 
@@ -29,6 +29,10 @@ def metric(**values: Any) -> dict[str, Any]:
 
 def verdict(reason: str, *, decision: str = "wait", formula: int = 2, **metrics: dict[str, Any]) -> dict[str, Any]:
     return {"formula": formula, "reason": reason, "decision": decision, "metrics": metrics}
+
+
+def judged_metrics(figures: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return comparisons.judged_metrics(figures, 0.25)
 
 
 FAILING = metric(status="failing")

@@ -83,3 +83,16 @@ class Policy:
         """The factor of the baseline's cost below which a target passes. It lies above the factor at which a target
         fails, so that a target at its allowance can pass."""
         return COST_MARGIN * (1 + self.cost_allowance)
+
+
+def failing_difference(metric: Metric, baseline: float, cost_allowance: float) -> float:
+    """Returns the difference of target and baseline below which the metric does not fail, however certain it is."""
+    if metric in RATES:
+        plus, times = RATE_SIZE
+        return max(plus, (times - 1) * baseline)
+    sizes = {
+        Metric.LATENCY_P95: LATENCY_P95_SIZE,
+        Metric.LATENCY_AVERAGE: LATENCY_AVERAGE_SIZE,
+        Metric.COST: COST_SIZE * (1 + cost_allowance),
+    }
+    return (sizes[metric] - 1) * baseline

@@ -1,0 +1,94 @@
+"""Transitions of rollouts that people make at pages: what each of them does in words, and the move itself, which is
+reported in messages and kept in the admin's own history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.http import HttpRequest
+
+from core.errors import ApplicationError
+from rollouts import services
+from rollouts.models import REASON_CHARACTERS, Rollout
+from rollouts.states import ALLOWED, Status, Transition
+
+_SERVICES: Mapping[Transition, Callable[..., Rollout]] = MappingProxyType(
+    {
+        Transition.START: services.start_rollout,
+        Transition.PAUSE: services.pause_rollout,
+        Transition.PROMOTE: services.promote_rollout,
+        Transition.ROLL_BACK: services.roll_back_rollout,
+        Transition.COMPLETE: services.complete_rollout,
+    }
+)
+CONSEQUENCES: Mapping[Transition, str] = MappingProxyType(
+    {
+        Transition.START: "The target gets its share of traffic from now on.",
+        Transition.PAUSE: "While it is paused its requests get no managed prompt at all.",
+        Transition.PROMOTE: "The target gets the next stage's share; at the last stage it becomes the active version.",
+        Transition.ROLL_BACK: "All traffic returns to the baseline, and the rollout is over.",
+        Transition.COMPLETE: "The remaining stages are skipped: the target becomes the active version.",
+    }
+)
+
+
+class ReasonForm(forms.Form):
+    reason = forms.CharField(
+        required=False,
+        max_length=REASON_CHARACTERS,
+        widget=forms.Textarea(attrs={"rows": 3, "cols": 60}),
+        help_text="Kept in the history.",
+    )
+
+
+def verb(transition: Transition) -> str:
+    return transition.value.replace("_", " ")
+
+
+def possible(rollout: Rollout) -> list[Transition]:
+    """Returns the transitions that the rollout's status allows."""
+    return [one for one in Transition if Status(rollout.status) in ALLOWED[one]]
+
+
+def move(
+    request: HttpRequest, rollout: Rollout, transition: Transition, reason: str, *, from_stage: int | None = None
+) -> None:
+    """Makes the transition for the person of the request; a refusal becomes a message. A promotion applies to the stage
+    that the person saw, since somebody else may have been faster."""
+    more: dict[str, Any] = {}
+    if transition is Transition.PROMOTE:
+        more["from_stage"] = rollout.current_stage if from_stage is None else from_stage
+    try:
+        moved = _SERVICES[transition](
+            project_id=rollout.project_id,
+            rollout_id=rollout.pk,
+            actor=actor_of(request),
+            reason=reason,
+            **more,
+        )
+    except ApplicationError as error:
+        messages.error(request, f"Rollout {rollout.name}: {error.message}")
+        return
+    note_change(request, moved, f"{verb(transition).capitalize()}. {reason}".strip())
+    messages.success(request, f"Rollout {rollout.name} is now {moved.status.replace('_', ' ')}.")
+
+
+def actor_of(request: HttpRequest) -> str:
+    """Returns the actor as the management API writes it for a session."""
+    return f"user:{request.user.get_username()}"
+
+
+def note_change(request: HttpRequest, rollout: Rollout, message: str) -> None:
+    """Leaves an entry in the admin's own history."""
+    LogEntry.objects.log_actions(
+        user_id=int(request.user.pk or 0),
+        queryset=Rollout.objects.filter(pk=rollout.pk),
+        action_flag=CHANGE,
+        change_message=message,
+        single_object=True,
+    )

@@ -1,0 +1,175 @@
+"""The form of a new rollout. Its stages are checked by the rules of the API, and an error stands at its field."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from django import forms
+from django.forms import BaseFormSet, formset_factory
+from typing_extensions import override
+
+from prompts.models import PromptConfig, PromptVersion
+from rollouts.allocation import AllocationType
+from rollouts.evaluation import Action
+from rollouts.evaluation.formula_2 import Metric, Policy
+from rollouts.models import NAME_CHARACTERS, Mode
+from rollouts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE
+from rollouts.services import NewRollout
+from rollouts.states import DEFAULT_STAGES, MAX_STAGES, Stage, StageError, stages_from
+
+if TYPE_CHECKING:
+    VersionChoice = forms.ModelChoiceField[PromptVersion]
+    AnyStages = BaseFormSet["StageForm"]
+else:
+    VersionChoice = forms.ModelChoiceField
+    AnyStages = BaseFormSet
+
+ROWS = 12
+"""The number of stages that the form has rows for."""
+
+_FIELD_OF_STAGE = ("weight", "min_duration_minutes", "min_requests")
+_MODES = [
+    (Mode.AUTO.value, "Automatic: verdicts promote it, and roll it back when it fails"),
+    (Mode.MANUAL.value, "By hand: verdicts are shown, and people decide"),
+]
+_ALLOCATIONS = [
+    (AllocationType.RANDOM.value, "Each request by chance"),
+    (AllocationType.USER_STICKY.value, "By user: each user stays with one version"),
+    (AllocationType.SESSION_STICKY.value, "By session: each session stays with one version"),
+]
+_ACTIONS = [
+    (Action.ROLL_BACK.value, "Roll back"),
+    (Action.HOLD.value, "Hold at this stage"),
+    (Action.IGNORE.value, "Ignore"),
+]
+_METRICS = {
+    Metric.UNANSWERED: ("More requests go unanswered", "0.5 points and 1.25 times as many as the baseline's."),
+    Metric.ERROR_RATE: ("More errors", "0.5 points and 1.25 times as many as the baseline's."),
+    Metric.LATENCY_P95: ("The slowest 5 % get slower", "1.2 times the baseline's 95th percentile."),
+    Metric.LATENCY_AVERAGE: ("Answers get slower on average", "1.1 times the baseline's average."),
+    Metric.COST: ("A request gets dearer", "1.1 times what is allowed below."),
+}
+_PERCENT = 100
+
+
+class RolloutForm(forms.Form):
+    """The form of a rollout of one config, without its stages."""
+
+    name = forms.CharField(
+        required=False, max_length=NAME_CHARACTERS, help_text="Without one it is named after the target."
+    )
+    mode = forms.ChoiceField(choices=_MODES, widget=forms.RadioSelect, initial=Mode.AUTO.value, label="Who decides")
+    allocation_type = forms.ChoiceField(
+        choices=_ALLOCATIONS,
+        widget=forms.RadioSelect,
+        initial=AllocationType.RANDOM.value,
+        label="Who gets the target",
+    )
+
+    def __init__(self, config: PromptConfig, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.config = config
+        others = (
+            PromptVersion.objects.filter(config=config)
+            .exclude(pk=config.active_version_id or config.pk)
+            .order_by("-number")
+        )
+        self.fields["target"] = VersionChoice(others, label="Target", empty_label=None)
+        policy = Policy()
+        for metric, (label, size) in _METRICS.items():
+            self.fields[metric.value] = forms.ChoiceField(
+                choices=_ACTIONS, initial=policy.action(metric).value, label=label, help_text=size
+            )
+        self.fields[COST_ALLOWANCE] = forms.FloatField(
+            min_value=0,
+            max_value=MAX_COST_ALLOWANCE * _PERCENT,
+            initial=policy.cost_allowance * _PERCENT,
+            label="The target may cost more by (%)",
+        )
+        self.order_fields(["target", "name", "mode", "allocation_type"])
+
+    @property
+    def metric_fields(self) -> list[forms.BoundField]:
+        return [self[metric.value] for metric in _METRICS]
+
+    def new_rollout(self, stages: Sequence[Stage]) -> NewRollout:
+        """Returns the rollout of a form that is valid."""
+        data, defaults = self.cleaned_data, Policy()
+        policy: dict[str, Any] = {
+            metric.value: data[metric.value]
+            for metric in _METRICS
+            if data[metric.value] != defaults.action(metric).value
+        }
+        allowance = data[COST_ALLOWANCE] / _PERCENT
+        if allowance != defaults.cost_allowance:
+            policy[COST_ALLOWANCE] = allowance
+        return NewRollout(
+            config_id=self.config.pk,
+            target_version_id=data["target"].pk,
+            name=data["name"],
+            mode=Mode(data["mode"]),
+            allocation_type=AllocationType(data["allocation_type"]),
+            stages=stages,
+            policy=policy,
+        )
+
+
+class StageForm(forms.Form):
+    """One row of the stages; an empty one is left out."""
+
+    weight = forms.IntegerField(required=False, label="Share of the target (%)")
+    min_duration_minutes = forms.IntegerField(required=False, label="At least minutes")
+    min_requests = forms.IntegerField(required=False, label="At least answered requests of the target")
+
+    @property
+    def is_empty(self) -> bool:
+        if not self.is_bound:
+            return not self.initial
+        return all(self.data.get(self.add_prefix(name), "") == "" for name in _FIELD_OF_STAGE)
+
+
+class BaseStages(AnyStages):
+    """The rows of the stages; after `is_valid`, `stages` has them."""
+
+    stages: tuple[Stage, ...] = ()
+
+    @override
+    def clean(self) -> None:
+        if any(self.errors):
+            return
+        rows = [form for form in self.forms if not form.is_empty]
+        given = [{name: value for name, value in row.cleaned_data.items() if value is not None} for row in rows]
+        try:
+            self.stages = stages_from(given)
+        except StageError as error:
+            place, _, name = error.field.removeprefix("stages[").partition("].")
+            if not name:
+                raise forms.ValidationError(error.message) from error
+            rows[int(place)].add_error(name, error.message)
+
+
+_Stages: type[BaseStages] = cast(
+    "type[BaseStages]", formset_factory(StageForm, formset=BaseStages, extra=0, max_num=MAX_STAGES)
+)
+
+
+def stage_rows(stages: Sequence[Stage] = DEFAULT_STAGES, data: Any = None) -> BaseStages:
+    """Returns the rows of these stages, with empty ones up to ROWS, or those that were sent."""
+    if data is not None:
+        return _Stages(data, prefix="stages")
+    initial: list[dict[str, int]] = [stage._asdict() for stage in stages]
+    return _Stages(initial=initial + [{}] * max(0, ROWS - len(initial)), prefix="stages")
+
+
+def stages_of_address(text: str) -> tuple[Stage, ...]:
+    """Returns the stages that an address names as `weight:minutes:requests` with commas between; the default ones for
+    an empty text. Raises StageError."""
+    if not text:
+        return DEFAULT_STAGES
+    items = [dict(zip(_FIELD_OF_STAGE, map(_number, item.split(":")), strict=False)) for item in text.split(",")]
+    return stages_from([{name: value for name, value in item.items() if value is not None} for item in items])
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) <= 10 else None

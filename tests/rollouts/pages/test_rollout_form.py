@@ -1,0 +1,225 @@
+"""The form of a new rollout."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from analytics.errors import AnalyticsUnavailableError
+from analytics.queries.variants.traffic import ConfigTraffic
+from core.models import Project
+from core.rights.roles import Role
+from prompts.models import PromptConfig
+from rollouts import planning
+from rollouts.models import Rollout
+from rollouts.services import roll_back_rollout
+from rollouts.states import DEFAULT_STAGES
+from tests.factories.core import client_of, make_project, make_staff
+from tests.factories.prompts import make_config, make_version
+from tests.factories.rollouts import make_rollout
+
+pytestmark = pytest.mark.django_db
+
+PATH = "/admin/rollouts/new/"
+STAGES = ((10, 0, 5), (100, 10, 0))
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project()
+
+
+@pytest.fixture
+def config(project: Project) -> PromptConfig:
+    config = make_config(project, "support")
+    make_version(config, "You are kind.\nBe brief.")
+    make_version(config, "You are kind.\nBe very brief.", model="gpt-4o")
+    config.refresh_from_db()
+    return config
+
+
+@pytest.fixture
+def editor(client: Client, project: Project) -> Client:
+    client.force_login(make_staff(Role.EDITOR, project))
+    return client
+
+
+@pytest.fixture(autouse=True)
+def traffic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day of 60 requests a minute, in place of the request log."""
+    found = ConfigTraffic(86_400, 0, timezone.now() - timedelta(days=1))
+    monkeypatch.setattr(planning, "config_traffic", lambda *_, **__: found)
+
+
+def text_of(answer: Any) -> str:
+    assert answer.status_code == 200, answer
+    return b"".join(answer.streaming_content).decode()
+
+
+def shown(client: Client, config: PromptConfig, **query: str) -> str:
+    return text_of(client.get(PATH, {"project": str(config.project_id), "config": str(config.pk), **query}))
+
+
+def sent(client: Client, config: PromptConfig, stages: Any = STAGES, **fields: Any) -> Any:
+    target = config.versions.order_by("-number")[0]
+    body: dict[str, Any] = {
+        "target": str(target.pk),
+        "name": "brief",
+        "mode": "auto",
+        "allocation_type": "user_sticky",
+        "unanswered": "roll_back",
+        "error_rate": "roll_back",
+        "latency_p95": "hold",
+        "latency_average": "hold",
+        "cost_per_request": "hold",
+        "cost_allowance": "50",
+        "action": "create",
+        "stages-TOTAL_FORMS": "12",
+        "stages-INITIAL_FORMS": "12",
+    }
+    for number in range(12):
+        row = stages[number] if number < len(stages) else ("", "", "")
+        for name, value in zip(("weight", "min_duration_minutes", "min_requests"), row, strict=True):
+            body[f"stages-{number}-{name}"] = str(value)
+    address = f"{PATH}?project={config.project_id}&config={config.pk}"
+    return client.post(address, {**body, **fields})
+
+
+def test_form__prompt_chosen__versions_differences_stages_and_forecast(editor: Client, config: PromptConfig) -> None:
+    text = shown(editor, config)
+    assert "version 1, the active one" in text
+    assert "<ins> very</ins>" in text
+    assert "You are kind." not in text
+    assert "gpt-4o" in text
+    for stage in DEFAULT_STAGES:
+        assert f'value="{stage.weight}"' in text
+    assert "At today&#x27;s 60 requests a minute the stages take about" in text
+    for label in ("Share of the target (%), stage 1", "At least minutes, stage 12"):
+        assert label in text
+
+
+def test_form__stages_in_the_address__forecast_of_these(editor: Client, config: PromptConfig) -> None:
+    text = shown(editor, config, stages="20:60:0,100:120:0")
+    assert "the stages take about 3 hours" in text
+    api = client_of(config.project).post(
+        "/api/llm/prompts/rollouts/forecast",
+        {
+            "config_id": str(config.pk),
+            "stages": [
+                {"weight": 20, "min_duration_minutes": 60, "min_requests": 0},
+                {"weight": 100, "min_duration_minutes": 120, "min_requests": 0},
+            ],
+        },
+    )
+    assert api.json()["minutes"] == 180
+    assert "stages[1].weight" in shown(editor, config, stages="20:60:0,10:1:1")
+
+
+def test_form__sent__rollout_as_filled_in(editor: Client, config: PromptConfig) -> None:
+    answer = sent(editor, config)
+    row = Rollout.objects.get()
+    assert answer.status_code == 302
+    assert f"/admin/rollouts/rollout/{row.pk}/change/" in answer.url
+    assert (row.name, row.mode, row.allocation_type, row.status) == ("brief", "auto", "user_sticky", "pending")
+    assert row.policy == {"latency_p95": "hold", "cost_allowance": 0.5}
+    found = row.stages.values_list("weight", "min_duration_minutes", "min_requests")
+    assert [tuple(stage) for stage in found] == [(10, 0, 5), (100, 10, 0)]
+    assert row.created_by.startswith("user:")
+
+
+def test_form__create_and_start__is_running(editor: Client, config: PromptConfig) -> None:
+    sent(editor, config, action="start")
+    assert Rollout.objects.get().status == "running"
+
+
+def test_form__minima_left_out__those_of_the_defaults(editor: Client, config: PromptConfig) -> None:
+    sent(editor, config, ((10, "", ""), (60, 1, 1)))
+    first = Rollout.objects.get().stages.get(number=1)
+    assert (first.min_duration_minutes, first.min_requests) == (60, 100)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"stages": ((10, 1, 1), (5, 1, 1))}, "Weights rise: expected more than 10."),
+        ({"stages": ((0, 1, 1),)}, "Expected an integer from 1 to 100."),
+        ({"stages": (("", 5, 1),)}, "Expected an integer from 1 to 100."),
+        ({"stages": (("ten", 5, 1),)}, "Enter a whole number."),
+        ({"stages": ()}, "Expected 1 to 50 stages."),
+        ({"target": str(uuid4())}, "That choice is not one of the available choices."),
+        ({"name": "x" * 101}, "at most 100 characters"),
+        ({"cost_allowance": "-1"}, "greater than or equal to 0"),
+        ({"unanswered": "explode"}, "explode is not one of the available choices"),
+    ],
+)
+def test_form__bad_value__error_at_the_field_and_nothing_lost(
+    editor: Client, config: PromptConfig, changes: dict[str, Any], problem: str
+) -> None:
+    text = text_of(sent(editor, config, **{"name": "typed before", **changes}))
+    assert problem in text
+    assert "typed before" in text or "name" in changes
+    assert not Rollout.objects.exists()
+
+
+def test_form__update_the_forecast__nothing_made(editor: Client, config: PromptConfig) -> None:
+    text = text_of(sent(editor, config, ((20, 60, 0), (100, 120, 0)), action="forecast"))
+    assert "the stages take about 3 hours" in text
+    assert not Rollout.objects.exists()
+
+
+def test_form__rollout_under_way__leads_to_it(editor: Client, config: PromptConfig) -> None:
+    rollout = make_rollout(config)
+    assert f"/admin/rollouts/rollout/{rollout.pk}/change/" in shown(editor, config)
+    assert "already" in text_of(sent(editor, config))
+    assert Rollout.objects.count() == 1
+
+
+def test_form__version_rolled_back_before__says_so(editor: Client, config: PromptConfig) -> None:
+    rollout = make_rollout(config, started=True)
+    roll_back_rollout(project_id=config.project_id, rollout_id=rollout.pk, actor="test")
+    assert "Version 2 was rolled back before" in shown(editor, config)
+
+
+def test_form__no_prompt_chosen__the_only_ready_one_or_a_choice(editor: Client, config: PromptConfig) -> None:
+    query = {"project": str(config.project_id)}
+    assert "version 1, the active one" in text_of(editor.get(PATH, query))
+    make_config(config.project, "other", versions=2)
+    text = text_of(editor.get(PATH, query))
+    assert "Continue" in text
+    assert ">other</option>" in text
+
+
+def test_form__nothing_to_roll_out__next_step(editor: Client, project: Project) -> None:
+    assert "at least two versions" in text_of(editor.get(PATH, {"project": str(project.pk)}))
+    single = make_config(project, versions=1)
+    assert "no second version" in shown(editor, single)
+
+
+def test_form__store_away__the_form_and_a_message(
+    editor: Client, config: PromptConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: Any, **__: Any) -> ConfigTraffic:
+        raise AnalyticsUnavailableError("The analytics store does not answer.")
+
+    monkeypatch.setattr(planning, "config_traffic", away)
+    text = shown(editor, config)
+    assert "The analytics store does not answer." in text
+    assert "Create and start" in text
+
+
+def test_form__prompt_of_another_project__404(editor: Client, project: Project) -> None:
+    other = make_config(versions=2)
+    for config in (str(other.pk), "x"):
+        assert editor.get(PATH, {"project": str(project.pk), "config": config}).status_code == 404
+
+
+@pytest.mark.parametrize("role", [Role.READER_WITHOUT_CONTENT, Role.READER, None])
+def test_form__may_not_edit__403(client: Client, config: PromptConfig, role: Role | None) -> None:
+    client.force_login(make_staff(role, config.project))
+    assert client.get(PATH, {"project": str(config.project_id)}).status_code == 403
+    assert sent(client, config).status_code == 403
