@@ -115,9 +115,8 @@ class PlaygroundPage:
         await sign_in(self.page, self.stage.team.service.base_url, self.stage.user.name, self.stage.user.password)
 
     async def open(self) -> None:
-        await self.page.goto(self.stage.url)
+        await self.page.goto(f"{self.stage.url}?project={self.stage.team.project_id}")
         await self.ready()
-        await self.page.get_by_label("Project", exact=True).select_option(self.stage.team.project_id)
 
     async def ready(self) -> None:
         await expect(self.page.locator("#playground[data-ready]")).to_be_visible()

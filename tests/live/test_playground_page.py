@@ -313,7 +313,7 @@ async def test_page__loaded_again__has_what_was_typed_and_no_secret(playground: 
     await page.get_by_label("Keep as a session").check()
     await page.reload()
     await playground.ready()
-    await expect(page.get_by_label("Project", exact=True)).to_have_value(stage.team.project_id)
+    await expect(page.locator("#project")).to_have_value(stage.team.project_id)
     await expect(page.get_by_label("Text of message 1")).to_have_value("Where is Paris?")
     await expect(playground.chosen).to_have_text([GOOD])
     await expect(page.get_by_label("Max tokens")).to_have_value("7")

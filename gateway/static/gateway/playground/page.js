@@ -45,10 +45,9 @@ class Page {
     this.form.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.form.requestSubmit();
     });
-    byId("project").addEventListener("change", () => this.#loadPrompts({}).then(changed));
     byId("keep").addEventListener("change", () => this.#showSession());
     byId("stop-all").addEventListener("click", () => this.#answers.forEach((answer) => answer.stop()));
-    byId("reset").addEventListener("click", () => this.#show({ project: byId("project").value }).then(changed));
+    byId("reset").addEventListener("click", () => this.#show({}).then(changed));
   }
 
   get #state() {
@@ -66,8 +65,6 @@ class Page {
 
   async #show(state) {
     clearProblems();
-    const projects = [...byId("project").options].map(({ value }) => value);
-    if (projects.includes(state.project)) byId("project").value = state.project;
     this.messages.value = state.messages?.length ? state.messages : FIRST;
     this.models.value = state.models ?? [];
     for (const field of this.parameters) field.value = state.parameters?.[field.name] ?? "";
@@ -75,7 +72,8 @@ class Page {
     byId("keep").checked = state.keep ?? false;
     byId("session_id").value = state.session ?? "";
     this.#showSession();
-    await this.#loadPrompts(state.prompt);
+    // Prompts of another project mean nothing in this one.
+    await this.#loadPrompts(state.project === byId("project").value ? state.prompt : {});
   }
 
   async #loadPrompts(state) {
