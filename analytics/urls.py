@@ -17,6 +17,7 @@ from analytics.views.metrics import (
     OverviewView,
     PromptsView,
     ProviderLatencyView,
+    TotalsView,
     UsageView,
     UsersView,
 )
@@ -51,6 +52,7 @@ urlpatterns = [
     path("requests/<uuid:request_id>", RequestView.as_view()),
     path("search", SearchView.as_view()),
     path("metrics/overview", OverviewView.as_view()),
+    path("metrics/totals", TotalsView.as_view()),
     path("metrics/users", UsersView.as_view()),
     path("metrics/models", ModelsView.as_view()),
     path("metrics/operations", OperationsView.as_view()),

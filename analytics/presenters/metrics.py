@@ -13,6 +13,7 @@ from analytics.queries.models import list_models
 from analytics.queries.operation_figures import list_operations
 from analytics.queries.overview import get_overview
 from analytics.queries.prompt_figures import PromptGrouping, list_prompt_figures
+from analytics.queries.range_totals import get_totals
 from analytics.queries.usage import Interval, list_usage
 from analytics.queries.users import list_users
 from analytics.ranges import DEFAULT_DAYS, TimeRange
@@ -32,6 +33,11 @@ _BY_MINUTES, _BY_HOURS = timedelta(hours=3), timedelta(days=7)
 def overview(project_id: UUID, time_range: TimeRange, operation: str = "") -> metrics.Overview:
     found = get_overview(project_id, time_range.start, time_range.end, operation=operation)
     return metrics.overview(found, time_range.start, time_range.end)
+
+
+def totals(project_id: UUID, time_range: TimeRange, operation: str = "") -> metrics.Totals:
+    found = get_totals(project_id, time_range.start, time_range.end, operation=operation)
+    return metrics.totals(found, time_range.start, time_range.end)
 
 
 def users(project_id: UUID, time_range: TimeRange, page: Page, operation: str = "") -> Listing:

@@ -38,8 +38,8 @@ class Interval(StrEnum):
 
 @dataclass(frozen=True)
 class IntervalRow:
-    """The requests that arrived in the interval that begins at `start`. `latency_q` is p50, p95, p99 in ms, empty
-    without requests."""
+    """The requests that arrived in the interval that begins at `start`. `latency_q` and `ttft_q` are p50, p95, p99 in
+    ms; they are empty or not numbers without samples."""
 
     start: datetime
     requests: int = 0
@@ -53,6 +53,7 @@ class IntervalRow:
     cost_usd: Decimal = Decimal(0)
     latency_sum_ms: int = 0
     latency_q: Sequence[float] = ()
+    ttft_q: Sequence[float] = ()
 
 
 _ROLLUPS: dict[Interval, Sequence[Rollup]] = {
@@ -69,7 +70,7 @@ _FIGURES = (
     "requests", "errors", "cancelled", "unpriced", "prompt_tokens", "completion_tokens", "cache_read_tokens",
     "cache_write_tokens", "cost_usd", "latency_sum_ms",
 )  # fmt: skip
-_PERCENTILES = "latency_q"
+_PERCENTILES = ("latency_q", "ttft_q")
 
 
 def list_usage(
@@ -85,8 +86,8 @@ def list_usage(
 ) -> tuple[int, list[IntervalRow]]:
     """Returns the number of intervals in the range and one page, the latest first; intervals without requests are 0.
 
-    Only the time of the page is read, and of the outermost intervals only the part in the range. `latency_q` is empty
-    without `percentiles`, which cost more than all the rest.
+    Only the time of the page is read, and of the outermost intervals only the part in the range. `latency_q` and
+    `ttft_q` are empty without `percentiles`, which cost more than all the rest.
     """
     length = interval.length
     first, last = (_EPOCH + (moment - _EPOCH) // length * length for moment in (start, end))
@@ -105,10 +106,11 @@ def _rows(
 ) -> list[IntervalRow]:
     beginning = _BEGINNING[interval]
     keys = {"start": Key(beginning, beginning)}
-    figures = (*_FIGURES, _PERCENTILES) if percentiles else _FIGURES
+    figures = (*_FIGURES, *_PERCENTILES) if percentiles else _FIGURES
     rollups = plain_rollups(start, end) if interval is Interval.DAY and not percentiles else _ROLLUPS[interval]
     source, params = union(rollups, start, end, keys=keys, figures=figures, operation=operation)
-    columns = totals(*figures) if percentiles else f"{totals(*figures)}, emptyArrayFloat32() AS {_PERCENTILES}"
+    absent = () if percentiles else _PERCENTILES
+    columns = ", ".join([totals(*figures), *(f"emptyArrayFloat32() AS {name}" for name in absent)])
     sql = f"SELECT toDateTime64(f.start, 6, 'UTC') AS start, {columns} FROM {source} AS f GROUP BY f.start"
     values = {**params, "project": project_id}
     return client.query(sql, values, row=IntervalRow, name="usage", database_settings=PLANNED)

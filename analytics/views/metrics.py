@@ -27,6 +27,14 @@ class OverviewView(ProjectAPIView):
         return Response(metrics.overview(self.project_id, time_range, parse_operation(request)))
 
 
+class TotalsView(ProjectAPIView):
+    @operation(
+        "totals", "Totals of a range with percentiles", query=[RangeParameters, OperationParameters], answer=wire.Totals
+    )
+    def get(self, request: Request) -> Response:
+        return Response(metrics.totals(self.project_id, parse_range(request), parse_operation(request)))
+
+
 class UsersView(ProjectAPIView):
     @operation(
         "userMetrics",

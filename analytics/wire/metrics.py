@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -14,6 +15,7 @@ from analytics.queries.models import ModelRow
 from analytics.queries.operation_figures import OperationRow
 from analytics.queries.overview import ModelTotalsRow, OverviewRow
 from analytics.queries.prompt_figures import PromptFiguresRow
+from analytics.queries.range_totals import TotalsRow
 from analytics.queries.usage import IntervalRow
 from analytics.queries.users import UserRow
 
@@ -67,8 +69,13 @@ class PromptFigures(Sums):
     prompt_version: int | None
 
 
-class IntervalFigures(Sums, LatencyPercentiles):
+class IntervalFigures(Sums, LatencyPercentiles, TtftPercentiles):
     start: datetime
+
+
+class Totals(Sums, LatencyPercentiles, TtftPercentiles):
+    start_date: datetime
+    end_date: datetime
 
 
 class DayCost(TypedDict):
@@ -202,7 +209,25 @@ def prompt(row: PromptFiguresRow) -> PromptFigures:
 
 
 def usage(row: IntervalRow) -> IntervalFigures:
-    return {"start": row.start, **_sums(row), **_latency_percentiles(row)}
+    p50, p95, p99 = (None if math.isnan(value) else value for value in row.ttft_q or [math.nan] * 3)
+    return {
+        "start": row.start,
+        **_sums(row),
+        **_latency_percentiles(row),
+        "p50_ttft_ms": p50,
+        "p95_ttft_ms": p95,
+        "p99_ttft_ms": p99,
+    }
+
+
+def totals(row: TotalsRow, start: datetime, end: datetime) -> Totals:
+    return {
+        "start_date": start,
+        "end_date": end,
+        **_sums(row),
+        **_latency_percentiles(row),
+        **_ttft_percentiles(row),
+    }
 
 
 def day_cost(row: IntervalRow) -> DayCost:
@@ -274,12 +299,12 @@ def _sums(row: _SumsRow) -> Sums:
     }
 
 
-def _latency_percentiles(row: ModelRow | OperationRow | IntervalRow) -> LatencyPercentiles:
+def _latency_percentiles(row: ModelRow | OperationRow | IntervalRow | TotalsRow) -> LatencyPercentiles:
     p50, p95, p99 = _percentiles(row.requests, row.latency_q)
     return {"p50_latency_ms": p50, "p95_latency_ms": p95, "p99_latency_ms": p99}
 
 
-def _ttft_percentiles(row: ModelRow | OperationRow) -> TtftPercentiles:
+def _ttft_percentiles(row: ModelRow | OperationRow | TotalsRow) -> TtftPercentiles:
     p50, p95, p99 = _percentiles(row.streamed, row.ttft_q)
     return {"p50_ttft_ms": p50, "p95_ttft_ms": p95, "p99_ttft_ms": p99}
 

@@ -34,7 +34,7 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(READ, "listSessions getSession listSessionRequests listSessionFeedback sessionTelemetry sessionTimeline"),
     **_each(READ, "listRequests getRequest requestNeighbours listScores listRequestScores"),
     **_each(READ, "overview userMetrics modelMetrics operationMetrics dailyCost modelCost usageMetrics promptMetrics"),
-    **_each(READ, "errorMetrics providerLatency"),
+    **_each(READ, "errorMetrics providerLatency totals listProblems"),
     **_each(READ, "guardrailMetrics guardrailUsage listGuardrailRequests"),
     **_each(READ, "scoreMetrics feedbackMetrics usage"),
     # Operations that show texts written by people and models.

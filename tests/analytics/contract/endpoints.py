@@ -73,6 +73,7 @@ ENDPOINTS = (
     Endpoint("GET", "/api/llm/requests/{request}/neighbours"),
     Endpoint("POST", "/api/llm/search", body={"query": "a secret"}),
     Endpoint("GET", "/api/llm/metrics/overview", (*_RANGE, "operation")),
+    Endpoint("GET", "/api/llm/metrics/totals", (*_RANGE, "operation")),
     Endpoint("GET", "/api/llm/metrics/users", (*_PAGE, *_RANGE, "operation")),
     Endpoint("GET", "/api/llm/metrics/models", (*_PAGE, *_RANGE, "operation")),
     Endpoint("GET", "/api/llm/metrics/operations", (*_PAGE, *_RANGE)),

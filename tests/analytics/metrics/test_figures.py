@@ -153,8 +153,21 @@ def test_usage__any_range__equals_plain_computation(
         assert (found["count"], found["interval"]) == (len(expected), interval)
         for entry in found["results"]:
             first = reference.microseconds(datetime.fromisoformat(entry["start"]))
-            own = [r.latency_ms for r in chosen if first <= r.ts < first + length // _TICK]
-            check_percentiles(entry, "latency", own)
+            own = [r for r in chosen if first <= r.ts < first + length // _TICK]
+            check_percentiles(entry, "latency", [record.latency_ms for record in own])
+            check_percentiles(entry, "ttft", [record.ttft_ms for record in own if record.ttft_ms])
+
+
+def test_totals__any_range__equal_plain_computation(get: Callable[..., Any], records: list[RequestRecord]) -> None:
+    for start, end in ranges(records, 7):
+        chosen = reference.between(records, start, end)
+
+        found = get("totals", start_date=start, end_date=end)
+
+        expected = reference.sums(chosen)
+        assert {name: found[name] for name in expected} == expected, (start, end)
+        check_percentiles(found, "latency", [record.latency_ms for record in chosen])
+        check_percentiles(found, "ttft", [record.ttft_ms for record in chosen if record.ttft_ms])
 
 
 def test_errors__any_range__equal_plain_computation(get: Callable[..., Any], records: list[RequestRecord]) -> None:
@@ -209,7 +222,9 @@ def test_figures__of_one_operation__equal_plain_computation_without_the_others(
         assert get("errors", **parameters)["results"] == reference.errors(chosen), (begin, end)
 
 
-@pytest.mark.parametrize("path", ["overview", "users", "models", "cost/daily", "cost/by-model", "usage", "errors"])
+@pytest.mark.parametrize(
+    "path", ["overview", "totals", "users", "models", "cost/daily", "cost/by-model", "usage", "errors"]
+)
 def test_figures__of_an_operation_that_there_is_not__400_naming_it(api: Api, path: str) -> None:
     answer = api[0].get(f"/api/llm/metrics/{path}", {"operation": "chats"})
 

@@ -20,7 +20,7 @@ LISTS = (
     "users", "models", "operations", "prompts", "cost/daily", "cost/by-model", "usage", "errors", "guardrails",
     "guardrails/usage",
 )  # fmt: skip
-ALL = (*LISTS, "overview")
+ALL = (*LISTS, "overview", "totals")
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
