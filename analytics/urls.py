@@ -21,6 +21,7 @@ from analytics.views.metrics import (
     UsageView,
     UsersView,
 )
+from analytics.views.providers import ErrorGroupsView, FailoversView, ProviderHistoryView
 from analytics.views.requests import RequestNeighboursView, RequestsView, RequestView
 from analytics.views.score_metrics import FeedbackMetricsView, ScoreMetricsView
 from analytics.views.scores import RequestScoresView, ScoreBatchView, ScoresView
@@ -32,6 +33,7 @@ from analytics.views.sessions import (
     SessionTranscriptView,
     SessionView,
 )
+from analytics.views.spend import CostExportView, CostIntervalsView, CostView, PriceGapsView
 
 # Ids of sessions and requests are the client's own and may hold slashes (`core.paths`).
 urlpatterns = [
@@ -59,11 +61,18 @@ urlpatterns = [
     path("metrics/prompts", PromptsView.as_view()),
     path("metrics/cost/daily", DailyCostView.as_view()),
     path("metrics/cost/by-model", ModelCostView.as_view()),
+    path("metrics/cost", CostView.as_view()),
+    path("metrics/cost/intervals", CostIntervalsView.as_view()),
+    path("metrics/cost/export", CostExportView.as_view()),
+    path("metrics/cost/gaps", PriceGapsView.as_view()),
     path("metrics/usage", UsageView.as_view()),
     path("metrics/errors", ErrorsView.as_view()),
     path("metrics/guardrails", GuardrailsView.as_view()),
     path("metrics/guardrails/usage", GuardrailUsageView.as_view()),
     path("guardrails/requests", GuardrailRequestsView.as_view()),
+    path("metrics/errors/groups", ErrorGroupsView.as_view()),
+    path("metrics/providers/history", ProviderHistoryView.as_view()),
+    path("metrics/providers/failovers", FailoversView.as_view()),
     path("metrics/provider-latency", ProviderLatencyView.as_view()),
 ]
 

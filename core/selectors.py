@@ -1,10 +1,11 @@
-"""Queries of projects."""
+"""Queries of projects and of the names of their API keys."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from uuid import UUID
 
-from core.models import Project
+from core.models import ApiKey, Project
 
 
 def find_project(named: str) -> Project | None:
@@ -18,3 +19,8 @@ def find_project(named: str) -> Project | None:
 
 def get_project(project_id: UUID) -> Project | None:
     return Project.objects.filter(pk=project_id).first()
+
+
+def api_key_names(project_id: UUID, ids: Collection[int]) -> Mapping[int, str]:
+    """Returns the names of those API keys of the project that exist, revoked ones too, by id."""
+    return dict(ApiKey.objects.for_project(project_id).filter(pk__in=ids).values_list("pk", "name"))

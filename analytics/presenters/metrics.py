@@ -98,7 +98,7 @@ def usage(
     project_id: UUID, time_range: TimeRange, page: Page, interval: Interval | None = None, operation: str = ""
 ) -> Listing:
     """Lists usage per interval; without `interval` the length of the range decides which one."""
-    chosen = interval or _interval(time_range)
+    chosen = interval or interval_of(time_range)
     count, rows = list_usage(
         project_id, time_range.start, time_range.end, chosen, limit=page.limit, offset=page.offset, operation=operation
     )
@@ -116,7 +116,8 @@ def provider_latencies(project_id: UUID) -> ProviderLatencies:
     return {"window_seconds": WINDOW_SECONDS, "generated_at": datetime.now(UTC), "providers": providers}
 
 
-def _interval(time_range: TimeRange) -> Interval:
+def interval_of(time_range: TimeRange) -> Interval:
+    """Returns the interval by which a range is shown unless the caller names one."""
     length = time_range.end - time_range.start
     if length <= _BY_MINUTES:
         return Interval.MINUTE

@@ -37,6 +37,9 @@ USER_DAYS = Rollup("users_daily", "day", "Date", timedelta(days=1))
 USER_HOURS = Rollup("users_hourly", "hour", "DateTime('UTC')", timedelta(hours=1))
 ERROR_DAYS = Rollup("errors_daily", "day", "Date", timedelta(days=1))
 GUARDRAIL_HOURS = Rollup("guardrails_hourly", "hour", "DateTime('UTC')", timedelta(hours=1))
+ERROR_KIND_HOURS = Rollup("error_kinds_hourly", "hour", "DateTime('UTC')", timedelta(hours=1))
+SPEND_HOURS = Rollup("spend_hourly", "hour", "DateTime('UTC')", timedelta(hours=1))
+SESSION_DAYS = Rollup("session_days", "day", "Date", timedelta(days=1))
 
 _ROWS = Rollup("requests", "ts", "DateTime64(6, 'UTC')", TICK)
 

@@ -61,7 +61,7 @@ _ROLLUPS: dict[Interval, Sequence[Rollup]] = {
     Interval.HOUR: (HOURS,),
     Interval.DAY: (DAYS, HOURS),
 }
-_BEGINNING = {
+BEGINNING = {
     Interval.MINUTE: "toStartOfMinute({time}, 'UTC')",
     Interval.HOUR: "toStartOfHour({time}, 'UTC')",
     Interval.DAY: "toStartOfDay({time}, 'UTC')",
@@ -90,8 +90,7 @@ def list_usage(
     `ttft_q` are empty without `percentiles`, which cost more than all the rest.
     """
     length = interval.length
-    first, last = (_EPOCH + (moment - _EPOCH) // length * length for moment in (start, end))
-    count = (last - first) // length + 1
+    last, count = _begin(end, length), count_intervals(start, end, interval)
     latest, shown = last - min(offset, count) * length, min(limit, max(count - offset, 0))
     beginnings = [latest - step * length for step in range(shown)]
     if not beginnings:
@@ -101,10 +100,28 @@ def list_usage(
     return count, [rows.get(beginning) or IntervalRow(beginning) for beginning in beginnings]
 
 
+def count_intervals(start: datetime, end: datetime, interval: Interval) -> int:
+    """Returns the number of intervals that the range touches."""
+    length = interval.length
+    return (_begin(end, length) - _begin(start, length)) // length + 1
+
+
+def list_beginnings(start: datetime, end: datetime, interval: Interval, *, limit: int) -> list[datetime]:
+    """Returns when the latest intervals of the range begin, at most `limit` of them, the earliest first."""
+    length = interval.length
+    last, count = _begin(end, length), min(count_intervals(start, end, interval), limit)
+    return [last - step * length for step in reversed(range(count))]
+
+
+def _begin(moment: datetime, length: timedelta) -> datetime:
+    """Returns when the interval begins in which the moment lies."""
+    return _EPOCH + (moment - _EPOCH) // length * length
+
+
 def _rows(
     project_id: UUID, start: datetime, end: datetime, interval: Interval, percentiles: bool, operation: str
 ) -> list[IntervalRow]:
-    beginning = _BEGINNING[interval]
+    beginning = BEGINNING[interval]
     keys = {"start": Key(beginning, beginning)}
     figures = (*_FIGURES, *_PERCENTILES) if percentiles else _FIGURES
     rollups = plain_rollups(start, end) if interval is Interval.DAY and not percentiles else _ROLLUPS[interval]

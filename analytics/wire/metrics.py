@@ -182,7 +182,7 @@ def overview(totals: OverviewRow, start: datetime, end: datetime) -> Overview:
 def user(row: UserRow) -> UserFigures:
     return {
         "user_id": row.user_id,
-        **_sums(row),
+        **sums(row),
         "session_count": row.sessions,
         "models_used": row.models,
         "first_seen": row.first_at,
@@ -194,25 +194,25 @@ def model(row: ModelRow) -> ModelFigures:
     return {
         "model": row.model,
         "provider": row.provider,
-        **_sums(row),
+        **sums(row),
         **_latency_percentiles(row),
         **_ttft_percentiles(row),
     }
 
 
 def operation(row: OperationRow) -> OperationFigures:
-    return {"operation": row.operation, **_sums(row), **_latency_percentiles(row), **_ttft_percentiles(row)}
+    return {"operation": row.operation, **sums(row), **_latency_percentiles(row), **_ttft_percentiles(row)}
 
 
 def prompt(row: PromptFiguresRow) -> PromptFigures:
-    return {"prompt_config_id": row.prompt_config_id, "prompt_version": row.prompt_version or None, **_sums(row)}
+    return {"prompt_config_id": row.prompt_config_id, "prompt_version": row.prompt_version or None, **sums(row)}
 
 
 def usage(row: IntervalRow) -> IntervalFigures:
     p50, p95, p99 = (None if math.isnan(value) else value for value in row.ttft_q or [math.nan] * 3)
     return {
         "start": row.start,
-        **_sums(row),
+        **sums(row),
         **_latency_percentiles(row),
         "p50_ttft_ms": p50,
         "p95_ttft_ms": p95,
@@ -224,7 +224,7 @@ def totals(row: TotalsRow, start: datetime, end: datetime) -> Totals:
     return {
         "start_date": start,
         "end_date": end,
-        **_sums(row),
+        **sums(row),
         **_latency_percentiles(row),
         **_ttft_percentiles(row),
     }
@@ -282,7 +282,7 @@ def failures(rows: Sequence[Failure]) -> list[ErrorKind]:
     ]
 
 
-def _sums(row: _SumsRow) -> Sums:
+def sums(row: _SumsRow) -> Sums:
     return {
         "request_count": row.requests,
         "error_count": row.errors,

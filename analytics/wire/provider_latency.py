@@ -14,6 +14,7 @@ class Latency(TypedDict):
     p95_ms: float | None
     p99_ms: float | None
     samples: int
+    outcomes: int
     error_rate: float | None
     status: str
 
@@ -49,6 +50,7 @@ def _latency(health: TargetHealth, status: str) -> Latency:
         "p95_ms": health.p95_ms,
         "p99_ms": health.p99_ms,
         "samples": health.samples,
+        "outcomes": health.outcomes,
         "error_rate": health.error_share,
         "status": status,
     }

@@ -34,8 +34,9 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(READ, "listSessions getSession listSessionRequests listSessionFeedback sessionTelemetry sessionTimeline"),
     **_each(READ, "listRequests getRequest requestNeighbours listScores listRequestScores"),
     **_each(READ, "overview userMetrics modelMetrics operationMetrics dailyCost modelCost usageMetrics promptMetrics"),
-    **_each(READ, "errorMetrics providerLatency totals listProblems"),
+    **_each(READ, "errorMetrics errorGroups providerLatency providerHistory failovers totals listProblems"),
     **_each(READ, "guardrailMetrics guardrailUsage listGuardrailRequests"),
+    **_each(READ, "cost costIntervals exportCost priceGaps"),
     **_each(READ, "scoreMetrics feedbackMetrics usage"),
     # Operations that show texts written by people and models.
     **_each(READ_CONTENT, "search exportRequests sessionTranscript"),

@@ -15,7 +15,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from integrations.errors import HealthUnavailableError
-from integrations.health.circuit import Circuit
+from integrations.health.circuit import SHARE_TO_OPEN, Circuit
 from integrations.health.keys import circuit_key, models_key, slice_key
 from integrations.health.messages import decode_counts, decode_record
 from integrations.health.summary import summarize
@@ -123,17 +123,25 @@ def _model(model: str, counts: Counts, state: CircuitState) -> ModelHealth:
     if state is CircuitState.OPEN:
         status = HealthStatus.DOWN
     else:
-        status = HealthStatus.DEGRADED if health.degraded or state is CircuitState.HALF_OPEN else HealthStatus.HEALTHY
+        is_troubled = _is_failing(health) or state is CircuitState.HALF_OPEN
+        status = HealthStatus.DEGRADED if is_troubled else HealthStatus.HEALTHY
     return ModelHealth(model, status, health)
 
 
+def _is_failing(health: TargetHealth) -> bool:
+    """Returns True when the share of errors is too large. Routing asks for ten outcomes before it moves traffic away;
+    what is shown is not healthy as soon as half of the calls failed, however few they were."""
+    return health.degraded or (health.outcomes > 0 and health.error_share >= SHARE_TO_OPEN)
+
+
 def _provider_status(health: TargetHealth, rows: Iterable[ModelHealth]) -> HealthStatus:
-    """Returns the provider's status: down when the circuits of all its models are open, degraded when one is open or
-    the share of errors is too large."""
+    """Returns the provider's status: down when the circuits of all its models are open; degraded when one is open, when
+    none is healthy, or when the share of errors is too large."""
     states = [row.status for row in rows]
     if states and all(status is HealthStatus.DOWN for status in states):
         return HealthStatus.DOWN
-    return HealthStatus.DEGRADED if health.degraded or HealthStatus.DOWN in states else HealthStatus.HEALTHY
+    is_troubled = HealthStatus.DOWN in states or (states and HealthStatus.HEALTHY not in states)
+    return HealthStatus.DEGRADED if is_troubled or _is_failing(health) else HealthStatus.HEALTHY
 
 
 def _connect() -> redis.Redis:

@@ -27,4 +27,5 @@ def summarize(counts: Counts, circuit: CircuitState) -> TargetHealth:
         p95_ms=p95,
         p99_ms=p99,
         degraded=outcomes >= DEGRADED_OUTCOMES and share >= DEGRADED_ERROR_SHARE,
+        outcomes=outcomes,
     )

@@ -25,7 +25,8 @@ class CircuitState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class TargetHealth:
     """The figures of a target over the last five minutes. Latencies are None while there is no sample. `samples` counts
-    the latencies, `error_share` is the share of failures among all outcomes, 0 to 1."""
+    the latencies, `error_share` is the share of failures among all `outcomes`, 0 to 1. A failure has no latency unless
+    it was a time-out, so `samples` can be 0 where every call failed."""
 
     circuit: CircuitState
     samples: int
@@ -34,6 +35,7 @@ class TargetHealth:
     p95_ms: float | None
     p99_ms: float | None
     degraded: bool
+    outcomes: int = 0
 
 
 UNKNOWN = TargetHealth(CircuitState.CLOSED, 0, 0.0, None, None, None, degraded=False)

@@ -118,6 +118,7 @@ def test_provider_latency__no_samples__nulls(project: Project) -> None:
             "p95_ms": None,
             "p99_ms": None,
             "samples": 0,
+            "outcomes": 0,
             "error_rate": 0.0,
             "status": "healthy",
             "models": [],

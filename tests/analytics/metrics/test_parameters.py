@@ -18,7 +18,7 @@ from tests.factories.core import make_project
 
 LISTS = (
     "users", "models", "operations", "prompts", "cost/daily", "cost/by-model", "usage", "errors", "guardrails",
-    "guardrails/usage",
+    "guardrails/usage", "cost", "cost/gaps", "errors/groups",
 )  # fmt: skip
 ALL = (*LISTS, "overview", "totals")
 
@@ -140,7 +140,7 @@ def test_lists__page_by_page__all_entries_once(get: Callable[..., Any], records:
 
 
 def test_lists__nothing_stored__empty(get: Callable[..., Any]) -> None:
-    for path in ("users", "models", "cost/by-model", "errors"):
+    for path in ("users", "models", "cost/by-model", "errors", "cost", "cost/gaps", "errors/groups"):
         assert get(path)["results"] == []
         assert get(path, offset=5)["count"] == 0
     assert get("users")["without_user_id"] is None

@@ -1,0 +1,164 @@
+"""Sums cost, requests and tokens by a dimension: a page of its keys by cost, and the largest in each interval.
+
+The keys of a page are found first, from the two columns that order them; the figures are read for these keys alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID
+
+from analytics.clickhouse import client
+from analytics.queries import visible
+from analytics.queries.dimensions import Dimension, rollups_of, source_of
+from analytics.queries.rollup_ranges import PLANNED, Key, plain_rollups, same, totals, union
+from analytics.queries.usage import BEGINNING, Interval
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    Row = TypeVar("Row", bound=DataclassInstance)
+
+
+@dataclass(frozen=True)
+class DimensionRow:
+    """The figures of one key of a dimension, or of all requests under the empty key."""
+
+    key: str
+    requests: int = 0
+    errors: int = 0
+    cancelled: int = 0
+    unpriced: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
+    latency_sum_ms: int = 0
+
+
+@dataclass(frozen=True)
+class IntervalCostRow:
+    """What a key cost in the interval that begins at `start`."""
+
+    start: datetime
+    key: str
+    requests: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: Decimal
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The requests of a project from `start` to `end`, both included, of one `operation` unless it is empty."""
+
+    project_id: UUID
+    start: datetime
+    end: datetime
+    operation: str = ""
+
+
+@dataclass(frozen=True)
+class _Name:
+    key: str
+    keys: int
+
+
+@dataclass(frozen=True)
+class _Count:
+    keys: int
+
+
+_FIGURES = (
+    "requests", "errors", "cancelled", "unpriced", "prompt_tokens", "completion_tokens", "cache_read_tokens",
+    "cache_write_tokens", "cost_usd", "latency_sum_ms",
+)  # fmt: skip
+_INTERVAL_FIGURES = ("requests", "prompt_tokens", "completion_tokens", "cost_usd")
+
+
+def list_keys(scope: Scope, dimension: Dimension, *, limit: int, offset: int) -> tuple[int, list[str]]:
+    """Returns the number of keys and one page of them, by falling cost, then falling requests, then key."""
+    source, params = _union(scope, dimension, ("cost_usd", "requests"))
+    order = "ORDER BY sum(f.cost_usd) DESC, sum(f.requests) DESC, f.key LIMIT {limit:UInt64} OFFSET {offset:UInt64}"
+    sql = f"SELECT f.key AS key, count() OVER () AS keys FROM {source} AS f GROUP BY f.key {order}"
+    found = _ask(dimension, sql, params | {"limit": limit, "offset": offset}, row=_Name, name="spend.keys")
+    if found or not offset:
+        return (found[0].keys if found else 0), [row.key for row in found]
+    source, params = _union(scope, dimension, ())
+    sql = f"SELECT uniqExact(f.key) AS keys FROM {source} AS f"
+    return _ask(dimension, sql, params, row=_Count, name="spend.count")[0].keys, []
+
+
+def figures_of(scope: Scope, dimension: Dimension, keys: Sequence[str]) -> Mapping[str, DimensionRow]:
+    """Returns the figures of those keys that had requests."""
+    source, params = _union(scope, dimension, _FIGURES, keys=keys)
+    sql = f"SELECT f.key AS key, {totals(*_FIGURES)} FROM {source} AS f GROUP BY f.key"
+    return {row.key: row for row in _ask(dimension, sql, params, row=DimensionRow, name="spend.figures")}
+
+
+def totals_of(scope: Scope) -> DimensionRow:
+    """Returns the figures of all requests together."""
+    rollups = plain_rollups(scope.start, scope.end)
+    keys = {"key": same("''")}
+    source, params = union(rollups, scope.start, scope.end, keys=keys, figures=_FIGURES, operation=scope.operation)
+    sql = f"SELECT '' AS key, {totals(*_FIGURES)} FROM {source} AS f"
+    values = {**params, "project": scope.project_id}
+    return client.query(sql, values, row=DimensionRow, name="spend.totals", database_settings=PLANNED)[0]
+
+
+def list_interval_costs(
+    scope: Scope, dimension: Dimension, interval: Interval, keys: Sequence[str]
+) -> list[IntervalCostRow]:
+    """Returns what each of the keys cost in each interval in which it had requests."""
+    beginning = Key(BEGINNING[interval], BEGINNING[interval])
+    source, params = _union(scope, dimension, _INTERVAL_FIGURES, keys=keys, interval=interval, start=beginning)
+    sql = (
+        f"SELECT toDateTime64(f.start, 6, 'UTC') AS start, f.key AS key, {totals(*_INTERVAL_FIGURES)}"
+        f" FROM {source} AS f GROUP BY f.start, f.key"
+    )
+    return _ask(dimension, sql, params, row=IntervalCostRow, name="spend.intervals")
+
+
+def figures_and_totals(
+    scope: Scope, dimension: Dimension, keys: Sequence[str]
+) -> tuple[Mapping[str, DimensionRow], DimensionRow]:
+    """Returns the figures of the keys and of all requests together, from two queries at once."""
+    return visible.both_visible(
+        scope.project_id, partial(figures_of, scope, dimension, keys), partial(totals_of, scope)
+    )
+
+
+def _union(
+    scope: Scope,
+    dimension: Dimension,
+    figures: Sequence[str],
+    *,
+    keys: Sequence[str] | None = None,
+    interval: Interval = Interval.DAY,
+    **more: Key,
+) -> tuple[str, dict[str, Any]]:
+    of = source_of(dimension)
+    where = "1" if keys is None else f"{of.key.rollup} IN {{keys:Array(String)}}"
+    source, params = union(
+        rollups_of(dimension, scope.start, scope.end, interval),
+        scope.start,
+        scope.end,
+        keys={"key": of.key, **more},
+        figures=figures,
+        where=where,
+        where_request=of.where_request,
+        operation=scope.operation,
+    )
+    return source, {**params, "project": scope.project_id, **({} if keys is None else {"keys": list(keys)})}
+
+
+def _ask(dimension: Dimension, sql: str, params: Mapping[str, Any], *, row: type[Row], name: str) -> list[Row]:
+    """Runs the query. One that names sessions leaves out those whose deletion is under way."""
+    ask = visible.query if dimension is Dimension.SESSION else client.query
+    return ask(sql, params, row=row, name=name, database_settings=PLANNED)

@@ -1,0 +1,85 @@
+"""The dimensions by which cost is split, and the tables that have the figures of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from analytics.queries.rollup_ranges import (
+    HOURS,
+    MINUTES,
+    SESSION_DAYS,
+    SPEND_HOURS,
+    USER_DAYS,
+    USER_HOURS,
+    Key,
+    Rollup,
+    plain_rollups,
+    same,
+)
+from analytics.queries.usage import Interval
+
+
+class Dimension(StrEnum):
+    MODEL = "model"
+    PROVIDER = "provider"
+    USER = "user"
+    API_KEY = "api_key"
+    SESSION = "session"
+    PROMPT = "prompt"
+    PROMPT_VERSION = "prompt_version"
+    SOURCE = "source"
+    OPERATION = "operation"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the figures of a dimension come from: the text that is its key, and its rollups by the length of interval,
+    coarse before fine. Without a rollup the rows of requests are read. A dimension without `days` has those of plain
+    sums."""
+
+    key: Key
+    minutes: Sequence[Rollup]
+    hours: Sequence[Rollup]
+    days: Sequence[Rollup] | None = None
+    where_request: str = "1"
+
+
+_NO_PROMPT = "t.prompt_config_id = toUUID('00000000-0000-0000-0000-000000000000')"
+_BY_MODEL = (MINUTES,), (HOURS,)
+_BY_SPEND = (SPEND_HOURS,), (SPEND_HOURS,)
+
+# A request without a user, key, prompt or provider is counted under the empty key; one without a session is left out.
+_SOURCES: Mapping[Dimension, Source] = {
+    Dimension.MODEL: Source(same("toString(t.model)"), *_BY_MODEL),
+    Dimension.PROVIDER: Source(same("toString(t.provider)"), *_BY_MODEL),
+    Dimension.OPERATION: Source(same("if(t.operation = '', 'chat', toString(t.operation))"), *_BY_MODEL),
+    Dimension.USER: Source(same("t.user_id"), (), (USER_HOURS,), (USER_DAYS, USER_HOURS)),
+    Dimension.API_KEY: Source(same("if(t.api_key_id = 0, '', toString(t.api_key_id))"), (), *_BY_SPEND),
+    Dimension.SESSION: Source(same("t.session_id"), (), (), (SESSION_DAYS,), where_request="t.session_id != ''"),
+    Dimension.PROMPT: Source(same(f"if({_NO_PROMPT}, '', toString(t.prompt_config_id))"), (MINUTES,), *_BY_SPEND),
+    Dimension.PROMPT_VERSION: Source(
+        same(f"if({_NO_PROMPT}, '', concat(toString(t.prompt_config_id), '/', toString(t.prompt_version)))"),
+        (MINUTES,),
+        *_BY_SPEND,
+    ),
+    Dimension.SOURCE: Source(same("toString(t.source)"), (), *_BY_SPEND),
+}
+
+
+def source_of(dimension: Dimension) -> Source:
+    return _SOURCES[dimension]
+
+
+def rollups_of(
+    dimension: Dimension, start: datetime, end: datetime, interval: Interval = Interval.DAY
+) -> Sequence[Rollup]:
+    """Returns the rollups for figures of a range by the interval; for sums over the whole range that is the day."""
+    source = _SOURCES[dimension]
+    if interval is Interval.MINUTE:
+        return source.minutes
+    if interval is Interval.HOUR:
+        return source.hours
+    return plain_rollups(start, end) if source.days is None else source.days

@@ -1,0 +1,73 @@
+"""The endpoints of errors by kind, and of the history of providers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from rest_framework import serializers as fields
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analytics.parameters import RANGE, OperationParameters, RangeParameters, parse_operation
+from analytics.presenters import providers
+from analytics.presenters.errors import error_groups
+from analytics.queries.usage import Interval
+from analytics.ranges import parse_range
+from analytics.wire import providers as wire
+from analytics.wire.errors import ErrorGroup
+from core.openapi import PAGE, operation
+from core.pagination import listing_response, parse_page
+from core.parameters import Parameters
+from core.views import ProjectAPIView
+
+
+class ErrorGroupsView(ProjectAPIView):
+    @operation(
+        "errorGroups",
+        "Errors by provider, model and code",
+        query=[PAGE, RangeParameters, OperationParameters],
+        page=ErrorGroup,
+        page_fields={**RANGE, "interval": Interval, "starts": list[datetime], "total_errors": int},
+    )
+    def get(self, request: Request) -> Response:
+        """The most frequent come first. `counts` of a group are its errors in the intervals that begin at `starts`, and
+        `sample_request_id` is its latest request."""
+        page, time_range = parse_page(request), parse_range(request)
+        found = error_groups(self.project_id, time_range, page, parse_operation(request))
+        return listing_response(request, page, found)
+
+
+class ProviderHistoryParameters(Parameters):
+    interval_minutes = fields.ChoiceField(choices=providers.INTERVAL_MINUTES, required=False)
+
+
+class ProviderHistoryView(ProjectAPIView):
+    @operation(
+        "providerHistory",
+        "Requests and errors of each provider over time",
+        query=[RangeParameters, ProviderHistoryParameters],
+        answer=wire.ProviderHistories,
+    )
+    def get(self, request: Request) -> Response:
+        """The range is at most seven days long. A request that went on to another provider counts as a failure of the
+        one that it left."""
+        time_range = parse_range(request, max_length=providers.MAX_RANGE)
+        given = ProviderHistoryParameters(data=request.query_params.dict())
+        given.is_valid(raise_exception=True)
+        minutes = given.validated_data.get("interval_minutes")
+        return Response(providers.provider_history(self.project_id, time_range, int(minutes) if minutes else None))
+
+
+class FailoversView(ProjectAPIView):
+    @operation(
+        "failovers",
+        "Which model or provider replaced which",
+        query=[PAGE, RangeParameters],
+        page=wire.Failover,
+        page_fields={**RANGE, "total_failovers": int},
+    )
+    def get(self, request: Request) -> Response:
+        """The range is at most seven days long. `served_count` of the requests were answered by the next one."""
+        page = parse_page(request)
+        time_range = parse_range(request, max_length=providers.MAX_RANGE)
+        return listing_response(request, page, providers.failovers(self.project_id, time_range, page))

@@ -1,0 +1,139 @@
+"""The endpoints of cost by a dimension."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from rest_framework import serializers as fields
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analytics.parameters import RANGE, OperationParameters, RangeParameters, parse_operation
+from analytics.presenters import spend
+from analytics.queries.dimensions import Dimension
+from analytics.queries.usage import Interval
+from analytics.ranges import parse_range
+from analytics.table_export import to_csv
+from analytics.wire import spend as wire
+from core.openapi import PAGE, operation
+from core.pagination import Page, listing_response, parse_page
+from core.parameters import Parameters
+from core.views import ProjectAPIView
+
+MAX_EXPORTED = 10_000
+
+_EXPORTED = (
+    "key", "name", "request_count", "error_count", "prompt_tokens", "completion_tokens", "total_tokens",
+    "total_cost_usd", "percentage", "unpriced_request_count",
+)  # fmt: skip
+_EXPORTED_BEFORE = ("request_count", "total_tokens", "total_cost_usd")
+
+
+class DimensionParameters(Parameters):
+    group_by = fields.ChoiceField(choices=[str(one) for one in Dimension], required=False, default=Dimension.MODEL)
+
+
+class CostIntervalParameters(DimensionParameters):
+    interval = fields.ChoiceField(choices=[str(one) for one in Interval], required=False)
+    top = fields.IntegerField(min_value=1, max_value=spend.MAX_TOP, required=False, default=spend.DEFAULT_TOP)
+
+
+class CostView(ProjectAPIView):
+    @operation(
+        "cost",
+        "Cost by model, user, key and other dimensions",
+        query=[PAGE, RangeParameters, OperationParameters, DimensionParameters],
+        page=wire.DimensionFigures,
+        page_fields={
+            **RANGE,
+            "group_by": Dimension,
+            "request_count": int,
+            "total_tokens": int,
+            "total_cost_usd": float,
+            "previous": wire.PreviousTotals,
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """The entries are ordered by falling cost. `previous` has the figures of the range just before, which is as
+        long as the part of the range that is over."""
+        page, time_range = parse_page(request), parse_range(request)
+        dimension = Dimension(_given(request, DimensionParameters)["group_by"])
+        found = spend.cost_by(self.project_id, dimension, time_range, page, parse_operation(request))
+        return listing_response(request, page, found)
+
+
+class CostIntervalsView(ProjectAPIView):
+    @operation(
+        "costIntervals",
+        "Cost per minute, hour or day, split by a dimension",
+        query=[RangeParameters, OperationParameters, CostIntervalParameters],
+        answer=wire.CostIntervals,
+    )
+    def get(self, request: Request) -> Response:
+        """The series are those of the `top` keys by cost, and `other` of all else, in each interval that has begun."""
+        time_range, given = parse_range(request), _given(request, CostIntervalParameters)
+        found = spend.cost_intervals(
+            self.project_id,
+            Dimension(given["group_by"]),
+            time_range,
+            interval=Interval(given["interval"]) if given.get("interval") else None,
+            top=given["top"],
+            operation=parse_operation(request),
+        )
+        return Response(found)
+
+
+class CostExportView(ProjectAPIView):
+    @operation(
+        "exportCost",
+        "Cost by a dimension as CSV",
+        query=[RangeParameters, OperationParameters, DimensionParameters],
+        answer={"type": "string"},
+        media_type="text/csv",
+    )
+    def get(self, request: Request) -> HttpResponse:
+        """The lines are the first 10,000 entries of `metrics/cost`. A text that a spreadsheet would take for a formula
+        begins with an apostrophe."""
+        time_range, dimension = parse_range(request), Dimension(_given(request, DimensionParameters)["group_by"])
+        found = spend.cost_by(self.project_id, dimension, time_range, Page(MAX_EXPORTED, 0), parse_operation(request))
+        return csv_response(f"cost-by-{dimension}.csv", cost_table(found.results))
+
+
+class PriceGapsView(ProjectAPIView):
+    @operation(
+        "priceGaps",
+        "Models used without a known price",
+        query=[PAGE, RangeParameters, OperationParameters],
+        page=wire.PriceGap,
+        page_fields=RANGE,
+    )
+    def get(self, request: Request) -> Response:
+        """The models are those with requests whose cost is unknown, the most such requests first."""
+        page, time_range = parse_page(request), parse_range(request)
+        found = spend.price_gaps(self.project_id, time_range, page, parse_operation(request))
+        return listing_response(request, page, found)
+
+
+def cost_table(results: Any) -> str:
+    """Returns entries of `metrics/cost` as CSV."""
+    return to_csv(
+        [*_EXPORTED, *(f"previous_{name}" for name in _EXPORTED_BEFORE)],
+        (
+            [*(one[name] for name in _EXPORTED), *(one["previous"][name] for name in _EXPORTED_BEFORE)]
+            for one in results
+        ),
+    )
+
+
+def csv_response(name: str, text: str) -> HttpResponse:
+    """Returns the text as a file that browsers save."""
+    response = HttpResponse(text, content_type="text/csv; charset=utf-8")
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+def _given(request: Request, parameters: type[Parameters]) -> dict[str, Any]:
+    given = parameters(data=request.query_params.dict())
+    given.is_valid(raise_exception=True)
+    return dict(given.validated_data)

@@ -1,0 +1,102 @@
+"""The JSON of the history of providers and of failovers between them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TypedDict
+
+from analytics.queries.provider_history import FailoverRow
+from integrations.health.circuit import SHARE_TO_OPEN
+from integrations.health.summary import DEGRADED_ERROR_SHARE
+
+
+class ProviderInterval(TypedDict):
+    start: datetime
+    request_count: int
+    error_count: int
+    failover_count: int
+    error_rate: float | None
+    status: str
+
+
+class ProviderHistory(TypedDict):
+    provider: str
+    request_count: int
+    error_count: int
+    failover_count: int
+    error_rate: float | None
+    intervals: list[ProviderInterval]
+
+
+class ProviderHistories(TypedDict):
+    start_date: datetime
+    end_date: datetime
+    interval_minutes: int
+    providers: list[ProviderHistory]
+
+
+class Failover(TypedDict):
+    from_provider: str
+    from_model: str
+    to_provider: str
+    to_model: str
+    error: str
+    request_count: int
+    served_count: int
+    last_seen: datetime
+
+
+def provider_history(provider: str, intervals: list[ProviderInterval]) -> ProviderHistory:
+    requests, errors, failovers = (
+        sum(one["request_count"] for one in intervals),
+        sum(one["error_count"] for one in intervals),
+        sum(one["failover_count"] for one in intervals),
+    )
+    return {
+        "provider": provider,
+        "request_count": requests,
+        "error_count": errors,
+        "failover_count": failovers,
+        "error_rate": _error_rate(requests, errors, failovers),
+        "intervals": intervals,
+    }
+
+
+def provider_interval(start: datetime, requests: int, errors: int, failovers: int) -> ProviderInterval:
+    rate = _error_rate(requests, errors, failovers)
+    return {
+        "start": start,
+        "request_count": requests,
+        "error_count": errors,
+        "failover_count": failovers,
+        "error_rate": rate,
+        "status": _status(rate),
+    }
+
+
+def failover(row: FailoverRow) -> Failover:
+    return {
+        "from_provider": row.from_provider,
+        "from_model": row.from_model,
+        "to_provider": row.to_provider,
+        "to_model": row.to_model,
+        "error": row.error,
+        "request_count": row.requests,
+        "served_count": row.served,
+        "last_seen": row.last_at,
+    }
+
+
+def _error_rate(requests: int, errors: int, failovers: int) -> float | None:
+    """Returns the share of failures of a provider: a request that went on from it counts as a failure of it, too."""
+    total = requests + failovers
+    return (errors + failovers) / total if total else None
+
+
+def _status(rate: float | None) -> str:
+    """Returns the words of live health for a share of failures, and `none` without any request."""
+    if rate is None:
+        return "none"
+    if rate >= SHARE_TO_OPEN:
+        return "down"
+    return "degraded" if rate >= DEGRADED_ERROR_SHARE else "healthy"

@@ -1,0 +1,139 @@
+"""The history of providers, and the failovers from one to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analytics.contracts import AttemptRecord
+from tests.analytics.metrics.conftest import Api
+from tests.analytics.metrics.reference import iso, microseconds
+from tests.factories.analytics import make_entry, store
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
+
+Get = Callable[..., Any]
+NOW = datetime(2026, 11, 20, 13, 37, 11, tzinfo=UTC)
+START = NOW - timedelta(hours=24)
+
+
+def failed(provider: str, model: str = "m", error: str = "unavailable") -> AttemptRecord:
+    return AttemptRecord(provider=provider, model=model, status=503, error=error)
+
+
+def served(provider: str, model: str = "m") -> AttemptRecord:
+    return AttemptRecord(provider=provider, model=model, status=200)
+
+
+def entry(api: Api, age: timedelta, *attempts: AttemptRecord, retries: int = 0, **values: Any) -> Any:
+    last = attempts[-1]
+    return make_entry(
+        project_id=api[1],
+        ts=microseconds(NOW - age),
+        provider=last.provider,
+        model=last.model,
+        outcome="error" if last.error else "success",
+        error_code="upstream_error" if last.error else "",
+        fallback_used=len({(one.provider, one.model) for one in attempts}) > 1,
+        retry_count=retries,
+        attempts=attempts,
+        **values,
+    )
+
+
+@pytest.fixture
+def traffic(api: Api, spool: Path) -> None:
+    minute = timedelta(minutes=1)
+    store(
+        spool,
+        *(entry(api, 5 * minute, served("openai")) for _ in range(9)),
+        entry(api, 5 * minute, failed("openai"), failed("openai"), retries=1),
+        *(entry(api, 40 * minute, failed("openai"), served("groq", "g")) for _ in range(3)),
+        entry(api, 40 * minute, failed("openai"), failed("openai"), failed("groq", "g"), served("azure"), retries=1),
+        entry(api, 40 * minute, failed("openai", error="timeout"), served("openai", "small")),
+        entry(api, timedelta(days=8), served("old")),
+    )
+
+
+@pytest.mark.usefixtures("traffic")
+def test_history__day__an_interval_each_quarter_of_an_hour_with_its_share_of_failures(get: Get) -> None:
+    found = get("providers/history", start_date=START, end_date=NOW)
+
+    assert found["interval_minutes"] == 15
+    assert [one["provider"] for one in found["providers"]] == ["azure", "groq", "openai"]
+    openai = found["providers"][2]
+    assert len(openai["intervals"]) == 97
+    assert openai["intervals"][0]["start"] == "2026-11-19T13:30:00Z"
+    assert openai["intervals"][0]["status"] == "none"
+    assert openai["intervals"][0]["error_rate"] is None
+    assert openai["intervals"][-1] == {
+        "start": "2026-11-20T13:30:00Z",
+        "request_count": 10,
+        "error_count": 1,
+        "failover_count": 0,
+        "error_rate": 0.1,
+        "status": "degraded",
+    }
+    # Forty minutes ago, five requests went on from openai, one of them to another model of its own, which served it.
+    assert openai["intervals"][-4] == {
+        "start": "2026-11-20T12:45:00Z",
+        "request_count": 1,
+        "error_count": 0,
+        "failover_count": 5,
+        "error_rate": 5 / 6,
+        "status": "down",
+    }
+    assert (openai["request_count"], openai["error_count"], openai["failover_count"]) == (11, 1, 5)
+    assert found["providers"][1]["failover_count"] == 1
+
+
+@pytest.mark.usefixtures("traffic")
+@pytest.mark.parametrize(("query", "minutes"), [({"interval_minutes": 60}, 60), ({}, 15)])
+def test_history__interval__as_asked_for(get: Get, query: dict[str, int], minutes: int) -> None:
+    found = get("providers/history", start_date=START, end_date=NOW, **query)
+
+    starts = [datetime.fromisoformat(one["start"]) for one in found["providers"][0]["intervals"]]
+    assert found["interval_minutes"] == minutes
+    assert {later - earlier for earlier, later in pairwise(starts)} == {timedelta(minutes=minutes)}
+
+
+@pytest.mark.usefixtures("traffic")
+def test_failovers__pairs_of_attempts__counted_by_model_and_error(get: Get) -> None:
+    found = get("providers/failovers", start_date=START, end_date=NOW)
+
+    names = ("from_provider", "from_model", "to_provider", "to_model", "error", "request_count", "served_count")
+    assert [tuple(one[name] for name in names) for one in found["results"]] == [
+        ("openai", "m", "groq", "g", "unavailable", 4, 3),
+        ("groq", "g", "azure", "m", "unavailable", 1, 1),
+        ("openai", "m", "openai", "small", "timeout", 1, 1),
+    ]
+    assert (found["count"], found["total_failovers"]) == (3, 6)
+    assert found["results"][0]["last_seen"] == iso(microseconds(NOW - timedelta(minutes=40)))
+
+
+@pytest.mark.usefixtures("traffic")
+@pytest.mark.parametrize("path", ["providers/history", "providers/failovers"])
+def test_range__longer_than_a_week__the_last_week_of_it(get: Get, path: str) -> None:
+    found = get(path, start_date=NOW - timedelta(days=30), end_date=NOW)
+
+    assert found["start_date"] == "2026-11-13T13:37:11Z"
+
+
+@pytest.mark.parametrize("value", ["7", "0", "x"])
+def test_history__unknown_interval__400_that_names_it(api: Api, value: str) -> None:
+    answer = api[0].get("/api/llm/metrics/providers/history", {"interval_minutes": value})
+
+    assert answer.status_code == 400
+    assert "interval_minutes" in answer.json()["error"]["details"]
+
+
+@pytest.mark.parametrize("path", ["providers/history", "providers/failovers"])
+def test_history__nothing_stored__empty(get: Get, path: str) -> None:
+    found = get(path)
+
+    assert found.get("results", found.get("providers")) == []
