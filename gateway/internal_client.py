@@ -95,6 +95,13 @@ async def ask(
     return request.answer()
 
 
+async def settled(seconds: float) -> None:
+    """Waits until requests of this loop that were given up have written their records, `seconds` at most."""
+    loop = asyncio.get_running_loop()
+    if left := {task for task in _lingering if task.get_loop() is loop}:
+        await asyncio.wait(left, timeout=seconds)
+
+
 class InternalRequest:
     """A request in progress: `parts()` yields the bytes of the answer as they come, then `answer()` has the outcome.
 

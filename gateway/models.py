@@ -19,6 +19,9 @@ from gateway.alert_models import BudgetAlert as BudgetAlert
 from gateway.alert_models import OperatorAlert as OperatorAlert
 from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
 from gateway.project_settings.settings import DEFAULT_RETENTION_DAYS
+from gateway.trial_models import Trial as Trial
+from gateway.trial_models import TrialAnswer as TrialAnswer
+from gateway.trial_models import TrialInput as TrialInput
 from integrations.registry import is_known
 
 MAX_TRIES = 10

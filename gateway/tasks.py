@@ -12,6 +12,7 @@ from gateway import verdict_scores as scores
 from gateway.alerts.delivery import deliver, due_deliveries
 from gateway.alerts.watch import raise_alerts
 from gateway.retention import expire_judgements as expire
+from gateway.trials.run import run_due_trial
 
 
 @shared_task(name="gateway.expire_judgements")
@@ -32,6 +33,14 @@ def watch_budgets() -> None:
 def deliver_alert(delivery_id: int) -> None:
     """Tries one delivery; a failed one is due again later."""
     deliver(delivery_id)
+
+
+@shared_task(name="gateway.run_trials")
+def run_trials() -> None:
+    """Runs a slice of the trial that has waited longest, and calls itself again while one is due. Repeatable: no two
+    workers take the same trial, and one whose worker died is taken again."""
+    if run_due_trial():
+        run_trials.delay()
 
 
 @shared_task(name="gateway.score_verdicts")

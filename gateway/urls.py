@@ -5,6 +5,14 @@ from __future__ import annotations
 from django.urls import path
 
 from gateway.playground.views import CompareView, ModelsView, PlaygroundView
+from gateway.trials.views import (
+    TrialCancellationView,
+    TrialEstimateView,
+    TrialInputsView,
+    TrialsView,
+    TrialView,
+    TrialWinnerView,
+)
 from gateway.views import CacheView, DryRunView, RestoreSettingsView, SettingsHistoryView, SettingsView, UsageView
 
 urlpatterns = [
@@ -17,4 +25,10 @@ urlpatterns = [
     path("playground", PlaygroundView.as_view()),
     path("playground/compare", CompareView.as_view()),
     path("playground/models", ModelsView.as_view()),
+    path("trials", TrialsView.as_view()),
+    path("trials/estimate", TrialEstimateView.as_view()),
+    path("trials/<uuid:trial_id>", TrialView.as_view()),
+    path("trials/<uuid:trial_id>/inputs", TrialInputsView.as_view()),
+    path("trials/<uuid:trial_id>/inputs/<int:position>/winner", TrialWinnerView.as_view()),
+    path("trials/<uuid:trial_id>/cancel", TrialCancellationView.as_view()),
 ]

@@ -161,11 +161,16 @@ def get_request(project_id: UUID, request_id: UUID) -> RequestDetailRow | None:
 
 def get_payload(project_id: UUID, request: RequestRow) -> Payload | None:
     """Returns the bodies of a request, or None when they were not logged or are past their retention."""
+    return get_payload_at(project_id, request.ts, request.request_id)
+
+
+def get_payload_at(project_id: UUID, ts: datetime, request_id: UUID) -> Payload | None:
+    """Returns the bodies of the request with this time and id, as `get_payload` does."""
     sql = (
         "SELECT request, response FROM payloads"
         " WHERE project_id = {project:UUID} AND ts = {ts:DateTime64(6, 'UTC')} AND request_id = {request:UUID} LIMIT 1"
     )
-    params = {"project": project_id, "ts": request.ts, "request": request.request_id}
+    params = {"project": project_id, "ts": ts, "request": request_id}
     rows = visible.query(sql, params, row=Payload, name="requests.payload")
     return rows[0] if rows else None
 

@@ -55,6 +55,8 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(EDIT, "activatePromptVersion undoActivation checkPrompt"),
     **_each(EDIT, "createRollout startRollout pauseRollout promoteRollout rollbackRollout completeRollout"),
     **_each(EDIT, "tryModel compareModels listPlaygroundModels"),
+    **_each(READ, "listTrials getTrial listTrialInputs"),
+    **_each(EDIT, "createTrial estimateTrial cancelTrial pickTrialWinner deleteTrial"),
     # Operations on the project's configuration.
     **_each(ADMINISTER, "listApiKeys issueApiKey revokeApiKey"),
     **_each(ADMINISTER, "listMembers addMember changeMember removeMember"),

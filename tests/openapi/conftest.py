@@ -16,7 +16,7 @@ from agent.services import create_conversation
 from analytics.clickhouse import client as store_client
 from core.models import Membership, Project
 from core.rights.roles import Role
-from gateway.models import GatewaySettings
+from gateway.models import GatewaySettings, Trial, TrialAnswer, TrialInput
 from gateway.services import replace_settings
 from tests.factories.analytics import make_entry, store, uuid7
 from tests.factories.core import make_key, make_staff
@@ -78,6 +78,9 @@ def populated(db: None, stored_requests: None) -> Populated:
     change = GatewaySettings.objects.get(project=project).project.settings_changes.latest("id")
     conversation = create_conversation(project_id=project.pk, title="described", actor="test")
     Message.objects.create(conversation=conversation, sequence=1, role=Speaker.USER, content="a question")
+    trial = Trial.objects.create(project=project, input_limit=1, candidates=[{"label": "A"}, {"label": "B"}])
+    past = TrialInput.objects.create(trial=trial, position=1, request_id=REQUEST_ID, requested_at=trial.created_at)
+    TrialAnswer.objects.bulk_create([TrialAnswer(input=past, candidate=index) for index in range(2)])
     return Populated(
         headers={"Authorization": f"Bearer {key}", "X-Project-Id": str(project.pk)},
         known={
@@ -94,6 +97,8 @@ def populated(db: None, stored_requests: None) -> Populated:
             "conversation_id": str(conversation.pk),
             "queue_id": str(queue.pk),
             "item_id": str(queue.items.get().pk),
+            "trial_id": str(trial.pk),
+            "position": past.position,
             "provider": "openai",
             "model": "gpt-4o-mini",
         },

@@ -1,0 +1,1 @@
+"""Pages of the gateway's part of the admin: prompts, and trials of them."""
