@@ -7,23 +7,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from analytics.queries.variants import BASELINE, TARGET, ArmTotals
+from core.ui import formats
+from core.ui.plots import Interval
 from rollouts.evaluation.words import odds
 
 ARMS = (TARGET, BASELINE)
 UNKNOWN = "?"
 
+# Points of a percentage are the difference of two shares.
+_POINTS = 100
+
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
     """A metric's row. `evidence` and `safety` are shown beside their thresholds; `decides` means that the verdict rests
-    on this metric."""
+    on this metric, and `plot` has its difference with the interval and the limit, where they are known."""
 
     name: str
     status: str
     action: str
     target: str
     baseline: str
+    difference: str
     interval: str
+    limit: str
+    plot: Interval | None
     evidence: str
     safety: str
     explanation: str
@@ -37,18 +45,36 @@ def metric_rows(shown: Mapping[str, Any]) -> list[MetricRow]:
 
 def _metric_row(name: str, one: Mapping[str, Any]) -> MetricRow:
     interval = one["interval"]
-    low, high = (figure(name, interval[end]) for end in ("low", "high"))
+    low, high = (change(name, interval[end]) for end in ("low", "high"))
     return MetricRow(
         name=name.replace("_", " "),
         status=one["status"] if one["judged"] else "not judged",
         action=one["action"].replace("_", " "),
         target=figure(name, one["target"]),
         baseline=figure(name, one["baseline"]),
+        difference=change(name, one["difference"]),
         interval=f"{low or UNKNOWN} to {high or UNKNOWN}" if low or high else "",
+        limit=change(name, one["failing_difference"]),
+        plot=_plot(name, one),
         evidence=_evidence(one) if one["judged"] else "",
         safety=f"{odds(one['safety'])} of {odds(one['safety_threshold'])}" if one["judged"] else "",
         explanation=one["explanation"],
         decides=one["decides"],
+    )
+
+
+def _plot(name: str, one: Mapping[str, Any]) -> Interval | None:
+    low, high = one["interval"]["low"], one["interval"]["high"]
+    if one["difference"] is None or low is None or high is None:
+        return None
+    return Interval(
+        title=f"Difference of {name.replace('_', ' ')}, target against baseline",
+        low=low,
+        value=one["difference"],
+        high=high,
+        limit=one["failing_difference"],
+        limit_name="may fail from here",
+        label=lambda value: change(name, value),
     )
 
 
@@ -77,15 +103,24 @@ def total_rows(totals: Mapping[str, ArmTotals]) -> list[tuple[str, list[Any]]]:
 
 
 def figure(metric: str, value: float | None) -> str:
-    """Returns the text of a metric's value or of a difference of it; empty where it is not known."""
+    """Returns the text of a metric's value; empty where it is not known."""
     if value is None:
         return ""
     if metric.startswith("latency"):
-        return f"{value:.0f} ms"
-    if metric.startswith("cost"):
-        return f"{'-' if value < 0 else ''}${abs(value):.6f}"
-    return f"{value * 100:.2f} %"
+        return formats.duration(value)
+    return formats.money(value) if metric.startswith("cost") else formats.share(value)
+
+
+def change(metric: str, value: float | None) -> str:
+    """Returns the text of a difference of two values of a metric, with its sign; empty where it is not known. That of
+    two shares is in points of a percentage."""
+    if value is None:
+        return ""
+    sign = formats.MINUS if value < 0 else "+"
+    if metric.startswith(("latency", "cost")):
+        return f"{sign}{figure(metric, abs(value))}"
+    return f"{sign}{abs(value) * _POINTS:.2f} points"
 
 
 def _share(number: int, of: int) -> str:
-    return f"{number} ({number / of * 100:.2f} %)" if of else str(number)
+    return f"{formats.number(number)} ({formats.share(number / of)})" if of else formats.number(number)

@@ -50,9 +50,8 @@ def test_rollout__moved_in_the_admin__confirmed_and_served_by_every_worker(team:
         ):
             before = rollout.shown()["transitions"]
             page = browser.open(f"{listed}{rollout.id}/change/")
-            confirmation = browser.submit(page, action=action)
             assert rollout.shown()["transitions"] == before
-            answer = browser.submit(confirmation, reason=f"because of {action}")
+            answer = browser.submit(page, action=action, reason=f"because of {action}")
             assert "Rollout admin is now" in answer.text
             workers.all_serve(served)
             made = rollout.shown()["transitions"][-1]
@@ -102,7 +101,7 @@ class Browser:
         """Sends the page's form whose values include the given ones, as its button would."""
         form = next(form for form in _forms(page.text) if _offers(form, values))
         url = requests.compat.urljoin(page.url, form.action or page.url)
-        data = [*form.fields, *values.items()]
+        data = [*(field for field in form.fields if field[0] not in values), *values.items()]
         return self._checked(self._session.post(url, data=data, headers={"Referer": page.url}, timeout=30))
 
     def _checked(self, response: requests.Response) -> requests.Response:
@@ -114,7 +113,7 @@ class Browser:
 
 class _Form:
     """A form of a page. `fields` are the hidden ones; `buttons` the (name, value) of its submit buttons; `inputs` names
-    to fill in."""
+    to fill in. A value of a hidden field chooses among forms as a button's does."""
 
     def __init__(self, action: str) -> None:
         self.action = action
@@ -124,7 +123,8 @@ class _Form:
 
 
 def _offers(form: _Form, values: dict[str, str]) -> bool:
-    return all(name in form.inputs or (name, value) in form.buttons for name, value in values.items())
+    chosen = {*form.buttons, *form.fields}
+    return all(name in form.inputs or (name, value) in chosen for name, value in values.items())
 
 
 def _forms(page: str) -> list[_Form]:

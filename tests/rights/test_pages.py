@@ -290,6 +290,7 @@ def _values(name: str, project: Project, rows: dict[str, Any]) -> dict[str, Any]
         "request_id": REQUEST_ID,
         "integration_id": rows["integrations_providerintegration"].pk,
         "config_id": rows["prompts_promptconfig"].pk,
+        "rollout_id": rows["rollouts_rollout"].pk,
         "version_id": rows["prompts_promptversion"].pk,
     }
 

@@ -7,7 +7,7 @@ import pytest
 
 from rollouts import comparisons
 from rollouts.evaluation import formula_1, formula_2
-from rollouts.tables import figure, metric_rows
+from rollouts.tables import change, figure, metric_rows
 
 
 def metric(**values: Any) -> dict[str, Any]:
@@ -17,6 +17,7 @@ def metric(**values: Any) -> dict[str, Any]:
         "action": "roll_back",
         "target": 0.06,
         "baseline": 0.02,
+        "difference": 0.04,
         "interval": {"low": 0.01, "high": None},
         "evidence": math.log(12.5),
         "safety": 0.0,
@@ -84,7 +85,8 @@ def test_rows__metric__cells_for_people() -> None:
     )
     random, by_user, ignored = metric_rows(judged_metrics(figures))
     assert (random.name, random.status, random.action) == ("unanswered", "inconclusive", "roll back")
-    assert (random.target, random.baseline, random.interval) == ("6.00 %", "2.00 %", "1.00 % to ?")
+    assert (random.target, random.baseline, random.interval) == ("6 %", "2 %", "+1.00 points to ?")
+    assert (random.difference, random.limit, random.plot) == ("+4.00 points", "+0.50 points", None)
     assert (random.evidence, random.safety) == ("12.5 of 200", "1 of 20")
     assert by_user.evidence == "12.5 of 40; by users 3"
     assert (ignored.status, ignored.target, ignored.evidence, ignored.safety) == ("not judged", "", "", "")
@@ -93,11 +95,28 @@ def test_rows__metric__cells_for_people() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "shown"),
     [
-        ("unanswered", 0.0632, "6.32 %"),
+        ("unanswered", 0.0632, "6.3 %"),
         ("latency_p95", 812.4, "812 ms"),
-        ("cost_per_request", -0.00012, "-$0.000120"),
+        ("cost_per_request", 0.00012, "$0.00012"),
         ("error_rate", None, ""),
     ],
 )
 def test_figure__unit_of_its_metric(name: str, value: float | None, shown: str) -> None:
     assert figure(name, value) == shown
+
+
+def test_change__sign_and_points() -> None:
+    shown = [change("latency_p95", -812.4), change("cost_per_request", 0.00012), change("error_rate", -0.0125)]
+    assert shown == ["\N{MINUS SIGN}812 ms", "+$0.00012", "\N{MINUS SIGN}1.25 points"]
+    assert change("error_rate", None) == ""
+
+
+def test_rows__interval_known__plot_with_the_limit() -> None:
+    figures = verdict("inconclusive", latency_average=metric(target=120.0, baseline=100.0, difference=20.0) | {
+        "interval": {"low": 5.0, "high": 35.0}
+    })  # fmt: skip
+    [row] = metric_rows(judged_metrics(figures))
+    assert row.plot is not None
+    assert (row.plot.low, row.plot.value, row.plot.high) == (5.0, 20.0, 35.0)
+    assert row.plot.limit == pytest.approx(10.0)
+    assert row.limit == "+10 ms"

@@ -8,6 +8,7 @@ from core.ui.plots.shapes import (
     Band,
     BarItem,
     BarList,
+    Interval,
     Mark,
     Plot,
     Series,
@@ -20,6 +21,6 @@ from core.ui.plots.shapes import (
 )
 
 __all__ = [
-    "Band", "BarItem", "BarList", "Mark", "Plot", "Series", "Span", "Sparkline", "Strip", "Threshold", "Unit",
-    "Waterfall", "render",
+    "Band", "BarItem", "BarList", "Interval", "Mark", "Plot", "Series", "Span", "Sparkline", "Strip", "Threshold",
+    "Unit", "Waterfall", "render",
 ]  # fmt: skip

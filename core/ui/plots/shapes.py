@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -156,3 +156,17 @@ class Sparkline:
     values: Sequence[Value]
     unit: Unit = Unit.COUNT
     kind: Kind = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A difference and the interval in which it lies, for one row of a table. `limit` is the difference from which on
+    it matters, with a name for it; `label` writes a difference."""
+
+    title: str
+    low: float
+    value: float
+    high: float
+    label: Callable[[float], str]
+    limit: float | None = None
+    limit_name: str = "limit"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.ui.plots import BarItem, BarList, Span, Sparkline, Strip, Unit, Waterfall, render
+from core.ui.plots import BarItem, BarList, Interval, Span, Sparkline, Strip, Unit, Waterfall, render
 from core.ui.plots.shapes import Kind, State
 from tests.core.ui.plots.drawing import Drawing, percent
 
@@ -98,3 +98,22 @@ def test_sparkline__values__label_names_latest_and_highest() -> None:
     [image] = Drawing(render(Sparkline("Requests", [1, None, 9, 4]))).all("svg")
     assert image["aria-label"] == "Requests: latest 4, highest 9"
     assert Drawing(render(Sparkline("Requests", [None]))).all("svg")[0]["aria-label"] == "Requests: no values"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "limit", "kind"),
+    [(1, 5, None, "neutral"), (1, 5, 9, "good"), (1, 5, 3, "warn"), (3, 5, 3, "bad"), (-5, -1, 3, "good")],
+)
+def test_interval__against_its_limit__colour_and_words(low: float, high: float, limit: float | None, kind: str) -> None:
+    drawing = Drawing(render(Interval("Difference", low, (low + high) / 2, high, lambda value: f"{value:g} ms", limit)))
+    [image] = drawing.all("svg")
+    assert image["class"] == f"interval plot-{kind}"
+    said = f"Difference: {(low + high) / 2:g} ms, from {low:g} ms to {high:g} ms"
+    assert image["aria-label"] == (said if limit is None else f"{said}; limit {limit:g} ms")
+
+
+@given(st.floats(-1e9, 1e9), st.floats(0, 1e9), st.floats(0, 1e9), st.none() | st.floats(-1e9, 1e9))
+def test_interval__any_values__drawn_within_its_edges(low: float, up: float, more: float, limit: float | None) -> None:
+    drawing = Drawing(render(Interval("Difference", low, low + up, low + up + more, str, limit)))
+    for line in drawing.all("line"):
+        assert 0 <= percent(line["x1"]) <= percent(line["x2"]) <= 100

@@ -1,0 +1,88 @@
+"""The minutes of a rollout as sums over time, and the plots of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from rollouts.minute_sums import BUCKETS, minute_sums
+from rollouts.models import Rollout, RolloutMinute
+from rollouts.plots import plots
+from tests.factories.rollouts import make_rollout
+
+pytestmark = pytest.mark.django_db
+
+BEGAN = datetime(2026, 3, 4, 12, tzinfo=UTC)
+ARM: Mapping[str, Any] = {
+    "requests": 5, "unanswered": 2, "judged": 4, "errors": 1, "latency": {"9": 3, "12": 1}, "latency_ms": 400,
+    "cost": {"3": 2}, "cost_usd": "0.5000000000",
+}  # fmt: skip
+NOTHING: dict[str, Any] = {name: {} if isinstance(value, dict) else 0 for name, value in ARM.items()} | {
+    "cost_usd": "0"
+}
+
+
+def stored(minutes: int, target: Any = ARM, baseline: Any = ARM, *, every: int = 1) -> Rollout:
+    rollout = make_rollout(started=True)
+    RolloutMinute.objects.bulk_create(
+        RolloutMinute(
+            rollout=rollout,
+            minute=BEGAN + timedelta(minutes=number * every),
+            stage=1,
+            counts={"target": target, "baseline": baseline},
+        )
+        for number in range(minutes)
+    )
+    return rollout
+
+
+def test_sums__thousands_of_minutes__few_intervals_and_nothing_lost() -> None:
+    found = minute_sums(stored(5000).pk)
+    assert found is not None
+    assert len(found.times) <= BUCKETS
+    assert found.times[0] == BEGAN
+    assert all(later - earlier == found.step for earlier, later in zip(found.times, found.times[1:], strict=False))
+    arms = [arm for arm in found.target if arm]
+    assert sum(arm.requests for arm in arms) == 25_000
+    assert sum(arm.answered for arm in arms) == 20_000
+    assert sum(arm.priced for arm in arms) == 10_000
+    assert sum(arm.cost_usd for arm in arms) == Decimal(2500)
+
+
+def test_sums__gap__none() -> None:
+    found = minute_sums(stored(3, every=30).pk)
+    assert found is not None
+    assert [arm is not None for arm in found.target] == [number % 30 == 0 for number in range(61)]
+    assert minute_sums(make_rollout().pk) is None
+
+
+def test_plots__one_minute__each_figure_of_both_arms() -> None:
+    rollout = stored(1, baseline=NOTHING)
+    sums = minute_sums(rollout.pk)
+    assert sums is not None
+    metrics = {"error_rate": {"baseline": 0.1, "failing_difference": 0.025}}
+    found = {plot.title: plot for plot in plots(sums, list(rollout.stages.all()), metrics)}
+    values = {title: [series.values for series in plot.series] for title, plot in found.items()}
+    assert values == {
+        "Requests a minute": [[5], [0]],
+        "Unanswered": [[0.4], [None]],
+        "Error rate": [[0.25], [None]],
+        "Average latency": [[100], [None]],
+        "Cost of a request": [[Decimal("0.25")], [None]],
+    }
+    assert [threshold.value for threshold in found["Error rate"].thresholds] == [0.125]
+    assert [mark.name for mark in found["Error rate"].marks] == ["stage 1, 10 %"]
+    assert not found["Unanswered"].thresholds
+
+
+def test_plots__first_formula__no_plot_of_the_unanswered() -> None:
+    arm = {name: value for name, value in ARM.items() if name not in ("unanswered", "judged")}
+    sums = minute_sums(stored(2, arm, arm).pk)
+    assert sums is not None
+    found = {plot.title: plot for plot in plots(sums, [], {})}
+    assert "Unanswered" not in found
+    assert found["Error rate"].series[0].values == [0.2, 0.2]
