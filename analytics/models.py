@@ -26,6 +26,8 @@ REASON_CHARACTERS = 10_000
 SESSION_ID_CHARACTERS = 1024
 FEEDBACK_CHARACTERS = 10_000
 ACTOR_CHARACTERS = 200
+VIEW_NAME_CHARACTERS = 100
+VIEW_QUERY_CHARACTERS = 4_000
 
 MIN_FEEDBACK, MAX_FEEDBACK = 1, 5
 
@@ -175,6 +177,39 @@ class RepairLease(models.Model):
     @override
     def __str__(self) -> str:
         return f"repair of {self.project_id}"
+
+
+class ListPage(models.TextChoices):
+    """The pages of lists whose filters, order and columns can be saved as a view."""
+
+    REQUESTS = "requests"
+    SESSIONS = "sessions"
+
+
+class SavedView(models.Model):
+    """A list's filters, order and columns under a name. `owner` is the actor who saved the view and alone sees it;
+    `query` is the query of the list's address, without the project and the place in the list."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="saved_views")
+    owner = models.CharField(max_length=ACTOR_CHARACTERS)
+    page = models.CharField(max_length=16, choices=ListPage)
+    name = models.CharField(max_length=VIEW_NAME_CHARACTERS)
+    query = models.CharField(max_length=VIEW_QUERY_CHARACTERS, blank=True, default="")
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = ProjectManager()
+
+    class Meta:
+        ordering = ["name", "id"]
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["project", "owner", "page", "name"], name="one_view_per_name"),
+        ]
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.page}: {self.name}"
 
 
 class DeletionKind(models.TextChoices):

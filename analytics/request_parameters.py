@@ -11,8 +11,11 @@ from typing_extensions import override
 from analytics.contracts import Outcome
 from analytics.parameters import OperationField, RangeParameters
 from analytics.queries.request_filters import RequestFilter
+from analytics.queries.request_sorting import Position, RequestSort
 from analytics.queries.search import SearchFilter
 from analytics.queries.search_terms import parse
+from analytics.queries.usage import Interval
+from analytics.request_cursors import MAX_CURSOR_CHARACTERS, decode_cursor
 from core.fields import TimeField
 from core.serializers import BodySerializer
 
@@ -20,7 +23,7 @@ MAXIMUM_QUERY = 1_000
 MAXIMUM_TERMS = 20
 MAXIMUM_RESULTS = 1_000
 
-_MAX_32 = 2**32 - 1
+_MAX_32, _MAX_64 = 2**32 - 1, 2**63 - 1
 
 
 class _Text(serializers.CharField):
@@ -62,13 +65,36 @@ class RequestParameters(RangeParameters):
     max_latency_ms = _Number()
     min_cost_usd = _Cost()
     max_cost_usd = _Cost()
+    api_key_id = _Number(_MAX_64)
+    min_ttft_ms = _Number()
+    max_ttft_ms = _Number()
 
     def to_filter(self) -> RequestFilter:
         self.is_valid(raise_exception=True)
-        values: dict[str, Any] = dict(self.validated_data)
-        values["start"], values["end"] = values.pop("start_date", None), values.pop("end_date", None)
-        values.pop("include_content", None)
-        return RequestFilter(**values)
+        given: dict[str, Any] = dict(self.validated_data)
+        values = {name: value for name, value in given.items() if name in RequestFilter.__dataclass_fields__}
+        return RequestFilter(**values, start=given.get("start_date"), end=given.get("end_date"))
+
+
+class ListParameters(RequestParameters):
+    """The parameters of the list. A cursor comes from a link of the list and belongs to one order."""
+
+    sort = serializers.ChoiceField(required=False, choices=[str(sort) for sort in RequestSort])
+    cursor = serializers.CharField(required=False, max_length=MAX_CURSOR_CHARACTERS)
+
+    def to_sort(self) -> RequestSort:
+        self.is_valid(raise_exception=True)
+        return RequestSort(self.validated_data.get("sort", RequestSort.NEWEST))
+
+    def to_position(self) -> Position | None:
+        """Returns the place at which the page begins; None for the beginning of the list."""
+        sort = self.to_sort()
+        cursor = self.validated_data.get("cursor")
+        return decode_cursor(cursor, sort) if cursor else None
+
+
+class HistogramParameters(RequestParameters):
+    interval = serializers.ChoiceField(required=False, choices=[str(interval) for interval in Interval])
 
 
 class ExportParameters(RequestParameters):

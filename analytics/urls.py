@@ -8,6 +8,7 @@ from analytics.views import otlp
 from analytics.views.export import RequestsExportView
 from analytics.views.feedback import SessionFeedbackView
 from analytics.views.guardrails import GuardrailRequestsView, GuardrailsView, GuardrailUsageView
+from analytics.views.lookup import LookupView
 from analytics.views.metrics import (
     DailyCostView,
     ErrorsView,
@@ -22,7 +23,9 @@ from analytics.views.metrics import (
     UsersView,
 )
 from analytics.views.providers import ErrorGroupsView, FailoversView, ProviderHistoryView
+from analytics.views.request_figures import RequestFacetsView, RequestHistogramView
 from analytics.views.requests import RequestNeighboursView, RequestsView, RequestView
+from analytics.views.saved_views import SavedViewsView, SavedViewView
 from analytics.views.score_metrics import FeedbackMetricsView, ScoreMetricsView
 from analytics.views.scores import RequestScoresView, ScoreBatchView, ScoresView
 from analytics.views.search import SearchView
@@ -49,10 +52,15 @@ urlpatterns = [
     path("metrics/scores", ScoreMetricsView.as_view()),
     path("metrics/feedback", FeedbackMetricsView.as_view()),
     path("requests", RequestsView.as_view()),
+    path("requests/facets", RequestFacetsView.as_view()),
+    path("requests/histogram", RequestHistogramView.as_view()),
     path("requests/export", RequestsExportView.as_view()),
     path("requests/<uuid:request_id>/neighbours", RequestNeighboursView.as_view()),
     path("requests/<uuid:request_id>", RequestView.as_view()),
     path("search", SearchView.as_view()),
+    path("lookup", LookupView.as_view()),
+    path("views", SavedViewsView.as_view()),
+    path("views/<uuid:view_id>", SavedViewView.as_view()),
     path("metrics/overview", OverviewView.as_view()),
     path("metrics/totals", TotalsView.as_view()),
     path("metrics/users", UsersView.as_view()),

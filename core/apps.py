@@ -11,6 +11,7 @@ class CoreConfig(AppConfig):
 
     @override
     def ready(self) -> None:
+        from core import key_lookup  # noqa: F401 - registers itself
         from core.paths import SlashedConverter
         from core.rights import checks  # noqa: F401 - registers itself; needs all apps loaded
 

@@ -24,7 +24,7 @@ SCOPES = (GATEWAY, MANAGE, METRICS)
 USUAL_SCOPES = (GATEWAY, MANAGE)
 
 # The visible prefix is `svc_` and four characters, 24 of the key's 256 bits.
-_VISIBLE = len(KEY_PREFIX) + 4
+VISIBLE_CHARACTERS = len(KEY_PREFIX) + 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def issue_key(
     row = ApiKey.objects.create(
         project=project,
         name=name,
-        prefix=key[:_VISIBLE],
+        prefix=key[:VISIBLE_CHARACTERS],
         key_hash=hash_key(key),
         scopes=checked,
         expires_at=expires_at,

@@ -54,6 +54,21 @@ class Listing:
         return replace(self, results=[shown(result) for result in self.results])
 
 
+@dataclass(frozen=True, slots=True)
+class CursorListing:
+    """One page of a list that is paged by cursors. `next` and `previous` are the cursors of its neighbours, None at the
+    ends of the list."""
+
+    count: int
+    results: Sequence[Mapping[str, Any]]
+    next: str | None
+    previous: str | None
+
+    def shown_as(self, shown: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> CursorListing:
+        """Returns the same page with each result as `shown` makes it."""
+        return replace(self, results=[shown(result) for result in self.results])
+
+
 def parse_page(request: Request, default: int = DEFAULT_LIMIT, maximum: int = MAXIMUM_LIMIT) -> Page:
     """Returns `limit` and `offset` of the query. Raises ValidationError that names a bad value."""
     return Page(
@@ -77,6 +92,18 @@ def page_response(request: Request, page: Page, count: int, results: Sequence[An
 def listing_response(request: Request, page: Page, listing: Listing) -> Response:
     body = page_response(request, page, listing.count, listing.results).data
     return Response({**body, **listing.more})
+
+
+def cursor_response(request: Request, page: Page, listing: CursorListing) -> Response:
+    """Returns the envelope of a list whose links lead on by cursors."""
+    return Response(
+        {
+            "count": listing.count,
+            "next": _cursor_link(request, page, listing.next),
+            "previous": _cursor_link(request, page, listing.previous),
+            "results": listing.results,
+        }
+    )
 
 
 class LimitOffset(BasePagination):
@@ -112,3 +139,10 @@ def _whole(request: Request, name: str, *, default: int, minimum: int, maximum: 
 def _link(request: Request, page: Page, offset: int) -> str:
     url = replace_query_param(with_encoded_slashes(request.build_absolute_uri()), "limit", str(page.limit))
     return replace_query_param(url, "offset", str(offset))
+
+
+def _cursor_link(request: Request, page: Page, cursor: str | None) -> str | None:
+    if cursor is None:
+        return None
+    url = replace_query_param(with_encoded_slashes(request.build_absolute_uri()), "limit", str(page.limit))
+    return replace_query_param(url, "cursor", cursor)

@@ -1,6 +1,13 @@
+from __future__ import annotations
+
 from django.apps import AppConfig
+from typing_extensions import override
 
 
 class PromptsConfig(AppConfig):
     name = "prompts"
     default_auto_field = "django.db.models.BigAutoField"
+
+    @override
+    def ready(self) -> None:
+        from prompts import lookup  # noqa: F401 - registers itself; needs the app's models

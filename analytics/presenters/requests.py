@@ -5,20 +5,38 @@ from __future__ import annotations
 from uuid import UUID
 
 from analytics.queries.request_filters import RequestFilter
+from analytics.queries.request_pages import list_page
+from analytics.queries.request_sorting import Position, RequestSort, position_of
 from analytics.queries.requests import get_payload, get_request, list_requests
+from analytics.request_cursors import encode_cursor
 from analytics.selectors import list_scores_of
 from analytics.wire.requests import RequestDetail, request_detail, request_entry
 from analytics.wire.scores import score_entries
 from core.errors import NotFoundError
-from core.pagination import Listing, Page
+from core.pagination import CursorListing, Listing, Page
 
 # A request shows this many of its scores; `scores/request/` lists all of them.
 _MAX_SCORES = 100
 
 
-def requests(project_id: UUID, filters: RequestFilter, page: Page) -> Listing:
-    count, rows = list_requests(project_id, filters, limit=page.limit, offset=page.offset)
+def requests(project_id: UUID, filters: RequestFilter, page: Page, *, oldest_first: bool = False) -> Listing:
+    """Returns a page of the list by time at an offset."""
+    count, rows = list_requests(project_id, filters, limit=page.limit, offset=page.offset, oldest_first=oldest_first)
     return Listing(count, [request_entry(row) for row in rows])
+
+
+def request_page(
+    project_id: UUID, filters: RequestFilter, sort: RequestSort, limit: int, position: Position | None = None
+) -> CursorListing:
+    """Returns the page of a list in any order at `position`, or its first page."""
+    count, page = list_page(project_id, filters, sort, limit=limit, position=position)
+    rows = page.rows
+    return CursorListing(
+        count,
+        [request_entry(row) for row in rows],
+        next=encode_cursor(sort, position_of(rows[-1], sort)) if rows and page.after else None,
+        previous=encode_cursor(sort, position_of(rows[0], sort, backward=True)) if rows and page.before else None,
+    )
 
 
 def request(project_id: UUID, request_id: UUID) -> RequestDetail:

@@ -17,18 +17,15 @@ from analytics.clickhouse import client
 from analytics.queries.request_filters import RequestFilter, conditions_of
 from analytics.queries.rollup_ranges import TICK, USER_DAYS, Key, Rollup, union
 
-_KIND_DAYS = Rollup("request_kinds", "day", "Date", timedelta(days=1))
-# A rollup can answer those filters whose columns are in its key.
-_ANSWERABLE = (
-    (USER_DAYS, {"user_id"}),
-    (
-        _KIND_DAYS,
-        {
-            "outcome", "status_code", "source", "provider", "model", "requested_model", "error_type", "error_code",
-            "prompt_config_id", "prompt_version", "rollout_id", "variant", "operation",
-        },
-    ),
+KIND_DAYS = Rollup("request_kinds", "day", "Date", timedelta(days=1))
+KIND_FIELDS = frozenset(
+    {
+        "outcome", "status_code", "source", "provider", "model", "requested_model", "error_type", "error_code",
+        "prompt_config_id", "prompt_version", "rollout_id", "variant", "operation",
+    }
 )  # fmt: skip
+# A rollup can answer those filters whose columns are in its key.
+_ANSWERABLE = ((USER_DAYS, {"user_id"}), (KIND_DAYS, KIND_FIELDS))
 _ALWAYS = datetime(1970, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 _DAY = {"day": Key("t.day", "toDate(t.ts, 'UTC')")}
 

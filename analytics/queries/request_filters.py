@@ -39,9 +39,13 @@ class RequestFilter:
     min_cost_usd: Decimal | None = None
     max_cost_usd: Decimal | None = None
     client_request_id: str = ""
+    api_key_id: int | None = None
+    min_ttft_ms: int | None = None
+    max_ttft_ms: int | None = None
 
 
-# Conditions by field of RequestFilter. `cost_usd` of a request whose price is unknown is 0.
+# Conditions by field of RequestFilter. `cost_usd` of a request whose price is unknown is 0, and so is `ttft_ms` of one
+# that was not streamed.
 _CONDITIONS = {
     "session_id": "session_id = {session_id:String}",
     "user_id": "user_id = {user_id:String}",
@@ -65,6 +69,9 @@ _CONDITIONS = {
     "max_latency_ms": "latency_ms <= {max_latency_ms:UInt32}",
     "min_cost_usd": "cost_known AND cost_usd >= {min_cost_usd:Decimal(18, 10)}",
     "max_cost_usd": "cost_known AND cost_usd <= {max_cost_usd:Decimal(18, 10)}",
+    "api_key_id": "api_key_id = {api_key_id:UInt64}",
+    "min_ttft_ms": "ttft_ms > 0 AND ttft_ms >= {min_ttft_ms:UInt32}",
+    "max_ttft_ms": "ttft_ms > 0 AND ttft_ms <= {max_ttft_ms:UInt32}",
 }
 
 

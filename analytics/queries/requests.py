@@ -95,7 +95,7 @@ def list_requests(
     """Returns the number of requests that match, and one page of them."""
     days = list_days(project_id, filters)
     if days is None:
-        count = _count(project_id, filters)
+        count = count_requests(project_id, filters)
         return count, _page(project_id, filters, count, limit=limit, offset=offset, oldest_first=oldest_first)
     count = sum(day.requests for day in days)
     stretch = locate(days if oldest_first else days[::-1], filters, limit=limit, offset=offset)
@@ -107,7 +107,8 @@ def list_requests(
     return count, page
 
 
-def _count(project_id: UUID, filters: RequestFilter) -> int:
+def count_requests(project_id: UUID, filters: RequestFilter) -> int:
+    """Returns the number of requests that match, counted in the log itself."""
     where, params = request_conditions(project_id, filters)
     sql = f"SELECT count() AS count FROM requests WHERE {where}"
     return visible.query(sql, params, row=_Count, name="requests.count")[0].count

@@ -8,26 +8,37 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analytics.presenters import requests, timelines
-from analytics.request_parameters import RequestParameters
+from analytics.queries.request_sorting import RequestSort
+from analytics.request_parameters import ListParameters
 from analytics.views.deletion import RequestDeletion
 from analytics.wire.neighbours import RequestNeighbours
 from analytics.wire.requests import RequestDetail, RequestEntry
 from analytics.wire.texts import request_without_texts
+from core.errors import ValidationError
 from core.openapi import PAGE, operation
-from core.pagination import listing_response, parse_page
+from core.pagination import cursor_response, listing_response, parse_page
 from core.views import ProjectAPIView
+
+_NO_OFFSET = "Is for lists by time without a cursor; the links of any other list have cursors."
 
 
 class RequestsView(ProjectAPIView):
-    @operation("listRequests", "The request log", query=[PAGE, RequestParameters], page=RequestEntry)
+    @operation("listRequests", "The request log", query=[PAGE, ListParameters], page=RequestEntry)
     def get(self, request: Request) -> Response:
-        """The list has the newest first. Previews and the error's message are null for a reader without content."""
+        """The list has the newest first, or another order by `sort`. Its links lead on by `cursor`, however long it is,
+        unless `offset` is given. Previews and the error's message are null for a reader without content."""
         page = parse_page(request)
-        filters = RequestParameters(data=request.query_params.dict()).to_filter()
-        listing = requests.requests(self.project_id, filters, page)
-        return listing_response(
-            request, page, listing if self.sees_content else listing.shown_as(request_without_texts)
-        )
+        given = ListParameters(data=request.query_params.dict())
+        filters, sort, position = given.to_filter(), given.to_sort(), given.to_position()
+        if page.offset and (position or not sort.by_time):
+            raise ValidationError(f"offset: {_NO_OFFSET}", details={"offset": [_NO_OFFSET]})
+        if "offset" in request.query_params and sort.by_time and position is None:
+            listing = requests.requests(self.project_id, filters, page, oldest_first=sort is RequestSort.OLDEST)
+            return listing_response(
+                request, page, listing if self.sees_content else listing.shown_as(request_without_texts)
+            )
+        found = requests.request_page(self.project_id, filters, sort, page.limit, position)
+        return cursor_response(request, page, found if self.sees_content else found.shown_as(request_without_texts))
 
 
 class RequestView(RequestDeletion):

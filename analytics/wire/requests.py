@@ -25,6 +25,7 @@ class RequestEntry(TypedDict):
     created_at: datetime
     session_id: str
     user_id: str
+    api_key_id: int | None
     source: str
     operation: str
     native: bool
@@ -76,6 +77,7 @@ def request_entry(row: RequestRow) -> RequestEntry:
         "created_at": row.ts,
         "session_id": row.session_id,
         "user_id": row.user_id,
+        "api_key_id": row.api_key_id or None,
         "source": row.source,
         "operation": row.operation,
         "native": row.is_native,

@@ -14,6 +14,8 @@ from agent.models import Message
 from agent.models import Role as Speaker
 from agent.services import create_conversation
 from analytics.clickhouse import client as store_client
+from analytics.models import ListPage
+from analytics.saved_views import save_view
 from core.models import Membership, Project
 from core.rights.roles import Role
 from gateway.models import GatewaySettings, Trial, TrialAnswer, TrialInput
@@ -81,6 +83,9 @@ def populated(db: None, stored_requests: None) -> Populated:
     trial = Trial.objects.create(project=project, input_limit=1, candidates=[{"label": "A"}, {"label": "B"}])
     past = TrialInput.objects.create(trial=trial, position=1, request_id=REQUEST_ID, requested_at=trial.created_at)
     TrialAnswer.objects.bulk_create([TrialAnswer(input=past, candidate=index) for index in range(2)])
+    view, _ = save_view(
+        project_id=project.pk, owner=f"key:{row.pk}", page=ListPage.REQUESTS, name="slow", query="sort=-latency_ms"
+    )
     return Populated(
         headers={"Authorization": f"Bearer {key}", "X-Project-Id": str(project.pk)},
         known={
@@ -99,6 +104,7 @@ def populated(db: None, stored_requests: None) -> Populated:
             "item_id": str(queue.items.get().pk),
             "trial_id": str(trial.pk),
             "position": past.position,
+            "view_id": str(view.pk),
             "provider": "openai",
             "model": "gpt-4o-mini",
         },

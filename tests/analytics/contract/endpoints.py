@@ -15,37 +15,41 @@ from analytics.views.telemetry import SessionTelemetryView
 from config import urls as all_urls
 from core.models import Project
 
+VIEW = "019aa000-0000-7000-8000-000000000043"
 SESSION, REQUEST = "chat-42", "019aa000-0000-7000-8000-000000000042"
 
 
 @dataclass(frozen=True)
 class Endpoint:
     """An endpoint of analytics. `path` has `{session}`, `{request}` and `{project}`; `store` tells whether it needs
-    ClickHouse; `query` are its parameters."""
+    ClickHouse; `query` are its parameters, `required` those that it does not do without."""
 
     method: str
     path: str
     query: tuple[str, ...] = ()
     body: dict[str, Any] = field(default_factory=dict)
     store: bool = True
+    required: dict[str, str] = field(default_factory=dict)
 
     def url(self, project: Project, *, session: str = SESSION, request: str = REQUEST) -> str:
-        return self.path.format(project=project.pk, session=session, request=request)
+        return self.path.format(project=project.pk, session=session, request=request, view=VIEW)
 
     def call(self, api: APIClient, project: Project, query: dict[str, Any] | None = None, **ids: str) -> Any:
         url = self.url(project, **ids)
         if self.method == "POST":
             return api.post(url, {"project_id": str(project.pk), **self.body})
-        return api.get(url, query or {}) if self.method == "GET" else api.delete(url)
+        return api.get(url, {**self.required, **(query or {})}) if self.method == "GET" else api.delete(url)
 
 
 _PAGE, _RANGE = ("limit", "offset"), ("start_date", "end_date")
 _REQUESTS = (
     *_RANGE, "session_id", "user_id", "outcome", "status_code", "source", "operation", "provider", "model",
     "requested_model", "error_type", "error_code", "prompt_config_id", "prompt_version", "rollout_id", "variant",
-    "client_request_id", "min_latency_ms", "max_latency_ms", "min_cost_usd", "max_cost_usd",
+    "client_request_id", "min_latency_ms", "max_latency_ms", "min_cost_usd", "max_cost_usd", "api_key_id",
+    "min_ttft_ms", "max_ttft_ms",
 )  # fmt: skip
 _OF_SCORES = ("score_name", "score_type", "evaluator_type")
+_VIEW = {"page": "requests", "name": "of one session", "query": f"session_id={SESSION}"}
 _SCORE = {"request_id": REQUEST, "score_name": "relevance", "score_value": 80}
 
 ENDPOINTS = (
@@ -67,11 +71,17 @@ ENDPOINTS = (
     Endpoint("GET", "/api/llm/scores/request/{request}", _PAGE, store=False),
     Endpoint("GET", "/api/llm/metrics/scores", (*_PAGE, *_RANGE, *_OF_SCORES, "group_by")),
     Endpoint("GET", "/api/llm/metrics/feedback", (*_PAGE, *_RANGE)),
-    Endpoint("GET", "/api/llm/requests", (*_PAGE, *_REQUESTS)),
+    Endpoint("GET", "/api/llm/requests", (*_PAGE, *_REQUESTS, "sort", "cursor")),
+    Endpoint("GET", "/api/llm/requests/facets", _REQUESTS),
+    Endpoint("GET", "/api/llm/requests/histogram", (*_REQUESTS, "interval")),
     Endpoint("GET", "/api/llm/requests/export", (*_REQUESTS, "include_content")),
     Endpoint("GET", "/api/llm/requests/{request}"),
     Endpoint("GET", "/api/llm/requests/{request}/neighbours"),
     Endpoint("POST", "/api/llm/search", body={"query": "a secret"}),
+    Endpoint("GET", "/api/llm/lookup", ("q",), required={"q": SESSION}),
+    Endpoint("GET", "/api/llm/views", (*_PAGE, "page"), store=False),
+    Endpoint("POST", "/api/llm/views", body=_VIEW, store=False),
+    Endpoint("DELETE", "/api/llm/views/{view}", store=False),
     Endpoint("GET", "/api/llm/metrics/overview", (*_RANGE, "operation")),
     Endpoint("GET", "/api/llm/metrics/totals", (*_RANGE, "operation")),
     Endpoint("GET", "/api/llm/metrics/users", (*_PAGE, *_RANGE, "operation")),
@@ -119,7 +129,7 @@ def served() -> Iterator[tuple[str, str]]:
     ]
     for prefix, pattern in patterns:
         path = prefix + str(pattern.pattern)
-        for name in ("session", "request", "project"):
+        for name in ("session", "request", "project", "view"):
             for kind in ("slashed:", "uuid:", "path:", ""):
                 path = path.replace(f"<{kind}{name}_id>", f"{{{name}}}")
         view = getattr(pattern.callback, "view_class", None)
