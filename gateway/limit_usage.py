@@ -49,6 +49,13 @@ def usage_of(project_id: UUID, session_id: str, now: datetime | None = None) -> 
     return shown
 
 
+def month_usage(project_id: UUID, now: datetime | None = None) -> dict[str, Any]:
+    """Returns the month of `usage_of`. Raises the same errors."""
+    moment = _Now(now or datetime.now(UTC))
+    with Figures() as figures:
+        return _month(figures.month(project_id, moment.month), current_settings(project_id), moment.at)
+
+
 def forecast(spent: Decimal, now: datetime) -> Decimal:
     """Extrapolates the spend so far to the end of the month. The first day counts as a whole one, because an hour is
     too short a base."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 from uuid import UUID
 
 
@@ -43,6 +43,42 @@ class Usage(TypedDict):
     minute: UsedMinute
     month: UsedMonth
     session: NotRequired[UsedSession]
+
+
+ProblemKind = Literal[
+    "error_share",
+    "provider_down",
+    "provider_degraded",
+    "budget_spent",
+    "budget_forecast",
+    "rollout_rolled_back",
+    "alert_undelivered",
+    "shipping_behind",
+    "records_lost",
+    "dead_letters",
+    "store_unavailable",
+    "live_figures_unavailable",
+]
+
+
+class Problem(TypedDict):
+    """One thing that is wrong. `subject` is what it is about: a provider's name, a rollout's or an alert's id, or
+    empty. `value` has passed `threshold`, where the kind has them: a share from 0 to 1, or US dollars."""
+
+    kind: ProblemKind
+    severity: Literal["warning", "critical"]
+    message: str
+    subject: str
+    value: float | None
+    threshold: float | None
+    at: datetime | None
+
+
+class Problems(TypedDict):
+    generated_at: datetime
+    start_date: datetime
+    end_date: datetime
+    problems: list[Problem]
 
 
 class DryRunDetail(TypedDict):

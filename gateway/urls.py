@@ -13,7 +13,15 @@ from gateway.trials.views import (
     TrialView,
     TrialWinnerView,
 )
-from gateway.views import CacheView, DryRunView, RestoreSettingsView, SettingsHistoryView, SettingsView, UsageView
+from gateway.views import (
+    CacheView,
+    DryRunView,
+    ProblemsView,
+    RestoreSettingsView,
+    SettingsHistoryView,
+    SettingsView,
+    UsageView,
+)
 
 urlpatterns = [
     path("settings", SettingsView.as_view()),
@@ -21,6 +29,7 @@ urlpatterns = [
     path("settings/history/<int:change_id>/restore", RestoreSettingsView.as_view()),
     path("guardrails/dry-run", DryRunView.as_view()),
     path("usage", UsageView.as_view()),
+    path("problems", ProblemsView.as_view()),
     path("cache", CacheView.as_view()),
     path("playground", PlaygroundView.as_view()),
     path("playground/compare", CompareView.as_view()),

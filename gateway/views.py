@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import msgspec
 import redis
 from django.conf import settings
@@ -9,6 +11,8 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from analytics.parameters import RangeParameters
+from analytics.ranges import TimeRange, parse_range
 from core.errors import ServiceUnavailableError
 from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
@@ -18,6 +22,7 @@ from gateway.cache.store import empty
 from gateway.dry_run import run_dry
 from gateway.limit_usage import usage_of
 from gateway.models import SettingsChange
+from gateway.problems import find_problems
 from gateway.project_settings.guardrails import GuardrailSettings
 from gateway.serializers import (
     DryRunSerializer,
@@ -27,7 +32,9 @@ from gateway.serializers import (
     settings_body,
 )
 from gateway.services import current_settings, replace_settings, restore_settings
-from gateway.shapes import DryRunResult, Usage
+from gateway.shapes import DryRunResult, Problems, Usage
+
+_RECENT = timedelta(days=1)
 
 
 class SettingsView(ProjectAPIView):
@@ -93,6 +100,17 @@ class UsageView(ProjectAPIView):
         parameters = UsageParameters(data=request.query_params)
         parameters.is_valid(raise_exception=True)
         return Response(usage_of(self.project_id, parameters.validated_data["session_id"]))
+
+
+class ProblemsView(ProjectAPIView):
+    @operation("listProblems", "What is wrong now", query=[RangeParameters], answer=Problems)
+    def get(self, request: Request) -> Response:
+        """What is wrong in the project at this moment, what is critical first. The range, by default the last 24 hours,
+        is that of rollbacks and of alerts that were not delivered."""
+        now = datetime.now(UTC)
+        is_named = {"start_date", "end_date"} & request.query_params.keys()
+        time_range = parse_range(request) if is_named else TimeRange(now - _RECENT, now)
+        return Response(find_problems(self.project_id, time_range, now))
 
 
 class CacheView(ProjectAPIView):

@@ -12,8 +12,8 @@ from django.db.models import F, Prefetch, QuerySet, prefetch_related_objects
 
 from rollouts.allocation import AllocationType
 from rollouts.errors import RolloutNotFoundError
-from rollouts.models import Rollout, RolloutStage
-from rollouts.states import Status
+from rollouts.models import Rollout, RolloutStage, RolloutTransition
+from rollouts.states import Status, Transition
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,16 @@ class EarlierRollback:
 
     rollout_id: UUID
     ended_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack:
+    """A rollback: when, and the reason that was given for it or found by the evaluation."""
+
+    rollout_id: UUID
+    name: str
+    reason: str
+    at: datetime
 
 
 # A rollout that never ran was called off, which says nothing about its target.
@@ -108,6 +118,15 @@ def get_rollout(project_id: UUID, rollout_id: UUID) -> Rollout:
     if row is None:
         raise RolloutNotFoundError
     return row
+
+
+def rolled_back_between(project_id: UUID, start: datetime, end: datetime, *, limit: int) -> list[RolledBack]:
+    """Returns the rollbacks of the project's rollouts in a range of time that includes both ends, the latest first."""
+    rows = RolloutTransition.objects.filter(
+        rollout__project_id=project_id, action=Transition.ROLL_BACK.value, created_at__range=(start, end)
+    ).order_by("-created_at", "-id")
+    values = rows.values_list("rollout_id", "rollout__name", "reason", "created_at")
+    return list(starmap(RolledBack, values[:limit]))
 
 
 def current_stage(rollout: Rollout) -> RolloutStage | None:

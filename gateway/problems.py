@@ -1,0 +1,207 @@
+"""Finds what is wrong in a project now: failing requests, providers, budgets, rollouts, alerts, and the request log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+
+from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
+from analytics.monitoring import SPOOL
+from analytics.presenters import metrics
+from analytics.ranges import TimeRange
+from analytics.wire.metrics import Totals
+from gateway.alert_models import AlertDelivery
+from gateway.limit_usage import month_usage
+from gateway.shapes import Problem, ProblemKind, Problems
+from integrations.errors import HealthUnavailableError
+from integrations.health.reader import HealthStatus, project_health
+from rollouts.selectors import rolled_back_between
+
+logger = logging.getLogger("gateway.problems")
+
+ERROR_SHARE = 0.05
+"""The share of failed requests of the last hour from which on it is a problem."""
+
+CRITICAL_ERROR_SHARE = 0.2
+MIN_REQUESTS = 20
+"""With fewer requests an hour's share of errors says little."""
+
+_HOUR = timedelta(hours=1)
+_STORE_SECONDS = 1.5
+_MAX_EACH = 5
+
+# A store that hangs holds its threads until the time limit of its client; other projects wait for one meanwhile.
+_threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="problems")
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    project_id: UUID
+    range: TimeRange
+    now: datetime
+
+
+def find_problems(project_id: UUID, time_range: TimeRange, now: datetime | None = None) -> Problems:
+    """Returns what is wrong now, and which rollouts were rolled back and which alerts failed in the range; what is
+    critical comes first. A part of the service that does not answer is a problem of its own."""
+    question = _Question(project_id, time_range, now or datetime.now(UTC))
+    found = [problem for find in _FINDERS for problem in find(question)]
+    found.sort(key=lambda problem: problem["severity"] != "critical")
+    return {
+        "generated_at": question.now,
+        "start_date": time_range.start,
+        "end_date": time_range.end,
+        "problems": found,
+    }
+
+
+def _problem(
+    kind: ProblemKind,
+    message: str,
+    *,
+    is_critical: bool = False,
+    subject: str = "",
+    value: float | None = None,
+    threshold: float | None = None,
+    at: datetime | None = None,
+) -> Problem:
+    return {
+        "kind": kind,
+        "severity": "critical" if is_critical else "warning",
+        "message": message,
+        "subject": subject,
+        "value": value,
+        "threshold": threshold,
+        "at": at,
+    }
+
+
+def _error_share(question: _Question) -> Iterator[Problem]:
+    hour = TimeRange(question.now - _HOUR, question.now)
+    try:
+        totals = _answered_soon(lambda: metrics.totals(question.project_id, hour))
+    except (AnalyticsUnavailableError, AnalyticsLimitError, TimeoutError):
+        yield _problem(
+            "store_unavailable",
+            "The request log does not answer: figures are missing. Requests are answered and kept meanwhile.",
+            is_critical=True,
+        )
+        return
+    share, failed, count = totals["error_rate"], totals["error_count"], totals["request_count"]
+    if count >= MIN_REQUESTS and share >= ERROR_SHARE:
+        yield _problem(
+            "error_share",
+            f"{share:.1%} of the requests of the last hour failed: {failed:,} of {count:,}.".replace("%", " %", 1),
+            is_critical=share >= CRITICAL_ERROR_SHARE,
+            value=share,
+            threshold=ERROR_SHARE,
+        )
+
+
+def _answered_soon(ask: Callable[[], Totals]) -> Totals:
+    """Returns the answer of the store. Raises TimeoutError for a store that hangs, and the store's own errors."""
+    return _threads.submit(ask).result(timeout=_STORE_SECONDS)
+
+
+def _providers(question: _Question) -> Iterator[Problem]:
+    try:
+        rows = project_health(question.project_id)
+    except HealthUnavailableError:
+        yield _problem("live_figures_unavailable", "Redis does not answer: limits and live figures are not exact.")
+        return
+    for row in rows:
+        if row.status is HealthStatus.HEALTHY:
+            continue
+        is_down = row.status is HealthStatus.DOWN
+        share = f"{row.health.error_share:.0%}".replace("%", " %")
+        yield _problem(
+            "provider_down" if is_down else "provider_degraded",
+            f"{row.provider} is {row.status}: {share} of its calls of the last five minutes failed.",
+            is_critical=is_down,
+            subject=row.provider,
+            value=row.health.error_share,
+        )
+
+
+def _budget(question: _Question) -> Iterator[Problem]:
+    try:
+        month = month_usage(question.project_id, question.now)
+    except (AnalyticsUnavailableError, AnalyticsLimitError):
+        return  # That the request log is away is a problem already.
+    budget = month["budget_usd"]
+    if budget is None:
+        return
+    if month["spent_usd"] >= budget:
+        effect = "further requests are refused" if month["hard_stop"] else "requests go on"
+        yield _problem(
+            "budget_spent",
+            f"The month's budget of ${budget:,.2f} is spent: ${month['spent_usd']:,.2f} so far; {effect}.",
+            is_critical=True,
+            value=month["spent_usd"],
+            threshold=budget,
+        )
+    elif month["forecast_usd"] > budget:
+        yield _problem(
+            "budget_forecast",
+            f"The month's spend is going to be ${month['forecast_usd']:,.2f}, above the budget of ${budget:,.2f}.",
+            value=month["forecast_usd"],
+            threshold=budget,
+        )
+
+
+def _rollouts(question: _Question) -> Iterator[Problem]:
+    for row in rolled_back_between(question.project_id, question.range.start, question.range.end, limit=_MAX_EACH):
+        reason = f": {row.reason.rstrip('.')}" if row.reason else ""
+        yield _problem(
+            "rollout_rolled_back",
+            f"The rollout {row.name} was rolled back{reason}.",
+            subject=str(row.rollout_id),
+            at=row.at,
+        )
+
+
+def _deliveries(question: _Question) -> Iterator[Problem]:
+    rows = (
+        AlertDelivery.objects.filter(
+            alert__project_id=question.project_id,
+            alert__created_at__range=(question.range.start, question.range.end),
+        )
+        .exclude(state=AlertDelivery.State.DELIVERED)
+        .filter(attempts__gt=0)
+        .select_related("alert")
+        .order_by("-id")
+    )
+    for row in rows[:_MAX_EACH]:
+        state = "could not be delivered" if row.state == AlertDelivery.State.FAILED else "is not delivered yet"
+        yield _problem(
+            "alert_undelivered",
+            f"The alert about {row.alert} {state} by {row.channel}: {row.last_error.rstrip('.')}.",
+            subject=str(row.alert_id),
+            at=row.alert.created_at,
+        )
+
+
+def _spool(question: _Question) -> Iterator[Problem]:
+    kinds: dict[str, ProblemKind] = {
+        "records_lost": "records_lost",
+        "shipping_behind": "shipping_behind",
+        "dead_letters": "dead_letters",
+    }
+    try:
+        alarms = list(SPOOL.alarms(SPOOL.ask()))
+    except OSError:
+        logger.warning("spool.unreadable path=%s", settings.SPOOL_DIR)
+        return
+    for alarm in alarms:
+        yield _problem(kinds[alarm.kind], alarm.text, is_critical=alarm.kind == "records_lost")
+
+
+_FINDERS: tuple[Callable[[_Question], Iterator[Problem]], ...] = (
+    _error_share, _providers, _budget, _rollouts, _deliveries, _spool,
+)  # fmt: skip
