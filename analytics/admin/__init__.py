@@ -5,5 +5,6 @@ from __future__ import annotations
 from analytics.admin.deletions import DeletionAdmin
 from analytics.admin.requests import RequestsAdmin
 from analytics.admin.scores import FeedbackAdmin, ScoreAdmin
+from analytics.pages import review, reviews
 
-__all__ = ["DeletionAdmin", "FeedbackAdmin", "RequestsAdmin", "ScoreAdmin"]
+__all__ = ["DeletionAdmin", "FeedbackAdmin", "RequestsAdmin", "ScoreAdmin", "review", "reviews"]

@@ -9,10 +9,13 @@ from django.contrib import admin
 from django.http import HttpRequest
 from typing_extensions import override
 
+from analytics.identifiers import gateway_id
 from analytics.models import Feedback, Score
 from core.rights.admin import RightsAdmin
 from core.rights.asking import may
 from core.rights.roles import Right
+from core.templatetags.ui import id_link
+from core.ui.navigation import address_of
 
 _PER_PAGE = 50
 _SHOWN = 100
@@ -35,7 +38,7 @@ class _ReadOnlyAdmin(RightsAdmin):
 @admin.register(Score)
 class ScoreAdmin(_ReadOnlyAdmin):
     text = "reason"
-    list_display = ["score_name", "score_value", "score_type", "evaluator_type", "request_id", "project", "created_at"]
+    list_display = ["score_name", "score_value", "score_type", "evaluator_type", "request", "project", "created_at"]
     list_filter = ["project", "score_type", "created_at"]
     search_fields = ["=request_id", "=score_name", "=score_id", "=evaluator_type"]
     search_help_text = "A request id, a score's name or id, or an evaluator type, in full."
@@ -43,6 +46,12 @@ class ScoreAdmin(_ReadOnlyAdmin):
         "project", "id", "score_id", "request_id", "score_name", "score_value", "score_type", "score_label", "reason",
         "evaluator_type", "created_by", "created_at", "updated_at", "revision", "copy_due_at",
     ]  # fmt: skip
+
+    @admin.display(description="request", ordering="request_id")
+    def request(self, row: Score) -> str:
+        """Returns the request's id as a link, and an id that the client made as it is."""
+        known = gateway_id(row.request_id)
+        return id_link(address_of("analytics_requests_detail", row.project_id, known) if known else "", row.request_id)
 
 
 @admin.register(Feedback)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,6 +42,11 @@ def choices_of(queue: ReviewQueue) -> list[Choice]:
     return [Choice(str(place % _MAX_WHOLE_STEPS), step, f"{step:g}") for place, step in steps]
 
 
+def takes_any_number(queue: ReviewQueue) -> bool:
+    """Returns whether the rubric has values beside those of the buttons that a reviewer is likely to want."""
+    return queue.kind == RubricKind.NUMBER and not _has_whole_steps(*_bounds(queue))
+
+
 def verdict_of(queue: ReviewQueue, value: float | bool | None, label: str) -> Verdict:
     """Returns the score that an answer means. Raises ValidationError that names the field."""
     if queue.kind == RubricKind.CATEGORY:
@@ -69,10 +73,13 @@ def _bounds(queue: ReviewQueue) -> tuple[float, float]:
 
 def _steps(lowest: float, highest: float) -> Sequence[float]:
     """Returns every whole number of a short range, else five values at equal distances."""
-    first, last = math.ceil(lowest), math.floor(highest)
-    if lowest == first and highest == last and last - first < _MAX_WHOLE_STEPS:
-        return [float(step) for step in range(first, last + 1)]
+    if _has_whole_steps(lowest, highest):
+        return [float(step) for step in range(int(lowest), int(highest) + 1)]
     return [lowest + (highest - lowest) * step / (_STEPS - 1) for step in range(_STEPS)]
+
+
+def _has_whole_steps(lowest: float, highest: float) -> bool:
+    return lowest.is_integer() and highest.is_integer() and highest - lowest < _MAX_WHOLE_STEPS
 
 
 def _refused(field: str, problem: str) -> ValidationError:

@@ -174,6 +174,11 @@ def assign_items(*, project_id: UUID, queue_id: UUID, assignee: str, count: int 
     return assigned
 
 
+def is_free_for(item: ReviewItem, actor: str) -> bool:
+    """Returns whether the person may score the item: nobody else has it open or has scored it."""
+    return not _problem_of(item, actor)
+
+
 def delete_items_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int:
     """Deletes the items of deleted requests; returns how many there were."""
     found = ReviewItem.objects.filter(queue__project_id=project_id, request_id__in=list(request_ids))
@@ -214,12 +219,19 @@ def _item_for(queue: ReviewQueue, item_id: UUID, actor: str) -> ReviewItem:
     item = queue.items.select_for_update().filter(pk=item_id).first()
     if item is None:
         raise ItemNotFoundError
-    if item.state == ItemState.DONE and item.reviewed_by != actor:
-        raise ItemTakenError("Another person has scored the item.")
-    held = item.claimed_until is not None and item.claimed_until >= timezone.now()
-    if item.state == ItemState.OPEN and held and item.claimed_by != actor:
-        raise ItemTakenError("Another person has the item open.")
+    if problem := _problem_of(item, actor):
+        raise ItemTakenError(problem)
     return item
+
+
+def _problem_of(item: ReviewItem, actor: str) -> str:
+    """Returns why the person may not score the item; empty if nothing speaks against it."""
+    if item.state == ItemState.DONE and item.reviewed_by != actor:
+        return "Another person has scored the item."
+    is_held = item.claimed_until is not None and item.claimed_until >= timezone.now()
+    if item.state == ItemState.OPEN and is_held and item.claimed_by != actor:
+        return "Another person has the item open."
+    return ""
 
 
 def _settle(item: ReviewItem, state: ItemState, actor: str, score_id: UUID | None) -> None:

@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import URLPattern
 
 from agent.services import create_conversation
-from analytics.models import Deletion, Feedback
+from analytics.models import Deletion, Feedback, ReviewQueue
 from core.models import ApiKey, Membership, Project
 from core.rights.asking import may
 from core.rights.checks import every_page_has_a_line, page_names
@@ -29,6 +29,7 @@ from prompts.models import PromptActivation, PromptConfig, PromptVersion
 from rollouts.models import Rollout
 from tests.factories.core import make_key, make_staff
 from tests.factories.prompts import make_config
+from tests.factories.reviews import make_queue
 from tests.factories.rollouts import make_rollout
 from tests.factories.scores import make_score
 from tests.openapi.conftest import REQUEST_ID
@@ -256,6 +257,7 @@ def one_of_everything(project: Project) -> dict[str, Any]:
         )[0],
         "gateway_gatewaysettings": GatewaySettings.objects.get(project=project),
         "gateway_settingschange": project.settings_changes.latest("pk"),
+        "analytics_reviewqueue": ReviewQueue.objects.filter(project=project).first() or make_queue(project),
         "agent_conversation": create_conversation(project_id=project.pk, title="a", actor="test"),
         "auth_user": user,
     }
@@ -289,6 +291,7 @@ def _values(name: str, project: Project, rows: dict[str, Any]) -> dict[str, Any]
         "project_id": project.pk,
         "request_id": REQUEST_ID,
         "integration_id": rows["integrations_providerintegration"].pk,
+        "queue_id": rows["analytics_reviewqueue"].pk,
         "config_id": rows["prompts_promptconfig"].pk,
         "rollout_id": rows["rollouts_rollout"].pk,
         "version_id": rows["prompts_promptversion"].pk,

@@ -1,0 +1,117 @@
+"""The form that makes a review queue; the serializer of the API decides what is valid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from django import forms
+from typing_extensions import override
+
+from analytics.request_parameters import RequestParameters
+from analytics.review_models import INSTRUCTIONS_CHARACTERS, QUEUE_NAME_CHARACTERS, RubricKind
+from analytics.reviews.services import MAX_ITEMS, NewQueue
+from analytics.serializers.reviews import DEFAULT_ITEMS, NewReviewQueueSerializer
+from core.ui.periods import CUSTOM, Period
+
+_KINDS = (
+    (RubricKind.BOOLEAN, "Yes or no"),
+    (RubricKind.NUMBER, "A number"),
+    (RubricKind.CATEGORY, "One of some labels"),
+)
+_RANGE = ("start_date", "end_date")
+_MAX_FILTER_CHARACTERS = 4_000
+
+
+class QueueForm(forms.Form):
+    """The fields of a new queue. `filter` is written as in the address of the request log."""
+
+    name = forms.CharField(max_length=QUEUE_NAME_CHARACTERS)
+    score_name = forms.CharField(
+        label="What is scored", max_length=100, help_text="The name of the scores, such as helpful or tone."
+    )
+    kind = forms.ChoiceField(label="Answer with", choices=_KINDS, initial=RubricKind.BOOLEAN)
+    labels = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="For labels: 2 to 9, one a line. They get the keys 1 to 9.",
+    )
+    minimum = forms.FloatField(required=False, help_text="For a number; 1 if left empty.")
+    maximum = forms.FloatField(required=False, help_text="For a number; 5 if left empty.")
+    instructions = forms.CharField(
+        required=False,
+        max_length=INSTRUCTIONS_CHARACTERS,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="What reviewers should look at.",
+    )
+    filter = forms.CharField(
+        label="Requests that match",
+        required=False,
+        max_length=_MAX_FILTER_CHARACTERS,
+        help_text="As in the address of Requests, such as outcome=error&min_latency_ms=5000. Empty for all.",
+    )
+    in_range = forms.BooleanField(label="Only requests of the chosen range", required=False, initial=True)
+    sample_size = forms.IntegerField(
+        label="How many", initial=DEFAULT_ITEMS, min_value=1, max_value=MAX_ITEMS, help_text=f"At most {MAX_ITEMS:,}."
+    )
+    compared_score_name = forms.CharField(
+        label="Compare with the scores",
+        required=False,
+        max_length=100,
+        help_text="The name of a judge's scores, if it is another than that above.",
+    )
+
+    def __init__(
+        self, period: Period, data: Mapping[str, Any] | None = None, query: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(data, initial={"filter": filter_text(query or {})})
+        self._period = period
+        self._serializer: NewReviewQueueSerializer | None = None
+
+    @override
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        if self.errors:
+            return cleaned
+        self._serializer = NewReviewQueueSerializer(data=self._body(cleaned))
+        if not self._serializer.is_valid():
+            for field, problem in self._serializer.errors.items():
+                self.add_error(field if field in self.fields else None, _texts(problem))
+        return cleaned
+
+    def new_queue(self) -> NewQueue:
+        """Returns the queue of a form that is valid."""
+        if self._serializer is None:
+            raise ValueError("the form is not valid")
+        return self._serializer.new_queue()
+
+    def _body(self, cleaned: Mapping[str, Any]) -> dict[str, Any]:
+        kind = cleaned["kind"]
+        names = ("name", "score_name", "kind", "instructions", "sample_size", "compared_score_name")
+        body: dict[str, Any] = {name: cleaned[name] for name in names}
+        body["filter"] = dict(parse_qsl(cleaned["filter"].lstrip("?"), keep_blank_values=True))
+        if cleaned["in_range"]:
+            # A named range ends now, and the second that is not over yet has requests too.
+            end = {"end_date": self._period.end.isoformat()} if self._period.name == CUSTOM else {}
+            body["filter"] = {"start_date": self._period.start.isoformat(), **end, **body["filter"]}
+        if kind == RubricKind.CATEGORY:
+            body["labels"] = [label.strip() for label in cleaned["labels"].splitlines() if label.strip()]
+        if kind == RubricKind.NUMBER:
+            body.update(minimum=cleaned["minimum"], maximum=cleaned["maximum"])
+        return body
+
+
+def filter_text(query: Mapping[str, str]) -> str:
+    """Returns the part of an address's query that filters requests, without its range of time."""
+    known = RequestParameters().fields.keys() - set(_RANGE)
+    return urlencode([(name, value) for name, value in query.items() if name in known and value])
+
+
+def _texts(problem: Any) -> list[str]:
+    """Returns the messages of a serializer's error, with the names of fields inside of objects and lists."""
+    if isinstance(problem, Mapping):
+        return [f"{name}: {text}" for name, inner in problem.items() for text in _texts(inner)]
+    if isinstance(problem, list):
+        return [text for inner in problem for text in _texts(inner)]
+    return [str(problem)]

@@ -1,0 +1,42 @@
+"""What the request of a review item and its answer said, as turns."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from analytics.conversation.requests import read_request
+from analytics.conversation.responses import read_response
+from analytics.presenters.requests import no_request
+from analytics.queries.requests import get_payload, get_request
+from analytics.review_models import ReviewItem
+from analytics.wire.conversations import TextBounds, conversation_turns, skip_images
+from core.ui.pages import Visit
+
+_MAX_TURNS = 50
+_BOUNDS = 20_000, 200_000
+
+
+def said(visit: Visit, item: ReviewItem) -> dict[str, Any]:
+    """Returns the context of the panel: the last turns of the request, and the answer. Raises NotFoundError and the
+    errors of the store.
+
+    Scores that the request has already are left out, so that they do not lead the reviewer.
+    """
+    row = get_request(visit.project.pk, item.request_id)
+    if row is None:
+        raise no_request()
+    payload = get_payload(visit.project.pk, row) if visit.sees_content else None
+    asked = read_request(payload.request if payload else "").turns
+    answered = read_response(payload.response if payload else "")
+    omitted, images = max(len(asked) - _MAX_TURNS, 0), count()
+    skip_images(asked[:omitted], images)
+    # Each side has bounds of its own: a long request must not take the place of the answer, which is reviewed.
+    turns = conversation_turns(asked[omitted:], TextBounds(*_BOUNDS), images)
+    return {
+        "row": row,
+        "has_payload": payload is not None,
+        "omitted": omitted,
+        "turns": [*turns, *conversation_turns(answered, TextBounds(*_BOUNDS), images)],
+        "all_url": visit.link("analytics_requests_detail", visit.project.pk, item.request_id),
+    }
