@@ -12,7 +12,9 @@ class CoreConfig(AppConfig):
     @override
     def ready(self) -> None:
         from core import key_lookup  # noqa: F401 - registers itself
+        from core.audit import recording  # needs all apps loaded
         from core.paths import SlashedConverter
         from core.rights import checks  # noqa: F401 - registers itself; needs all apps loaded
 
+        recording.connect()
         register_converter(SlashedConverter, "slashed")

@@ -106,3 +106,44 @@ class FirstKey(models.Model):
     @override
     def __str__(self) -> str:
         return str(self.api_key)
+
+
+class AuditEntry(models.Model):
+    """One change that somebody made through the API, a page or a command. Entries are only ever added; they go with
+    their project. `changes` has [before, after] by field, without secrets."""
+
+    class Via(models.TextChoices):
+        API = "api", "API"
+        PAGE = "page", "page"
+        COMMAND = "command", "command"
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, related_name="audit_entries")
+    created_at = models.DateTimeField(auto_now_add=True)
+    # The actor is a user, a key or a command.
+    actor_kind = models.CharField(max_length=16)
+    actor_name = models.CharField(max_length=200)
+    actor_id = models.CharField(max_length=200, blank=True, default="")
+    via = models.CharField(max_length=10, choices=Via)
+    # The id of the operation, the name of the page's URL, or the name of the command.
+    operation = models.CharField(max_length=100)
+    object_kind = models.CharField(max_length=100)
+    object_id = models.CharField(max_length=200)
+    object_label = models.CharField(max_length=300)
+    action = models.CharField(max_length=10)
+    summary = models.CharField(max_length=500)
+    changes = models.JSONField(default=dict)
+    request_id = models.CharField(max_length=64, blank=True, default="")
+
+    objects = ProjectManager()
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name_plural = "audit entries"
+        indexes = [
+            models.Index(fields=["project", "-id"], name="audit_of_project"),
+            models.Index(fields=["project", "created_at"], name="audit_of_project_by_time"),
+        ]
+
+    @override
+    def __str__(self) -> str:
+        return self.summary

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+from core.audit_views import AuditView
 from core.member_views import MembersView, MemberView
 from core.views import ApiKeysView, ApiKeyView
 
@@ -12,4 +13,5 @@ urlpatterns = [
     path("keys/<int:key_id>", ApiKeyView.as_view(), name="api-key"),
     path("members", MembersView.as_view(), name="members"),
     path("members/<int:member_id>", MemberView.as_view(), name="member"),
+    path("audit", AuditView.as_view(), name="audit"),
 ]

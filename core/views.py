@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from rest_framework import status
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 from typing_extensions import override
 
+from core.audit.entries import write
+from core.audit.operations import NOT_AUDITED, change_of_operation
+from core.audit.recording import Recording, recording
 from core.authentication import ProjectAccess
 from core.errors import ServiceUnavailableError
 from core.exception_handler import translate
 from core.failures import failure, wants_page
 from core.keys import issue_key, revoke_key
 from core.metadata import PathMetadata
-from core.models import ApiKey, Project
+from core.models import ApiKey, AuditEntry, Project
 from core.openapi import PAGE, operation, query_of
 from core.pagination import LimitOffset
 from core.parameters import check_parameters
+from core.permissions import operation_of
 from core.rights.roles import Right
 from core.serializers import ApiKeySerializer, IssuedApiKeySerializer, NewApiKeySerializer
 from core.tenancy import require_same_project
@@ -58,6 +65,30 @@ class ProjectAPIView(APIView):
         for named in _named_projects(request, kwargs):
             require_same_project(self.project_id, named)
         self._check_parameters(request)
+
+    @override
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Serves the call. What an unsafe one changed is in the audit log."""
+        if request.method in SAFE_METHODS:
+            return super().dispatch(request, *args, **kwargs)
+        with recording() as collected:
+            response = super().dispatch(request, *args, **kwargs)
+        if response.status_code < 400 and isinstance(getattr(self, "access", None), ProjectAccess):
+            self._audit(collected, str(request.method), kwargs)
+        return response
+
+    def _audit(self, collected: Recording, method: str, path: Mapping[str, Any]) -> None:
+        operation = operation_of(self.request, self) or ""
+        changes = collected.made or change_of_operation(operation, method, path, self.project_id)
+        if operation not in NOT_AUDITED and changes:
+            write(
+                changes,
+                actor=self.actor,
+                actor_id=str(self.access.user_id or ""),
+                via=AuditEntry.Via.API,
+                operation=operation,
+                request_id=str(getattr(self.request, "request_id", "")),
+            )
 
     def _check_parameters(self, request: Request) -> None:
         query = query_of(getattr(self, getattr(self, "action", None) or str(request.method).lower(), None))

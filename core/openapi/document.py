@@ -46,6 +46,7 @@ _TAGS = {
     "usage": "What is used of the limits.",
     "cache": "Kept answers.",
     "keys": "API keys.",
+    "audit": "Who changed what.",
     "members": "People and their roles in a project.",
 }
 

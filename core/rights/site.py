@@ -12,6 +12,7 @@ from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver, path
 from typing_extensions import override
 
+from core.audit.pages import audited
 from core.rights.asking import may, right_of_page
 from core.rights.roles import Right
 from core.ui.frame import frame_of
@@ -42,8 +43,10 @@ class RightsAdminSite(AdminSite):
             right = right_of_page(named) if named else Right.SIGNED_IN
             if not may(request.user, right):
                 raise PermissionDenied
-            response: HttpResponseBase = view(request, *args, **kwargs)
-            return response
+            if request.method in ("GET", "HEAD"):
+                shown: HttpResponseBase = view(request, *args, **kwargs)
+                return shown
+            return audited(request, named or "", lambda: view(request, *args, **kwargs))
 
         return super().admin_view(update_wrapper(checked_view, view), cacheable)
 

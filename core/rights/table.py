@@ -65,7 +65,7 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(ADMINISTER, "listMembers addMember changeMember removeMember"),
     **_each(ADMINISTER, "listIntegrations addIntegration updateIntegration removeIntegration testIntegration"),
     **_each(ADMINISTER, "getSettings putSettings listSettingsChanges restoreSettings emptyCache"),
-    **_each(ADMINISTER, "dryRunGuardrails"),
+    **_each(ADMINISTER, "dryRunGuardrails listAudit"),
     **_each(READ, "listPrices listProviderPrices getPrice listPriceHistory listPriceSyncs"),
     **_each(ADMINISTER, "setPrice removePrice syncPrices"),
     # Operations for applications; a session of the admin opens none of them.

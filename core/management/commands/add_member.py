@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from typing_extensions import override
 
+from core.audit.entries import audited_command
 from core.errors import ApplicationError, ConflictError
 from core.management.tables import require_tables
 from core.members import add_member, change_role
@@ -28,6 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("--role", choices=Role.values, required=True)
 
     @override
+    @audited_command
     def handle(self, *args: Any, **options: Any) -> None:
         require_tables()
         project = find_project(options["project"])

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from typing_extensions import override
 
 from core.addresses import public_url
+from core.audit.entries import audited_command
 from core.errors import ApplicationError
 from core.management.tables import require_tables
 from core.services import bootstrap_project
@@ -26,6 +27,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     @override
+    @audited_command
     def handle(self, *args: Any, **options: Any) -> None:
         require_tables()
         try:

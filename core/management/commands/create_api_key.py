@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils.dateparse import parse_date, parse_datetime
 from typing_extensions import override
 
+from core.audit.entries import audited_command
 from core.errors import ApplicationError
 from core.keys import SCOPES, issue_key
 from core.management.tables import require_tables
@@ -31,6 +32,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     @override
+    @audited_command
     def handle(self, *args: Any, **options: Any) -> None:
         require_tables()
         project = find_project(options["project"])

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from rest_framework.exceptions import ValidationError as InvalidDocument
 from typing_extensions import override
 
+from core.audit.entries import audited_command
 from core.errors import ApplicationError
 from core.exception_handler import translate
 from core.management.tables import require_tables
@@ -36,6 +37,7 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="only say what would be added")
 
     @override
+    @audited_command
     def handle(self, *args: Any, **options: Any) -> None:
         require_tables()
         project = find_project(options["project"])

@@ -1,0 +1,1 @@
+"""The audit log: who changed what, through the API, the pages or a command of `manage.py`."""

@@ -1,0 +1,38 @@
+"""The operations of the API that change no configuration although their method is unsafe.
+
+Any other operation that changes no row of `core.audit.subjects` has an entry of its own, with the ids of its path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from core.audit.recording import CHANGED, CREATED, DELETED, Change
+
+
+def _each(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+# What these make is data and not configuration, or they make nothing at all.
+NOT_AUDITED = _each(
+    "search chatWithAgent createConversation deleteConversation recordScore recordScores addSessionFeedback tryModel"
+    " compareModels testIntegration dryRunGuardrails forecastRollout createView deleteView"
+    " checkPrompt nextReviewItem assignReviewItems scoreReviewItem skipReviewItem"
+)
+_ACTIONS = {"POST": CREATED, "DELETE": DELETED}
+# A PUT that replaces values with the same ones changes nothing.
+_WITHOUT_ENTRY = _each(
+    "putSettings restoreSettings updateIntegration changeMember updatePromptConfig setPrice revokeApiKey"
+    " deleteSession deleteRequest"
+)
+
+
+def change_of_operation(operation: str, method: str, path: Mapping[str, Any], project_id: UUID) -> list[Change]:
+    """Returns the change that an operation without changed rows stands for, if any."""
+    if operation in NOT_AUDITED or operation in _WITHOUT_ENTRY:
+        return []
+    named = "/".join(str(value) for value in path.values())
+    return [Change(operation, named, named, project_id, _ACTIONS.get(method, CHANGED))]

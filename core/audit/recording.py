@@ -1,0 +1,173 @@
+"""Records the changes of rows while a call, a form or a command is served, and writes them to the audit log.
+
+Signals of Django's models name the rows, so that a change is found wherever it is made; services that write many rows
+at once, which send no signals, call `note`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Model
+from django.db.models.signals import post_save, pre_delete, pre_save
+
+from core.audit.subjects import SET, SET_ANEW, Subject, label_of, project_of, secrets_of, subject_of, values_of
+
+CREATED, CHANGED, DELETED = "created", "changed", "deleted"
+
+# An entry for each of thousands of rows, as the deletion of a project would make, tells nobody anything.
+_MAX_ROWS = 100
+
+
+@dataclass
+class Change:
+    """A change of one row: the values before and after by field, each empty where the row was not there."""
+
+    kind: str
+    id: str
+    label: str
+    project_id: UUID | None
+    action: str
+    before: dict[str, Any] = field(default_factory=dict)
+    after: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def differences(self) -> dict[str, list[Any]]:
+        """Returns [before, after] by field, of the fields that differ."""
+        names = dict.fromkeys([*self.before, *self.after])
+        pairs = {name: [self.before.get(name), self.after.get(name)] for name in names}
+        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+    @property
+    def is_any(self) -> bool:
+        return self.action != CHANGED or bool(self.differences)
+
+
+@dataclass
+class Recording:
+    changes: dict[tuple[str, str], Change] = field(default_factory=dict)
+
+    @property
+    def made(self) -> list[Change]:
+        return [change for change in self.changes.values() if change.is_any]
+
+
+_current: ContextVar[Recording | None] = ContextVar("audit_recording", default=None)
+
+
+@contextmanager
+def recording() -> Iterator[Recording]:
+    """Has the changes made within it collected. Nothing is written."""
+    collected = Recording()
+    token = _current.set(collected)
+    try:
+        yield collected
+    finally:
+        _current.reset(token)
+
+
+def note(
+    kind: str,
+    object_id: str,
+    *,
+    project_id: UUID | None,
+    label: str = "",
+    action: str = CHANGED,
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+) -> None:
+    """Records a change that no signal names. Values are JSON without secrets."""
+    collected = _current.get()
+    if collected is not None and len(collected.changes) < _MAX_ROWS:
+        change = Change(kind, object_id, label or object_id, project_id, action, dict(before or {}), dict(after or {}))
+        collected.changes[kind, object_id] = change
+
+
+def connect() -> None:
+    pre_save.connect(_before_save, dispatch_uid="core.audit.before_save")
+    post_save.connect(_after_save, dispatch_uid="core.audit.after_save")
+    pre_delete.connect(_before_delete, dispatch_uid="core.audit.before_delete")
+
+
+def _before_save(sender: type[Model], instance: Model, **_: Any) -> None:
+    collected, subject = _current.get(), subject_of(sender)
+    if collected is None or subject is None or instance._state.adding:
+        return
+    stored = sender._base_manager.filter(pk=instance.pk).first()
+    if stored is not None:
+        _add(collected, subject, stored, CHANGED)
+
+
+def _after_save(sender: type[Model], instance: Model, created: bool, **_: Any) -> None:
+    collected, subject = _current.get(), subject_of(sender)
+    if collected is None or subject is None:
+        return
+    change = (
+        _add(collected, subject, instance, CREATED, is_new=True) if created else _known(collected, subject, instance)
+    )
+    if change is not None:
+        change.after = {**values_of(subject, instance), **_shown_secrets(subject, instance, change)}
+        change.label = label_of(subject, instance)
+
+
+def _before_delete(sender: type[Model], instance: Model, **_: Any) -> None:
+    """Notes a deletion. All rows that one takes along are still there when the first of them is announced."""
+    collected, subject = _current.get(), subject_of(sender)
+    if collected is None or subject is None:
+        return
+    change = _known(collected, subject, instance) or _add(collected, subject, instance, DELETED)
+    if change is not None:
+        change.action, change.after = DELETED, {}
+
+
+def _known(collected: Recording, subject: Subject, row: Model) -> Change | None:
+    return collected.changes.get((subject.kind, str(row.pk)))
+
+
+def _add(collected: Recording, subject: Subject, row: Model, action: str, *, is_new: bool = False) -> Change | None:
+    """Returns the change of a row, begun with its present values unless it is known already."""
+    known = _known(collected, subject, row)
+    if known is not None or len(collected.changes) >= _MAX_ROWS:
+        return known
+    before = {} if is_new else {**values_of(subject, row), **_sealed(subject, row)}
+    change = Change(subject.kind, str(row.pk), label_of(subject, row), project_of(subject, row), action, before)
+    collected.changes[subject.kind, str(row.pk)] = change
+    return change
+
+
+def _sealed(subject: Subject, row: Model) -> dict[str, Any]:
+    """Returns the secrets that are set, in a form that `_shown_secrets` can compare."""
+    return {name: _Secret(value) for name, value in secrets_of(subject, row).items() if value}
+
+
+def _shown_secrets(subject: Subject, row: Model, change: Change) -> dict[str, Any]:
+    """Returns the secrets after a change. One that stayed the same is shown like the one before it."""
+    shown: dict[str, Any] = {}
+    for name, value in secrets_of(subject, row).items():
+        earlier = change.before.get(name)
+        if value and isinstance(earlier, _Secret) and earlier.is_value(value):
+            shown[name] = earlier
+        elif value:
+            shown[name] = SET if earlier is None else SET_ANEW
+    return shown
+
+
+class _Secret(str):
+    """The text SET, which remembers in memory alone for which value it stands."""
+
+    __slots__ = ("_value",)
+
+    _value: Any
+
+    def __new__(cls, value: Any) -> _Secret:
+        made = super().__new__(cls, SET)
+        made._value = value
+        return made
+
+    def is_value(self, value: Any) -> bool:
+        return bool(self._value == value)

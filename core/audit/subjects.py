@@ -1,0 +1,141 @@
+"""The one table of what the audit log records: the models whose rows people change, and the fields that may be shown.
+
+A field that is in no list here is in no entry, so that a new secret stays out by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from django.db.models import Model
+
+# What stands in an entry for a secret that is set, and for one that was set to another value.
+SET, SET_ANEW = "set", "set anew"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A model that is recorded.
+
+    `fields` are shown with their values before and after a change, `secrets` only as set or empty, and of `addresses`
+    the host alone, because webhooks carry tokens in their paths. `project` leads from a row to the id of its project.
+    """
+
+    kind: str
+    fields: tuple[str, ...]
+    secrets: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    label: str = ""
+    project: str = "project_id"
+
+
+_SETTINGS = (
+    "introspection_enabled", "thinking_budget_tokens", "fallback_enabled", "fallback_order", "preferred_models",
+    "retry_enabled", "retry_max_attempts", "rate_limit_enabled", "rate_limit_rpm", "rate_limit_tpm",
+    "monthly_budget_usd", "budget_alert_enabled", "budget_hard_stop", "session_budget_usd", "guardrails",
+    "cache_ttl_seconds", "log_content", "retention_days", "judge_model", "agent_enabled", "agent_scopes", "agent_model",
+    "alert_emails",
+)  # fmt: skip
+
+# The keys are the models' `app.model`.
+SUBJECTS: Mapping[str, Subject] = {
+    "auth.user": Subject(
+        "account",
+        ("username", "email", "is_staff", "is_superuser", "is_active"),
+        secrets=("password",),
+        label="username",
+        project="",
+    ),
+    "core.project": Subject("project", ("name",), label="name", project="pk"),
+    "core.apikey": Subject("API key", ("name", "prefix", "scopes", "expires_at", "revoked_at"), label="name"),
+    "core.membership": Subject("member", ("role",), label="user"),
+    "integrations.providerintegration": Subject(
+        "provider key",
+        ("provider", "base_url", "options", "enabled", "default_parameters", "forced_parameters", "forward_headers"),
+        secrets=("encrypted_secret", "encrypted_extra", "encrypted_headers"),
+        label="provider",
+    ),
+    "integrations.modelprice": Subject(
+        "price",
+        (
+            "provider",
+            "model",
+            "input_cost_per_1m",
+            "output_cost_per_1m",
+            "cache_read_cost_per_1m",
+            "cache_write_cost_per_1m",
+            "terms",
+            "source",
+        ),
+    ),
+    "gateway.gatewaysettings": Subject("settings", _SETTINGS, addresses=("alert_webhook_url",), label="project"),
+    "gateway.alertsecret": Subject("webhook secret", (), secrets=("token",), label="project"),
+    "prompts.promptconfig": Subject("prompt", ("name", "description"), label="name"),
+    "prompts.promptversion": Subject(
+        "prompt version", ("number", "model", "commit_message"), project="config.project_id"
+    ),
+    "prompts.promptactivation": Subject(
+        "prompt activation", ("from_version_id", "to_version_id", "kind", "reason"), project="config.project_id"
+    ),
+    "rollouts.rollout": Subject(
+        "rollout", ("name", "mode", "allocation_type", "policy", "status", "current_stage"), label="name"
+    ),
+    "rollouts.rollouttransition": Subject(
+        "rollout transition", ("action", "from_status", "to_status", "to_stage", "reason"), project="rollout.project_id"
+    ),
+    # The id of what was deleted is not kept: a session's name may be a person's.
+    "analytics.deletion": Subject("deletion", ("kind", "subject_hash"), label="kind"),
+}
+
+
+def subject_of(model: type[Model]) -> Subject | None:
+    return SUBJECTS.get(model._meta.label_lower)
+
+
+def values_of(subject: Subject, row: Model) -> dict[str, Any]:
+    """Returns the values of a row as JSON. A field that the row does not have is left out."""
+    values = {name: _plain(getattr(row, name)) for name in subject.fields if hasattr(row, name)}
+    values |= {name: _host(getattr(row, name)) for name in subject.addresses}
+    return values
+
+
+def secrets_of(subject: Subject, row: Model) -> dict[str, Any]:
+    """Returns the stored forms of a row's secrets, to compare them; they are not for an entry."""
+    return {name: getattr(row, name) for name in subject.secrets}
+
+
+def project_of(subject: Subject, row: Model) -> UUID | None:
+    found: Any = row if subject.project else None
+    for step in filter(None, subject.project.split(".")):
+        found = getattr(found, step, None)
+    project_id: UUID | None = found
+    return project_id
+
+
+def label_of(subject: Subject, row: Model) -> str:
+    """Returns the name by which people know the row."""
+    return str(getattr(row, subject.label)) if subject.label else str(row)
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, Decimal):
+        return f"{value.normalize():f}"
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return str(value)
+
+
+def _host(address: str) -> str:
+    return f"{urlsplit(address).netloc}/…" if address else ""
