@@ -130,6 +130,7 @@ PAGES: Mapping[str, Right] = {
     ),
     **_each(OPERATE, "auth_user_password_change"),
     **_each(ADMINISTER, "integrations_test integrations_sync_prices"),
+    **_each(READ, "guardrails"),
     **_each(READ, "analytics_requests_detail prompts_diff rollouts"),
     **_each(READ, "reviews review"),
     **_each(EDIT, "prompts_undo prompts_activate rollout_form"),
