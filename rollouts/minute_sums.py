@@ -1,5 +1,5 @@
 """The judged minutes of a rollout as few sums over time, added up where they are stored: a rollout of a week has ten
-thousand minutes, each with histograms."""
+thousand minutes, each with histograms. The SQL is that of either database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Max, Min
 
-from rollouts.models import RolloutMinute
+from rollouts.models import Rollout, RolloutMinute
 
 BUCKETS = 96
 """The largest number of intervals that the minutes are put together into."""
@@ -46,21 +46,48 @@ class Sums:
     baseline: Sequence[ArmSums | None]
 
 
-_SQL = """
-SELECT
-    floor(extract(epoch FROM m.minute - %(first)s) / %(seconds)s)::int AS bucket,
-    sum((a.counts ->> 'requests')::bigint) AS requests,
-    sum((a.counts ->> 'unanswered')::bigint) AS unanswered,
-    sum(coalesce(a.counts ->> 'judged', a.counts ->> 'requests')::bigint) AS judged,
-    sum((a.counts ->> 'errors')::bigint) AS errors,
-    sum((SELECT coalesce(sum(value::bigint), 0) FROM jsonb_each_text(a.counts -> 'latency'))) AS answered,
-    sum((a.counts ->> 'latency_ms')::bigint) AS latency_ms,
-    sum((SELECT coalesce(sum(value::bigint), 0) FROM jsonb_each_text(a.counts -> 'cost'))) AS priced,
-    sum((a.counts ->> 'cost_usd')::numeric) AS cost_usd
-FROM rollouts_rolloutminute AS m CROSS JOIN LATERAL (SELECT m.counts -> %(arm)s AS counts) AS a
-WHERE m.rollout_id = %(rollout)s AND a.counts IS NOT NULL
-GROUP BY bucket
-"""
+@dataclass(frozen=True, slots=True)
+class _Dialect:
+    """How a database reads a number of a JSON document, and the sum of the numbers in an object of it."""
+
+    whole: str
+    decimal: str
+    members: str
+
+
+_DIALECTS = {
+    "postgresql": _Dialect(
+        whole="(m.counts #>> '{{{path}}}')::bigint",
+        decimal="(m.counts #>> '{{{path}}}')::numeric",
+        members="(SELECT coalesce(sum(value::bigint), 0) FROM jsonb_each_text(m.counts #> '{{{path}}}'))",
+    ),
+    "sqlite": _Dialect(
+        whole="json_extract(m.counts, '$.{path}')",
+        decimal="CAST(json_extract(m.counts, '$.{path}') AS REAL)",
+        members="(SELECT coalesce(sum(value), 0) FROM json_each(m.counts, '$.{path}'))",
+    ),
+}
+
+
+def _sql(vendor: str, arm: str) -> str:
+    """Returns the query of one arm's sums by interval; its parameters are first minute, minutes and rollout."""
+    dialect, separator = _DIALECTS[vendor], "," if vendor == "postgresql" else "."
+
+    def at(form: str, name: str) -> str:
+        return form.format(path=f"{arm}{separator}{name}")
+
+    whole = dialect.whole
+    minute = whole.format(path="minute")
+    return f"""
+    SELECT
+        ({minute} - %s) / %s AS bucket, sum({at(whole, "requests")}), sum({at(whole, "unanswered")}),
+        sum(coalesce({at(whole, "judged")}, {at(whole, "requests")})), sum({at(whole, "errors")}),
+        sum({at(dialect.members, "latency")}), sum({at(whole, "latency_ms")}),
+        sum({at(dialect.members, "cost")}), sum({at(dialect.decimal, "cost_usd")})
+    FROM rollouts_rolloutminute AS m
+    WHERE m.rollout_id = %s
+    GROUP BY bucket
+    """  # noqa: S608 - names are constants, values are parameters
 
 
 def minute_sums(rollout_id: UUID) -> Sums | None:
@@ -82,13 +109,24 @@ def minute_sums(rollout_id: UUID) -> Sums | None:
 
 
 def _arm(rollout_id: UUID, arm: str, first: datetime, step: timedelta) -> dict[int, ArmSums]:
-    params: dict[str, Any] = {"rollout": rollout_id, "arm": arm, "first": first, "seconds": step.total_seconds()}
+    # SQLite stores ids as text.
+    stored_id = Rollout._meta.pk.get_db_prep_value(rollout_id, connection)
+    params = (int(first.timestamp()) // 60, step // _MINUTE, stored_id)
     with connection.cursor() as cursor:
-        cursor.execute(_SQL, params)
-        return {bucket: ArmSums(*_whole(sums)) for bucket, *sums in cursor.fetchall()}
+        cursor.execute(_sql(connection.vendor, arm), params)
+        return {int(bucket): _sums(*found) for bucket, *found in cursor.fetchall()}
 
 
-def _whole(sums: Sequence[Decimal | int | None]) -> list[Any]:
-    """Returns the sums as whole numbers but for the cost, which comes last."""
-    *counts, cost_usd = sums
-    return [*(None if one is None else int(one) for one in counts), cost_usd]
+def _sums(requests: Any, unanswered: Any, *counts: Any) -> ArmSums:
+    """Returns the sums, of which a database may give whole numbers as decimals. The cost comes last."""
+    judged, errors, answered, latency_ms, priced = map(int, counts[:-1])
+    return ArmSums(
+        requests=int(requests),
+        unanswered=None if unanswered is None else int(unanswered),
+        judged=judged,
+        errors=errors,
+        answered=answered,
+        latency_ms=latency_ms,
+        priced=priced,
+        cost_usd=Decimal(str(counts[-1])),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from rollouts.evaluation.words import odds
 ARMS = (TARGET, BASELINE)
 UNKNOWN = "?"
 
+_MIN_SHOWN = math.log(0.01)
 # Points of a percentage are the difference of two shares.
 _POINTS = 100
 
@@ -57,7 +59,7 @@ def _metric_row(name: str, one: Mapping[str, Any]) -> MetricRow:
         limit=change(name, one["failing_difference"]),
         plot=_plot(name, one),
         evidence=_evidence(one) if one["judged"] else "",
-        safety=f"{odds(one['safety'])} of {odds(one['safety_threshold'])}" if one["judged"] else "",
+        safety=f"{_odds(one['safety'])} of {odds(one['safety_threshold'])}" if one["judged"] else "",
         explanation=one["explanation"],
         decides=one["decides"],
     )
@@ -79,8 +81,13 @@ def _plot(name: str, one: Mapping[str, Any]) -> Interval | None:
 
 
 def _evidence(one: Mapping[str, Any]) -> str:
-    text = f"{odds(one['evidence'])} of {odds(one['evidence_threshold'])}"
-    return text if one["user_evidence"] is None else f"{text}; by users {odds(one['user_evidence'])}"
+    text = f"{_odds(one['evidence'])} of {odds(one['evidence_threshold'])}"
+    return text if one["user_evidence"] is None else f"{text}; by users {_odds(one['user_evidence'])}"
+
+
+def _odds(evidence: float) -> str:
+    """Returns an e-value as people read it: of very small ones the size does not matter."""
+    return "< 0.01" if evidence < _MIN_SHOWN else odds(evidence)
 
 
 def total_rows(totals: Mapping[str, ArmTotals]) -> list[tuple[str, list[Any]]]:

@@ -68,7 +68,7 @@ class RolloutForm(forms.Form):
     )
 
     def __init__(self, config: PromptConfig, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, **{"label_suffix": "", **kwargs})
         self.config = config
         others = (
             PromptVersion.objects.filter(config=config)
@@ -84,7 +84,7 @@ class RolloutForm(forms.Form):
         self.fields[COST_ALLOWANCE] = forms.FloatField(
             min_value=0,
             max_value=MAX_COST_ALLOWANCE * _PERCENT,
-            initial=policy.cost_allowance * _PERCENT,
+            initial=f"{policy.cost_allowance * _PERCENT:g}",
             label="The target may cost more by (%)",
         )
         self.order_fields(["target", "name", "mode", "allocation_type"])

@@ -16,7 +16,7 @@ from core.ui.tiles import Tile
 from rollouts.comparisons import judged_metrics
 from rollouts.metrics import latest_figures, open_by_arm, present_outlook, totals_of
 from rollouts.minute_sums import minute_sums
-from rollouts.models import Rollout, RolloutStage
+from rollouts.models import Rollout, RolloutStage, RolloutTransition
 from rollouts.plots import plots
 from rollouts.policies import policy_of
 from rollouts.selectors import current_stage, get_rollout
@@ -36,6 +36,7 @@ def verdict(visit: Visit, rollout_id: UUID) -> Context:
     return {
         "row": row,
         "sentence": sentence(row),
+        "ended_by": _ended_by(row),
         "figures": figures,
         "outlook": outlook,
         "decided_at": row.evaluation.decided_at,
@@ -107,14 +108,13 @@ def sentence(row: Rollout) -> str:
         case Status.PAUSED:
             return f"Paused at stage {row.current_stage} of {count}: requests get no managed prompt."
         case Status.COMPLETED:
-            return f"Completed: {target} is served to everybody. {_last_reason(row)}".strip()
+            return f"Completed: {target} is served to everybody."
         case Status.ROLLED_BACK:
-            return f"Rolled back: {baseline} is served to everybody. {_last_reason(row)}".strip()
+            return f"Rolled back: {baseline} is served to everybody."
 
 
-def _last_reason(row: Rollout) -> str:
-    moves = list(row.transitions.all())
-    return moves[-1].reason if moves else ""
+def _ended_by(row: Rollout) -> RolloutTransition | None:
+    return list(row.transitions.all())[-1] if row.ended_at else None
 
 
 def _judged(row: Rollout) -> Mapping[str, Any]:

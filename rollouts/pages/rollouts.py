@@ -106,11 +106,11 @@ def _columns(visit: Visit) -> list[Column]:
     return [
         Column("name", "Name", lambda row: row.name),
         Column("prompt", "Prompt", prompt),
-        Column("versions", "Versions", lambda row: f"{row.baseline_version.number} → {row.target_version.number}"),
+        Column("versions", "Versions", lambda row: f"{row.baseline_version.number} to {row.target_version.number}"),
         Column("status", "Status", lambda row: status(row.status)),
         Column("stage", "Stage", _stage),
         Column("verdict", "Verdict", _verdict),
-        Column("mode", "Mode", lambda row: MODES[row.mode]),
+        Column("mode", "Mode", lambda row: format_html('<span class="nowrap">{}</span>', MODES[row.mode])),
         Column("started", "Started", lambda row: moment(row.started_at) if row.started_at else "not yet"),
     ]
 

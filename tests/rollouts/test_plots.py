@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db import connection
 
-from rollouts.minute_sums import BUCKETS, minute_sums
+from rollouts.minute_sums import BUCKETS, _sql, minute_sums
 from rollouts.models import Rollout, RolloutMinute
 from rollouts.plots import plots
 from tests.factories.rollouts import make_rollout
@@ -33,7 +37,11 @@ def stored(minutes: int, target: Any = ARM, baseline: Any = ARM, *, every: int =
             rollout=rollout,
             minute=BEGAN + timedelta(minutes=number * every),
             stage=1,
-            counts={"target": target, "baseline": baseline},
+            counts={
+                "minute": int(BEGAN.timestamp()) // 60 + number * every,
+                "target": target,
+                "baseline": baseline,
+            },
         )
         for number in range(minutes)
     )
@@ -51,6 +59,23 @@ def test_sums__thousands_of_minutes__few_intervals_and_nothing_lost() -> None:
     assert sum(arm.answered for arm in arms) == 20_000
     assert sum(arm.priced for arm in arms) == 10_000
     assert sum(arm.cost_usd for arm in arms) == Decimal(2500)
+
+
+@pytest.mark.parametrize("vendor", ["postgresql", "sqlite"])
+def test_sql__either_database__one_row_of_the_same_sums(vendor: str) -> None:
+    counts = {"minute": 7, "target": ARM, "baseline": NOTHING}
+    if vendor == "sqlite":
+        with closing(sqlite3.connect(":memory:")) as database:
+            database.execute("CREATE TABLE rollouts_rolloutminute (rollout_id TEXT, counts TEXT)")
+            database.execute("INSERT INTO rollouts_rolloutminute VALUES ('one', ?)", [json.dumps(counts)])
+            found = database.execute(_sql(vendor, "target").replace("%s", "?"), (5, 2, "one")).fetchall()
+    else:
+        rollout = stored(1)
+        RolloutMinute.objects.update(counts=counts)
+        with connection.cursor() as cursor:
+            cursor.execute(_sql(vendor, "target"), (5, 2, rollout.pk))
+            found = cursor.fetchall()
+    assert [[float(one) for one in row] for row in found] == [[1, 5, 2, 4, 1, 4, 400, 2, 0.5]]
 
 
 def test_sums__gap__none() -> None:

@@ -179,7 +179,8 @@ def test_page__rolled_back__why_and_no_actions(client: Client, totals: None) -> 
     rollout = make_rollout(started=True)
     roll_back_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="test", reason="users complained")
     text = shown(signed_in(client, rollout), rollout)
-    assert "Rolled back: version 1 is served to everybody. users complained" in text
+    assert "Rolled back: version 1 is served to everybody." in text
+    assert ": users complained</p>" in text
     assert 'name="action"' not in text
     assert "data-refresh" not in text
 

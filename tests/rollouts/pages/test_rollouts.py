@@ -44,7 +44,7 @@ def test_list__rollouts__what_they_are_and_where_they_stand(reader: Client, proj
         verdict={"status": "failing", "explanation": "Roll back. <i>Errors</i>"}, decided_at=rollout.started_at
     )
     text = shown(reader, project)
-    for part in ("&lt;b&gt;shorter", "support", "1 → 2", "running", "1 of 3, 10 %", "Roll back. &lt;i&gt;Errors"):
+    for part in ("&lt;b&gt;shorter", "support", "1 to 2", "running", "1 of 3, 10 %", "Roll back. &lt;i&gt;Errors"):
         assert part in text
     assert f"/admin/rollouts/rollout/{rollout.pk}/change/" in text
     assert "<b>shorter" not in text
