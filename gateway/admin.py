@@ -14,6 +14,8 @@ from gateway.alerts import operator_admin  # noqa: F401 - registers itself
 from gateway.forms import GUARDRAIL_FIELDS, GatewaySettingsForm
 from gateway.models import GatewaySettings, SettingsChange
 from gateway.pages.guardrails import GuardrailsPage as GuardrailsPage
+from gateway.pages.limits import LimitsPage as LimitsPage
+from gateway.pages.settings import SettingsPage as SettingsPage
 from gateway.playground import admin as playground_admin  # noqa: F401 - registers itself
 from gateway.services import save_settings
 from gateway.settings_warnings import settings_warnings
