@@ -16,6 +16,7 @@ from gateway.models import GatewaySettings, SettingsChange
 from gateway.pages.guardrails import GuardrailsPage as GuardrailsPage
 from gateway.pages.limits import LimitsPage as LimitsPage
 from gateway.pages.settings import SettingsPage as SettingsPage
+from gateway.pages.usage import UsagePage as UsagePage
 from gateway.playground import admin as playground_admin  # noqa: F401 - registers itself
 from gateway.services import save_settings
 from gateway.settings_warnings import settings_warnings

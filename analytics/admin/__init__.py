@@ -5,6 +5,8 @@ from __future__ import annotations
 from analytics.admin.deletions import DeletionAdmin
 from analytics.admin.requests import RequestsAdmin
 from analytics.admin.scores import FeedbackAdmin, ScoreAdmin
-from analytics.pages import review, reviews
+from analytics.pages import errors, providers, review, reviews
 
-__all__ = ["DeletionAdmin", "FeedbackAdmin", "RequestsAdmin", "ScoreAdmin", "review", "reviews"]
+__all__ = [
+    "DeletionAdmin", "FeedbackAdmin", "RequestsAdmin", "ScoreAdmin", "errors", "providers", "review", "reviews",
+]  # fmt: skip

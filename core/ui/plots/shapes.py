@@ -67,7 +67,7 @@ class Band:
 @dataclass(frozen=True, slots=True)
 class Plot:
     """Values over time. Each of `times` begins an interval of `step`, which is the smallest distance of two times if it
-    is not given; intervals that begin after now are left out.
+    is not given; intervals that begin after now are left out, unless the plot has a forecast and is not `until_now`.
 
     The axis of values begins at zero, or with `from_zero=False` near the lowest value. `brush` is the address of a
     page that opens, with `start` and `end` added, for the time that somebody marks with the pointer.
@@ -86,6 +86,7 @@ class Plot:
     step: timedelta | None = None
     caption: bool = True
     empty: str = NO_DATA
+    until_now: bool = True
 
 
 @dataclass(frozen=True, slots=True)

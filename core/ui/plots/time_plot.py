@@ -18,8 +18,11 @@ from core.ui.plots.scales import HEIGHT, TimeScale, time_scale, value_scale
 from core.ui.plots.shapes import Band, Plot, Series, Value
 from core.ui.plots.values_table import values_table
 
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+
 
 def render_plot(plot: Plot, zone: tzinfo, now: datetime) -> SafeString:
+    now = now if plot.until_now else _END_OF_TIME
     plot = _until(plot, now)
     if not any(number(value) is not None for series in plot.series for value in series.values):
         return element("figure", _caption(plot), element("p", plot.empty, class_="muted"), class_="plot")

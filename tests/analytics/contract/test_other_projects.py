@@ -64,7 +64,16 @@ def test_owner__calls_every_endpoint__sees_its_data(stranger: APIClient, project
 
     seen = {e.path for e in ENDPOINTS if e.method != "DELETE" and shown(e.call(owner, project))}
 
-    names = ("operations", "prompts", "cost/daily", "usage", "feedback", "provider-latency", "providers/history")
+    names = (
+        "operations",
+        "prompts",
+        "cost/daily",
+        "usage",
+        "feedback",
+        "provider-latency",
+        "providers/history",
+        "totals",
+    )
     anonymous = {f"/api/llm/metrics/{name}" for name in names}
     assert seen == {e.path for e in ENDPOINTS} - anonymous - {"/api/llm/views/{view}", "/api/llm/requests/histogram"}
 

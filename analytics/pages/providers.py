@@ -1,0 +1,227 @@
+"""The providers of a project: live figures, the last day as a strip, who replaced whom, and the switches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from typing_extensions import override
+
+from analytics.pages.failovers import failovers_context
+from analytics.presenters.metrics import provider_latencies
+from analytics.presenters.providers import MAX_RANGE, provider_history
+from analytics.ranges import TimeRange
+from core.errors import ApplicationError
+from core.rights.asking import sees_every_project
+from core.rights.roles import Right
+from core.templatetags.ui import status
+from core.ui import formats
+from core.ui.pages import Page, Visit
+from core.ui.panels import Panel
+from core.ui.plots import Strip
+from core.ui.registry import register_page
+from core.ui.tables import Column, Empty, Table
+from integrations.connectivity.services import try_integration
+from integrations.models import ProviderIntegration
+from integrations.selectors import project_integrations
+from integrations.services import IntegrationChange, update_integration
+
+_REQUESTS = "analytics_requests_changelist"
+_STATES = {"healthy": "good", "degraded": "warn", "down": "bad", "none": "none"}
+_REFRESH_SECONDS = 30
+
+
+@register_page
+class ProvidersPage(Page):
+    route = "providers/"
+    name = "providers"
+    title = "Providers"
+    template = "analytics/pages/providers.html"
+    methods = ("GET", "HEAD", "POST")
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        may_change = visit.may(Right.ADMINISTER)
+        rows = project_integrations(visit.project.pk)
+        return {
+            "may_change": may_change,
+            "integrations": [_integration(visit, row) for row in rows] if may_change else [],
+            "keys_address": visit.link_if_there("provider_keys"),
+        }
+
+    @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        folder = "analytics/pages/panels"
+        return [
+            Panel(
+                "live",
+                "Now: the last five minutes",
+                f"{folder}/providers_live.html",
+                lambda: _live(visit),
+                is_wide=True,
+                refresh_seconds=_REFRESH_SECONDS,
+            ),
+            Panel("history", _history_title(visit), f"{folder}/providers_history.html", lambda: _history(visit)),
+            Panel(
+                "failovers",
+                "Failovers",
+                f"{folder}/failovers.html",
+                lambda: failovers_context(visit, shown_range(visit)),
+            ),
+        ]
+
+    @override
+    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
+        """Tests, disables or enables a provider. Raises PermissionDenied."""
+        if not visit.may(Right.ADMINISTER):
+            raise PermissionDenied
+        given = visit.request.POST
+        try:
+            _act(visit, given.get("action", ""), given.get("provider", ""))
+        except ApplicationError as error:
+            messages.error(visit.request, error.message)
+        return HttpResponseRedirect(visit.link("providers"))
+
+
+def _act(visit: Visit, action: str, provider: str) -> None:
+    project_id, request = visit.project.pk, visit.request
+    if action == "test":
+        outcome = try_integration(project_id=project_id, provider=provider, trusted=sees_every_project(request.user))
+        level = messages.SUCCESS if outcome.ok else messages.ERROR
+        took = f" ({formats.duration(outcome.latency_ms)})" if outcome.latency_ms is not None else ""
+        messages.add_message(request, level, f"{provider}: {outcome.reason.value}. {outcome.detail}{took}")
+    elif action in ("disable", "enable"):
+        is_enabled = action == "enable"
+        update_integration(project_id=project_id, provider=provider, change=IntegrationChange(enabled=is_enabled))
+        what = "may be used again" if is_enabled else "gets no more requests"
+        messages.success(request, f"{provider} {what}.")
+    else:
+        messages.error(request, "action: There is no such action. There are: test, disable, enable.")
+
+
+def _integration(visit: Visit, row: ProviderIntegration) -> dict[str, Any]:
+    return {
+        "provider": row.provider,
+        "is_enabled": row.enabled,
+        "tested_at": row.last_tested_at,
+        "test_ok": row.last_test_ok,
+        "test_reason": row.last_test_reason,
+        "updated_at": row.updated_at,
+        "href": visit.link_if_there("integrations_providerintegration_change", row.pk),
+    }
+
+
+def _live(visit: Visit) -> dict[str, Any]:
+    found = provider_latencies(visit.project.pk)
+    models = [
+        {**model, "provider": provider["provider"]} for provider in found["providers"] for model in provider["models"]
+    ]
+    link = visit.link_if_there("provider_keys")
+    return {
+        "generated_at": found["generated_at"],
+        "table": Table(
+            caption="Providers that are switched on, live",
+            columns=[Column("provider", "Provider", lambda row: row["provider"]), *_figures(), _circuits()],
+            rows=found["providers"],
+            empty=Empty("No provider is switched on.", link, "Add a key" if link else ""),
+            key=lambda row: visit.link_if_there(_REQUESTS, provider=row["provider"]),
+        ),
+        "models": Table(
+            caption="Models that were called in the last five minutes",
+            columns=[
+                Column("model", "Model", lambda row: row["model"]),
+                Column("provider", "Provider", lambda row: row["provider"]),
+                *_figures(),
+                Column("circuit", "Circuit", lambda row: status(row["circuit"])),
+            ],
+            rows=models,
+            empty=Empty("No model was called in the last five minutes."),
+            key=lambda row: visit.link_if_there(_REQUESTS, provider=row["provider"], model=row["model"]),
+        ),
+    }
+
+
+def _figures() -> list[Column]:
+    return [
+        Column("status", "State", _state),
+        Column("p50", "p50", lambda row: formats.duration(row["p50_ms"]), is_numeric=True),
+        Column("p95", "p95", lambda row: formats.duration(row["p95_ms"]), is_numeric=True),
+        Column("p99", "p99", lambda row: formats.duration(row["p99_ms"]), is_numeric=True),
+        Column("outcomes", "Calls", lambda row: formats.number(row["outcomes"]), is_numeric=True),
+        Column("samples", "Timed", lambda row: formats.number(row["samples"]), is_numeric=True),
+        Column(
+            "errors",
+            "Failed",
+            lambda row: formats.share(row["error_rate"] if row["outcomes"] else None),
+            is_numeric=True,
+        ),
+    ]
+
+
+def _state(row: Mapping[str, Any]) -> Any:
+    """Returns the state; without a call in the last five minutes nothing is known, unless a circuit is open."""
+    if not row["outcomes"] and row["status"] == "healthy":
+        return status("no calls", "neutral")
+    return status(row["status"])
+
+
+def _circuits() -> Column:
+    def worst(row: Mapping[str, Any]) -> Any:
+        circuits = [model["circuit"] for model in row["models"]]
+        broken = [circuit for circuit in circuits if circuit != "closed"]
+        if not broken:
+            return status("closed") if circuits else formats.NONE
+        kind = "open" if "open" in broken else "half_open"
+        return status(kind, label=f"{len(broken)} of {len(circuits)} {kind.replace('_', ' ')}")
+
+    return Column("circuit", "Circuits", worst)
+
+
+def shown_range(visit: Visit) -> TimeRange:
+    """Returns the page's range for the history: a day at least, since a strip of an hour shows nothing, and the last
+    week at most."""
+    end = visit.period.end
+    length = min(max(end - visit.period.start, timedelta(days=1)), MAX_RANGE)
+    return TimeRange(end - length, end)
+
+
+def _history_title(visit: Visit) -> str:
+    hours = round((shown_range(visit).end - shown_range(visit).start) / timedelta(hours=1))
+    return f"The last {hours} hours" if hours <= 48 else f"{hours // 24} days"
+
+
+def _history(visit: Visit) -> dict[str, Any]:
+    found = provider_history(visit.project.pk, shown_range(visit))
+    step = timedelta(minutes=found["interval_minutes"])
+    return {
+        "interval_minutes": found["interval_minutes"],
+        "providers": [
+            {
+                **one,
+                "href": visit.link_if_there(_REQUESTS, provider=one["provider"]),
+                "errors_href": visit.link_if_there(_REQUESTS, provider=one["provider"], outcome="error"),
+                "strip": Strip(
+                    title=f"State of {one['provider']}",
+                    cells=[_cell(cell) for cell in one["intervals"]],
+                    step=step,
+                    caption=False,
+                ),
+            }
+            for one in found["providers"]
+        ],
+    }
+
+
+def _cell(cell: Mapping[str, Any]) -> tuple[datetime, Any, str]:
+    words = "no requests"
+    if cell["error_rate"] is not None:
+        words = (
+            f"{formats.share(cell['error_rate'])} failed: {formats.number(cell['error_count'])} errors and"
+            f" {formats.number(cell['failover_count'])} failovers, {formats.number(cell['request_count'])} requests"
+        )
+    return cell["start"], _STATES[cell["status"]], words
