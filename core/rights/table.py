@@ -134,7 +134,7 @@ PAGES: Mapping[str, Right] = {
     **_each(ADMINISTER, "settings"),
     **_each(READ, "analytics_requests_detail prompts_diff rollouts"),
     **_each(READ, "reviews review"),
-    **_each(READ, "errors providers usage"),
+    **_each(READ, "errors providers usage usage_export"),
     **_each(EDIT, "prompts_undo prompts_activate rollout_form"),
     **_each(READ_CONTENT, "agent_panel_rendered"),
     **{

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
+from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 from typing_extensions import override
 
@@ -14,11 +14,13 @@ from analytics.pages.errors import page_number
 from analytics.presenters import spend
 from analytics.queries.dimensions import Dimension
 from analytics.ranges import TimeRange
+from analytics.views.spend import MAX_EXPORTED, cost_table, csv_response
 from core.pagination import Page as ListPage
 from core.templatetags.ui import id_link, status
 from core.ui import formats
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
+from core.ui.periods import CUSTOM
 from core.ui.plots import Plot, Series, Unit
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link
@@ -27,7 +29,6 @@ from gateway.pages.month import month_context
 from prompts.models import PromptConfig
 
 PAGE_ROWS = 25
-EXPORT_PATH = "/api/llm/metrics/cost/export"
 
 _REQUESTS = "analytics_requests_changelist"
 _LABELS: Mapping[Dimension, str] = {
@@ -97,6 +98,22 @@ class UsagePage(Page):
         ]
 
 
+@register_page
+class UsageExportPage(Page):
+    """The same figures as a file for spreadsheets."""
+
+    route = "usage/export/"
+    name = "usage_export"
+    title = "Usage and cost as CSV"
+    parent = "usage"
+
+    @override
+    def render(self, visit: Visit, panels: Sequence[Panel] = (), **context: Any) -> HttpResponseBase:
+        dimension = _dimension(visit)
+        found = spend.cost_by(visit.project.pk, dimension, _range(visit), ListPage(MAX_EXPORTED, 0))
+        return csv_response(f"cost-by-{dimension}.csv", cost_table(found.results))
+
+
 def _dimension(visit: Visit) -> Dimension:
     """Returns the dimension of the address, the model for one that there is not."""
     given = visit.request.GET.get("group_by", "")
@@ -108,13 +125,9 @@ def _range(visit: Visit) -> TimeRange:
 
 
 def _export_address(visit: Visit, dimension: Dimension) -> str:
-    query = {
-        "project_id": visit.project.pk,
-        "group_by": dimension,
-        "start_date": visit.period.start.isoformat(),
-        "end_date": visit.period.end.isoformat(),
-    }
-    return f"{EXPORT_PATH}?{urlencode(query)}"
+    """Returns the address of the file for exactly the range that is shown, which may end now."""
+    bounds = {"start": visit.period.start.isoformat(), "end": visit.period.end.isoformat()}
+    return visit.link("usage_export", group_by=dimension, range=CUSTOM, **bounds)
 
 
 def _spend(visit: Visit, dimension: Dimension) -> dict[str, Any]:
