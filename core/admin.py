@@ -14,6 +14,8 @@ from typing_extensions import override
 from core.keys import SCOPES, USUAL_SCOPES, issue_key, revoke_key
 from core.member_admin import MembershipAdmin as MembershipAdmin
 from core.models import ApiKey, Project
+from core.pages.audit import AuditPage as AuditPage
+from core.pages.members import MembersPage as MembersPage
 from core.rights.admin import RightsAdmin
 from core.services import register_project
 
