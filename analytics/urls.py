@@ -24,7 +24,7 @@ from analytics.views.metrics import (
 )
 from analytics.views.providers import ErrorGroupsView, FailoversView, ProviderHistoryView
 from analytics.views.request_figures import RequestFacetsView, RequestHistogramView
-from analytics.views.requests import RequestNeighboursView, RequestsView, RequestView
+from analytics.views.requests import RequestConversationView, RequestNeighboursView, RequestsView, RequestView
 from analytics.views.saved_views import SavedViewsView, SavedViewView
 from analytics.views.score_metrics import FeedbackMetricsView, ScoreMetricsView
 from analytics.views.scores import RequestScoresView, ScoreBatchView, ScoresView
@@ -55,6 +55,7 @@ urlpatterns = [
     path("requests/facets", RequestFacetsView.as_view()),
     path("requests/histogram", RequestHistogramView.as_view()),
     path("requests/export", RequestsExportView.as_view()),
+    path("requests/<uuid:request_id>/conversation", RequestConversationView.as_view()),
     path("requests/<uuid:request_id>/neighbours", RequestNeighboursView.as_view()),
     path("requests/<uuid:request_id>", RequestView.as_view()),
     path("search", SearchView.as_view()),

@@ -5,8 +5,19 @@ from __future__ import annotations
 from analytics.admin.deletions import DeletionAdmin
 from analytics.admin.requests import RequestsAdmin
 from analytics.admin.scores import FeedbackAdmin, ScoreAdmin
-from analytics.pages import errors, providers, review, reviews
+from analytics.pages import errors, providers, request, request_image, review, reviews, session, sessions
 
 __all__ = [
-    "DeletionAdmin", "FeedbackAdmin", "RequestsAdmin", "ScoreAdmin", "errors", "providers", "review", "reviews",
-]  # fmt: skip
+    "DeletionAdmin",
+    "FeedbackAdmin",
+    "RequestsAdmin",
+    "ScoreAdmin",
+    "errors",
+    "providers",
+    "request",
+    "request_image",
+    "review",
+    "reviews",
+    "session",
+    "sessions",
+]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
-import msgspec
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from typing_extensions import override
@@ -20,8 +18,7 @@ from analytics.contracts import Operation, Outcome
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.models import Requests
 from analytics.queries.request_filters import RequestFilter
-from analytics.queries.requests import get_payload, get_request, list_requests
-from analytics.wire.texts import ROW_TEXTS
+from analytics.queries.requests import list_requests
 from core.errors import ApplicationError
 from core.models import Project
 from core.rights.admin import RightsAdmin
@@ -55,11 +52,8 @@ class RequestsAdmin(RightsAdmin):
 
     @override
     def get_urls(self) -> list[URLPattern]:
-        show, detail = self.admin_site.admin_view(self.changelist_view), self.admin_site.admin_view(self.detail_view)
-        return [
-            path("", show, name="analytics_requests_changelist"),
-            path("<uuid:project_id>/<uuid:request_id>/", detail, name="analytics_requests_detail"),
-        ]
+        show = self.admin_site.admin_view(self.changelist_view)
+        return [path("", show, name="analytics_requests_changelist")]
 
     @override
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -73,30 +67,6 @@ class RequestsAdmin(RightsAdmin):
         except (AnalyticsUnavailableError, AnalyticsLimitError) as error:
             return self._without_figures(request, "changelist", context, error)
         return self._render(request, "changelist", context)
-
-    def detail_view(self, request: HttpRequest, project_id: UUID, request_id: UUID) -> HttpResponse:
-        if not may(request.user, self.rights.view, project_id):
-            raise Http404("There is no such request.")
-        sees_content = may(request.user, Right.READ_CONTENT, project_id)
-        try:
-            row = get_request(project_id, request_id)
-            payload = get_payload(project_id, row) if row and sees_content else None
-        except (AnalyticsUnavailableError, AnalyticsLimitError) as error:
-            return self._without_figures(request, "detail", {"title": "Request"}, error)
-        if row is None:
-            raise Http404("There is no such request.")
-        context = {
-            "title": f"Request {request_id}",
-            "fields": [
-                (name.replace("_", " "), getattr(row, name))
-                for name in row.__dataclass_fields__
-                if sees_content or name not in ROW_TEXTS
-            ],
-            "sees_content": sees_content,
-            "request_body": _pretty(payload.request) if payload else "",
-            "response_body": _pretty(payload.response) if payload else "",
-        }
-        return self._render(request, "detail", context)
 
     def _page(self, chosen: dict[str, Any]) -> dict[str, Any]:
         number = chosen["p"] or 1
@@ -121,10 +91,3 @@ class RequestsAdmin(RightsAdmin):
     def _render(self, request: HttpRequest, name: str, context: dict[str, Any], status: int = 200) -> TemplateResponse:
         everything = {**self.admin_site.each_context(request), "opts": self.model._meta, **context}
         return TemplateResponse(request, f"admin/analytics/requests/{name}.html", everything, status=status)
-
-
-def _pretty(content: str) -> str:
-    try:
-        return msgspec.json.format(content, indent=2)
-    except msgspec.DecodeError:
-        return content

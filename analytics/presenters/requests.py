@@ -7,16 +7,19 @@ from uuid import UUID
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.request_pages import list_page
 from analytics.queries.request_sorting import Position, RequestSort, position_of
-from analytics.queries.requests import get_payload, get_request, list_requests
+from analytics.queries.requests import RequestDetailRow, get_payload, get_request, list_requests
 from analytics.request_cursors import encode_cursor
 from analytics.selectors import list_scores_of
+from analytics.wire.conversations import TextBounds
+from analytics.wire.request_conversations import RequestConversation, request_conversation
 from analytics.wire.requests import RequestDetail, request_detail, request_entry
-from analytics.wire.scores import score_entries
+from analytics.wire.scores import ScoreEntry, score_entries
 from core.errors import NotFoundError
 from core.pagination import CursorListing, Listing, Page
 
 # A request shows this many of its scores; `scores/request/` lists all of them.
 _MAX_SCORES = 100
+_CONVERSATION_BOUNDS = 200_000, 2_000_000
 
 
 def requests(project_id: UUID, filters: RequestFilter, page: Page, *, oldest_first: bool = False) -> Listing:
@@ -41,11 +44,31 @@ def request_page(
 
 def request(project_id: UUID, request_id: UUID) -> RequestDetail:
     """Returns one request with its bodies and scores. Raises NotFoundError."""
+    row = find_request(project_id, request_id)
+    return request_detail(row, get_payload(project_id, row), _scores(project_id, request_id))
+
+
+def request_without_bodies(project_id: UUID, row: RequestDetailRow) -> RequestDetail:
+    """Returns what `request` does, without bodies, which may be megabytes that a page shows as a conversation."""
+    return request_detail(row, None, _scores(project_id, row.request_id))
+
+
+def conversation(project_id: UUID, request_id: UUID) -> RequestConversation:
+    """Returns what the request and its answer said, with long texts cut. Raises NotFoundError."""
+    payload = get_payload(project_id, find_request(project_id, request_id))
+    return request_conversation(payload, TextBounds(*_CONVERSATION_BOUNDS))
+
+
+def find_request(project_id: UUID, request_id: UUID) -> RequestDetailRow:
+    """Raises NotFoundError."""
     row = get_request(project_id, request_id)
     if row is None:
         raise no_request()
-    scores = list_scores_of(project_id, str(request_id))[:_MAX_SCORES]
-    return request_detail(row, get_payload(project_id, row), score_entries(scores))
+    return row
+
+
+def _scores(project_id: UUID, request_id: UUID) -> list[ScoreEntry]:
+    return score_entries(list_scores_of(project_id, str(request_id))[:_MAX_SCORES])
 
 
 def no_request() -> NotFoundError:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
 from analytics import selectors
+from analytics.queries.session_cursors import SessionCursor, WholeSessionFilter, list_sessions_after
 from analytics.queries.session_filters import SessionFilter
 from analytics.queries.session_requests import list_session_requests
 from analytics.queries.sessions import get_session, list_sessions
 from analytics.queries.telemetry import session_logs, session_spans
 from analytics.queries.visible import both_visible
-from analytics.wire.feedback import feedback_entries
+from analytics.wire.feedback import FeedbackEntry, feedback_entries
 from analytics.wire.requests import request_entry
-from analytics.wire.sessions import SessionDetail, session_detail, session_entry
+from analytics.wire.sessions import SessionDetail, SessionEntry, session_detail, session_entry
 from analytics.wire.telemetry import LogRecord, SessionTelemetry, Span, log_entry, span_entry
 from core.errors import NotFoundError
 from core.pagination import MAXIMUM_LIMIT, Listing, Page
@@ -25,14 +28,37 @@ def sessions(project_id: UUID, filters: SessionFilter, page: Page) -> Listing:
     return Listing(count, [session_entry(row, scores.get(row.session_id)) for row in rows])
 
 
+@dataclass(frozen=True, slots=True)
+class SessionPage:
+    """A page of a list that is read on from a cursor; `next_cursor` is empty at the end of the list."""
+
+    results: Sequence[SessionEntry]
+    next_cursor: str
+
+
+def session_page(
+    project_id: UUID, filters: WholeSessionFilter, *, after: SessionCursor | None, limit: int
+) -> SessionPage:
+    """Returns a page of sessions behind the cursor, the latest active first."""
+    rows = list_sessions_after(project_id, filters, after=after, limit=limit + 1)
+    shown = rows[:limit]
+    scores = selectors.feedback_scores(project_id, [row.session_id for row in shown])
+    last = str(SessionCursor(shown[-1].ended_at, shown[-1].session_hash)) if len(rows) > limit else ""
+    return SessionPage([session_entry(row, scores.get(row.session_id)) for row in shown], last)
+
+
 def session(project_id: UUID, session_id: str) -> SessionDetail:
     """Returns one session with its feedback. Raises NotFoundError."""
     row = get_session(project_id, session_id)
     if row is None:
         raise no_session()
     score = selectors.feedback_scores(project_id, [session_id]).get(session_id)
-    feedback = selectors.list_feedback(project_id, session_id)[:MAXIMUM_LIMIT]
-    return session_detail(row, score, feedback_entries(feedback))
+    return session_detail(row, score, feedback(project_id, session_id))
+
+
+def feedback(project_id: UUID, session_id: str) -> list[FeedbackEntry]:
+    """Returns the latest feedback on a session, which need not have any request yet."""
+    return feedback_entries(selectors.list_feedback(project_id, session_id)[:MAXIMUM_LIMIT])
 
 
 def session_requests(project_id: UUID, session_id: str, page: Page) -> Listing:

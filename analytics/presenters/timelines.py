@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from uuid import UUID
 
-from analytics.presenters.requests import no_request
+from analytics.presenters.requests import find_request
 from analytics.queries.request_cursor import RequestCursor
-from analytics.queries.requests import get_request
+from analytics.queries.requests import RequestRow
 from analytics.queries.session_requests import find_neighbour, list_session_requests
 from analytics.queries.telemetry import MAX_RECORDS, session_spans
 from analytics.queries.visible import both_visible
@@ -32,9 +32,11 @@ def timeline(project_id: UUID, session_id: str) -> SessionTimeline:
 def neighbours(project_id: UUID, request_id: UUID) -> RequestNeighbours:
     """Returns the requests before and after this one in its session, or in the log without one. Raises
     NotFoundError."""
-    row = get_request(project_id, request_id)
-    if row is None:
-        raise no_request()
+    row = find_request(project_id, request_id)
+    return neighbours_of(project_id, row)
+
+
+def neighbours_of(project_id: UUID, row: RequestRow) -> RequestNeighbours:
     before, after = both_visible(
         project_id,
         partial(find_neighbour, project_id, row, later=False),

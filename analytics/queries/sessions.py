@@ -84,13 +84,13 @@ def list_sessions(
         if rows or offset >= count:
             return count, rows
     page = find_page(project_id, filters, limit=limit, offset=offset)
-    return page.count, _sums(project_id, page.hashes)
+    return page.count, sums_of(project_id, page.hashes)
 
 
 def _first(
     find: Callable[..., Sequence[int]], project_id: UUID, filters: SessionFilter, *, limit: int, offset: int
 ) -> list[SessionSummary]:
-    return _sums(project_id, find(project_id, filters, limit=limit, offset=offset))
+    return sums_of(project_id, find(project_id, filters, limit=limit, offset=offset))
 
 
 def get_session(project_id: UUID, session_id: str) -> SessionRow | None:
@@ -100,7 +100,7 @@ def get_session(project_id: UUID, session_id: str) -> SessionRow | None:
     return rows[0] if rows else None
 
 
-def _sums(project_id: UUID, hashes: Sequence[int]) -> list[SessionSummary]:
+def sums_of(project_id: UUID, hashes: Sequence[int]) -> list[SessionSummary]:
     """Returns the sessions of these hashes in the same order."""
     if not hashes:
         return []

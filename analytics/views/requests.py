@@ -12,6 +12,7 @@ from analytics.queries.request_sorting import RequestSort
 from analytics.request_parameters import ListParameters
 from analytics.views.deletion import RequestDeletion
 from analytics.wire.neighbours import RequestNeighbours
+from analytics.wire.request_conversations import RequestConversation
 from analytics.wire.requests import RequestDetail, RequestEntry
 from analytics.wire.texts import request_without_texts
 from core.errors import ValidationError
@@ -55,3 +56,10 @@ class RequestNeighboursView(ProjectAPIView):
     def get(self, request: Request, request_id: UUID) -> Response:
         """The two are of the same session; of the whole log for a request without a session."""
         return Response(timelines.neighbours(self.project_id, request_id))
+
+
+class RequestConversationView(ProjectAPIView):
+    @operation("requestConversation", "What a request and its answer said", answer=RequestConversation, errors=[404])
+    def get(self, request: Request, request_id: UUID) -> Response:
+        """The turns have one form for all client protocols. Long texts are cut."""
+        return Response(requests.conversation(self.project_id, request_id))

@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 
 from analytics.queries.requests import Payload, RequestDetailRow, RequestRow
+from analytics.sentences import sentence
 from analytics.wire.attempts import AttemptEntry, attempt_entries
 from analytics.wire.scores import ScoreEntry
 
@@ -62,7 +63,7 @@ class RequestEntry(TypedDict):
 
 
 class RequestDetail(RequestEntry):
-    api_key_id: int | None
+    summary: str
     attempt_timeline: list[AttemptEntry]
     attributes: dict[str, Any] | None
     content_logged: bool
@@ -117,10 +118,11 @@ def request_entry(row: RequestRow) -> RequestEntry:
 def request_detail(row: RequestDetailRow, payload: Payload | None, scores: list[ScoreEntry]) -> RequestDetail:
     """Returns one request with its content. `content_logged` distinguishes an empty body from one that was not logged
     or is past its retention."""
+    attempts = attempt_entries(row)
     return {
         **request_entry(row),
-        "api_key_id": row.api_key_id or None,
-        "attempt_timeline": attempt_entries(row),
+        "summary": sentence(row, attempts),
+        "attempt_timeline": attempts,
         "attributes": {name: _attribute(value) for name, value in row.attributes.items()},
         "content_logged": payload is not None,
         "request": stored_body(payload.request) if payload else None,

@@ -42,7 +42,7 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(READ, "cost costIntervals exportCost priceGaps"),
     **_each(READ, "scoreMetrics feedbackMetrics usage"),
     # Operations that show texts written by people and models.
-    **_each(READ_CONTENT, "search exportRequests sessionTranscript"),
+    **_each(READ_CONTENT, "search exportRequests sessionTranscript requestConversation"),
     **_each(READ_CONTENT, "chatWithAgent listConversations createConversation deleteConversation"),
     **_each(READ_CONTENT, "listConversationMessages"),
     **_each(EDIT, "recordScore recordScores addSessionFeedback"),
@@ -133,10 +133,11 @@ PAGES: Mapping[str, Right] = {
     **_each(READ, "guardrails limits"),
     **_each(ADMINISTER, "settings audit members"),
     **_each(READ, "analytics_requests_detail prompts_diff rollouts"),
+    **_each(READ, "sessions session"),
     **_each(READ, "reviews review"),
     **_each(READ, "errors providers usage usage_export"),
     **_each(EDIT, "prompts_undo prompts_activate rollout_form"),
-    **_each(READ_CONTENT, "agent_panel_rendered"),
+    **_each(READ_CONTENT, "agent_panel_rendered analytics_requests_image"),
     **{
         f"{model}_{page}": right
         for model, rows in MODELS.items()

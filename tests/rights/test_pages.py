@@ -39,6 +39,8 @@ from tests.rights.conftest import PEOPLE, Populated, person, signed_in
 _NAMELESS = ("<path:object_id>/", "(?P<url>.*)$")
 # The answers of these pages of Django depend on more than the rights of the caller.
 _OF_DJANGO = {"login", "logout", "app_list", "view_on_site", "autocomplete"}
+# Files within a request, asked for by tests/analytics/pages with a request that has one.
+_FILES = {"analytics_requests_image"}
 # These pages are called by POST: they answer no GET.
 _BY_POST = {"integrations_test", "integrations_sync_prices", "agent_panel_rendered"}
 # The rows of these tables belong to no project, so a right in any project opens them.
@@ -268,7 +270,7 @@ def _pages(project: Project, rows: dict[str, Any]) -> Iterator[Page]:
     """Yields every named page, at the address of a row of the project."""
     for pattern, prefix in _placed(admin.site.get_urls(), "/admin/"):
         name = pattern.name
-        if name is None or name in _OF_DJANGO:
+        if name is None or name in _OF_DJANGO | _FILES:
             continue
         address = _filled(f"{prefix}{pattern.pattern}", _values(name, project, rows))
         yield Page(name, address, "<" in str(pattern.pattern) + prefix and not _is_of_all(name))
@@ -290,6 +292,7 @@ def _values(name: str, project: Project, rows: dict[str, Any]) -> dict[str, Any]
         "id": rows["auth_user"].pk,
         "project_id": project.pk,
         "request_id": REQUEST_ID,
+        "session_id": "session",
         "integration_id": rows["integrations_providerintegration"].pk,
         "queue_id": rows["analytics_reviewqueue"].pk,
         "config_id": rows["prompts_promptconfig"].pk,

@@ -77,6 +77,7 @@ ENDPOINTS = (
     Endpoint("GET", "/api/llm/requests/export", (*_REQUESTS, "include_content")),
     Endpoint("GET", "/api/llm/requests/{request}"),
     Endpoint("GET", "/api/llm/requests/{request}/neighbours"),
+    Endpoint("GET", "/api/llm/requests/{request}/conversation"),
     Endpoint("POST", "/api/llm/search", body={"query": "a secret"}),
     Endpoint("GET", "/api/llm/lookup", ("q",), required={"q": SESSION}),
     Endpoint("GET", "/api/llm/views", (*_PAGE, "page"), store=False),

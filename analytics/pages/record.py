@@ -1,0 +1,47 @@
+"""The record of a request, read once for all panels of its page, which load side by side."""
+
+from __future__ import annotations
+
+from threading import Lock
+from uuid import UUID
+
+from analytics.presenters.requests import find_request, request_without_bodies
+from analytics.queries.requests import Payload, RequestDetailRow, get_payload
+from analytics.wire.requests import RequestDetail
+from analytics.wire.texts import request_without_texts
+
+
+class Record:
+    """A request of a project. What is read is kept, also for panels that come later."""
+
+    def __init__(self, project_id: UUID, request_id: UUID, *, sees_content: bool) -> None:
+        self.project_id = project_id
+        self.request_id = request_id
+        self._sees_content = sees_content
+        self._lock = Lock()
+        self._row: RequestDetailRow | None = None
+        self._payload: Payload | None = None
+
+    @property
+    def row(self) -> RequestDetailRow:
+        """The stored row. Raises NotFoundError."""
+        with self._lock:
+            if self._row is None:
+                self._row = find_request(self.project_id, self.request_id)
+            return self._row
+
+    @property
+    def payload(self) -> Payload | None:
+        """The bodies; None where there are none, and for a reader without content."""
+        row = self.row
+        if not self._sees_content:
+            return None
+        with self._lock:
+            if self._payload is None:
+                self._payload = get_payload(self.project_id, row)
+            return self._payload
+
+    def detail(self) -> RequestDetail:
+        """Returns what the API answers for the request, without bodies and, for such a reader, without texts."""
+        found = request_without_bodies(self.project_id, self.row)
+        return found if self._sees_content else request_without_texts(found)  # type: ignore[return-value]

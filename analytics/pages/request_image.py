@@ -1,0 +1,50 @@
+"""The address of an image that a request or its answer carries. Nothing is fetched from anywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from typing_extensions import override
+
+from analytics.conversation.images import decode_image
+from analytics.conversation.requests import read_request
+from analytics.conversation.responses import read_response
+from analytics.conversation.turns import inline_images
+from analytics.presenters.requests import find_request
+from analytics.queries.requests import get_payload
+from core.errors import NotFoundError
+from core.ui.pages import Page, Visit
+from core.ui.registry import register_page
+
+# The image is a document of a stranger: opened by itself it may run and load nothing.
+_HEADERS = {
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Disposition": "inline",
+    "Cache-Control": "private, max-age=3600",
+}
+
+
+@register_page
+class RequestImagePage(Page):
+    name = "analytics_requests_image"
+    route = "analytics/requests/<uuid:project_id>/<uuid:request_id>/images/<int:number>"
+    title = "Image"
+    template = "ui/page.html"
+
+    @override
+    def _page(self, visit: Visit, route: Mapping[str, Any]) -> HttpResponseBase:
+        try:
+            payload = get_payload(visit.project.pk, find_request(visit.project.pk, route["request_id"]))
+        except NotFoundError as error:
+            raise Http404(error.message) from error
+        sides = (read_request(payload.request).turns, read_response(payload.response)) if payload else ()
+        part = next(islice(inline_images(*sides), route["number"], None), None)
+        image = decode_image(part) if part else None
+        if image is None:
+            raise Http404("There is no such image.")
+        return HttpResponse(image.data, content_type=image.media_type, headers=_HEADERS)

@@ -1,0 +1,128 @@
+"""The figures of a request in words, each with a link to what it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from analytics.wire.requests import RequestDetail
+from core.models import ApiKey
+from core.ui.formats import duration, moment, money, number
+from core.ui.pages import Visit
+from core.ui.tiles import Tile
+
+_LOG = "analytics_requests_changelist"
+_GOOD, _BAD = "good", "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A labelled value. One with an `identifier` is shown as that id, linked to `href`."""
+
+    label: str
+    value: object
+    href: str = ""
+    identifier: str = ""
+    # Further links: label and address.
+    more: tuple[tuple[str, str], ...] = ()
+
+
+def tiles(found: RequestDetail) -> list[Tile]:
+    tokens = f"{number(found['prompt_tokens'])} in, {number(found['completion_tokens'])} out"
+    cost = "not charged" if found["cost_usd"] is None and not found["attempts"] else found["cost_source"] or ""
+    ttft = found["ttft_ms"]
+    return [
+        Tile(
+            "Outcome",
+            found["outcome"],
+            note=f"HTTP {found['status_code']}" + (f", {found['error']['code']}" if found["error"] else ""),
+            kind=_GOOD if found["outcome"] == "success" else _BAD if found["outcome"] == "error" else "warn",
+        ),
+        Tile("Time", duration(found["latency_ms"]), note=f"first token {duration(ttft)}" if ttft else ""),
+        Tile("Cost", money(0 if cost == "not charged" else found["cost_usd"]), note=cost),
+        Tile(
+            "Tokens", number(found["total_tokens"]), note=tokens + (", estimated" if found["tokens_estimated"] else "")
+        ),
+        Tile(
+            "Attempts", number(len(found["attempts"])), note="answered by a fallback" if found["fallback_used"] else ""
+        ),
+    ]
+
+
+def facts(visit: Visit, found: RequestDetail) -> Iterator[Fact]:
+    """Yields what the record holds, without what is empty."""
+    for fact in (*_people(visit, found), *_models(visit, found), *_prompt(visit, found), *_rest(found)):
+        if fact.value not in (None, "", 0) or fact.identifier:
+            yield fact
+
+
+def _people(visit: Visit, found: RequestDetail) -> Iterator[Fact]:
+    project_id, session_id, user_id = visit.project.pk, found["session_id"], found["user_id"]
+    yield Fact(
+        "Request",
+        "",
+        visit.link("analytics_requests_detail", project_id, found["request_id"]),
+        str(found["request_id"]),
+    )
+    yield Fact("Arrived", moment(found["created_at"]))
+    if session_id:
+        page = visit.link_if_there("session", project_id, session_id)
+        yield Fact("Session", session_id, page, "", (("its trace", f"{page}#panel-timeline"),) if page else ())
+    yield Fact("User", user_id, visit.link_if_there(_LOG, user_id=user_id))
+    if found["api_key_id"]:
+        yield _key(visit, found["api_key_id"])
+
+
+def _key(visit: Visit, key_id: int) -> Fact:
+    name = ApiKey.objects.for_project(visit.project.pk).filter(pk=key_id).values_list("name", flat=True).first()
+    href = visit.link_if_there(_LOG, api_key_id=key_id)
+    return Fact("API key", f"{name} (number {key_id})" if name else f"number {key_id}", href)
+
+
+def _models(visit: Visit, found: RequestDetail) -> Iterator[Fact]:
+    provider, model = found["provider"], found["model"]
+    yield Fact("Provider", provider, visit.link_if_there(_LOG, provider=provider))
+    price = visit.link_if_there("prices", q=model) or visit.link_if_there("integrations_modelprice_changelist", q=model)
+    yield Fact(
+        "Model", model, visit.link_if_there(_LOG, model=model), more=(("its price", price),) if price and model else ()
+    )
+    if found["requested_model"] != model:
+        asked = found["requested_model"]
+        yield Fact("Model asked for", asked, visit.link_if_there(_LOG, requested_model=asked))
+    native = ", passed on as it came" if found["native"] else ""
+    yield Fact("Operation", f"{found['operation']}{', streamed' if found['stream'] else ''}{native}")
+
+
+def _prompt(visit: Visit, found: RequestDetail) -> Iterator[Fact]:
+    config_id, rollout_id = found["prompt_config_id"], found["rollout_id"]
+    if config_id:
+        version = found["prompt_version"]
+        of_version = visit.link_if_there(_LOG, prompt_config_id=config_id, prompt_version=version)
+        yield Fact(
+            "Prompt", "", _page_of(visit, config_id, "prompt", "prompts_promptconfig_change"), str(config_id),
+            ((f"requests of version {version}", of_version),),
+        )  # fmt: skip
+    if rollout_id:
+        of_arm = visit.link_if_there(_LOG, rollout_id=rollout_id, variant=found["variant"])
+        yield Fact(
+            "Rollout", "", _page_of(visit, rollout_id, "rollout", "rollouts_rollout_change"), str(rollout_id),
+            ((f"requests of the arm {found['variant']}", of_arm),),
+        )  # fmt: skip
+
+
+def _page_of(visit: Visit, record_id: UUID, *names: str) -> str:
+    """Returns the address of the first page that is there."""
+    return next((href for name in names if (href := visit.link_if_there(name, record_id))), "")
+
+
+def _rest(found: RequestDetail) -> Iterator[Fact]:
+    yield Fact("Error", found["error"]["message"] or found["error"]["type"] if found["error"] else "")
+    yield Fact("Finish reason", found["finish_reason"])
+    yield Fact("Cache", "" if found["cache"] == "skip" else found["cache"])
+    yield Fact("Cached tokens read", number(found["cache_read_tokens"]) if found["cache_read_tokens"] else "")
+    yield Fact("Cached tokens written", number(found["cache_write_tokens"]) if found["cache_write_tokens"] else "")
+    yield Fact("Reasoning tokens", number(found["reasoning_tokens"]) if found["reasoning_tokens"] else "")
+    yield Fact("Retries", found["retry_count"])
+    yield Fact("Schema", "the answer broke it" if found["contract_violation"] else "")
+    yield Fact("Source", "" if found["source"] == "gateway" else found["source"])

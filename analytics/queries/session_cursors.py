@@ -1,0 +1,136 @@
+"""Lists sessions from a place in the list on, however deep it is: the latest active first, with filters over whole
+sessions.
+
+Rows of `session_days` are read back from the day of the cursor, a few days and then more, until the page is full: the
+end of a session is in its newest row.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from typing_extensions import override
+
+from analytics.queries import visible
+from analytics.queries.session_filters import SessionFilter, conditions_of
+from analytics.queries.sessions import SessionSummary, sums_of
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_FORM = re.compile(r"([0-9]{1,16})-([0-9]{1,20})", re.ASCII)
+_MAX_HASH = 2**64 - 1
+_FIRST_DAYS, _WIDER = 2, 5
+# A range that ends within this time of now has no later requests worth a query of their own.
+_NOW = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCursor:
+    """The last session of a page."""
+
+    ended_at: datetime
+    session_hash: int
+
+    @override
+    def __str__(self) -> str:
+        return f"{(self.ended_at - _EPOCH) // _MICROSECOND}-{self.session_hash}"
+
+
+def parse_session_cursor(text: str) -> SessionCursor | None:
+    """Returns the cursor that `str` made a text of; None for any other text."""
+    found = _FORM.fullmatch(text)
+    if found is None or int(found[2]) > _MAX_HASH:
+        return None
+    return SessionCursor(_EPOCH + int(found[1]) * _MICROSECOND, int(found[2]))
+
+
+@dataclass(frozen=True)
+class WholeSessionFilter:
+    """A filter of sessions, with bounds of what a whole session cost and of its feedback: each score from 1 to 5 that
+    is named keeps sessions that were given it."""
+
+    sessions: SessionFilter = field(default_factory=SessionFilter)
+    min_cost_usd: Decimal | None = None
+    max_cost_usd: Decimal | None = None
+    feedback: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Key:
+    session_hash: int
+    last_at: datetime
+
+
+_PAGE = """
+SELECT s.session_hash AS session_hash, max(s.ended_at) AS last_at
+FROM session_days AS s WHERE {where} AND s.day >= {{since:Date}}
+GROUP BY s.session_hash HAVING {having}
+ORDER BY last_at DESC, session_hash LIMIT {{limit:UInt64}}
+"""
+_MATCHING = "s.session_hash IN (SELECT s.session_hash FROM session_days AS s WHERE {matching})"
+_WITH_FEEDBACK = (
+    "s.session_hash IN (SELECT cityHash64(f.session_id) FROM feedback AS f FINAL"
+    " WHERE f.project_id = {project:UUID} AND f.score IN {feedback:Array(UInt8)})"
+)
+_BEHIND = (
+    "(last_at < {cursor:DateTime64(6, 'UTC')}"
+    " OR (last_at = {cursor:DateTime64(6, 'UTC')} AND session_hash > {cursor_hash:UInt64}))"
+)
+
+
+def list_sessions_after(
+    project_id: UUID, filters: WholeSessionFilter, *, after: SessionCursor | None, limit: int
+) -> list[SessionSummary]:
+    """Returns the sessions behind the cursor; `limit` at most."""
+    where, having, params = _conditions(project_id, filters, after)
+    sql = _PAGE.format(where=where, having=having)
+    newest = (after.ended_at if after else datetime.now(UTC)).date()
+    oldest = _oldest_day(filters)
+    days = _FIRST_DAYS if filters.min_cost_usd is None and filters.max_cost_usd is None else (newest - oldest).days + 1
+    while True:
+        since = max(newest - timedelta(days=min(days, (newest - oldest).days + 1)), oldest)
+        page = {**params, "since": since, "limit": limit}
+        keys = visible.query(sql, page, row=_Key, name="sessions.after")
+        if len(keys) >= limit or since <= oldest:
+            return sums_of(project_id, [key.session_hash for key in keys])
+        days *= _WIDER
+
+
+def _oldest_day(filters: WholeSessionFilter) -> date:
+    """Returns the first day whose rows can matter. What a session cost is in all of its rows."""
+    start = filters.sessions.start
+    is_of_whole = filters.min_cost_usd is not None or filters.max_cost_usd is not None
+    return _EPOCH.date() if start is None or is_of_whole else start.date()
+
+
+def _conditions(
+    project_id: UUID, filters: WholeSessionFilter, after: SessionCursor | None
+) -> tuple[str, str, dict[str, Any]]:
+    """Returns WHERE, HAVING and the parameters."""
+    sessions = filters.sessions
+    of_rows = conditions_of(project_id, sessions)
+    where, having, params = [of_rows.of_session], ["1"], dict(of_rows.params)
+    if sessions.end and sessions.end < datetime.now(UTC) - _NOW:
+        where.append(_MATCHING.format(matching=of_rows.matching))
+    elif sessions.start:
+        having.append("last_at >= {start:DateTime64(6, 'UTC')}")
+    if filters.feedback:
+        where.append(_WITH_FEEDBACK)
+        params["feedback"] = list(filters.feedback)
+    for name, sign in (("min_cost_usd", ">="), ("max_cost_usd", "<=")):
+        if getattr(filters, name) is not None:
+            having.append(f"sum(s.cost_usd) {sign} {{{name}:Decimal(38, 10)}}")
+            params[name] = getattr(filters, name)
+    if settings.SESSION_LISTING_DELAY_MINUTES:
+        having.append("last_at <= {quiet_since:DateTime64(6, 'UTC')}")
+        params["quiet_since"] = datetime.now(UTC) - timedelta(minutes=settings.SESSION_LISTING_DELAY_MINUTES)
+    if after:
+        having.append(_BEHIND)
+        params |= {"cursor": after.ended_at, "cursor_hash": after.session_hash}
+    return " AND ".join(where), " AND ".join(having), params

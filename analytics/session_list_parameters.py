@@ -1,0 +1,45 @@
+"""The parameters of the list of sessions that is read on by cursors."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from rest_framework import serializers
+
+from analytics.parameters import SessionParameters
+from analytics.queries.session_cursors import SessionCursor, WholeSessionFilter, parse_session_cursor
+
+FEEDBACK = {"any": (1, 2, 3, 4, 5), "good": (4, 5), "bad": (1, 2)}
+_MAX_COST = Decimal(10**12)
+
+
+def _cost() -> serializers.DecimalField:
+    return serializers.DecimalField(None, 10, required=False, min_value=Decimal(0), max_value=_MAX_COST)
+
+
+class SessionListParameters(SessionParameters):
+    """`feedback` keeps sessions that were given some score: `good` is 4 or 5, `bad` is 1 or 2."""
+
+    feedback = serializers.ChoiceField(required=False, choices=list(FEEDBACK))
+    min_cost_usd = _cost()
+    max_cost_usd = _cost()
+    cursor = serializers.CharField(required=False, max_length=60)
+
+    def validate_cursor(self, value: str) -> SessionCursor:
+        cursor = parse_session_cursor(value)
+        if cursor is None:
+            raise serializers.ValidationError("Must be the cursor of a page of this list.")
+        return cursor
+
+    def to_whole_filter(self) -> tuple[WholeSessionFilter, SessionCursor | None]:
+        """Returns the filter and the place in the list. Raises DRF's ValidationError."""
+        sessions = self.to_filter()
+        given: dict[str, Any] = self.validated_data
+        found = WholeSessionFilter(
+            sessions=sessions,
+            min_cost_usd=given.get("min_cost_usd"),
+            max_cost_usd=given.get("max_cost_usd"),
+            feedback=FEEDBACK.get(given.get("feedback", ""), ()),
+        )
+        return found, given.get("cursor")
