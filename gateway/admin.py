@@ -14,6 +14,7 @@ from gateway.alerts import operator_admin  # noqa: F401 - registers itself
 from gateway.forms import GUARDRAIL_FIELDS, GatewaySettingsForm
 from gateway.models import GatewaySettings, SettingsChange
 from gateway.pages.guardrails import GuardrailsPage as GuardrailsPage
+from gateway.pages.home import HomePage as HomePage
 from gateway.pages.limits import LimitsPage as LimitsPage
 from gateway.pages.settings import SettingsPage as SettingsPage
 from gateway.pages.usage import UsagePage as UsagePage

@@ -33,7 +33,7 @@ for _format in (
 
 _ID_CHARACTERS = 8
 # Each kind has a sign of its own, since colours alone tell some readers nothing.
-_SIGNS = {"good": "✓", "warn": "!", "bad": "✕", "neutral": "•"}
+_SIGNS = {"good": "✓", "warn": "!", "bad": "\u00d7", "neutral": "•"}
 _KINDS = {
     **dict.fromkeys(("success", "ok", "healthy", "active", "completed", "closed", "enabled", "passing"), "good"),
     **dict.fromkeys(("cancelled", "degraded", "paused", "half_open", "warning", "inconclusive", "expired"), "warn"),

@@ -67,6 +67,13 @@ class Visit:
         return {name: str(value) for name, value in merged.items() if value not in (None, "")}
 
 
+def _right_in_project(url_name: str) -> Right:
+    """Returns the right that a page needs in its project. A page for everybody who is signed in shows a project that
+    the person may read."""
+    right = right_of_page(url_name)
+    return Right.READ if right is Right.SIGNED_IN else right
+
+
 class Page:
     """A page of one project: `context` is cheap, `panels` ask the stores.
 
@@ -107,7 +114,7 @@ class Page:
         if request.method not in self.methods:
             return HttpResponseNotAllowed(self.methods)
         named = self.project_id(**route)
-        project = choose_project(request, right_of_page(self.name), named)
+        project = choose_project(request, _right_in_project(self.name), named)
         if project is None:
             return self._without_project(request)
         if ZONE in request.GET:

@@ -21,27 +21,20 @@ _Point = tuple[int, float]
 
 def lines(plot: Plot, times: TimeScale, values: ValueScale) -> SafeString:
     """Returns the bands below the lines. The lines have coordinates of their own, which are stretched to the width of
-    the plot; points without neighbours are dots."""
+    the plot; points without neighbours are dots. The interval that is going on is a hollow dot beside the line."""
     stretched = [_band(plot, band, times, values) for band in plot.bands]
     dots: list[SafeString] = []
     for index, series in enumerate(plot.series):
         colour_class = colour(series.kind, index)
-        for run in _runs(series.values):
+        values_ended = series.values[:-1] if times.is_going_on else series.values
+        if times.is_going_on and (latest := number(series.values[-1])) is not None:
+            dots.append(_dot(times, values, (len(series.values) - 1, latest), colour_class, is_hollow=True))
+        for run in _runs(values_ended):
             if len(run) > 1:
                 places = [(times.middle(at) * LINES_WIDTH / 100, values.y(value)) for at, value in run]
                 stretched.append(_line(places, colour_class, dash(index), is_alone=len(plot.series) == 1))
             else:
-                [(at, value)] = run
-                dots.append(
-                    element(
-                        "circle",
-                        cx=percent(times.middle(at)),
-                        cy=TOP + values.y(value),
-                        r=3.5,
-                        fill="currentColor",
-                        class_=colour_class,
-                    )
-                )
+                dots.append(_dot(times, values, run[0], colour_class))
     drawn = element(
         "svg",
         *stretched,
@@ -53,6 +46,15 @@ def lines(plot: Plot, times: TimeScale, values: ValueScale) -> SafeString:
         preserveAspectRatio="none",
     )
     return joined([drawn, *dots])
+
+
+def _dot(
+    times: TimeScale, values: ValueScale, point: _Point, colour_class: str, *, is_hollow: bool = False
+) -> SafeString:
+    at, value = point
+    place = {"cx": percent(times.middle(at)), "cy": TOP + values.y(value)}
+    look = {"fill": "none", "stroke": "currentColor", "stroke_width": 2} if is_hollow else {"fill": "currentColor"}
+    return element("circle", **place, r=3.5, **look, class_=colour_class)
 
 
 def _line(places: Sequence[tuple[float, float]], colour_class: str, dashes: str, *, is_alone: bool) -> SafeString:

@@ -35,6 +35,11 @@ class TimeScale:
     def start(self) -> datetime:
         return self.starts[0]
 
+    @property
+    def is_going_on(self) -> bool:
+        """Whether the last interval has not ended: its figures are those so far."""
+        return self.end < self.starts[-1] + self.step
+
     def place(self, moment: datetime) -> float:
         """Returns per cent of the width, at most those of the range's ends."""
         share = (moment - self.start) / (self.end - self.start)

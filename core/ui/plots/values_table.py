@@ -28,7 +28,8 @@ def _time_column(times: TimeScale, plot: Plot, zone: tzinfo) -> str:
 
 
 def _row(plot: Plot, index: int, moment: datetime, times: TimeScale, zone: tzinfo) -> SafeString:
-    head = element("th", time_label(moment, times.step, zone), scope="row")
+    is_going_on = times.is_going_on and index == len(plot.times) - 1
+    head = element("th", time_label(moment, times.step, zone), " so far" if is_going_on else "", scope="row")
     cells = [element("td", value_label(plot.unit, series.values[index])) for series in plot.series]
     cells += [element("td", _interval(plot, band, index)) for band in plot.bands]
     return element("tr", head, *cells, data_t=int(moment.astimezone(UTC).timestamp()))

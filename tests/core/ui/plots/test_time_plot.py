@@ -81,7 +81,15 @@ def test_plot__without_values__says_so(times: list[datetime], series: list[Serie
 
 def test_plot__gap__is_not_joined() -> None:
     drawing = drawn(Plot("Requests", HOURS, [Series("a", [1] * 5 + [None] + [2] * 18), Series("b", [None] * 24)]))
-    assert [len(line["points"].split()) for line in drawing.all("polyline")] == [5, 18]
+    assert [len(line["points"].split()) for line in drawing.all("polyline")] == [5, 17]
+
+
+def test_plot__interval_that_goes_on__is_a_hollow_dot_and_named_in_the_table() -> None:
+    drawing = drawn(Plot("Requests", HOURS, [Series("a", [5] * 24)]))
+    [dot] = drawing.all("circle")
+    assert dot["fill"] == "none"
+    assert [text for text in drawing.texts_of("th") if "so far" in text] == ["22 Nov 12:00 so far"]
+    assert "circle" not in render(Plot("Requests", HOURS, [Series("a", [5] * 24)]), now=NOW + timedelta(hours=1))
 
 
 def test_plot__one_point__is_a_dot() -> None:

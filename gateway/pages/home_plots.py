@@ -1,0 +1,54 @@
+"""The plots of Home over the usage by minute, hour or day."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from analytics.presenters import metrics
+from analytics.ranges import TimeRange
+from core.pagination import MAXIMUM_LIMIT, Page
+from core.ui.navigation import address_of
+from core.ui.pages import Visit
+from core.ui.plots import Plot, Series, Unit
+
+_ALL = Page(limit=MAXIMUM_LIMIT, offset=0)
+
+
+def home_plots(visit: Visit, time_range: TimeRange) -> Sequence[Plot]:
+    """Returns the plots of requests, latency, cost and first tokens. Raises the errors of the request log."""
+    listing = metrics.usage(visit.project.pk, time_range, _ALL)
+    rows = list(reversed(listing.results))
+    times = [row["start"] for row in rows]
+    interval = listing.more["interval"]
+    brush = address_of("analytics_requests_changelist", query={"project": str(visit.project.pk)})
+
+    def series(name: str, field: str) -> Series:
+        return Series(name, [row[field] for row in rows])
+
+    errors = Series("errors", [row["error_count"] for row in rows], kind="bad")
+    return [
+        Plot(f"Requests and errors per {interval}", times, [series("requests", "request_count"), errors], brush=brush),
+        Plot(
+            "Latency",
+            times,
+            [series("half are faster (p50)", "p50_latency_ms"), series("95 % are faster (p95)", "p95_latency_ms")],
+            unit=Unit.MILLISECONDS,
+            brush=brush,
+        ),
+        Plot(
+            f"Cost per {interval}",
+            times,
+            [series("cost", "total_cost_usd")],
+            unit=Unit.MONEY,
+            kind="bars",
+            brush=brush,
+        ),
+        Plot(
+            "Time to the first token",
+            times,
+            [series("half are faster (p50)", "p50_ttft_ms"), series("95 % are faster (p95)", "p95_ttft_ms")],
+            unit=Unit.MILLISECONDS,
+            brush=brush,
+            empty="No streamed requests in this range.",
+        ),
+    ]

@@ -1,0 +1,87 @@
+"""The tiles of Home: six figures, against the period before or against the month's budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from analytics.presenters import metrics
+from analytics.queries.parallel import both
+from analytics.queries.rollup_ranges import TICK
+from analytics.ranges import TimeRange
+from core.ui import formats
+from core.ui.pages import Visit
+from core.ui.tiles import Tile
+from gateway.limit_usage import month_usage
+from gateway.problems import ERROR_SHARE
+
+_REQUESTS = "analytics_requests_changelist"
+_NEAR = 0.9
+
+
+def home_tiles(visit: Visit) -> Sequence[Tile]:
+    """Returns the tiles. Raises the errors of the request log."""
+    period, before = visit.period, visit.period.before()
+    # A range includes both its ends, and no request counts in both.
+    ranges = TimeRange(period.start, period.end), TimeRange(before.start, before.end - TICK)
+    now, earlier = both(*(partial(metrics.totals, visit.project.pk, one) for one in ranges))
+    return [*_traffic(visit, now, earlier), *_month(visit, month_usage(visit.project.pk))]
+
+
+def _traffic(visit: Visit, now: Mapping[str, Any], before: Mapping[str, Any]) -> list[Tile]:
+    def compared(field: str, shown: Callable[[Any], str]) -> str:
+        change = formats.change(now[field], before[field])
+        return f"{change}, before {shown(before[field])}" if change else "none before"
+
+    share = now["error_rate"]
+    return [
+        Tile(
+            "Requests",
+            formats.number(now["request_count"]),
+            compared("request_count", formats.number),
+            visit.link(_REQUESTS),
+        ),
+        Tile(
+            "Errors",
+            formats.share(share),
+            f"{formats.number(now['error_count'])} failed, before {formats.share(before['error_rate'])}",
+            visit.link_if_there("errors") or visit.link(_REQUESTS, outcome="error"),
+            "bad" if share >= ERROR_SHARE else "neutral",
+        ),
+        Tile(
+            "Latency, p95",
+            formats.duration(now["p95_latency_ms"]),
+            compared("p95_latency_ms", formats.duration),
+            visit.link(_REQUESTS, sort="-latency_ms"),
+        ),
+        Tile(
+            "Cost",
+            formats.money(now["total_cost_usd"]),
+            compared("total_cost_usd", formats.money),
+            visit.link_if_there("usage"),
+        ),
+    ]
+
+
+def _month(visit: Visit, month: Mapping[str, Any]) -> list[Tile]:
+    budget, spent, forecast = month["budget_usd"], month["spent_usd"], month["forecast_usd"]
+    href = visit.link_if_there("limits") or visit.link_if_there("usage")
+    if budget is None:
+        return [
+            Tile("This month", formats.money(spent), "no budget is set", href),
+            Tile("Forecast of the month", formats.money(forecast), "no budget is set", href),
+        ]
+    used = spent / budget if budget else 1.0
+    spent_kind = "bad" if used >= 1 else "warn" if used >= _NEAR else "neutral"
+    is_above = forecast > budget
+    return [
+        Tile("This month", formats.money(spent), f"{formats.share(used)} of {formats.money(budget)}", href, spent_kind),
+        Tile(
+            "Forecast of the month",
+            formats.money(forecast),
+            f"{'above' if is_above else 'within'} the budget of {formats.money(budget)}",
+            href,
+            "bad" if is_above else "good",
+        ),
+    ]
