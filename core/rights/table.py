@@ -131,7 +131,7 @@ PAGES: Mapping[str, Right] = {
     **_each(OPERATE, "auth_user_password_change"),
     **_each(ADMINISTER, "integrations_test integrations_sync_prices"),
     **_each(READ, "guardrails limits"),
-    **_each(ADMINISTER, "settings audit members"),
+    **_each(ADMINISTER, "settings audit members provider_keys provider_key"),
     **_each(READ, "analytics_requests_detail prompts_diff rollouts"),
     **_each(READ, "sessions session"),
     **_each(READ, "reviews review"),

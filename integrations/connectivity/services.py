@@ -59,7 +59,7 @@ def _try_changed(row: ProviderIntegration, change: IntegrationChange | None, *, 
     else:
         outcome = try_credentials(credentials, Sender(allow_private=settings.ALLOW_PRIVATE_UPSTREAMS))
     if not row._state.adding and credentials == as_stored:
-        _remember(row, outcome)
+        remember(row, outcome)
     return outcome
 
 
@@ -94,7 +94,7 @@ def _try_sandbox(project_id: UUID, provider: str) -> ConnectionOutcome:
     return try_credentials(found[0], Sender(allow_private=True))
 
 
-def _remember(row: ProviderIntegration, outcome: ConnectionOutcome) -> None:
+def remember(row: ProviderIntegration, outcome: ConnectionOutcome) -> None:
     """Stores the outcome by an update that sends no signal, since no field that the gateway reads has changed. An
     integration that was changed meanwhile gets no outcome."""
     ProviderIntegration.objects.filter(pk=row.pk, updated_at=row.updated_at).update(

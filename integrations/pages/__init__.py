@@ -1,0 +1,1 @@
+"""The pages of provider keys and prices. `integrations/admin.py` imports them."""

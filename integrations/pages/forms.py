@@ -1,0 +1,89 @@
+"""The form of one provider's key: the fields that this provider has, and no others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from integrations.completeness import SECRET_LENGTH, SERVICE_ACCOUNT_LENGTH
+from integrations.models import ProviderIntegration
+from integrations.registry import traits_of
+from integrations.services import IntegrationChange
+
+_LABELS = {
+    "api_key": "API key",
+    "access_key_id": "Access key id",
+    "secret_access_key": "Secret access key",
+    "session_token": "Session token",
+    "api_version": "API version",
+    "deployment": "Deployment",
+    "region": "Region",
+    "project": "Google Cloud project",
+    "location": "Location",
+    "base_url": "Address of the service",
+}
+_KEPT = "Leave it empty to keep the stored one."
+
+
+class ProviderKeyForm(forms.Form):
+    """`row` is the stored integration, or None for a new one. Secrets are never rendered."""
+
+    def __init__(self, provider: str, row: ProviderIntegration | None, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        traits = traits_of(provider)
+        self.secrets = ("api_key", *traits.secret_extra, *traits.optional_extra)
+        self.option_names = tuple(dict.fromkeys((*traits.required_options, *traits.options)))
+        help_text = _KEPT if row else ""
+        for name in self.secrets:
+            self.fields[name] = _secret(name, help_text)
+        if traits.service_account:
+            self.fields["api_key"].help_text = f"An API key, or the JSON of a service account. {help_text}".strip()
+        elif traits.secret_extra:
+            self.fields["api_key"].help_text = f"Or the access keys below. {help_text}".strip()
+        elif traits.optional_secret:
+            self.fields["api_key"].help_text = f"Not every such service needs one. {help_text}".strip()
+        for name in self.option_names:
+            self.fields[name] = forms.CharField(
+                required=False,
+                label=_LABELS.get(name, name.replace("_", " ")),
+                initial=row.options.get(name, "") if row else "",
+            )
+        self.fields["base_url"] = forms.CharField(
+            required=False,
+            max_length=500,
+            label=_LABELS["base_url"],
+            initial=row.base_url if row else "",
+            help_text=f"Empty for {traits.base_url}" if traits.base_url else "This provider has no address of its own.",
+        )
+
+    def change(self) -> IntegrationChange:
+        """Returns the change that the valid form stands for: an empty secret keeps the stored one."""
+        values = self.cleaned_data
+        extra = {name: values[name] for name in self.secrets[1:] if values[name]}
+        return IntegrationChange(
+            secret=values["api_key"] or None,
+            base_url=values["base_url"],
+            options={name: values[name] for name in self.option_names},
+            secret_extra=extra or None,
+        )
+
+    def add_problem(self, message: str, details: Any) -> None:
+        """Adds an error of a service to the field that it names."""
+        for name, problems in details.items() if isinstance(details, dict) else ():
+            if name in self.fields:
+                for problem in problems:
+                    self.add_error(name, problem)
+        if not self.errors:
+            self.add_error(None, message)
+
+
+def _secret(name: str, help_text: str) -> forms.CharField:
+    length = SERVICE_ACCOUNT_LENGTH if name == "api_key" else SECRET_LENGTH
+    return forms.CharField(
+        required=False,
+        label=_LABELS.get(name, name.replace("_", " ")),
+        max_length=length,
+        help_text=help_text,
+        widget=forms.PasswordInput(render_value=False, attrs={"autocomplete": "off"}),
+    )

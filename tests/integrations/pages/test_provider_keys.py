@@ -1,0 +1,170 @@
+"""The pages of provider keys: only a provider's own fields, a test before it is saved, and never a secret."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from core.models import AuditEntry, Project
+from core.rights.roles import Role
+from integrations.credentials import credentials_of
+from integrations.models import ProviderIntegration
+from tests.factories.core import make_project, make_staff
+from tests.fakes.cheap_calls import cheap_call
+from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.server import DialectServer
+
+pytestmark = pytest.mark.django_db
+
+LIST, ONE = "/admin/keys/providers/", "/admin/keys/provider/"
+GOOD = FAKES["openai"].credentials("").secret
+BAD = "sk-canary-that-nobody-knows-91ac"
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Iterator[DialectServer]:
+    with DialectServer() as running:
+        yield running
+
+
+@pytest.fixture
+def base_url(upstream: DialectServer, settings: Settings) -> str:
+    settings.ALLOW_PRIVATE_UPSTREAMS = True
+    upstream.play("openai", cheap_call("openai"))
+    return FAKES["openai"].credentials(upstream.base_url("openai")).base_url
+
+
+@pytest.fixture
+def project(db: None) -> Project:
+    return make_project()
+
+
+@pytest.fixture
+def administrator(project: Project) -> Client:
+    return _signed_in(project, Role.ADMINISTRATOR)
+
+
+def _signed_in(project: Project, role: Role) -> Client:
+    client = Client()
+    client.force_login(make_staff(role, project))
+    return client
+
+
+def _text(answer: Any) -> str:
+    assert answer.status_code == 200
+    return unescape(b"".join(answer.streaming_content).decode())
+
+
+def _shown(client: Client, project: Project, path: str, **query: str) -> str:
+    return _text(client.get(path, {"project": str(project.pk), **query}))
+
+
+def _sent(client: Client, project: Project, provider: str, **values: str) -> Any:
+    return client.post(f"{ONE}?project={project.pk}&provider={provider}", values)
+
+
+def test_add__test_and_save__saved_with_the_outcome(administrator: Client, project: Project, base_url: str) -> None:
+    answer = _sent(administrator, project, "openai", api_key=GOOD, base_url=base_url, action="test_save")
+
+    assert answer.status_code == 302
+    row = ProviderIntegration.objects.get()
+    assert (credentials_of(row).secret, row.last_test_ok) == (GOOD, True)
+    text = _shown(administrator, project, LIST)
+    assert f"****{GOOD[-4:]}" in text
+    assert "✓</span> ok" in text
+    assert GOOD not in text
+
+
+def test_add__provider_refuses_the_key__not_saved_and_the_rest_is_kept(
+    administrator: Client, project: Project, base_url: str
+) -> None:
+    text = _text(_sent(administrator, project, "openai", api_key=BAD, base_url=base_url, action="test_save"))
+
+    assert "Not saved:" in text
+    assert base_url in text
+    assert BAD not in text
+    assert not ProviderIntegration.objects.exists()
+
+
+def test_rotate__new_key__forgets_the_old_test_and_the_key_is_new(
+    administrator: Client, project: Project, base_url: str
+) -> None:
+    _sent(administrator, project, "openai", api_key=GOOD, base_url=base_url, action="test_save")
+
+    answer = _sent(administrator, project, "openai", api_key=BAD, base_url=base_url, action="save")
+
+    assert answer.status_code == 302
+    row = ProviderIntegration.objects.get()
+    assert (credentials_of(row).secret, row.last_tested_at) == (BAD, None)
+    assert "not tested" in _shown(administrator, project, ONE, provider="openai")
+    [rotated, added] = AuditEntry.objects.filter(object_kind="provider key")
+    assert rotated.changes["encrypted_secret"] == ["set", "set anew"]
+    assert added.action == "created"
+
+
+def test_save__empty_key__keeps_the_stored_one(administrator: Client, project: Project, base_url: str) -> None:
+    _sent(administrator, project, "openai", api_key=GOOD, base_url=base_url, action="save")
+
+    _sent(administrator, project, "openai", api_key="", base_url=base_url, action="save")
+
+    assert credentials_of(ProviderIntegration.objects.get()).secret == GOOD
+
+
+def test_actions__of_a_stored_key__test_disable_enable_remove(
+    administrator: Client, project: Project, base_url: str
+) -> None:
+    _sent(administrator, project, "openai", api_key=GOOD, base_url=base_url, action="save")
+    rows = ProviderIntegration.objects
+
+    _sent(administrator, project, "openai", action="test")
+    assert rows.get().last_test_ok is True
+    _sent(administrator, project, "openai", action="disable")
+    assert rows.get().enabled is False
+    _sent(administrator, project, "openai", action="enable")
+    assert rows.get().enabled is True
+    assert _sent(administrator, project, "openai", action="remove").status_code == 302
+    assert not rows.exists()
+
+
+@pytest.mark.parametrize(
+    ("provider", "fields", "others"),
+    [
+        ("groq", ["api_key", "base_url"], ["access_key_id", "region", "api_version"]),
+        ("bedrock", ["api_key", "access_key_id", "secret_access_key", "region"], ["api_version", "deployment"]),
+        ("azure_openai", ["api_key", "api_version", "base_url"], ["access_key_id", "region"]),
+    ],
+)
+def test_form__of_a_provider__its_fields_and_no_others(
+    administrator: Client, project: Project, provider: str, fields: list[str], others: list[str]
+) -> None:
+    text = _shown(administrator, project, ONE, provider=provider)
+
+    assert all(f'name="{name}"' in text for name in fields)
+    assert not any(f'name="{name}"' in text for name in others)
+
+
+def test_save__missing_field__named_at_the_field(administrator: Client, project: Project) -> None:
+    text = _text(_sent(administrator, project, "bedrock", access_key_id="AKIA", region="eu-west-1", action="save"))
+
+    assert "secret_access_key" in text
+    assert 'class="errorlist"' in text
+    assert 'value="eu-west-1"' in text
+
+
+def test_pages__unknown_provider_and_none_stored__404(administrator: Client, project: Project) -> None:
+    assert administrator.get(ONE, {"project": str(project.pk), "provider": "nobody"}).status_code == 404
+    assert _sent(administrator, project, "openai", action="remove").status_code == 404
+
+
+@pytest.mark.parametrize("role", [role for role in Role if role is not Role.ADMINISTRATOR])
+def test_pages__lower_roles__403(project: Project, role: Role) -> None:
+    client = _signed_in(project, role)
+
+    assert client.get(LIST, {"project": str(project.pk)}).status_code == 403
+    assert client.get(ONE, {"project": str(project.pk), "provider": "openai"}).status_code == 403
+    assert _sent(client, project, "openai", api_key=GOOD, action="save").status_code == 403
