@@ -16,7 +16,13 @@ from gateway.models import GatewaySettings, SettingsChange
 from gateway.pages.guardrails import GuardrailsPage as GuardrailsPage
 from gateway.pages.home import HomePage as HomePage
 from gateway.pages.limits import LimitsPage as LimitsPage
+from gateway.pages.prompt import PromptPage as PromptPage
+from gateway.pages.prompt_editor import PromptEditorPage as PromptEditorPage
+from gateway.pages.prompts import PromptsPage as PromptsPage
 from gateway.pages.settings import SettingsPage as SettingsPage
+from gateway.pages.trial import TrialPage as TrialPage
+from gateway.pages.trial_form import TrialFormPage as TrialFormPage
+from gateway.pages.trials import TrialsPage as TrialsPage
 from gateway.pages.usage import UsagePage as UsagePage
 from gateway.playground import admin as playground_admin  # noqa: F401 - registers itself
 from gateway.services import save_settings

@@ -133,10 +133,12 @@ PAGES: Mapping[str, Right] = {
     **_each(READ, "guardrails limits"),
     **_each(ADMINISTER, "settings audit members provider_keys provider_key"),
     **_each(READ, "analytics_requests_detail prompts_diff rollouts"),
+    **_each(READ, "prompts prompt trials trial"),
+    **_each(EDIT, "prompt_editor prompt_new trial_form"),
     **_each(READ, "sessions session"),
     **_each(READ, "reviews review"),
     **_each(READ, "errors providers usage usage_export"),
-    **_each(EDIT, "prompts_undo prompts_activate rollout_form"),
+    **_each(EDIT, "prompts_undo prompts_activate rollout_form prompt_editor prompt_new trial_form"),
     **_each(READ_CONTENT, "agent_panel_rendered analytics_requests_image"),
     **{
         f"{model}_{page}": right

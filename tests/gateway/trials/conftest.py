@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,9 @@ class Scene:
     spool: Path
 
     def past(self, text: str = "Where is my parcel?", *, fields: dict[str, Any] | None = None, **values: Any) -> str:
-        """Stores a request that a client made, and returns its id."""
+        """Stores a request that a client made a minute ago, since ranges of pages end at whole seconds; returns its
+        id."""
+        values.setdefault("ts", time.time_ns() // 1000 - 60_000_000)
         body = {"model": MODEL, "messages": [{"role": "user", "content": text}], **(fields or {})}
         entry = make_entry(json.dumps(body).encode(), b"{}", project_id=str(self.project.pk), **values)
         store(self.spool, entry)

@@ -1,0 +1,143 @@
+"""The form of a trial: two candidates, the past inputs, and a judge. The API's serializer decides what is valid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from rest_framework.exceptions import ValidationError as InvalidBody
+
+from analytics.contracts import Outcome
+from analytics.queries.request_samples import SampleOrder
+from core.errors import ApplicationError
+from gateway.trials.serializers import DEFAULT_INPUTS, NewTrialSerializer
+from gateway.trials.services import MAX_INPUTS, NewTrial
+from prompts.models import PromptConfig, PromptVersion
+
+SIDES = ("a", "b")
+FILTERS = ("prompt_config_id", "prompt_version", "model", "user_id", "session_id", "outcome", "min_latency_ms")
+MAX_VERSIONS = 200
+
+_ORDERS = [(SampleOrder.NEWEST.value, "the newest"), (SampleOrder.RANDOM.value, "a random sample, the same each time")]
+_OUTCOMES = [("", "any"), *((outcome.value, outcome.value) for outcome in Outcome)]
+
+
+class TrialForm(forms.Form):
+    """What to try, on which past inputs."""
+
+    prompt_config_id = forms.ChoiceField(required=False, label="Prompt")
+    prompt_version = forms.IntegerField(required=False, min_value=1, label="Served version")
+    model = forms.CharField(required=False, max_length=200, label="Answered by model")
+    user_id = forms.CharField(required=False, max_length=200, label="User")
+    session_id = forms.CharField(required=False, max_length=200, label="Session")
+    outcome = forms.ChoiceField(required=False, choices=_OUTCOMES, label="Outcome")
+    min_latency_ms = forms.IntegerField(required=False, min_value=0, label="Slower than (ms)")
+    order = forms.ChoiceField(choices=_ORDERS, label="Take")
+    input_limit = forms.IntegerField(
+        min_value=1, max_value=MAX_INPUTS, label="Number of inputs", help_text=f"At most {MAX_INPUTS}."
+    )
+    judge = forms.BooleanField(required=False, label="Have the judge model score each answer")
+
+    def __init__(self, project_id: UUID, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choices = _version_choices(project_id)
+        for side in SIDES:
+            label = side.upper()
+            self.fields[side] = forms.ChoiceField(choices=choices, required=False, label=f"Prompt version of {label}")
+            self.fields[f"{side}_model"] = forms.CharField(
+                required=False,
+                max_length=200,
+                label=f"Model of {label}",
+                help_text="Empty: the request's.",
+                widget=forms.TextInput(attrs={"list": "models", "autocomplete": "off"}),
+            )
+            self.fields[f"{side}_temperature"] = forms.FloatField(
+                required=False, min_value=0, max_value=2, label=f"Temperature of {label}"
+            )
+        configs = PromptConfig.objects.for_project(project_id).order_by("name").values_list("pk", "name")
+        field: Any = self.fields["prompt_config_id"]
+        field.choices = [("", "any or none"), *((str(pk), name) for pk, name in configs)]
+
+    def side(self, name: str) -> list[forms.BoundField]:
+        return [self[name], self[f"{name}_model"], self[f"{name}_temperature"]]
+
+    @property
+    def side_a(self) -> list[forms.BoundField]:
+        return self.side("a")
+
+    @property
+    def side_b(self) -> list[forms.BoundField]:
+        return self.side("b")
+
+    @property
+    def filter_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in FILTERS]
+
+    def new_trial(self, start: str, end: str) -> NewTrial | None:
+        """Returns the trial of a form that is valid, of inputs in the range; None with the faults as errors."""
+        data = self.cleaned_data
+        filters = {name: data[name] for name in FILTERS if data.get(name) not in ("", None)}
+        body = {
+            "candidates": [self._candidate(side) for side in SIDES],
+            "filter": {**filters, "start_date": start, "end_date": end},
+            "order": data["order"],
+            "input_limit": data["input_limit"],
+            "judge": data["judge"],
+        }
+        given = NewTrialSerializer(data=body)
+        try:
+            given.is_valid(raise_exception=True)
+        except InvalidBody as error:
+            self.add_error(None, _first(error.detail))
+            return None
+        return given.new_trial()
+
+    def refuse(self, error: ApplicationError) -> None:
+        self.add_error(None, _in_words(error.message))
+
+    def _candidate(self, side: str) -> dict[str, Any]:
+        data = self.cleaned_data
+        fields = {
+            "version_id": data[side],
+            "model": data[f"{side}_model"],
+            "temperature": data[f"{side}_temperature"],
+        }
+        return {name: value for name, value in fields.items() if value not in ("", None)}
+
+
+def initial_of(given: Mapping[str, str], config_id: str) -> dict[str, Any]:
+    """Returns what the address says of the form."""
+    names = (*FILTERS, *(f"{side}{part}" for side in SIDES for part in ("", "_model", "_temperature")), "order")
+    found: dict[str, Any] = {name: given[name] for name in names if given.get(name)}
+    return {
+        "prompt_config_id": config_id,
+        "order": SampleOrder.NEWEST.value,
+        "input_limit": given.get("input_limit") or DEFAULT_INPUTS,
+        "judge": given.get("judge") == "on",
+        **found,
+    }
+
+
+def _version_choices(project_id: UUID) -> list[tuple[str, str]]:
+    rows = PromptVersion.objects.filter(config__project_id=project_id).select_related("config")
+    found = rows.order_by("config__name", "-number")[:MAX_VERSIONS]
+    return [("", "as the request was served"), *((str(row.pk), _label(row)) for row in found)]
+
+
+def _label(row: PromptVersion) -> str:
+    active = " (active)" if row.config.active_version_id == row.pk else ""
+    return f"{row.config.name} version {row.number}{active}"
+
+
+def _in_words(message: str) -> str:
+    return message.replace("candidates.0", "A").replace("candidates.1", "B")
+
+
+def _first(detail: Any) -> str:
+    """Returns the first message of DRF's nested errors, with the field that it belongs to."""
+    if isinstance(detail, Mapping):
+        name, inner = next(iter(detail.items()))
+        return f"{name}: {_first(inner)}"
+    return _first(detail[0]) if isinstance(detail, list) else str(detail)
