@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -22,6 +22,15 @@ def list_scores(project_id: UUID) -> QuerySet[Score]:
 def list_scores_of(project_id: UUID, request_id: str) -> QuerySet[Score]:
     """Returns the scores of one request, the latest first."""
     return list_scores(project_id).filter(request_id=canonical_request_id(request_id))
+
+
+def scores_by_request(project_id: UUID, request_ids: Collection[str]) -> Mapping[str, Sequence[Score]]:
+    """Returns the scores of requests by request id, the latest first, without the requests that have none."""
+    found: dict[str, list[Score]] = {}
+    if request_ids:
+        for score in list_scores(project_id).filter(request_id__in=request_ids):
+            found.setdefault(score.request_id, []).append(score)
+    return found
 
 
 def list_feedback(project_id: UUID, session_id: str) -> QuerySet[Feedback]:

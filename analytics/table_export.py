@@ -13,11 +13,13 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def to_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Returns the rows as CSV by RFC 4180 with a line of column names. A text that a spreadsheet would take for a
-    formula gets an apostrophe in front; numbers stay as they are."""
+    """Returns the rows as CSV by RFC 4180 with a line of column names, unless there are no columns.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe in front; numbers stay as they are."""
     written = io.StringIO(newline="")
     writer = csv.writer(written)
-    writer.writerow([_cell(name) for name in columns])
+    if columns:
+        writer.writerow([_cell(name) for name in columns])
     writer.writerows([_cell(value) for value in row] for row in rows)
     return written.getvalue()
 

@@ -10,11 +10,12 @@ from django.db.models import Q
 from core.keys import KEY_PREFIX, VISIBLE_CHARACTERS
 from core.lookup import Kind, Match, finds
 from core.models import ApiKey
+from core.rights.roles import Right
 
 _MAX_KEYS = 20
 
 
-@finds(Kind.API_KEY)
+@finds(Kind.API_KEY, Right.ADMINISTER)
 def find_keys(project_id: UUID, text: str) -> Sequence[Match]:
     """Returns the keys of this name, or with the beginning of `text`, which may be a whole key."""
     named = Q(name=text)

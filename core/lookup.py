@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 from uuid import UUID
+
+from core.rights.roles import Right
 
 
 class Kind(StrEnum):
@@ -32,26 +34,28 @@ class Match:
 Finder = Callable[[UUID, str], Sequence[Match]]
 FinderType = TypeVar("FinderType", bound=Finder)
 
-_finders: dict[Kind, Finder] = {}
+_finders: dict[Kind, tuple[Finder, Right]] = {}
 
 MAX_CHARACTERS = 1024
 
 
-def finds(kind: Kind) -> Callable[[FinderType], FinderType]:
-    """A decorator of the function `(project_id, text)` that returns the records of a kind with this id or name. Raises
-    ValueError for a kind that another function finds."""
+def finds(kind: Kind, right: Right = Right.READ) -> Callable[[FinderType], FinderType]:
+    """A decorator of the function `(project_id, text)` that returns the records of a kind with this id or name, for
+    whoever has the right. Raises ValueError for a kind that another function finds."""
 
     def register(finder: FinderType) -> FinderType:
-        if _finders.setdefault(kind, finder) is not finder:
+        if _finders.setdefault(kind, (finder, right))[0] is not finder:
             raise ValueError(f"two functions find a {kind}")
         return finder
 
     return register
 
 
-def look_up(project_id: UUID, text: str) -> Sequence[Match]:
-    """Returns all records of the project that the text names. Raises what the finders' stores do."""
-    return [match for kind in Kind if kind in _finders for match in _finders[kind](project_id, text)]
+def look_up(project_id: UUID, text: str, rights: Collection[Right]) -> Sequence[Match]:
+    """Returns the records of the project that the text names, of the kinds for which there is a right. Raises what the
+    finders' stores do."""
+    finders = [_finders[kind] for kind in Kind if kind in _finders]
+    return [match for find, right in finders if right in rights for match in find(project_id, text)]
 
 
 def as_uuid(text: str) -> UUID | None:

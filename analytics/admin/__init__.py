@@ -5,7 +5,19 @@ from __future__ import annotations
 from analytics.admin.deletions import DeletionAdmin
 from analytics.admin.requests import RequestsAdmin
 from analytics.admin.scores import FeedbackAdmin, ScoreAdmin
-from analytics.pages import errors, providers, request, request_image, review, reviews, session, sessions
+from analytics.pages import (
+    errors,
+    providers,
+    request,
+    request_export,
+    request_image,
+    request_log,
+    review,
+    reviews,
+    search,
+    session,
+    sessions,
+)
 
 __all__ = [
     "DeletionAdmin",
@@ -15,9 +27,12 @@ __all__ = [
     "errors",
     "providers",
     "request",
+    "request_export",
     "request_image",
+    "request_log",
     "review",
     "reviews",
+    "search",
     "session",
     "sessions",
 ]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from uuid import UUID
 
 from django.http import StreamingHttpResponse
 from rest_framework.request import Request
@@ -31,19 +32,24 @@ class RequestsExportView(ProjectAPIView):
         given = ExportParameters(data=request.query_params.dict())
         filters = given.to_filter()
         lines = export_lines(self.project_id, filters, content=given.validated_data["include_content"])
-        ask = partial(looked_up(self.project_id).run, next, lines, b"")
-        worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="export")
-        try:
-            # The first query runs before anything is sent, so that its failure becomes the response's status.
-            first = worker.submit(ask).result()
-        except BaseException:
-            _dismiss(worker)
-            raise
-        response = StreamingHttpResponse(streamed(first, ask, worker), content_type="application/x-ndjson")
-        response.headers["Content-Disposition"] = 'attachment; filename="requests.ndjson"'
-        # The header keeps a proxy from buffering the whole stream.
-        response.headers["X-Accel-Buffering"] = "no"
-        return response
+        return streamed_file(self.project_id, lines, "application/x-ndjson", "requests.ndjson")
+
+
+def streamed_file(project_id: UUID, pieces: Iterator[bytes], content_type: str, filename: str) -> StreamingHttpResponse:
+    """Returns a file that is sent as its pieces are read. Raises what the first of them does."""
+    ask = partial(looked_up(project_id).run, next, pieces, b"")
+    worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="export")
+    try:
+        # The first query runs before anything is sent, so that its failure becomes the response's status.
+        first = worker.submit(ask).result()
+    except BaseException:
+        _dismiss(worker)
+        raise
+    response = StreamingHttpResponse(streamed(first, ask, worker), content_type=content_type)
+    response.headers["Content-Disposition"] = f'attachment; filename="{filename}"'
+    # The header keeps a proxy from buffering the whole stream.
+    response.headers["X-Accel-Buffering"] = "no"
+    return response
 
 
 async def streamed(first: bytes, ask: Callable[[], bytes], worker: ThreadPoolExecutor) -> AsyncGenerator[bytes]:

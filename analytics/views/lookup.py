@@ -22,7 +22,8 @@ class LookupView(ProjectAPIView):
     @operation("lookup", "Find what an id names", query=[LookupParameters], answer=LookupResults)
     def get(self, request: Request) -> Response:
         """The requests, sessions, users, API keys, prompts and rollouts that have this id or, of the last three, this
-        name or the beginning of this key; nothing without `q`."""
+        name or the beginning of this key; nothing without `q`. Keys are
+        found for administrators."""
         given = LookupParameters(data=request.query_params.dict())
         given.is_valid(raise_exception=True)
-        return Response(lookup(self.project_id, given.validated_data.get("q", "")))
+        return Response(lookup(self.project_id, given.validated_data.get("q", ""), self.access.rights))

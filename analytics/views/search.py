@@ -5,9 +5,9 @@ from __future__ import annotations
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.queries.search import search
+from analytics.presenters.search import search_texts
 from analytics.request_parameters import SearchBody
-from analytics.wire.search import SearchResults, search_results
+from analytics.wire.search import SearchResults
 from core.openapi import operation
 from core.views import ProjectAPIView
 
@@ -18,4 +18,4 @@ class SearchView(ProjectAPIView):
         """The newest matches come first. For older ones send the same request with `end_time` before the time of the
         last match."""
         filters, limit = SearchBody(data=request.data).to_filter_and_limit()
-        return Response(search_results(search(self.project_id, filters, limit=limit)))
+        return Response(search_texts(self.project_id, filters, limit))

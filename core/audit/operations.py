@@ -19,7 +19,7 @@ def _each(names: str) -> frozenset[str]:
 # What these make is data and not configuration, or they make nothing at all.
 NOT_AUDITED = _each(
     "search chatWithAgent createConversation deleteConversation recordScore recordScores addSessionFeedback tryModel"
-    " compareModels testIntegration dryRunGuardrails forecastRollout createView deleteView"
+    " compareModels testIntegration dryRunGuardrails forecastRollout saveView deleteView"
     " checkPrompt nextReviewItem assignReviewItems scoreReviewItem skipReviewItem"
 )
 _ACTIONS = {"POST": CREATED, "DELETE": DELETED}

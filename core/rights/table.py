@@ -135,11 +135,11 @@ PAGES: Mapping[str, Right] = {
     **_each(READ, "analytics_requests_detail prompts_diff rollouts"),
     **_each(READ, "prompts prompt trials trial"),
     **_each(EDIT, "prompt_editor prompt_new trial_form"),
-    **_each(READ, "sessions session"),
+    **_each(READ, "sessions session search"),
     **_each(READ, "reviews review"),
     **_each(READ, "errors providers usage usage_export"),
     **_each(EDIT, "prompts_undo prompts_activate rollout_form prompt_editor prompt_new trial_form"),
-    **_each(READ_CONTENT, "agent_panel_rendered analytics_requests_image"),
+    **_each(READ_CONTENT, "agent_panel_rendered analytics_requests_image analytics_requests_export"),
     **{
         f"{model}_{page}": right
         for model, rows in MODELS.items()

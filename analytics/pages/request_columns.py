@@ -1,0 +1,132 @@
+"""The columns of the table of requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from analytics.models import Score
+from analytics.wire.requests import RequestEntry
+from core.templatetags.ui import id_link, status
+from core.ui.formats import NONE, duration, moment, money, number
+from core.ui.pages import Visit
+from core.ui.tables import Column, page_link
+
+_PREVIEW_CHARACTERS = 120
+_REASON_CHARACTERS = 80
+_MAX_SCORES = 3
+
+Cell = SafeString | str
+
+
+def columns_of(visit: Visit, scores: Mapping[str, Sequence[Score]]) -> Sequence[Column]:
+    """Returns the columns; `scores` are those of the page's requests by id."""
+    query = visit.request.GET
+
+    def filtered(name: str, value: str) -> Cell:
+        if not value:
+            return NONE
+        href = page_link(query, **{name: value, "cursor": ""})
+        return format_html('<a data-id="{}" href="{}" title="{}">{}</a>', value, href, value, _cut(value, 24))
+
+    def session(row: RequestEntry) -> Cell:
+        session_id = row["session_id"]
+        if not session_id:
+            return NONE
+        page = visit.link_if_there("session", visit.project.pk, session_id)
+        return id_link(page or page_link(query, session_id=session_id, cursor=""), session_id)
+
+    def key(row: RequestEntry) -> Cell:
+        return filtered("api_key_id", str(row["api_key_id"] or ""))
+
+    def judged(row: RequestEntry) -> Cell:
+        return _scores(scores.get(str(row["request_id"]), ()))
+
+    texts = [
+        Column("prompt_preview", "Request text", lambda row: _cut(row["prompt_preview"]), is_default=False),
+        Column("completion_preview", "Answer text", lambda row: _cut(row["completion_preview"]), is_default=False),
+    ]
+    return [
+        Column("time", "Time", lambda row: moment(row["created_at"]), sort="created_at"),
+        Column("user", "User", lambda row: filtered("user_id", row["user_id"])),
+        Column("session", "Session", session),
+        Column("model", "Model", lambda row: row["model"] or row["requested_model"] or NONE),
+        Column("provider", "Provider", lambda row: row["provider"] or NONE),
+        Column("outcome", "Outcome", outcome_cell),
+        Column("tokens", "Tokens", lambda row: number(row["total_tokens"]), is_numeric=True),
+        Column("cost", "Cost", cost_cell, sort="cost_usd", is_numeric=True),
+        Column("latency", "Took", lambda row: duration(row["latency_ms"]), sort="latency_ms", is_numeric=True),
+        Column("ttft", "First token", lambda row: duration(row["ttft_ms"]), sort="ttft_ms", is_numeric=True),
+        Column("scores", "Scores", judged),
+        Column("operation", "Operation", lambda row: row["operation"], is_default=False),
+        Column("source", "Source", lambda row: row["source"], is_default=False),
+        Column("status_code", "HTTP status", lambda row: str(row["status_code"]), is_numeric=True, is_default=False),
+        Column("requested_model", "Model asked for", lambda row: row["requested_model"], is_default=False),
+        Column("finish_reason", "Finish reason", lambda row: row["finish_reason"] or NONE, is_default=False),
+        Column("attempts", "Attempts", lambda row: number(len(row["attempts"])), is_numeric=True, is_default=False),
+        Column("cache", "Cache", lambda row: row["cache"], is_default=False),
+        Column("api_key", "API key", key, is_default=False),
+        Column("prompt", "Prompt", partial(_prompt, visit), is_default=False),
+        Column("rollout", "Rollout", partial(_rollout, visit), is_default=False),
+        Column("request", "Request", partial(_request, visit), is_default=False),
+        *(texts if visit.sees_content else []),
+    ]
+
+
+def outcome_cell(row: RequestEntry) -> Cell:
+    """Returns the outcome and, of a request that failed, why."""
+    error = row["error"]
+    if error is None:
+        return status(row["outcome"])
+    message = _cut(error["message"], _REASON_CHARACTERS)
+    reason = error["code"] or error["type"]
+    return format_html(
+        '{} <span class="reason" title="{}">{}</span> <small>{}</small>',
+        status(row["outcome"]), error["message"] or "", reason, message,
+    )  # fmt: skip
+
+
+def cost_cell(row: RequestEntry) -> str:
+    """Returns the cost; what used no tokens at any provider cost nothing, whatever the price."""
+    if row["cost_usd"] is None and not row["total_tokens"] and row["outcome"] != "success":
+        return money(0)
+    return money(row["cost_usd"])
+
+
+def _prompt(visit: Visit, row: RequestEntry) -> Cell:
+    config_id = row["prompt_config_id"]
+    if config_id is None:
+        return NONE
+    filtered = page_link(visit.request.GET, prompt_config_id=str(config_id), cursor="")
+    page = visit.link_if_there("prompt", config_id) or filtered
+    return format_html("{} version {}", id_link(page, config_id), row["prompt_version"])
+
+
+def _rollout(visit: Visit, row: RequestEntry) -> Cell:
+    rollout_id = row["rollout_id"]
+    if rollout_id is None:
+        return NONE
+    page = visit.link_if_there("rollouts_rollout_change", rollout_id)
+    return format_html("{} {}", id_link(page, rollout_id), row["variant"] or "")
+
+
+def _request(visit: Visit, row: RequestEntry) -> Cell:
+    return id_link(visit.link("analytics_requests_detail", visit.project.pk, row["request_id"]), row["request_id"])
+
+
+def _scores(scores: Sequence[Score]) -> Cell:
+    if not scores:
+        return NONE
+    named = ((score.score_name, score.score_label or f"{score.score_value:g}") for score in scores[:_MAX_SCORES])
+    shown = format_html_join(", ", "{} {}", named)
+    more = len(scores) - _MAX_SCORES
+    return format_html("{} and {} more", shown, more) if more > 0 else shown
+
+
+def _cut(text: Any, characters: int = _PREVIEW_CHARACTERS) -> str:
+    shown = str(text or "")
+    return shown if len(shown) <= characters else f"{shown[:characters]}…"

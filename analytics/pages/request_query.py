@@ -1,0 +1,73 @@
+"""What the address of the page of requests asks for: the filter, the order and the place in the list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import QueryDict
+from rest_framework.exceptions import ValidationError
+
+from analytics.queries.request_filters import RequestFilter
+from analytics.queries.request_sorting import Position, RequestSort
+from analytics.ranges import TimeRange
+from analytics.request_parameters import ListParameters
+from core.ui.pages import Visit
+
+# The parameters of every page's address, and of a table.
+_OF_PAGES = frozenset({"project", "range", "start", "end", "tz", "panel", "columns"})
+_OF_THE_RANGE = frozenset({"start_date", "end_date"})
+_MAX_NAME_CHARACTERS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RequestQuery:
+    filters: RequestFilter
+    sort: RequestSort
+    position: Position | None
+    time_range: TimeRange
+    # The filters as they stand in the address.
+    given: Mapping[str, str]
+
+
+class QueryProblem(Exception):
+    """The address asks for what there is not; `errors` are messages by parameter."""
+
+    def __init__(self, errors: Mapping[str, Sequence[str]]) -> None:
+        super().__init__()
+        self.errors = errors
+
+
+def parse_query(visit: Visit) -> RequestQuery:
+    """Returns what the address asks for, within the range of the page. Raises QueryProblem."""
+    query = visit.request.GET
+    known = set(ListParameters().fields) - _OF_THE_RANGE
+    unknown = sorted(set(query) - known - _OF_PAGES)
+    if unknown:
+        raise QueryProblem({name[:_MAX_NAME_CHARACTERS]: ["There is no such filter."] for name in unknown})
+    period = visit.period
+    bounds = {"start_date": period.start.isoformat(), "end_date": period.end.isoformat()}
+    chosen = chosen_filters(query)
+    parameters = ListParameters(data={**{name: query[name] for name in known & set(query)}, **bounds})
+    try:
+        return RequestQuery(
+            parameters.to_filter(),
+            parameters.to_sort(),
+            parameters.to_position(),
+            TimeRange(period.start, period.end),
+            chosen,
+        )
+    except ValidationError as error:
+        raise QueryProblem(_messages(error)) from error
+
+
+def chosen_filters(query: QueryDict) -> Mapping[str, str]:
+    """Returns the filters of the address that are not empty, without order and place."""
+    names = set(ListParameters().fields) - _OF_THE_RANGE - {"sort", "cursor"}
+    return {name: str(query[name]) for name in sorted(names & set(query)) if query[name]}
+
+
+def _messages(error: ValidationError) -> Mapping[str, Sequence[str]]:
+    found: Any = error.detail
+    return {name: [str(problem) for problem in problems] for name, problems in found.items()}

@@ -1,0 +1,162 @@
+"""The page of the header's search box: an id leads to what it names, any other text is searched in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from django.http import HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from rest_framework.exceptions import ValidationError
+from typing_extensions import override
+
+from analytics.presenters.lookup import lookup
+from analytics.presenters.search import search_texts
+from analytics.request_parameters import MAXIMUM_QUERY, SearchBody
+from analytics.wire.lookup import LookupMatch
+from analytics.wire.search import SearchResult
+from core.errors import ApplicationError
+from core.lookup import Kind
+from core.rights.asking import rights_in
+from core.ui.filters import FilterField, Filters
+from core.ui.pages import Page, Visit
+from core.ui.panels import Panel
+from core.ui.registry import register_page
+from core.ui.tables import page_link
+
+_LIMIT = 20
+_FIELDS = (FilterField("user_id", "User"), FilterField("session_id", "Session"), FilterField("model", "Model"))
+_LABELS = {
+    Kind.REQUEST: "Request",
+    Kind.SESSION: "Session",
+    Kind.USER: "User",
+    Kind.API_KEY: "API key",
+    Kind.PROMPT: "Prompt",
+    Kind.ROLLOUT: "Rollout",
+}
+_LOG = "analytics_requests_changelist"
+
+
+@register_page
+class SearchPage(Page):
+    name = "search"
+    route = "search/"
+    title = "Search"
+    template = "analytics/pages/search.html"
+
+    @override
+    def _page(self, visit: Visit, route: Mapping[str, Any]) -> HttpResponseBase:
+        if "panel" in visit.request.GET:
+            return super()._page(visit, route)
+        matches, problem = _matches(visit)
+        if len(matches) == 1 and matches[0]["href"]:
+            return HttpResponseRedirect(matches[0]["href"])
+        panels = self.panels(visit)
+        return self.render(
+            visit,
+            panels,
+            text=_text(visit),
+            matches=matches,
+            problem=problem,
+            searches_texts=bool(panels),
+            filters=Filters(_FIELDS, visit.request.GET),
+        )
+
+    @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        if not _text(visit) or not visit.sees_content:
+            return ()
+        template = "analytics/pages/panels/search.html"
+        return [Panel("texts", "In requests and answers", template, partial(_texts, visit), is_wide=True)]
+
+
+def _text(visit: Visit) -> str:
+    return visit.request.GET.get("q", "").strip()
+
+
+def _matches(visit: Visit) -> tuple[Sequence[Mapping[str, str]], str]:
+    """Returns what the text names, with addresses, and what went wrong or an empty text."""
+    text = _text(visit)
+    if not text or len(text) > MAXIMUM_QUERY or "\x00" in text:
+        return [], ""
+    try:
+        found = lookup(visit.project.pk, text, rights_in(visit.person, visit.project.pk))["results"]
+    except ApplicationError as error:
+        return [], error.message
+    return [{"kind": _LABELS[one["kind"]], "label": one["label"], "href": _address(visit, one)} for one in found], ""
+
+
+def _address(visit: Visit, match: LookupMatch) -> str:
+    """Returns the address of the page of a record, or of its requests; empty if the person may open neither."""
+    project_id, identity = visit.project.pk, match["id"]
+    match match["kind"]:
+        case Kind.REQUEST:
+            return visit.link("analytics_requests_detail", project_id, identity)
+        case Kind.SESSION:
+            page = visit.link_if_there("session", project_id, identity)
+            return page or visit.link(_LOG, session_id=identity)
+        case Kind.USER:
+            return visit.link(_LOG, user_id=identity)
+        case Kind.API_KEY:
+            return visit.link_if_there("core_apikey_change", identity) or visit.link(_LOG, api_key_id=identity)
+        case Kind.PROMPT:
+            page = visit.link_if_there("prompt", identity)
+            return page or visit.link_if_there("prompts_promptconfig_change", identity)
+        case Kind.ROLLOUT:
+            return visit.link_if_there("rollouts_rollout_change", identity)
+
+
+def _texts(visit: Visit) -> Mapping[str, Any]:
+    query, period = visit.request.GET, visit.period
+    chosen = {field.name: query[field.name] for field in _FIELDS if query.get(field.name)}
+    bounds = {"start_time": period.start.isoformat(), "end_time": period.end.isoformat()}
+    try:
+        filters, limit = SearchBody(
+            data={"query": _text(visit), "limit": _LIMIT, **chosen, **bounds}
+        ).to_filter_and_limit()
+    except ValidationError as error:
+        return {"refusal": " ".join(str(text) for texts in _detail(error).values() for text in texts)}
+    found = search_texts(visit.project.pk, filters, limit)
+    older = ""
+    if found["has_more"] and found["results"]:
+        end = found["results"][-1]["created_at"].isoformat().replace("+00:00", "Z")
+        older = page_link(query, range="custom", start=period.start.isoformat().replace("+00:00", "Z"), end=end)
+    return {
+        "results": [_result(visit, result) for result in found["results"]],
+        "searched_since": found["searched_since"],
+        "older": older,
+        "month": "" if period.name == "30d" else page_link(query, range="30d", start="", end=""),
+    }
+
+
+def _detail(error: ValidationError) -> Mapping[str, Sequence[Any]]:
+    found: Any = error.detail
+    return found if isinstance(found, dict) else {"": found}
+
+
+def _result(visit: Visit, result: SearchResult) -> Mapping[str, Any]:
+    session_id = result["session_id"]
+    session = visit.link_if_there("session", visit.project.pk, session_id) if session_id else ""
+    return {
+        "entry": result,
+        "href": visit.link("analytics_requests_detail", visit.project.pk, result["request_id"]),
+        "session": session or visit.link(_LOG, session_id=session_id),
+        "user": visit.link(_LOG, user_id=result["user_id"]),
+        "prompt": _marked(result["prompt_preview"] or "", result["prompt_highlights"]),
+        "completion": _marked(result["completion_preview"] or "", result["completion_highlights"]),
+    }
+
+
+def _marked(text: str, places: Sequence[tuple[int, int]]) -> SafeString:
+    """Returns the text, escaped, with its [start, end) places marked."""
+    pieces, done = [], 0
+    for start, end in sorted(places):
+        if start < done:
+            continue
+        pieces.append((text[done:start], text[start:end]))
+        done = end
+    marked = format_html_join("", "{}<mark>{}</mark>", pieces)
+    return marked + format_html_join("", "{}", [(text[done:],)])

@@ -1,0 +1,152 @@
+"""The page of the header's search box."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from rest_framework.test import APIClient
+
+from analytics.clickhouse import client as store_client
+from core.models import Project
+from core.rights.roles import Role
+from tests.analytics.requests.entries import entry
+from tests.factories.analytics import store, uuid7
+from tests.factories.core import make_key, make_project, make_staff
+from tests.factories.prompts import make_config
+from tests.factories.rollouts import make_rollout
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
+
+PATH = "/admin/search/"
+REQUEST = uuid7(1_790_000_000_000_000)
+
+
+@pytest.fixture
+def reader(client: Client, project: Project) -> Client:
+    client.force_login(make_staff(Role.READER, project))
+    return client
+
+
+@pytest.fixture
+def log(project: Project, spool: Path) -> None:
+    store(
+        spool,
+        entry(
+            project,
+            "Where is my <b>parcel</b>?",
+            "On its way.",
+            10,
+            request_id=REQUEST,
+            session_id="s-1",
+            user_id="ann",
+        ),
+        entry(project, "Another parcel", "No.", 20, session_id="ann", user_id="bob", model="large"),
+        entry(project, "An old parcel", "No.", 60 * 24 * 3, user_id="bob"),
+        entry(make_project(), "Their parcel", "No.", 20),
+    )
+
+
+def search(client: Client, project: Project, text: str, **query: Any) -> Any:
+    return client.get(PATH, {"project": str(project.pk), "q": text, **query})
+
+
+def shown(client: Client, project: Project, text: str, **query: Any) -> str:
+    answer = search(client, project, text, **query)
+    assert answer.status_code == 200
+    return b"".join(answer.streaming_content).decode()
+
+
+@pytest.mark.usefixtures("log")
+def test_search__one_id__leads_to_its_page(reader: Client, project: Project) -> None:
+    config = make_config(project, "support", versions=2)
+    rollout = make_rollout(config)
+
+    for text, address in (
+        (REQUEST, f"/admin/analytics/requests/{project.pk}/{REQUEST}/"),
+        (f" {REQUEST} ", f"/admin/analytics/requests/{project.pk}/{REQUEST}/"),
+        ("bob", "user_id=bob"),
+        ("s-1", "s-1"),
+        ("support", str(config.pk)),
+        (str(rollout.pk), f"/admin/rollouts/rollout/{rollout.pk}/change/"),
+    ):
+        answer = search(reader, project, text)
+        assert answer.status_code == 302, text
+        assert address in answer.headers["Location"], text
+
+
+@pytest.mark.usefixtures("log")
+def test_search__id_of_several__lists_them(reader: Client, project: Project) -> None:
+    text = shown(reader, project, "ann")
+
+    assert "Session: <a" in text
+    assert "User: <a" in text
+
+
+def test_search__beginning_of_a_key__for_administrators(client: Client, reader: Client, project: Project) -> None:
+    row, key = make_key(project)
+
+    assert "is no id" in shown(reader, project, row.prefix)
+    client.force_login(make_staff(Role.ADMINISTRATOR, project, name="admin"))
+    for text in (row.prefix, key):
+        assert f"/{row.pk}/" in search(client, project, text).headers["Location"]
+
+
+@pytest.mark.usefixtures("log")
+def test_search__words__found_marked_and_escaped_as_the_api_has_them(
+    reader: Client, api: APIClient, project: Project
+) -> None:
+    text = shown(reader, project, "parcel")
+
+    found = api.post("/api/llm/search", {"query": "parcel"}).json()
+    assert [item["user_id"] for item in found["results"]] == ["ann", "bob", "bob"]
+    assert text.count("<mark>parcel</mark>") == 2
+    assert "Where is my &lt;b&gt;<mark>parcel</mark>&lt;/b&gt;?" in text
+    assert "Their" not in text
+    assert "An old" in shown(reader, project, "parcel", range="7d")
+    assert shown(reader, project, "parcel", model="large").count("<mark>") == 1
+
+
+@pytest.mark.usefixtures("log")
+def test_search__nothing_found_or_too_many_words__says_so(reader: Client, project: Project) -> None:
+    assert "Nothing in this range has all of these words." in shown(reader, project, "giraffe")
+    assert "at most 20 words" in shown(reader, project, " ".join(f"word{i}" for i in range(21)))
+    assert "&lt;script&gt;" in shown(reader, project, "<script>alert(1)</script>")
+
+
+@pytest.mark.usefixtures("log")
+def test_search__reader_without_content__finds_ids_alone(client: Client, project: Project) -> None:
+    client.force_login(make_staff(Role.READER_WITHOUT_CONTENT, project))
+
+    text = shown(client, project, "parcel")
+
+    assert "finds ids alone" in text
+    assert "Where is my" not in text
+    assert search(client, project, REQUEST).status_code == 302
+
+
+def test_search__nothing_typed__says_what_can_be(reader: Client, project: Project) -> None:
+    answer = reader.get(PATH, {"project": str(project.pk)})
+
+    assert b"Type an id" in b"".join(answer.streaming_content)  # type: ignore[attr-defined]
+
+
+def test_search__no_role__403(client: Client, project: Project) -> None:
+    client.force_login(make_staff(None, name="nobody"))
+
+    assert search(client, project, "x").status_code == 403
+
+
+def test_search__store_away__frame_and_message(
+    reader: Client, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_client.close()
+    with monkeypatch.context() as patch:
+        patch.setattr(store_client, "resolve_url", lambda: "clickhouse://127.0.0.1:1/llm")
+        text = shown(reader, project, "parcel")
+    store_client.close()
+
+    assert "The analytics store does not answer." in text
+    assert "Nothing in this range" not in text
