@@ -25,6 +25,7 @@ PAGE_ROWS = 25
 MAX_PAGE = 100
 # The plot of all errors names the most frequent groups; the colours of a plot are six.
 _NAMED_SERIES = 5
+_SPARKLINE_POINTS = 45
 _REQUESTS = "analytics_requests_changelist"
 
 
@@ -150,7 +151,14 @@ def _columns(visit: Visit) -> list[Column]:
 
 
 def _sparkline(group: Mapping[str, Any]) -> Any:
-    return render(Sparkline(f"{_code(group)} of {group['model'] or 'no model'}", group["counts"], Unit.COUNT, "bad"))
+    title = f"{_code(group)} of {group['model'] or 'no model'}"
+    return render(Sparkline(title, _summed(group["counts"]), Unit.COUNT, "bad"))
+
+
+def _summed(counts: Sequence[int]) -> list[int]:
+    """Returns the counts of neighbouring intervals together, few enough for a small plot."""
+    size = -(-len(counts) // _SPARKLINE_POINTS)
+    return [sum(counts[first : first + size]) for first in range(0, len(counts), size)]
 
 
 def _code(group: Mapping[str, Any]) -> str:

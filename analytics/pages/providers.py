@@ -34,6 +34,8 @@ from integrations.services import IntegrationChange, update_integration
 _REQUESTS = "analytics_requests_changelist"
 _STATES = {"healthy": "good", "degraded": "warn", "down": "bad", "none": "none"}
 _REFRESH_SECONDS = 30
+# A strip is some kilobytes, and a page has room for 150 of them.
+MAX_STRIPS = 12
 
 
 @register_page
@@ -192,14 +194,19 @@ def shown_range(visit: Visit) -> TimeRange:
 
 def _history_title(visit: Visit) -> str:
     hours = round((shown_range(visit).end - shown_range(visit).start) / timedelta(hours=1))
-    return f"The last {hours} hours" if hours <= 48 else f"{hours // 24} days"
+    return f"The last {hours} hours" if hours <= 48 else f"The last {hours // 24} days"
 
 
 def _history(visit: Visit) -> dict[str, Any]:
-    found = provider_history(visit.project.pk, shown_range(visit))
+    shown = shown_range(visit)
+    found = provider_history(visit.project.pk, shown, _interval_minutes(shown.end - shown.start))
     step = timedelta(minutes=found["interval_minutes"])
+    ordered = sorted(
+        found["providers"], key=lambda one: (-one["request_count"] - one["failover_count"], one["provider"])
+    )
     return {
-        "interval_minutes": found["interval_minutes"],
+        "cell": "30 minutes" if found["interval_minutes"] == 30 else f"{found['interval_minutes'] // 60} h",
+        "left_out": [one["provider"] for one in ordered[MAX_STRIPS:]],
         "providers": [
             {
                 **one,
@@ -212,9 +219,15 @@ def _history(visit: Visit) -> dict[str, Any]:
                     caption=False,
                 ),
             }
-            for one in found["providers"]
+            for one in ordered[:MAX_STRIPS]
         ],
     }
+
+
+def _interval_minutes(length: timedelta) -> int:
+    """Returns the length of a cell, so that a strip has about fifty."""
+    days = length / timedelta(days=1)
+    return 30 if days <= 1 else 60 if days <= 2 else 180
 
 
 def _cell(cell: Mapping[str, Any]) -> tuple[datetime, Any, str]:

@@ -15,7 +15,7 @@ from core.pagination import Listing, Page
 
 # The attempts of requests are read from the requests themselves, so a range is at most this long.
 MAX_RANGE = timedelta(days=7)
-INTERVAL_MINUTES = (15, 30, 60)
+INTERVAL_MINUTES = (15, 30, 60, 180)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -61,7 +61,7 @@ PREWHERE r.project_id = {project:UUID} AND r.ts >= {start:DateTime64(6, 'UTC')} 
 def list_provider_intervals(
     project_id: UUID, start: datetime, end: datetime, minutes: int
 ) -> list[ProviderIntervalRow]:
-    """Returns the intervals of `minutes` (a divisor of 60) in which a provider had requests."""
+    """Returns the intervals of `minutes` (which divide the day) in which a provider had requests."""
     beginning = f"toStartOfInterval({{time}}, INTERVAL {minutes:d} MINUTE, 'UTC')"
     source, params = union(
         [MINUTES],
