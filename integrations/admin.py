@@ -20,6 +20,8 @@ from integrations.completeness import SECRET_EXTRA
 from integrations.connectivity.admin import MAX_AT_ONCE, report_tests, test_page
 from integrations.credentials import is_usable, masked, masked_headers
 from integrations.models import ProviderIntegration
+from integrations.pages.prices import PricePage as PricePage
+from integrations.pages.prices import PricesPage as PricesPage
 from integrations.pages.provider_keys import ProviderKeyPage as ProviderKeyPage
 from integrations.pages.provider_keys import ProviderKeysPage as ProviderKeysPage
 from integrations.pricing.admin import ModelPriceAdmin as ModelPriceAdmin

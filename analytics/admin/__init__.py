@@ -6,6 +6,7 @@ from analytics.admin.deletions import DeletionAdmin
 from analytics.admin.requests import RequestsAdmin
 from analytics.admin.scores import FeedbackAdmin, ScoreAdmin
 from analytics.pages import (
+    api_keys,
     errors,
     providers,
     request,
@@ -24,6 +25,7 @@ __all__ = [
     "FeedbackAdmin",
     "RequestsAdmin",
     "ScoreAdmin",
+    "api_keys",
     "errors",
     "providers",
     "request",

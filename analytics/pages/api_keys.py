@@ -1,0 +1,167 @@
+"""The page of API keys: what each is for, when it was used last, and what it used and cost in the range."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.middleware.csrf import get_token
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.html import format_html
+from typing_extensions import override
+
+from analytics.presenters.spend import cost_by
+from analytics.queries.dimensions import Dimension
+from analytics.ranges import TimeRange
+from core.keys import SCOPES, USUAL_SCOPES, issue_key, revoke_key
+from core.models import NAME_CHARACTERS, ApiKey
+from core.pagination import MAXIMUM_LIMIT
+from core.pagination import Page as ListPage
+from core.templatetags.ui import status
+from core.ui.formats import age, moment, money, number
+from core.ui.pages import Page, Visit
+from core.ui.panels import Panel
+from core.ui.registry import register_page
+from core.ui.tables import Column, Empty, Table, page_link
+
+PAGE_ROWS = 100
+
+_SCOPES: Mapping[str, str] = {
+    "gateway": "gateway: call models and send telemetry",
+    "manage": "manage: the whole management API of this project",
+    "metrics:read": "metrics:read: monitoring, and nothing else",
+}
+
+
+class NewKeyForm(forms.Form):
+    name = forms.CharField(max_length=NAME_CHARACTERS, help_text="Of the application that will have it.")
+    scopes = forms.MultipleChoiceField(
+        choices=[(scope, _SCOPES.get(scope, scope)) for scope in SCOPES],
+        widget=forms.CheckboxSelectMultiple,
+        initial=list(USUAL_SCOPES),
+    )
+    expires_at = forms.DateTimeField(
+        required=False,
+        label="Expires",
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+        help_text="Empty for never.",
+    )
+
+    def clean_expires_at(self) -> datetime | None:
+        expires_at: datetime | None = self.cleaned_data["expires_at"]
+        if expires_at is not None and expires_at <= timezone.now():
+            raise forms.ValidationError("Must be in the future.")
+        return expires_at
+
+
+@register_page
+class ApiKeysPage(Page):
+    route = "keys/api/"
+    name = "api_keys"
+    title = "API keys"
+    template = "analytics/pages/api_keys.html"
+    methods = ("GET", "HEAD", "POST")
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        return {"form": NewKeyForm()}
+
+    @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        template = "analytics/pages/panels/api_keys.html"
+        return [Panel("keys", "Keys", template, lambda: {"table": _table(visit)}, is_wide=True)]
+
+    @override
+    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
+        given = visit.request.POST
+        if given.get("action") == "revoke":
+            return self._revoke(visit, given.get("key", ""))
+        form = NewKeyForm(given)
+        if not form.is_valid():
+            return self.render(visit, self.panels(visit), form=form)
+        values = form.cleaned_data
+        row, key = issue_key(
+            visit.project, name=values["name"], scopes=values["scopes"], expires_at=values["expires_at"]
+        )
+        # The key is in this one response and nowhere else, so that it cannot be shown after a redirect.
+        return self.render(visit, self.panels(visit), form=NewKeyForm(), made=row, key=key)
+
+    def _revoke(self, visit: Visit, key_id: str) -> HttpResponseBase:
+        rows = ApiKey.objects.for_project(visit.project.pk)
+        row = rows.filter(pk=int(key_id)).first() if key_id.isdecimal() else None
+        if row is None:
+            messages.error(visit.request, "The project has no such key.")
+        else:
+            revoke_key(row)
+            messages.success(visit.request, f"{row.name} is revoked; gateways forget it within a second.")
+        return HttpResponseRedirect(visit.link(self.name))
+
+
+def _table(visit: Visit) -> Table:
+    """Raises AnalyticsUnavailableError and AnalyticsLimitError."""
+    query = visit.request.GET
+    rows = ApiKey.objects.for_project(visit.project.pk).order_by("-pk")
+    cursor = query.get("cursor", "")
+    if cursor.isdecimal():
+        rows = rows.filter(pk__lt=int(cursor))
+    page = list(rows[: PAGE_ROWS + 1])
+    used = _use(visit)
+    return Table(
+        caption=f"API keys, with their requests and cost: {visit.period.label.lower()}",
+        columns=[
+            Column("name", "Name", lambda row: row.name),
+            Column("prefix", "Key", lambda row: format_html("<code>{}…</code>", row.prefix)),
+            Column("scopes", "Scopes", lambda row: ", ".join(row.scopes)),
+            Column("state", "State", _state),
+            Column("made", "Made", lambda row: moment(row.created_at)),
+            Column("used", "Last use", lambda row: f"{age(row.last_used_at)} ago" if row.last_used_at else "never"),
+            Column("requests", "Requests", lambda row: _requests(visit, row, used), is_numeric=True),
+            Column("cost", "Cost", lambda row: money(_figure(used, row, "total_cost_usd")), is_numeric=True),
+            Column("revoke", "Revoke", lambda row: _revoke_form(visit, row)),
+        ],
+        rows=page[:PAGE_ROWS],
+        query=query,
+        empty=Empty("This project has no API key yet: make the first one below."),
+        next_url=page_link(query, cursor=str(page[PAGE_ROWS - 1].pk)) if len(page) > PAGE_ROWS else "",
+        previous_url=page_link(query, cursor="") if cursor else "",
+    )
+
+
+def _use(visit: Visit) -> Mapping[str, Mapping[str, Any]]:
+    """Returns the figures of the range by the id of the key, those of the keys that cost most."""
+    time_range = TimeRange(visit.period.start, visit.period.end)
+    found = cost_by(visit.project.pk, Dimension.API_KEY, time_range, ListPage(MAXIMUM_LIMIT, 0))
+    return {entry["key"]: entry for entry in found.results}
+
+
+def _figure(used: Mapping[str, Mapping[str, Any]], row: ApiKey, name: str) -> Any:
+    return used.get(str(row.pk), {}).get(name, 0)
+
+
+def _requests(visit: Visit, row: ApiKey, used: Mapping[str, Mapping[str, Any]]) -> Any:
+    count = _figure(used, row, "request_count")
+    href = visit.link_if_there("analytics_requests_changelist", api_key_id=row.pk) if count else ""
+    return format_html('<a href="{}">{}</a>', href, number(count)) if href else number(count)
+
+
+def _state(row: ApiKey) -> Any:
+    if row.revoked_at is not None:
+        return format_html("{} {}", status("revoked", "bad"), moment(row.revoked_at))
+    if row.expires_at is None:
+        return status("active", "good")
+    if row.expires_at <= timezone.now():
+        return format_html("{} {}", status("expired", "warn"), moment(row.expires_at))
+    return format_html("{} until {}", status("active", "good"), moment(row.expires_at))
+
+
+def _revoke_form(visit: Visit, row: ApiKey) -> Any:
+    if row.revoked_at is not None:
+        return ""
+    context = {"row": row, "csrf_token": get_token(visit.request)}
+    return render_to_string("analytics/pages/revoke.html", context)

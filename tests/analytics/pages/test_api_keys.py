@@ -1,0 +1,109 @@
+"""The page of API keys: what each used and cost, a new key shown once, and revoking."""
+
+from __future__ import annotations
+
+import re
+import time
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from core.models import ApiKey, Project
+from core.rights.roles import Role
+from tests.factories.analytics import make_entry, store
+from tests.factories.core import make_key, make_project, make_staff
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
+
+PATH = "/admin/keys/api/"
+
+
+@pytest.fixture
+def project(db: None) -> Project:
+    return make_project()
+
+
+@pytest.fixture
+def administrator(project: Project) -> Client:
+    return _signed_in(project, Role.ADMINISTRATOR)
+
+
+def _signed_in(project: Project, role: Role) -> Client:
+    client = Client()
+    client.force_login(make_staff(role, project))
+    return client
+
+
+def _text(answer: Any) -> str:
+    assert answer.status_code == 200
+    return unescape(b"".join(answer.streaming_content).decode())
+
+
+def _shown(client: Client, project: Project) -> str:
+    return _text(client.get(PATH, {"project": str(project.pk)}))
+
+
+def _sent(client: Client, project: Project, **values: Any) -> Any:
+    return client.post(f"{PATH}?project={project.pk}", values)
+
+
+def test_list__keys_with_requests__their_number_and_cost_lead_to_requests(
+    administrator: Client, project: Project, tmp_path: Path
+) -> None:
+    row, _ = make_key(project, name="shop")
+    make_key(project, name="idle")
+    ts = int((time.time() - 60) * 1_000_000)
+    values: dict[str, Any] = {"project_id": str(project.pk), "ts": ts, "api_key_id": row.pk, "cost_usd": "1.2500000000"}
+    store(tmp_path, *(make_entry(**values) for _ in range(2)))
+
+    text = _shown(administrator, project)
+
+    assert f"api_key_id={row.pk}" in text
+    assert '<td data-label="Cost" class="number">$2.50</td>' in text
+    assert '<td data-label="Requests" class="number">0</td>' in text
+
+
+def test_make__key__shown_once_and_works(administrator: Client, project: Project) -> None:
+    answer = _sent(administrator, project, action="make", name="shop", scopes=["gateway"])
+
+    [key] = re.findall(r"svc_[\w-]{43}", _text(answer))
+    row = ApiKey.objects.get()
+    assert (row.name, row.scopes, key.startswith(row.prefix)) == ("shop", ["gateway"], True)
+    assert "no-store" in answer.headers["Cache-Control"]
+    assert key not in _shown(administrator, project)
+
+
+@pytest.mark.parametrize("values", [{"scopes": []}, {"expires_at": "2020-01-01T00:00"}, {"scopes": ["root"]}])
+def test_make__bad_value__refused_and_the_name_kept(
+    administrator: Client, project: Project, values: dict[str, Any]
+) -> None:
+    text = _text(_sent(administrator, project, **{"name": "shop-of-ann", "scopes": ["gateway"], **values}))
+
+    assert "errorlist" in text
+    assert "shop-of-ann" in text
+    assert not ApiKey.objects.exists()
+
+
+def test_revoke__own_and_another_project_s__only_the_own(administrator: Client, project: Project) -> None:
+    own, _ = make_key(project)
+    other, _ = make_key(make_project())
+
+    for row in (own, other):
+        assert _sent(administrator, project, action="revoke", key=row.pk).status_code == 302
+
+    own.refresh_from_db()
+    other.refresh_from_db()
+    assert own.revoked_at is not None
+    assert other.revoked_at is None
+    assert "revoked" in _shown(administrator, project)
+
+
+@pytest.mark.parametrize("role", [role for role in Role if role is not Role.ADMINISTRATOR])
+def test_page__lower_roles__403(project: Project, role: Role) -> None:
+    client = _signed_in(project, role)
+
+    assert client.get(PATH, {"project": str(project.pk)}).status_code == 403
+    assert _sent(client, project, name="x", scopes=["gateway"]).status_code == 403
