@@ -1,4 +1,4 @@
-"""What the reader of the pages chose, in the address and kept for the session: project, range of time and time zone."""
+"""The reader's choices, in the address and kept for the session: project, range of time and time zone."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _LASTING = ("sort", "columns", "operation", "outcome", "provider", "model", "gro
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What the templates of the frame show."""
+    """The context of the frame's templates."""
 
     project: Project | None
     projects: Sequence[Project]

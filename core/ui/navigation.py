@@ -94,7 +94,10 @@ def address_if_there(url_name: str, *args: Any, query: Mapping[str, str] | None 
 
 
 def link_groups(person: Any, query: Mapping[str, str], current: Iterable[str]) -> tuple[LinkGroup, ...]:
-    """Returns what the person may open. `current` has the names of the shown page and of the page above it."""
+    """Returns the links of the pages that the person may open.
+
+    `current` has the names of the shown page and of the page above it.
+    """
     shown = frozenset(current)
     groups = (
         LinkGroup(

@@ -28,7 +28,7 @@ _PANEL = "panel"
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """What a page knows of the request that it answers."""
+    """The context of a request that a page answers: who, which project, which range, which time zone."""
 
     request: HttpRequest
     project: Project
@@ -41,7 +41,7 @@ class Visit:
 
     @property
     def sees_content(self) -> bool:
-        """Whether the person may read texts that people and models wrote."""
+        """True if the person may read texts that people and models wrote."""
         return self.may(Right.READ_CONTENT)
 
     @property

@@ -28,7 +28,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """What is said in place of rows, and the next step."""
+    """The text that stands in place of rows, and a link to the next step."""
 
     text: str
     link: str = ""

@@ -1,4 +1,4 @@
-"""What holds for every page of the operators' product, at both widths, light and dark."""
+"""Every page of the operators' product, at both widths, light and dark, and without scripts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.live.prompts import Team
 LOOKS = [(1440, "light"), (1440, "dark"), (400, "light"), (400, "dark")]
 
 _UNLINKED = "found => found.filter(element => !element.getAttribute('href')).map(element => element.outerHTML)"
-_LEAST_TEXT = 40
+_MIN_CHARACTERS = 40
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -71,7 +71,7 @@ async def test_every_page__without_scripts__says_the_same(
         assert answer is not None and answer.status == 200, path_of(address)
         text = await plain.get_by_role("main").inner_text()
         # A page that only a script fills would have its heading and little more.
-        if "Loading…" in text or len(text) < _LEAST_TEXT:
+        if "Loading…" in text or len(text) < _MIN_CHARACTERS:
             wrong[path_of(address)] = text
     await context.close()
 
