@@ -8,7 +8,7 @@ CLIENTS := .venv-clients
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links --quiet
 
-.PHONY: serve test quick format demo chaos bench bench-analytics soak fuzz lint types imports migrations openapi check \
+.PHONY: serve test quick format demo pictures chaos bench bench-analytics soak fuzz lint types imports migrations openapi check \
 	clients lock clean
 
 serve: $(READY)
@@ -23,6 +23,10 @@ quick: lint imports types
 
 demo: $(READY)
 	$(BIN)/python manage.py demo $(ARGS)
+
+# Takes the pictures of the README and of docs/ anew; ARGS="home session" takes some of them.
+pictures: $(READY)
+	$(BIN)/python -m tests.browser.pictures $(ARGS)
 
 # Plays a random history of accidents under traffic; ARGS="--seed 7 --seconds 600" replays the one of a seed.
 chaos: $(READY)

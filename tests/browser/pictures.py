@@ -1,6 +1,7 @@
-"""`python -m tests.browser.pictures [NAME ...]`: takes the README's pictures of pages from a running product.
+"""`make pictures` or `python -m tests.browser.pictures [NAME ...]`: takes the documents' pictures of a running product.
 
-The command starts a service of its own, fills a project through the API, and writes `docs/pictures/<name>.png`.
+The command starts a service of its own, gives it the data of `manage.py generate_traffic` and `manage.py demo` and a
+rollout whose target fails, waits until that rollout has decided, and writes `docs/pictures/<name>.png`.
 """
 
 from __future__ import annotations
@@ -10,59 +11,129 @@ import asyncio
 import os
 import tempfile
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.async_api import Page, ViewportSize, async_playwright
+from playwright.async_api import Page, ViewportSize, async_playwright, expect
 
 from tests.browser.actions import sign_in
 from tests.browser.chromium import chromium_program
 from tests.browser.fixtures import OPTIONS
 from tests.live.playground import Account, PlaygroundPage, Stage, make_account
-from tests.live.prompts import Prompt, Team
+from tests.live.prompts import SHORTENED, Prompt, Rollout, Team
 from tests.live.service import ROOT, LiveService
+from tests.waiting import wait_until
 
 FOLDER = ROOT / "docs" / "pictures"
-_SIZE = ViewportSize(width=1280, height=800)
-_FIRST = "You help the customers of {{ shop }}.\nAnswer in one paragraph.\nName the number of the order."
-_SECOND = "You help the customers of {{ shop }}.\nAnswer in three sentences.\nName the number of the order.\nBe kind."
+_SIZE = ViewportSize(width=1440, height=900)
+_HISTORY, _DECISION_SECONDS = 60_000, 600
+_VARIABLES = [{"name": "goods", "type": "string", "required": False}]
+_FIRST = "You help the customers of the {{ goods }} shop.\nAnswer in one paragraph.\nName the number of the order."
+_SECOND = _FIRST.replace("one paragraph", "three sentences") + "\nBe kind."
+_STAGE = {"weight": 50, "min_duration_minutes": 1, "min_requests": 50}
 
 
-async def playground(page: Page, team: Team, prompt: Prompt, user: Account) -> None:
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """A project with something to see, and a person who may see all of it."""
+
+    team: Team
+    prompt: Prompt
+    rollout: Rollout | None
+    user: Account
+
+    def address(self, path: str, query: str = "") -> str:
+        return f"{self.team.service.base_url}{path}?project={self.team.project_id}{query}"
+
+
+async def home(page: Page, shop: Shop) -> None:
+    await page.goto(shop.address("/admin/", "&range=30d"))
+
+
+async def requests(page: Page, shop: Shop) -> None:
+    await page.goto(shop.address("/admin/analytics/requests/", "&range=24h"))
+
+
+async def session(page: Page, shop: Shop) -> None:
+    """Shows the session with most requests, whose spans and requests are one waterfall."""
+    await page.goto(shop.address("/admin/analytics/sessions/", "&range=24h&sort=-requests"))
+    await page.get_by_role("main").locator(".row-link").first.click()
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("Session")
+
+
+async def usage(page: Page, shop: Shop) -> None:
+    await page.goto(shop.address("/admin/analytics/usage/", "&range=30d"))
+
+
+async def rollout(page: Page, shop: Shop) -> None:
+    """Shows the rollout whose target failed, after it was rolled back by itself."""
+    assert shop.rollout is not None
+    await page.goto(shop.address(f"/admin/rollouts/rollout/{shop.rollout.id}/change/"))
+
+
+async def playground(page: Page, shop: Shop) -> None:
     """Shows one question to two models of the sandbox, answered side by side."""
-    opened = PlaygroundPage(page, Stage(team, None, user))  # type: ignore[arg-type]  # the sandbox answers
+    opened = PlaygroundPage(page, Stage(shop.team, None, shop.user))  # type: ignore[arg-type]  # the sandbox answers
     await opened.open()
     await opened.ask("Where is order 4711?", "sandbox/echo", "sandbox/reasoning")
     await opened.run()
     await opened.done("2 of 2 answered")
 
 
-async def prompt_versions(page: Page, team: Team, prompt: Prompt, user: Account) -> None:
+async def prompt_versions(page: Page, shop: Shop) -> None:
     """Shows two versions of a prompt side by side."""
-    before, after = prompt.version_ids
-    address = f"/admin/prompts/promptconfig/{prompt.config_id}/diff/?before={before}&after={after}"
-    await page.goto(team.service.base_url + address)
+    before, after = shop.prompt.version_ids[:2]
+    path = f"/admin/prompts/promptconfig/{shop.prompt.config_id}/diff/"
+    await page.goto(shop.address(path, f"&before={before}&after={after}"))
 
 
-PICTURES: dict[str, Callable[[Page, Team, Prompt, Account], Awaitable[None]]] = {
+PICTURES: dict[str, Callable[[Page, Shop], Awaitable[None]]] = {
+    "home": home,
+    "requests": requests,
+    "session": session,
+    "usage": usage,
+    "rollout": rollout,
     "playground": playground,
     "prompt-versions": prompt_versions,
 }
 
 
-async def take(service: LiveService, names: list[str]) -> None:
+def open_shop(service: LiveService, names: list[str]) -> Shop:
     team = Team(service, "Corner shop")
-    content = {"model": "sandbox/echo", "variables": [{"name": "shop", "type": "string", "required": False}]}
+    team.command("generate_traffic", "--project", team.project_id, "--requests", str(_HISTORY), "--content-days", "2")
+    access = ("--project-id", team.project_id, "--api-key", team.api_key)
+    team.command("demo", "--base-url", service.base_url, *access, "--limit", "40")
+    content = {"model": "sandbox/echo", "variables": _VARIABLES}
     prompt = team.prompt("support", *({**content, "system_prompt": text} for text in (_FIRST, _SECOND)))
-    user, program = make_account(team, "administrator"), chromium_program()
+    decided = decided_rollout(team) if "rollout" in names else None
+    return Shop(team, prompt, decided, make_account(team, "administrator"))
+
+
+def decided_rollout(team: Team) -> Rollout:
+    """Returns a rollout of a version that fails half of its requests, after it was rolled back without anybody."""
+    content = {"system_prompt": _FIRST, "variables": _VARIABLES}
+    prompt = team.prompt("orders", {**content, "model": "sandbox/echo"}, {**content, "model": "sandbox/half"})
+    rollout = prompt.rollout(mode="auto", stages=[_STAGE, {**_STAGE, "weight": 100}])
+
+    def is_decided() -> bool:
+        prompt.answers(f"Where is order {order}?" for order in range(40))
+        return bool(rollout.shown()["status"] == "rolled_back")
+
+    wait_until(is_decided, seconds=_DECISION_SECONDS, what="the rollout to be rolled back")
+    return rollout
+
+
+async def take(service: LiveService, names: list[str]) -> None:
+    shop, program = open_shop(service, names), chromium_program()
     FOLDER.mkdir(exist_ok=True)
     async with async_playwright() as playwright:
         environment: dict[str, str | float | bool] = {**os.environ, **program.environment}
         browser = await playwright.chromium.launch(executable_path=program.path, args=OPTIONS, env=environment)
-        page = await browser.new_page(viewport=_SIZE, color_scheme="light")
-        await sign_in(page, service.base_url, user.name, user.password)
+        page = await browser.new_page(viewport=_SIZE, color_scheme="light", locale="en-GB", timezone_id="UTC")
+        await sign_in(page, service.base_url, shop.user.name, shop.user.password)
         for name in names:
-            await PICTURES[name](page, team, prompt, user)
-            await page.screenshot(path=FOLDER / f"{name}.png", full_page=True)
+            await PICTURES[name](page, shop)
+            await page.screenshot(path=FOLDER / f"{name}.png")
         await browser.close()
 
 
@@ -71,7 +142,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join(PICTURES)}; all by default")
     names = parser.parse_args().names or list(PICTURES)
     with tempfile.TemporaryDirectory() as folder:
-        service = LiveService(Path(folder) / "var")
+        service = LiveService(Path(folder) / "var", SHORTENED)
         try:
             asyncio.run(take(service, names))
         finally:
