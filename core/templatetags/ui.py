@@ -32,8 +32,7 @@ for _format in (
     register.filter(_format.__name__, _format)
 
 _ID_CHARACTERS = 8
-# Each kind has a sign of its own, since colours alone tell some readers nothing.
-_SIGNS = {"good": "✓", "warn": "!", "bad": "\u00d7", "neutral": "•"}
+# The stylesheet gives each kind a sign of its own, since colours alone tell some readers nothing.
 _KINDS = {
     **dict.fromkeys(("success", "ok", "healthy", "active", "completed", "closed", "enabled", "passing"), "good"),
     **dict.fromkeys(("cancelled", "degraded", "paused", "half_open", "warning", "inconclusive", "expired"), "warn"),
@@ -91,9 +90,7 @@ def status(value: object, kind: str = "", label: str = "") -> SafeString:
     text = str(value)
     chosen = kind or _KINDS.get(text, "neutral")
     shown = label or text.replace("_", " ")
-    return format_html(
-        '<span class="badge {}"><span aria-hidden="true">{}</span> {}</span>', chosen, _SIGNS[chosen], shown
-    )
+    return format_html('<span class="badge {}">{}</span>', chosen, shown)
 
 
 @register.filter
