@@ -20,6 +20,7 @@ from typing_extensions import override
 from core.errors import ApplicationError, ValidationError
 from core.rights.admin import RightsAdmin
 from core.rights.asking import right_of_page
+from core.ui.navigation import address_if_there
 from prompts import services
 from prompts.admin_pages import activate_page, actor_of, diff_page, pretty, undo_page
 from prompts.errors import ConfigExistsError
@@ -65,6 +66,15 @@ class PromptConfigAdmin(RightsAdmin):
     fields = ["project", "name", "description", "active", "version_count", "has_active_rollout", "updated_at"]
     shown_only = ["active", "version_count", "has_active_rollout", "updated_at"]
     actions = ["undo"]
+
+    @override
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """Leads to the editor, which writes a prompt together with its first version."""
+        editor = address_if_there("prompt_new")
+        if request.method == "GET" and editor and self.has_add_permission(request):
+            return HttpResponseRedirect(editor)
+        shown: HttpResponse = super().add_view(request, form_url, extra_context)
+        return shown
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[PromptConfig]:

@@ -20,7 +20,8 @@ def _each(names: str) -> frozenset[str]:
 NOT_AUDITED = _each(
     "search chatWithAgent createConversation deleteConversation recordScore recordScores addSessionFeedback tryModel"
     " compareModels testIntegration dryRunGuardrails forecastRollout saveView deleteView"
-    " checkPrompt nextReviewItem assignReviewItems scoreReviewItem skipReviewItem"
+    " checkPrompt createTrial estimateTrial cancelTrial pickTrialWinner deleteTrial"
+    " nextReviewItem assignReviewItems scoreReviewItem skipReviewItem"
 )
 _ACTIONS = {"POST": CREATED, "DELETE": DELETED}
 # A PUT that replaces values with the same ones changes nothing.

@@ -22,6 +22,7 @@ from core.ui.registry import register_page
 from core.ui.tables import page_link
 from gateway.models import Trial
 from gateway.pages.prompt import actor_of
+from gateway.pages.trial_forms import TrialForm
 from gateway.trial_models import LABELS, TIE, UNFINISHED
 from gateway.trials.errors import TrialNotFoundError
 from gateway.trials.selectors import get_trial, input_entry, list_inputs, trial_detail
@@ -74,7 +75,7 @@ class TrialPage(Page):
         return {
             "title": trial.name or "Trial",
             "trial": trial,
-            "filter": trial.filter,
+            "filter": _filter_in_words(trial),
             "may_edit": visit.may(Right.EDIT),
             "again_address": visit.link_if_there("trial_form", **_same_candidates(trial)),
         }
@@ -144,6 +145,16 @@ def _trial(visit: Visit, route: Mapping[str, Any]) -> Trial:
         raise Http404("There is no such trial.") from None
 
 
+def _filter_in_words(trial: Trial) -> list[str]:
+    """Returns what its inputs were chosen by, as the form names it."""
+    labels = {name: str(field.label or name) for name, field in TrialForm.base_fields.items()}
+    given = {name: str(value) for name, value in trial.filter.items() if name not in ("start_date", "end_date")}
+    if config_id := given.get("prompt_config_id"):
+        configs = PromptConfig.objects.for_project(trial.project_id).filter(pk=config_id)
+        given["prompt_config_id"] = configs.values_list("name", flat=True).first() or config_id
+    return [f"{labels.get(name, name.replace('_', ' ')).lower()} {value}" for name, value in given.items()]
+
+
 def _same_candidates(trial: Trial) -> dict[str, Any]:
     """Returns the parameters of a form with this trial's candidates and filter."""
     found: dict[str, Any] = {}
@@ -184,6 +195,9 @@ def _leader(detail: TrialDetail) -> str:
     figures = detail["summary"]
     if not figures or not figures[0]["compared"]:
         return ""
+    shares = {row["win_rate"] for row in figures}
+    if len(shares) == 1:
+        return f"No difference: {figures[0]['ties']} of {figures[0]['compared']} tied."
     best = max(figures, key=lambda row: row["win_rate"] or 0)
     low, share = best["win_rate_low"] or 0, best["win_rate"] or 0
     counted = f"{best['wins']} of {best['compared']} won, {best['ties']} tied"

@@ -64,7 +64,7 @@ def test_lists__configs_versions_activations__shown(admin_client: Client, config
 def test_add_config__by_form__made_by_the_service(admin_client: Client) -> None:
     project = make_project()
     add = reverse("admin:prompts_promptconfig_add")
-    page(admin_client, add)
+    assert admin_client.get(add).headers["Location"] == "/admin/prompts/new/"
     form = {"project": str(project.pk), "name": " greeter ", "description": "what for"}
     assert admin_client.post(add, form).status_code == 302
     assert PromptConfig.objects.for_project(project.pk).get().name == "greeter"

@@ -21,7 +21,7 @@ from core.rights.checks import every_page_has_a_line, page_names
 from core.rights.roles import RIGHTS_OF, Right, Role
 from core.rights.table import MODELS, PAGES
 from gateway.alert_models import AlertSecret, BudgetAlert, OperatorAlert
-from gateway.models import GatewaySettings
+from gateway.models import GatewaySettings, Trial
 from gateway.services import replace_settings
 from integrations.models import ModelPrice, PricePeriod, PriceSyncLog, ProviderIntegration
 from integrations.services import IntegrationChange, add_integration
@@ -297,6 +297,7 @@ def _values(name: str, project: Project, rows: dict[str, Any]) -> dict[str, Any]
         "queue_id": rows["analytics_reviewqueue"].pk,
         "config_id": rows["prompts_promptconfig"].pk,
         "rollout_id": rows["rollouts_rollout"].pk,
+        "trial_id": Trial.objects.get_or_create(project=project, defaults={"input_limit": 1})[0].pk,
         "version_id": rows["prompts_promptversion"].pk,
     }
 
