@@ -1,29 +1,42 @@
-"""The page of the chat in the admin. Its scripts call `/api/agent` in the session of the person signed in."""
+"""The chat in the admin: a panel beside every page, and a page of its own. Its scripts call `/api/agent` in the session
+of the person signed in."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
+from uuid import UUID
 
 import msgspec
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponseNotAllowed, JsonResponse
 from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from typing_extensions import override
 
 from agent.limits import MESSAGE_CHARACTERS
 from agent.models import Panel
-from agent.panel.markdown import CHARACTERS, rendered
-from agent.panel.origin import origin_of
+from agent.panel.links import links_of
+from agent.panel.markdown import CHARACTERS, no_links, rendered_texts
+from agent.panel.origin import Origin, origin_of
+from agent.panel.questions import questions_on
 from core.admin_pages import PageAdmin
 from core.errors import ValidationError
 from core.exception_handler import error_body
+from core.models import Project
+from core.rights.asking import may, projects_with
+from core.rights.roles import Right
+from core.ui.choices import choose_project
 
 MAX_TEXTS = 10
 
 
 class Texts(msgspec.Struct, forbid_unknown_fields=True):
     texts: list[str]
+    # The project in which the texts name things; without one nothing becomes a link.
+    project_id: UUID | None = None
 
 
 @admin.register(Panel)
@@ -33,17 +46,33 @@ class PanelAdmin(PageAdmin):
 
     @override
     def get_urls(self) -> list[URLPattern]:
-        render = path("rendered/", self.admin_site.admin_view(self.render), name="agent_panel_rendered")
-        return [*super().get_urls(), render]
+        view = self.admin_site.admin_view
+        return [
+            *super().get_urls(),
+            path("beside/", view(self.beside), name="agent_panel_beside"),
+            path("rendered/", view(self.render), name="agent_panel_rendered"),
+        ]
 
     @override
     def details(self, request: HttpRequest) -> dict[str, Any]:
+        origin = origin_of(self.admin_site, request, request.GET.get("from", ""))
+        project = self._project(request, origin)
         return {
-            "origin": origin_of(self.admin_site, request, request.GET.get("from", "")),
+            "project": project,
+            "origin": origin,
+            "questions": questions_on(origin["data"]["view"] if origin else ""),
             "message_characters": MESSAGE_CHARACTERS,
             "rendered_characters": CHARACTERS,
             "rendered_texts": MAX_TEXTS,
         }
+
+    def beside(self, request: HttpRequest) -> HttpResponseBase:
+        """Returns the panel alone, which a page puts beside its content. `from` is the page's address."""
+        self.require_permission(request)
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        context: Mapping[str, Any] = {"is_beside": True, **self.details(request)}
+        return TemplateResponse(request, "admin/agent/panel/panel.html", dict(context))
 
     def render(self, request: HttpRequest) -> HttpResponseBase:
         """Handles POST `{"texts": [markdown, ...]}` and answers `{"html": [...]}` in the same order."""
@@ -51,12 +80,27 @@ class PanelAdmin(PageAdmin):
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         try:
-            texts = msgspec.json.decode(request.body, type=Texts).texts
+            given = msgspec.json.decode(request.body, type=Texts)
         except (msgspec.DecodeError, RecursionError):
-            return _refused('Expected {"texts": ["…"]}.')
-        if len(texts) > MAX_TEXTS or any(len(text) > CHARACTERS for text in texts):
+            return _refused('Expected {"texts": ["…"], "project_id": "…"}.')
+        if len(given.texts) > MAX_TEXTS or any(len(text) > CHARACTERS for text in given.texts):
             return _refused(f"texts: at most {MAX_TEXTS}, of {CHARACTERS} characters each.")
-        return JsonResponse({"html": [rendered(text) for text in texts]})
+        find = partial(links_of, request.user, given.project_id) if given.project_id else no_links
+        return JsonResponse({"html": rendered_texts(given.texts, find)})
+
+    def _project(self, request: HttpRequest, origin: Origin | None) -> Project | None:
+        """Returns the project of the page of origin, else the one that the pages are about; None without the right."""
+        named = _uuid(origin["project"] if origin else "")
+        own = projects_with(request.user, self.rights.view).filter(pk=named).first() if named else None
+        found = own or choose_project(request, Right.READ, is_strict=False)
+        return found if found and may(request.user, self.rights.view, found.pk) else None
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
 
 
 def _refused(message: str) -> JsonResponse:

@@ -16,7 +16,7 @@ from agent.limits import PAGE_CHARACTERS
 _MAX_PARAMETERS = 30
 _MAX_CHARACTERS = 200
 # The panel is in the list too, because its own link is on its page.
-_USELESS = (None, "index", "agent_panel_changelist")
+_USELESS = (None, "agent_panel_changelist")
 
 
 class Origin(TypedDict):

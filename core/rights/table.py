@@ -139,7 +139,7 @@ PAGES: Mapping[str, Right] = {
     **_each(READ, "reviews review"),
     **_each(READ, "errors providers usage usage_export"),
     **_each(EDIT, "prompts_undo prompts_activate rollout_form"),
-    **_each(READ_CONTENT, "agent_panel_rendered analytics_requests_image analytics_requests_export"),
+    **_each(READ_CONTENT, "agent_panel_beside agent_panel_rendered analytics_requests_image analytics_requests_export"),
     **{
         f"{model}_{page}": right
         for model, rows in MODELS.items()

@@ -90,16 +90,15 @@ class PanelPage:
         await sign_in(self.page, self.office.team.service.base_url, self.office.user.name, self.office.user.password)
 
     async def open(self, query: str = "", project_id: str = "") -> None:
-        await self.page.goto(self.office.url + query)
+        """Opens the panel's own page, for this project unless the query names one."""
+        await self.page.goto(self.office.url + (query or f"?project={project_id or self.office.team.project_id}"))
         await self.ready()
-        if not query:
-            await self.choose(project_id or self.office.team.project_id)
 
     async def ready(self) -> None:
-        await expect(self.page.locator("#panel[data-ready]")).to_be_visible()
+        await expect(self.page.locator("#agent-root[data-ready]")).to_be_visible()
 
     async def choose(self, project_id: str) -> None:
-        await self.page.get_by_label("Project", exact=True).select_option(project_id)
+        await self.open(project_id=project_id)
 
     async def ask(self, text: str) -> None:
         await self.message.fill(text)

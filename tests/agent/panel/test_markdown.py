@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from agent.panel.markdown import rendered
+from agent.panel.markdown import rendered, rendered_texts
 
 _PIECES = [
     "<script>", "</script>", "<img src=x onerror=a()>", "![a](http://e.example/x)", "[a](javascript:b())", "[a](http://e)",
@@ -95,3 +95,45 @@ def test_rendered__link__shows_where_it_leads(text: str, shown: str) -> None:
 def test_rendered__table__keeps_its_alignment() -> None:
     html = rendered("|a|b|c|\n|-|--:|:-:|\n|1|2|3|")
     assert '<td>1</td>\n<td class="right">2</td>\n<td class="center">3</td>' in html
+
+
+_REQUEST = "019aa000-0000-7000-8000-00000000000a"
+_LINKS = {_REQUEST: "/admin/requests/1/", "ann": "/admin/requests/?user_id=ann", "a b": "/admin/b/?a=1&b=2"}
+
+
+def linked(text: str) -> str:
+    return rendered_texts([text], lambda names: {name: _LINKS[name] for name in names if name in _LINKS})[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        (f"See {_REQUEST}.", f'See <a href="/admin/requests/1/">{_REQUEST}</a>.'),
+        ("User `ann` asked.", 'User <a href="/admin/requests/?user_id=ann"><code>ann</code></a> asked.'),
+        ("ann asked", "ann asked"),
+        ("`ben`", "<code>ben</code>"),
+        ("`a b`", '<a href="/admin/b/?a=1&amp;b=2"><code>a b</code></a>'),
+        ("[`ann`](/admin/x)", '[<a href="/admin/requests/?user_id=ann"><code>ann</code></a>](/admin/x)'),
+        ("<a href=/admin/x>", "&lt;a href=/admin/x&gt;"),
+    ],
+)
+def test_rendered_texts__what_they_name__leads_to_its_page(text: str, html: str) -> None:
+    assert re.sub(' rel="[^"]+"', "", linked(text)) == f"<p>{html}</p>\n"
+
+
+def test_rendered_texts__names_in_links_to_elsewhere_and_in_blocks_of_code__are_left_alone() -> None:
+    html = linked(f"[`ann`](https://e.example/)\n\n```\n{_REQUEST}\n```")
+
+    assert "/admin/" not in html and 'target="_blank"' in html
+
+
+@given(
+    st.lists(
+        st.one_of(st.sampled_from([*_PIECES, "`ann`", _REQUEST, "/admin/requests/1/"]), st.text(max_size=5)),
+        max_size=40,
+    ).map("".join)
+)
+def test_rendered_texts__whatever_is_written__leads_into_the_service_by_its_own_links_only(text: str) -> None:
+    for tag, attributes in _Elements(linked(text)).found:
+        if tag == "a" and not re.match("https?://", attributes.get("href") or ""):
+            assert attributes["href"] in _LINKS.values() and "target" not in attributes

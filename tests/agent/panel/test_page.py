@@ -107,7 +107,7 @@ def test_origin__list__has_its_query(client: Client) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "", "/", "/admin/", PAGE, "https://evil.example/admin/prompts/promptconfig/",
+        "", "/", PAGE, "https://evil.example/admin/prompts/promptconfig/",
         "//evil.example/admin/prompts/promptconfig/", "/api/agent/conversations", "/admin/nothing/",
         "javascript:alert(1)", "http://[", "/admin/prompts/promptconfig/\0",
         "/admin/prompts/promptconfig/?" + "a" * 600, "\ufffd",

@@ -93,9 +93,9 @@ async def test_panel__hostile_answer__is_harmless(panel: PanelPage, office: Offi
     await expect(answer.get_by_role("cell", name="1", exact=True)).to_have_class("right")
     await expect(answer).to_contain_text("<script>alert(1)</script>")
     await expect(answer).to_contain_text("the docs (https://evil.example/docs?d=secret)")
-    found = await page.locator("#turns img, #turns script, #turns iframe, #turns style, #turns link, #turns b").count()
+    found = await page.locator("#agent-turns :is(img, script, iframe, style, link, b)").count()
     assert found == 0
-    links = await page.locator("#turns a").evaluate_all("all => all.map((a) => [a.href, a.rel, a.target])")
+    links = await page.locator("#agent-turns a").evaluate_all("all => all.map((a) => [a.href, a.rel, a.target])")
     assert links == [
         [address, "noopener noreferrer nofollow", "_blank"]
         for address in (

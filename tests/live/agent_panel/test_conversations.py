@@ -41,7 +41,7 @@ async def test_panel__loaded_again__goes_on_with_the_same_conversation(panel: Pa
     await expect(panel.tool("get_project")).to_contain_text("done")
     await expect(panel.message).to_have_value("not sent yet")
     stored: str = await page.evaluate("JSON.stringify({...localStorage})")
-    assert await page.locator("#composer [name=csrfmiddlewaretoken]").input_value() not in stored
+    assert await page.locator("#agent-composer [name=csrfmiddlewaretoken]").input_value() not in stored
     assert "svc_" not in stored
     await panel.ask("Whose, again?")
     await panel.done()
@@ -92,7 +92,7 @@ async def test_panel__conversation_is_busy_or_gone__says_so_and_keeps_the_messag
     await expect(other.answers.last).to_contain_text("word")
     await panel.ask("me too")
     await panel.done("Not sent")
-    problem = page.locator("#problem")
+    problem = page.locator("#agent-problem")
     await expect(problem).to_contain_text("conversation_busy")
     await expect(panel.message).to_have_value("me too")
     await expect(panel.questions).to_have_count(1)
@@ -180,7 +180,7 @@ async def test_panel__message_sent_while_the_conversation_loads__follows_the_sto
         await route.continue_()
 
     await panel.page.route("**/messages?*", late)
-    await panel.choose(office.team.project_id)
+    await panel.page.reload()
     await panel.ask("second")
     await expect(panel.send_button).to_be_disabled()
     is_sent.set()

@@ -28,12 +28,12 @@ async def test_panel__agent_is_switched_off__says_so(
     make_office(disabled, upstream, panel.office.user, enabled=False)
     give_role(disabled, panel.office.user, "reader")
     await panel.open(project_id=disabled.project_id)
-    await expect(panel.page.locator("#notice")).to_contain_text("agent_disabled")
+    await expect(panel.page.locator("#agent-notice")).to_contain_text("agent_disabled")
     await panel.ask("Hello?")
     await panel.done("Not sent")
-    await expect(panel.page.locator("#problem")).to_contain_text("agent_disabled")
+    await expect(panel.page.locator("#agent-problem")).to_contain_text("agent_disabled")
     await panel.choose(panel.office.team.project_id)
-    await expect(panel.page.locator("#notice")).to_be_hidden()
+    await expect(panel.page.locator("#agent-notice")).to_be_hidden()
 
 
 async def test_panel__session_is_over__leads_to_the_login_with_the_message_kept(
@@ -60,11 +60,11 @@ async def test_panel__opened_from_a_page__tells_the_agent_of_it_once(panel: Pane
     session = f"s-{uuid.uuid4().hex}"
     shown = f"/admin/analytics/requests/?project={office.team.project_id}&session={session}"
     await panel.open(f"?from={quote(shown, safe='')}")
-    await expect(page.get_by_label("Project", exact=True)).to_have_value(office.team.project_id)
-    await expect(page.locator("#origin")).to_contain_text("/admin/analytics/requests/")
+    await expect(page.locator("#agent-root")).to_have_attribute("data-project", office.team.project_id)
+    await expect(page.locator("#agent-origin")).to_contain_text("/admin/analytics/requests/")
     await panel.ask("What is wrong here?")
     await panel.done()
-    await expect(page.locator("#origin")).to_be_hidden()
+    await expect(page.locator("#agent-origin")).to_be_hidden()
     await panel.ask("And else?")
     await panel.done()
     first, _, again = [
@@ -149,6 +149,6 @@ async def test_pages__link_to_the_panel__and_come_along(panel: PanelPage) -> Non
     await page.goto(f"{panel.office.team.service.base_url}/admin/agent/?of=a%26b")
     await page.get_by_role("banner").get_by_role("link", name="Ask the agent").click()
     await panel.ready()
-    await expect(page.locator("#origin")).to_contain_text("/admin/agent/")
-    origin: str = await page.locator("#origin-data").inner_text()
+    await expect(page.locator("#agent-origin")).to_contain_text("/admin/agent/")
+    origin: str = await page.locator("#agent-origin-data").inner_text()
     assert json.loads(origin)["data"]["query"] == {"of": "a&b"}

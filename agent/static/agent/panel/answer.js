@@ -4,7 +4,7 @@ import { element, fromTemplate, partOf } from "../../gateway/playground/elements
 import { Tool } from "./tool.js";
 
 export function turn(who) {
-  const made = fromTemplate("turn");
+  const made = fromTemplate("agent-turn");
   partOf(made, "who").textContent = who;
   made.ariaLabel = who;
   return made;

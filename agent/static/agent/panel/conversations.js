@@ -24,15 +24,15 @@ export class Conversations {
     // A conversation that was used meanwhile has moved in the list and may be in two pages.
     const known = new Set(older ? this.#rows.map((row) => row.conversation_id) : []);
     this.#rows = [...(older ? this.#rows : []), ...results.filter((row) => !known.has(row.conversation_id))];
-    byId("older").hidden = next === null;
+    byId("agent-older").hidden = next === null;
     this.#show();
   }
 
   clear() {
     this.#rows = [];
-    byId("older").hidden = true;
-    byId("conversations").replaceChildren();
-    byId("no-conversations").hidden = true;
+    byId("agent-older").hidden = true;
+    byId("agent-conversations").replaceChildren();
+    byId("agent-no-conversations").hidden = true;
   }
 
   set current(id) {
@@ -42,18 +42,18 @@ export class Conversations {
 
   #show() {
     const { activeElement } = document;
-    const focused = activeElement?.closest("#conversations li")?.dataset.id;
+    const focused = activeElement?.closest("#agent-conversations li")?.dataset.conversation;
     const part = activeElement?.dataset.part;
-    byId("conversations").replaceChildren(...this.#rows.map((row) => this.#row(row)));
-    byId("no-conversations").hidden = this.#rows.length > 0;
-    if (focused) byId("conversations").querySelector(`[data-id="${focused}"] [data-part="${part}"]`)?.focus();
+    byId("agent-conversations").replaceChildren(...this.#rows.map((row) => this.#row(row)));
+    byId("agent-no-conversations").hidden = this.#rows.length > 0;
+    if (focused) byId("agent-conversations").querySelector(`[data-conversation="${focused}"] [data-part="${part}"]`)?.focus();
   }
 
   #row(row) {
-    const shown = fromTemplate("conversation-row");
+    const shown = fromTemplate("agent-conversation-row");
     const title = row.title || "Untitled";
     const open = partOf(shown, "open");
-    shown.dataset.id = row.conversation_id;
+    shown.dataset.conversation = row.conversation_id;
     partOf(shown, "title").textContent = title;
     partOf(shown, "when").textContent = new Date(row.updated_at).toLocaleString([], { dateStyle: "short", timeStyle: "short" });
     if (row.conversation_id === this.#current) open.setAttribute("aria-current", "true");

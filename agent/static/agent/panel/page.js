@@ -1,4 +1,4 @@
-// The page of the chat: the choice of a project, the list of its conversations, and the one that is open.
+// The panel of the chat: the list of a project's conversations, and the one that is open.
 
 import { Api, ApiError } from "../../gateway/playground/api.js";
 import { byId, partOf, showText } from "../../gateway/playground/elements.js";
@@ -14,16 +14,17 @@ class Page {
   #view = null;
   // A promise that is fulfilled when the stored messages are shown or could not be loaded.
   #shown = null;
-  #origin = JSON.parse(byId("origin-data")?.textContent ?? "null");
+  #origin = JSON.parse(byId("agent-origin-data")?.textContent ?? "null");
 
   constructor(panel) {
     this.panel = panel;
-    const token = byId("composer").elements.csrfmiddlewaretoken.value;
+    const token = byId("agent-composer").elements.csrfmiddlewaretoken.value;
     const { rendered, renderedTexts, renderedCharacters, user } = panel.dataset;
     this.api = new Api(token, "/api/agent/");
     this.storage = new BrowserStorage(`agent.${user}`);
     this.state = { conversations: {}, draft: "", ...this.storage.read() };
-    const renderer = new Renderer(new Api(token, rendered), Number(renderedTexts), Number(renderedCharacters));
+    this.api.project = panel.dataset.project;
+    const renderer = new Renderer(new Api(token, rendered), panel.dataset.project, Number(renderedTexts), Number(renderedCharacters));
     this.thread = new Thread(this.api, renderer, {
       retry: (text) => this.#send(text),
       reload: () => this.#open(this.thread.id),
@@ -32,28 +33,31 @@ class Page {
       open: (row) => this.#open(row.conversation_id),
       remove: (row) => this.#confirmDeletion(row),
     });
-    this.message = byId("message");
+    this.message = byId("agent-message");
     this.#listen();
   }
 
+  get #isBeside() {
+    return this.panel.classList.contains("beside");
+  }
+
   async start() {
-    const projects = [...byId("project").options].map(({ value }) => value);
-    const project = [this.#origin?.project, this.state.project].find((id) => projects.includes(id));
-    if (project) byId("project").value = project;
     this.message.value = this.state.draft;
     await this.#openProject();
     this.panel.dataset.ready = "true";
   }
 
   #listen() {
-    byId("project").addEventListener("change", () => this.#openProject());
-    byId("new").addEventListener("click", () => this.#open(null).then(() => this.message.focus()));
-    byId("older").addEventListener("click", () => this.#reportFailure(() => this.conversations.load({ older: true })));
-    byId("earlier").addEventListener("click", () => this.#reportFailure(() => this.thread.loadEarlier()));
-    byId("stop").addEventListener("click", () => this.#abort?.abort());
-    partOf(byId("notice"), "again").addEventListener("click", () => this.#openProject());
-    partOf(byId("origin"), "remove").addEventListener("click", () => this.#dropOrigin());
-    byId("composer").addEventListener("submit", (event) => {
+    for (const button of byId("agent-questions").querySelectorAll("[data-question]")) {
+      button.addEventListener("click", () => this.#send(button.textContent));
+    }
+    byId("agent-new").addEventListener("click", () => this.#open(null).then(() => this.message.focus()));
+    byId("agent-older").addEventListener("click", () => this.#reportFailure(() => this.conversations.load({ older: true })));
+    byId("agent-earlier").addEventListener("click", () => this.#reportFailure(() => this.thread.loadEarlier()));
+    byId("agent-stop").addEventListener("click", () => this.#abort?.abort());
+    partOf(byId("agent-notice"), "again").addEventListener("click", () => this.#openProject());
+    partOf(byId("agent-origin"), "remove").addEventListener("click", () => this.#dropOrigin());
+    byId("agent-composer").addEventListener("submit", (event) => {
       event.preventDefault();
       this.#send(this.message.value);
     });
@@ -64,8 +68,8 @@ class Page {
       event.preventDefault();
       this.#send(this.message.value);
     });
-    byId("deletion").addEventListener("close", ({ target }) => {
-      if (target.returnValue === "delete") this.#reportFailure(() => this.#remove(target.dataset.id));
+    byId("agent-deletion").addEventListener("close", ({ target }) => {
+      if (target.returnValue === "delete") this.#reportFailure(() => this.#remove(target.dataset.conversation));
     });
   }
 
@@ -75,9 +79,7 @@ class Page {
   }
 
   async #openProject() {
-    const project = byId("project").value;
-    this.api.project = project;
-    this.#saveState({ project });
+    const { project } = this.api;
     this.#showOrigin();
     this.conversations.clear();
     await this.#reportFailure(async () => {
@@ -96,10 +98,11 @@ class Page {
     const view = (this.#view = {});
     this.#shown = null;
     this.thread.clear();
-    byId("status").textContent = "";
+    byId("agent-status").textContent = "";
     this.#showProblem(null);
     this.#setCurrent(id);
-    byId("welcome").hidden = id !== null;
+    byId("agent-welcome").hidden = id !== null;
+    byId("agent-questions").hidden = false;
     if (id === null) return;
     const showing = this.thread.load(id).then((loaded) => {
       if (view === this.#view) this.thread.show(loaded);
@@ -111,7 +114,7 @@ class Page {
       if (error.code !== "conversation_not_found" || view !== this.#view) throw error;
       // The conversation was deleted since it was last open.
       await this.#show(null);
-      byId("status").textContent = "The conversation is gone; the next message begins a new one.";
+      byId("agent-status").textContent = "The conversation is gone; the next message begins a new one.";
     }
   }
 
@@ -134,8 +137,8 @@ class Page {
   }
 
   #notice(text) {
-    showText(partOf(byId("notice"), "text"), text);
-    byId("notice").hidden = !text;
+    showText(partOf(byId("agent-notice"), "text"), text);
+    byId("agent-notice").hidden = !text;
   }
 
   async #send(text) {
@@ -144,7 +147,8 @@ class Page {
     const origin = this.#originOfProject();
     const abort = (this.#abort = new AbortController());
     this.#showProblem(null);
-    byId("welcome").hidden = true;
+    byId("agent-welcome").hidden = true;
+    byId("agent-questions").hidden = true;
     if (this.message.value === text) this.#setDraft("");
     this.#setRunning(true, "The agent is answering");
     await this.#shown;
@@ -203,10 +207,10 @@ class Page {
       answer.append(event.content);
     } else if (event.type === "tool_start") {
       answer.call(event.call_id, event.name);
-      byId("status").textContent = `The agent is calling ${event.name}`;
+      byId("agent-status").textContent = `The agent is calling ${event.name}`;
     } else if (event.type === "tool_result") {
       answer.result(event.call_id, event.content, isFailure(event.content));
-      byId("status").textContent = "The agent is answering";
+      byId("agent-status").textContent = "The agent is answering";
     }
   }
 
@@ -227,10 +231,10 @@ class Page {
   }
 
   #setRunning(running, status) {
-    byId("send").disabled = running;
-    byId("stop").disabled = !running;
-    byId("messages").ariaBusy = String(running);
-    byId("status").textContent = status;
+    byId("agent-send").disabled = running;
+    byId("agent-stop").disabled = !running;
+    byId("agent-messages").ariaBusy = String(running);
+    byId("agent-status").textContent = status;
   }
 
   #setDraft(text) {
@@ -239,12 +243,12 @@ class Page {
   }
 
   #showProblem(error) {
-    const problem = byId("problem");
+    const problem = byId("agent-problem");
     problem.hidden = !error;
     showText(partOf(problem, "text"), error ? explanation(error) : "");
     const login = partOf(problem, "login");
     login.hidden = error?.status !== 401;
-    login.href = `${this.panel.dataset.login}?${new URLSearchParams({ next: location.pathname })}`;
+    login.href = `${this.panel.dataset.login}?${new URLSearchParams({ next: this.#isBeside ? location.pathname + location.search : location.pathname })}`;
   }
 
   #originOfProject() {
@@ -254,21 +258,21 @@ class Page {
 
   #showOrigin() {
     const origin = this.#originOfProject();
-    byId("origin").hidden = !origin;
-    partOf(byId("origin"), "page").textContent = origin?.page ?? "";
+    byId("agent-origin").hidden = !origin;
+    partOf(byId("agent-origin"), "page").textContent = origin?.page ?? "";
   }
 
   #dropOrigin() {
     this.#origin = null;
     this.#showOrigin();
-    // After a reload the page has no origin any more.
-    history.replaceState(null, "", location.pathname);
+    // After a reload the panel's own page has no origin any more; beside another page the address is not the panel's.
+    if (!this.#isBeside) history.replaceState(null, "", location.pathname);
   }
 
   #confirmDeletion({ conversation_id: id, title }) {
-    const dialog = byId("deletion");
-    byId("deletion-text").textContent = `Delete “${title || "Untitled"}” with all its messages?`;
-    dialog.dataset.id = id;
+    const dialog = byId("agent-deletion");
+    byId("agent-deletion-text").textContent = `Delete “${title || "Untitled"}” with all its messages?`;
+    dialog.dataset.conversation = id;
     dialog.returnValue = "";
     dialog.showModal();
   }
@@ -291,5 +295,5 @@ function explanation({ status, code, message }) {
   return code ? `${message} (${code})` : message;
 }
 
-const panel = byId("panel");
+const panel = byId("agent-root");
 if (panel) new Page(panel).start();

@@ -6,9 +6,10 @@ export class Renderer {
   #html = new Map();
   #waiting = [];
 
-  // The root of `api` is the rendering endpoint; one request takes `maxTexts` texts of `maxCharacters` characters.
-  constructor(api, maxTexts, maxCharacters) {
-    Object.assign(this, { api, maxTexts, maxCharacters });
+  // The root of `api` is the rendering endpoint; one request takes `maxTexts` texts of `maxCharacters` characters. What
+  // the texts name in the project becomes a link.
+  constructor(api, project, maxTexts, maxCharacters) {
+    Object.assign(this, { api, project, maxTexts, maxCharacters });
   }
 
   show(place, text) {
@@ -38,7 +39,7 @@ export class Renderer {
 
   async #fetchHtml(texts) {
     try {
-      return (await this.api.post("", { texts })).html;
+      return (await this.api.post("", { texts, project_id: this.project })).html;
     } catch {
       // The plain text can be read; the next message will report that the service is unreachable.
       return [];

@@ -15,8 +15,8 @@ export class Thread {
   // `retry` receives a text to send again; `reload` shows the stored conversation anew.
   constructor(api, renderer, { retry, reload }) {
     Object.assign(this, { api, renderer, retry, reload });
-    this.place = byId("messages");
-    this.turns = byId("turns");
+    this.place = byId("agent-messages");
+    this.turns = byId("agent-turns");
   }
 
   get id() {
@@ -32,7 +32,7 @@ export class Thread {
     this.#stored = [];
     this.#first = 0;
     this.turns.replaceChildren();
-    byId("earlier").hidden = true;
+    byId("agent-earlier").hidden = true;
   }
 
   // Returns the latest messages. The caller checks whether the thread still shows this conversation.
@@ -99,7 +99,7 @@ export class Thread {
 
   #draw() {
     this.turns.replaceChildren();
-    byId("earlier").hidden = this.#first === 0;
+    byId("agent-earlier").hidden = this.#first === 0;
     let answer = null;
     let question = "";
     for (const message of this.#stored) {

@@ -7,7 +7,7 @@ const MAX_CHARACTERS = 20_000;
 export class Tool {
   // `fetchArguments` is called when a reader opens a call whose arguments are not known.
   constructor(name, fetchArguments) {
-    this.element = fromTemplate("tool-call");
+    this.element = fromTemplate("agent-tool-call");
     this.part = (part) => partOf(this.element, part);
     this.part("name").textContent = name;
     this.hasArguments = false;
