@@ -11,6 +11,7 @@ from analytics.presenters.requests import no_request
 from analytics.queries.requests import get_payload, get_request
 from analytics.review_models import ReviewItem
 from analytics.wire.conversations import TextBounds, conversation_turns, skip_images
+from core.ui.navigation import address_of
 from core.ui.pages import Visit
 
 _MAX_TURNS = 50
@@ -38,5 +39,6 @@ def said(visit: Visit, item: ReviewItem) -> dict[str, Any]:
         "has_payload": payload is not None,
         "omitted": omitted,
         "turns": [*turns, *conversation_turns(answered, TextBounds(*_BOUNDS), images)],
+        "image_base": address_of("analytics_requests_detail", visit.project.pk, item.request_id) + "images/",
         "all_url": visit.link("analytics_requests_detail", visit.project.pk, item.request_id),
     }
