@@ -39,7 +39,7 @@ class _Number(serializers.IntegerField):
 
 
 @extend_schema_field({"type": "number", "minimum": 0})
-class _Cost(serializers.DecimalField):
+class CostField(serializers.DecimalField):
     def __init__(self) -> None:
         super().__init__(required=False, min_value=0, max_digits=18, decimal_places=10)
 
@@ -63,8 +63,8 @@ class RequestParameters(RangeParameters):
     client_request_id = _Text()
     min_latency_ms = _Number()
     max_latency_ms = _Number()
-    min_cost_usd = _Cost()
-    max_cost_usd = _Cost()
+    min_cost_usd = CostField()
+    max_cost_usd = CostField()
     api_key_id = _Number(_MAX_64)
     min_ttft_ms = _Number()
     max_ttft_ms = _Number()

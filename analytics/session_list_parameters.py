@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 from rest_framework import serializers
 
 from analytics.parameters import SessionParameters
 from analytics.queries.session_cursors import SessionCursor, WholeSessionFilter, parse_session_cursor
+from analytics.request_parameters import CostField
 
 FEEDBACK = {"any": (1, 2, 3, 4, 5), "good": (4, 5), "bad": (1, 2)}
-_MAX_COST = Decimal(10**12)
-
-
-def _cost() -> serializers.DecimalField:
-    return serializers.DecimalField(None, 10, required=False, min_value=Decimal(0), max_value=_MAX_COST)
 
 
 class SessionListParameters(SessionParameters):
     """`feedback` keeps sessions that were given some score: `good` is 4 or 5, `bad` is 1 or 2."""
 
     feedback = serializers.ChoiceField(required=False, choices=list(FEEDBACK))
-    min_cost_usd = _cost()
-    max_cost_usd = _cost()
+    min_cost_usd = CostField()
+    max_cost_usd = CostField()
     cursor = serializers.CharField(required=False, max_length=60)
 
     def validate_cursor(self, value: str) -> SessionCursor:

@@ -57,7 +57,7 @@ class ScoreAdmin(_ReadOnlyAdmin):
 @admin.register(Feedback)
 class FeedbackAdmin(_ReadOnlyAdmin):
     text = "text"
-    list_display = ["session_id", "score", "project", "created_at"]
+    list_display = ["score", "session", "project", "created_at"]
     list_filter = ["project", "score", "created_at"]
     search_fields = ["=session_id"]
     search_help_text = "A session id in full."
@@ -65,8 +65,13 @@ class FeedbackAdmin(_ReadOnlyAdmin):
 
     @override
     def get_list_display(self, request: HttpRequest) -> Any:
-        session, score, *others = super().get_list_display(request)
-        return [session, score, _text_start(request), *others]
+        score, session, *others = super().get_list_display(request)
+        return [score, session, _text_start(request), *others]
+
+    @admin.display(description="session", ordering="session_id")
+    def session(self, row: Feedback) -> str:
+        """Returns the session's id, linked to its page."""
+        return id_link(address_of("session", row.project_id, row.session_id), row.session_id)
 
 
 def _text_start(request: HttpRequest) -> Callable[[Feedback], str]:

@@ -8,7 +8,12 @@ from functools import partial
 from uuid import UUID
 
 from analytics import selectors
-from analytics.queries.session_cursors import SessionCursor, WholeSessionFilter, list_sessions_after
+from analytics.queries.session_cursors import (
+    SessionCursor,
+    WholeSessionFilter,
+    count_whole_sessions,
+    list_sessions_after,
+)
 from analytics.queries.session_filters import SessionFilter
 from analytics.queries.session_requests import list_session_requests
 from analytics.queries.sessions import get_session, list_sessions
@@ -19,7 +24,7 @@ from analytics.wire.requests import request_entry
 from analytics.wire.sessions import SessionDetail, SessionEntry, session_detail, session_entry
 from analytics.wire.telemetry import LogRecord, SessionTelemetry, Span, log_entry, span_entry
 from core.errors import NotFoundError
-from core.pagination import MAXIMUM_LIMIT, Listing, Page
+from core.pagination import MAXIMUM_LIMIT, CursorListing, Listing, Page
 
 
 def sessions(project_id: UUID, filters: SessionFilter, page: Page) -> Listing:
@@ -45,6 +50,16 @@ def session_page(
     scores = selectors.feedback_scores(project_id, [row.session_id for row in shown])
     last = str(SessionCursor(shown[-1].ended_at, shown[-1].session_hash)) if len(rows) > limit else ""
     return SessionPage([session_entry(row, scores.get(row.session_id)) for row in shown], last)
+
+
+def session_listing(
+    project_id: UUID, filters: WholeSessionFilter, *, after: SessionCursor | None, limit: int
+) -> CursorListing:
+    """Returns what `session_page` does, with the number of all sessions that match."""
+    page = session_page(project_id, filters, after=after, limit=limit)
+    return CursorListing(
+        count_whole_sessions(project_id, filters), page.results, next=page.next_cursor or None, previous=None
+    )
 
 
 def session(project_id: UUID, session_id: str) -> SessionDetail:

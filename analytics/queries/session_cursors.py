@@ -60,6 +60,11 @@ class WholeSessionFilter:
     max_cost_usd: Decimal | None = None
     feedback: tuple[int, ...] = ()
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the rows of `session_days` decide one by one."""
+        return not self.feedback and self.min_cost_usd is None and self.max_cost_usd is None
+
 
 @dataclass(frozen=True)
 class _Key:
@@ -73,6 +78,12 @@ FROM session_days AS s WHERE {where} AND s.day >= {{since:Date}}
 GROUP BY s.session_hash HAVING {having}
 ORDER BY last_at DESC, session_hash LIMIT {{limit:UInt64}}
 """
+_COUNT = """
+SELECT count() AS count FROM (
+    SELECT s.session_hash AS session_hash, max(s.ended_at) AS last_at
+    FROM session_days AS s WHERE {where} AND s.day >= {{since:Date}} GROUP BY s.session_hash HAVING {having}
+)
+"""
 _MATCHING = "s.session_hash IN (SELECT s.session_hash FROM session_days AS s WHERE {matching})"
 _WITH_FEEDBACK = (
     "s.session_hash IN (SELECT cityHash64(f.session_id) FROM feedback AS f FINAL"
@@ -82,6 +93,18 @@ _BEHIND = (
     "(last_at < {cursor:DateTime64(6, 'UTC')}"
     " OR (last_at = {cursor:DateTime64(6, 'UTC')} AND session_hash > {cursor_hash:UInt64}))"
 )
+
+
+@dataclass(frozen=True)
+class _Count:
+    count: int
+
+
+def count_whole_sessions(project_id: UUID, filters: WholeSessionFilter) -> int:
+    where, having, params = _conditions(project_id, filters, None)
+    sql = _COUNT.format(where=where, having=having)
+    row = visible.query(sql, {**params, "since": _oldest_day(filters)}, row=_Count, name="sessions.count_whole")[0]
+    return row.count
 
 
 def list_sessions_after(

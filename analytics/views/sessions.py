@@ -9,26 +9,37 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analytics.models import SESSION_ID_CHARACTERS
-from analytics.parameters import CursorParameters, SessionParameters
+from analytics.parameters import CursorParameters
 from analytics.paths import require_id
 from analytics.presenters import sessions, timelines, transcripts
+from analytics.session_list_parameters import SessionListParameters
 from analytics.views.deletion import SessionDeletion
 from analytics.wire.requests import RequestEntry
 from analytics.wire.sessions import SessionDetail, SessionEntry
 from analytics.wire.texts import request_without_texts, session_without_texts, timeline_without_texts
 from analytics.wire.timelines import SessionTimeline
 from analytics.wire.transcripts import SessionTranscript
+from core.errors import ValidationError
 from core.openapi import PAGE, operation
-from core.pagination import listing_response, parse_page
+from core.pagination import cursor_response, listing_response, parse_page
 from core.views import ProjectAPIView
+
+_NO_OFFSET = "Is for lists without a cursor and without filters by cost or feedback."
 
 
 class SessionsView(ProjectAPIView):
-    @operation("listSessions", "List sessions", query=[PAGE, SessionParameters], page=SessionEntry)
+    @operation("listSessions", "List sessions", query=[PAGE, SessionListParameters], page=SessionEntry)
     def get(self, request: Request) -> Response:
+        """The latest active come first. Filters by cost and feedback are of whole sessions; with one of them the links
+        lead on by `cursor`, however long the list is, and there is no `offset`."""
         page = parse_page(request)
-        filters = SessionParameters(data=request.query_params.dict()).to_filter()
-        return listing_response(request, page, sessions.sessions(self.project_id, filters, page))
+        filters, after = SessionListParameters(data=request.query_params.dict()).to_whole_filter()
+        if filters.is_plain and after is None:
+            return listing_response(request, page, sessions.sessions(self.project_id, filters.sessions, page))
+        if page.offset:
+            raise ValidationError(f"offset: {_NO_OFFSET}", details={"offset": [_NO_OFFSET]})
+        found = sessions.session_listing(self.project_id, filters, after=after, limit=page.limit)
+        return cursor_response(request, page, found)
 
 
 class SessionView(SessionDeletion):

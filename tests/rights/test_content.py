@@ -72,6 +72,8 @@ def answers(project: Project) -> list[str]:
         f"/api/projects/{project.pk}/llm/sessions/session/telemetry",
         f"/admin/analytics/requests/?project={project.pk}",
         f"/admin/analytics/requests/{project.pk}/{REQUEST_ID}/",
+        "/api/llm/sessions/session/timeline",
+        f"/admin/analytics/sessions/{project.pk}/session",
         "/admin/analytics/feedback/",
         f"/admin/analytics/feedback/{feedback}/change/",
         f"/admin/analytics/score/{score}/change/",
@@ -83,7 +85,13 @@ def content_of(answer: Any) -> str:
     return (b"".join(answer.streaming_content) if answer.streaming else answer.content).decode()
 
 
-CONTENT_ALONE = ["/api/llm/requests/export", "/api/agent/conversations", "/admin/agent/conversation/"]
+CONTENT_ALONE = [
+    "/api/llm/requests/export",
+    "/api/agent/conversations",
+    "/admin/agent/conversation/",
+    "/api/llm/sessions/session/transcript",
+    f"/api/llm/requests/{REQUEST_ID}/conversation",
+]
 
 
 def get_page(client: Client, project: Project, path: str) -> Any:

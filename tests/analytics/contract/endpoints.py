@@ -53,7 +53,11 @@ _VIEW = {"page": "requests", "name": "of one session", "query": f"session_id={SE
 _SCORE = {"request_id": REQUEST, "score_name": "relevance", "score_value": 80}
 
 ENDPOINTS = (
-    Endpoint("GET", "/api/llm/sessions", (*_PAGE, *_RANGE, "user_id", "operation", "name_pattern")),
+    Endpoint(
+        "GET",
+        "/api/llm/sessions",
+        (*_PAGE, *_RANGE, "user_id", "operation", "name_pattern", "min_cost_usd", "max_cost_usd", "feedback", "cursor"),
+    ),
     Endpoint("GET", "/api/llm/sessions/{session}"),
     Endpoint("GET", "/api/llm/sessions/{session}/requests", _PAGE),
     Endpoint("GET", "/api/llm/sessions/{session}/transcript", ("limit", "cursor")),

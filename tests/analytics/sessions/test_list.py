@@ -14,6 +14,7 @@ from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
 from analytics.contracts import Outcome
+from analytics.score_sync.run import copy_due
 from analytics.services import record_feedback
 from core.models import Project
 from tests.analytics.sessions.entries import NOW, entry, ids
@@ -198,3 +199,43 @@ def test_sessions__store_away__503(api: APIClient, monkeypatch: pytest.MonkeyPat
 
     assert answer.status_code == 503
     assert answer.json()["error"]["type"] == "service_unavailable_error"
+
+
+def test_list__cost_and_feedback__whole_sessions_by_cursors(api: APIClient, project: Project, spool: Path) -> None:
+    store(
+        spool,
+        *(entry(project, f"s{number}", number, cost_usd="0.5000000000") for number in range(5)),
+        *(entry(project, f"s{number}", 10 + number, cost_usd="0.6000000000") for number in range(4)),
+    )
+    for session, score in (("s1", 5), ("s2", 1)):
+        record_feedback(project_id=project.pk, session_id=session, score=score, text="", actor="test")
+    copy_due()
+    url, found = "/api/llm/sessions?min_cost_usd=1&limit=2", []
+
+    while url:
+        page = api.get(url).json()
+        found += [item["session_id"] for item in page["results"]]
+        assert page["count"] == 4
+        url = page["next"]
+
+    assert found == ["s0", "s1", "s2", "s3"]
+    assert ids(api.get("/api/llm/sessions", {"max_cost_usd": "1"})) == ["s4"]
+    assert ids(api.get("/api/llm/sessions", {"feedback": "any"})) == ["s1", "s2"]
+    assert ids(api.get("/api/llm/sessions", {"feedback": "good", "user_id": "nobody"})) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"cursor": "x"}, "cursor"),
+        ({"cursor": "1-99999999999999999999"}, "cursor"),
+        ({"feedback": "5"}, "feedback"),
+        ({"min_cost_usd": "-1"}, "min_cost_usd"),
+        ({"min_cost_usd": "1", "offset": "20"}, "offset"),
+    ],
+)
+def test_list__bad_filter_or_cursor__400_that_names_it(api: APIClient, query: dict[str, str], field: str) -> None:
+    answer = api.get("/api/llm/sessions", query)
+
+    assert answer.status_code == 400
+    assert set(answer.json()["error"]["details"]) == {field}

@@ -1,6 +1,6 @@
 // The playground's page: reads the form, requests a stream from each model, and compares the answers.
 
-import { Api } from "./api.js";
+import { Api, ApiError } from "./api.js";
 import { Answer } from "./answer.js";
 import { byId, element, showText } from "./elements.js";
 import { BrowserStorage } from "./storage.js";
@@ -8,6 +8,7 @@ import { Messages } from "./messages.js";
 import { Models } from "./models.js";
 import { clearProblems, FieldProblem, showProblem, showProblems } from "./problems.js";
 import { Prompts } from "./prompts.js";
+import { storedRequest } from "./stored.js";
 
 const FIRST = [{ role: "user", content: "" }];
 
@@ -32,8 +33,24 @@ class Page {
   }
 
   async start() {
-    await this.#show(this.storage.read());
+    const requestId = new URLSearchParams(location.search).get("request");
+    await this.#show(requestId ? await this.#stored(requestId) : this.storage.read());
     this.form.dataset.ready = "true";
+  }
+
+  // Returns the state of a stored request; of an empty form, with a message, when it cannot be read.
+  async #stored(requestId) {
+    this.api.project = byId("project").value;
+    const status = byId("status");
+    try {
+      const { state, leftOut } = await storedRequest(this.api, requestId);
+      status.textContent = `Request ${requestId} is filled in${leftOut ? `, without ${leftOut} parts that are no texts` : ""}.`;
+      return state;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      status.textContent = `Request ${requestId} cannot be filled in: ${error.message}`;
+      return {};
+    }
   }
 
   #listen(changed) {
