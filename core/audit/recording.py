@@ -41,11 +41,16 @@ class Change:
         """Returns [before, after] by field, of the fields that differ."""
         names = dict.fromkeys([*self.before, *self.after])
         pairs = {name: [self.before.get(name), self.after.get(name)] for name in names}
-        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1] and not all(map(_is_empty, pair))}
 
     @property
     def is_any(self) -> bool:
         return self.action != CHANGED or bool(self.differences)
+
+
+def _is_empty(value: Any) -> bool:
+    """Returns whether a value says no more than a missing one. A number always says more."""
+    return value is None or value is False or value in ("", [], {})
 
 
 @dataclass
@@ -107,12 +112,20 @@ def _after_save(sender: type[Model], instance: Model, created: bool, **_: Any) -
     collected, subject = _current.get(), subject_of(sender)
     if collected is None or subject is None:
         return
-    change = (
-        _add(collected, subject, instance, CREATED, is_new=True) if created else _known(collected, subject, instance)
-    )
+    change = _begun(collected, subject, instance) if created else _known(collected, subject, instance)
     if change is not None:
         change.after = {**values_of(subject, instance), **_shown_secrets(subject, instance, change)}
         change.label = label_of(subject, instance)
+
+
+def _begun(collected: Recording, subject: Subject, row: Model) -> Change | None:
+    """Returns the change of a row that was not there before."""
+    if not subject.has_defaults:
+        return _add(collected, subject, row, CREATED, is_new=True)
+    change = _add(collected, subject, row, CHANGED, is_new=True)
+    if change is not None:
+        change.before = values_of(subject, type(row)())
+    return change
 
 
 def _before_delete(sender: type[Model], instance: Model, **_: Any) -> None:

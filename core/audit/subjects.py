@@ -33,12 +33,16 @@ class Subject:
     addresses: tuple[str, ...] = ()
     label: str = ""
     project: str = "project_id"
+    # A project without a row has the defaults, so that the first row is a change of these.
+    has_defaults: bool = False
+    # Fields that hold an object, each of whose values counts as a field `<field>.<name>`.
+    nested: tuple[str, ...] = ()
 
 
 _SETTINGS = (
     "introspection_enabled", "thinking_budget_tokens", "fallback_enabled", "fallback_order", "preferred_models",
     "retry_enabled", "retry_max_attempts", "rate_limit_enabled", "rate_limit_rpm", "rate_limit_tpm",
-    "monthly_budget_usd", "budget_alert_enabled", "budget_hard_stop", "session_budget_usd", "guardrails",
+    "monthly_budget_usd", "budget_alert_enabled", "budget_hard_stop", "session_budget_usd",
     "cache_ttl_seconds", "log_content", "retention_days", "judge_model", "agent_enabled", "agent_scopes", "agent_model",
     "alert_emails",
 )  # fmt: skip
@@ -74,7 +78,14 @@ SUBJECTS: Mapping[str, Subject] = {
             "source",
         ),
     ),
-    "gateway.gatewaysettings": Subject("settings", _SETTINGS, addresses=("alert_webhook_url",), label="project"),
+    "gateway.gatewaysettings": Subject(
+        "settings",
+        _SETTINGS,
+        addresses=("alert_webhook_url",),
+        label="project",
+        nested=("guardrails",),
+        has_defaults=True,
+    ),
     "gateway.alertsecret": Subject("webhook secret", (), secrets=("token",), label="project"),
     "prompts.promptconfig": Subject("prompt", ("name", "description"), label="name"),
     "prompts.promptversion": Subject(
@@ -102,6 +113,8 @@ def values_of(subject: Subject, row: Model) -> dict[str, Any]:
     """Returns the values of a row as JSON. A field that the row does not have is left out."""
     values = {name: _plain(getattr(row, name)) for name in subject.fields if hasattr(row, name)}
     values |= {name: _host(getattr(row, name)) for name in subject.addresses}
+    for field in subject.nested:
+        values |= {f"{field}.{name}": _plain(value) for name, value in (getattr(row, field) or {}).items()}
     return values
 
 

@@ -31,7 +31,7 @@ from gateway.pages.wording import GUARDRAILS
 from gateway.project_settings.guardrails import GuardrailSettings
 
 DRY_RUN_SECONDS = 4.0
-SAMPLE_ROWS = 20
+SAMPLE_ROWS = 10
 _MAX_SERIES = 6
 
 _KINDS = {"blocked": "bad", "flagged": "warn", "masked": "warn"}
@@ -185,7 +185,7 @@ def _sample(visit: Visit) -> Table:
 
 
 def _request(visit: Visit, request_id: Any) -> Any:
-    return id_link(visit.link_if_there("analytics_requests_detail", request_id), request_id)
+    return id_link(visit.link_if_there("analytics_requests_detail", visit.project.pk, request_id), request_id)
 
 
 def _dry_run(visit: Visit, found: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from gateway.forms import GatewaySettingsForm, LinesField
 from gateway.models import AGENT_SCOPES, GatewaySettings
-from gateway.pages.wording import TRUST_MODES, flat, label_of, value_in_words
+from gateway.pages.wording import HELP, TRUST_MODES, flat, label_of, value_in_words
 from gateway.services import settings_values
 
 
@@ -34,9 +34,9 @@ class Difference:
 class SectionForm(GatewaySettingsForm):
     """The settings of the given sections; the others keep their values."""
 
-    fallback_order = LinesField(required=False, help_text="Providers, one a line.")
-    preferred_models = LinesField(required=False, help_text="What the model name auto stands for. One a line.")
-    alert_emails = LinesField(required=False, help_text="One a line.")
+    fallback_order = LinesField(required=False)
+    preferred_models = LinesField(required=False)
+    alert_emails = LinesField(required=False)
     agent_scopes = forms.MultipleChoiceField(
         required=False,
         choices=[(scope, scope.replace(":", ", ")) for scope in AGENT_SCOPES],
@@ -50,6 +50,9 @@ class SectionForm(GatewaySettingsForm):
         self.fields = {name: self.fields[name] for name in chosen}
         for name, field in self.fields.items():
             field.label = label_of(name)
+            field.help_text = HELP.get(name, "")
+            if name.endswith("_usd") and self.initial.get(name) is not None:
+                self.initial[name] = f"{self.initial[name].normalize():f}"
         if "guardrails_trust_mode" in self.fields:
             mode: Any = self.fields["guardrails_trust_mode"]
             mode.choices = list(TRUST_MODES.items())

@@ -45,9 +45,30 @@ LABELS: Mapping[str, str] = {
     "guardrails_block_exfiltration_urls": "Take out links that carry the conversation elsewhere",
 }
 TRUST_MODES: Mapping[str, str] = {
-    "off": "off: nothing is looked at",
-    "monitor": "monitor: findings are recorded, nothing is refused",
-    "enforce": "enforce: findings are refused, masked or taken out",
+    "off": "off: look at nothing",
+    "monitor": "monitor: record, refuse nothing",
+    "enforce": "enforce: refuse, mask, take out",
+}
+HELP: Mapping[str, str] = {
+    "thinking_budget_tokens": "0 leaves it to the model.",
+    "fallback_order": "Providers, one a line.",
+    "preferred_models": "What the model name auto stands for. One a line.",
+    "retry_max_attempts": "The first one included.",
+    "rate_limit_rpm": "Empty for any number.",
+    "rate_limit_tpm": "Empty for any number.",
+    "monthly_budget_usd": "Of a calendar month in UTC. Empty for none.",
+    "session_budget_usd": "For each x-svc-session-id. Empty for none.",
+    "cache_ttl_seconds": "0: only where a request says so.",
+    "retention_days": "From its arrival on.",
+    "judge_model": "Empty for none.",
+    "agent_model": "Empty for the first preferred one.",
+    "alert_emails": "One a line.",
+    "guardrails_blocked_input_topics": "One a line.",
+    "guardrails_blocked_output_topics": "One a line.",
+    "guardrails_blocked_tools": "Neither offered nor called. One a line.",
+    "guardrails_max_prompt_tokens": "Estimated by four bytes a token. Empty for any.",
+    "guardrails_spotlighting_enabled": "In enforce alone.",
+    "guardrails_min_quality_score": "What the judging model has to give. Empty for any.",
 }
 GUARDRAILS: Mapping[str, str] = {
     "prompt_too_long": "Prompt too long",

@@ -45,7 +45,8 @@ def test_api__settings_changed_by_a_key__one_entry_with_before_and_after(api: AP
 
     [entry] = _entries(api)
     assert (entry["actor_kind"], entry["actor_name"], entry["via"]) == ("key", "robot", "api")
-    assert (entry["operation"], entry["object_kind"], entry["action"]) == ("putSettings", "settings", "created")
+    assert (entry["operation"], entry["object_kind"], entry["action"]) == ("putSettings", "settings", "changed")
+    assert entry["changes"] == {"retry_max_attempts": [2, 3]}
     assert entry["request_id"] == answer.headers["x-request-id"]
     api.put("/api/llm/settings", {"retry_max_attempts": 5}, format="json")
     assert _entries(api)[0]["changes"] == {"retry_max_attempts": [3, 5]}

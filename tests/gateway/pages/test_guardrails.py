@@ -71,7 +71,7 @@ def test_form__sent_for_review__shows_before_and_after_and_saves_nothing(
     text = text_of(sent(administrator, project, PATH, **FORM, action="review"))
 
     assert "Refuse requests with personal data" in text
-    assert '<td data-label="Before">off: nothing is looked at</td>' in text
+    assert '<td data-label="Before">off: look at nothing</td>' in text
     assert "<strong>on</strong>" in text
     assert not GatewaySettings.objects.exists()
 

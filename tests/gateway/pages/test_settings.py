@@ -53,7 +53,7 @@ def test_history__change__shown_and_restored(administrator: Client, project: Pro
 
     text = shown(administrator, project, PATH)
     assert "user:ann" in text
-    assert "monitor: findings are recorded" in text
+    assert "monitor: record, refuse nothing" in text
     change = SettingsChange.objects.get(actor="user:ann")
 
     assert sent(administrator, project, PATH, restore=str(change.pk)).status_code == 302
