@@ -18,6 +18,7 @@ from analytics.pages.request_query import QueryProblem, RequestQuery, chosen_fil
 from analytics.pages.view_forms import handle_view_form, view_context
 from analytics.presenters import request_figures
 from analytics.presenters.requests import request_page
+from analytics.queries.request_sorting import RequestSort
 from analytics.selectors import scores_by_request
 from analytics.wire.request_figures import RequestHistogram
 from analytics.wire.requests import RequestEntry
@@ -31,6 +32,16 @@ from core.ui.registry import register_page
 from core.ui.tables import Empty, Table, page_link
 
 LIMIT = 50
+_ORDERS = {
+    RequestSort.NEWEST: "the newest",
+    RequestSort.OLDEST: "the oldest",
+    RequestSort.SLOWEST: "the slowest",
+    RequestSort.FASTEST: "the fastest",
+    RequestSort.DEAREST: "the dearest",
+    RequestSort.CHEAPEST: "the cheapest",
+    RequestSort.SLOWEST_TO_BEGIN: "the latest first token",
+    RequestSort.FASTEST_TO_BEGIN: "the earliest first token",
+}
 _PANELS = "analytics/pages/panels"
 
 
@@ -74,7 +85,7 @@ class RequestsPage(Page):
         return [
             Panel("histogram", "Requests over time", f"{_PANELS}/histogram.html", partial(_histogram, visit, asked)),
             Panel("facets", "Commonest values", f"{_PANELS}/facets.html", partial(_facets, visit, asked)),
-            Panel("requests", "List", f"{_PANELS}/requests.html", partial(_list, visit, asked), is_wide=True),
+            Panel("requests", "The requests", f"{_PANELS}/requests.html", partial(_list, visit, asked), is_wide=True),
         ]
 
     @override
@@ -138,7 +149,7 @@ def _table(visit: Visit, asked: RequestQuery, found: CursorListing) -> Table:
         return visit.link("analytics_requests_detail", project_id, request_id)
 
     return Table(
-        caption="Requests",
+        caption=f"Requests, {_ORDERS[asked.sort]} first",
         columns=columns_of(visit, scores),
         rows=found.results,
         empty=_empty(visit, asked),

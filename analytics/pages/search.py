@@ -59,6 +59,7 @@ class SearchPage(Page):
             visit,
             panels,
             text=_text(visit),
+            search_text=_text(visit),
             matches=matches,
             problem=problem,
             searches_texts=bool(panels),
