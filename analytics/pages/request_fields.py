@@ -10,7 +10,7 @@ from analytics.contracts import Operation, Outcome
 from analytics.wire.request_figures import FacetEntry
 from core.ui.filters import Facet, FacetValue, FilterField, Filters
 
-_SHOWN_VALUES = 6
+_SHOWN_VALUES = 5
 _SHOWN_CHARACTERS = 28
 
 

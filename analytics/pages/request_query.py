@@ -44,22 +44,18 @@ def parse_query(visit: Visit) -> RequestQuery:
     query = visit.request.GET
     known = set(ListParameters().fields) - _OF_THE_RANGE
     unknown = sorted(set(query) - known - _OF_PAGES)
-    if unknown:
-        raise QueryProblem({name[:_MAX_NAME_CHARACTERS]: ["There is no such filter."] for name in unknown})
+    problems = {name[:_MAX_NAME_CHARACTERS]: ["There is no such filter."] for name in unknown}
     period = visit.period
     bounds = {"start_date": period.start.isoformat(), "end_date": period.end.isoformat()}
     chosen = chosen_filters(query)
     parameters = ListParameters(data={**{name: query[name] for name in known & set(query)}, **bounds})
     try:
-        return RequestQuery(
-            parameters.to_filter(),
-            parameters.to_sort(),
-            parameters.to_position(),
-            TimeRange(period.start, period.end),
-            chosen,
-        )
+        filters, sort, position = parameters.to_filter(), parameters.to_sort(), parameters.to_position()
     except ValidationError as error:
-        raise QueryProblem(_messages(error)) from error
+        raise QueryProblem({**problems, **_messages(error)}) from error
+    if problems:
+        raise QueryProblem(problems)
+    return RequestQuery(filters, sort, position, TimeRange(period.start, period.end), chosen)
 
 
 def chosen_filters(query: QueryDict) -> Mapping[str, str]:

@@ -88,7 +88,7 @@ def test_search__id_of_several__lists_them(reader: Client, project: Project) -> 
 def test_search__beginning_of_a_key__for_administrators(client: Client, reader: Client, project: Project) -> None:
     row, key = make_key(project)
 
-    assert "is no id" in shown(reader, project, row.prefix)
+    assert "names no request" in shown(reader, project, row.prefix)
     client.force_login(make_staff(Role.ADMINISTRATOR, project, name="admin"))
     for text in (row.prefix, key):
         assert f"/{row.pk}/" in search(client, project, text).headers["Location"]
