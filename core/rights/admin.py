@@ -8,14 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
+from django import forms
 from django.contrib import admin
+from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model, Q, QuerySet
+from django.db.models import DateTimeField, Model, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from typing_extensions import override
 
 from core.models import Project
 from core.rights.asking import may, project_ids_with, projects_with, rights_of_rows, sees_every_project
+from core.rights.display import cell_of
 from core.rights.roles import Right
 from core.rights.table import Rows
 
@@ -48,6 +51,21 @@ class RightsAdmin(AnyModelAdmin):
     has_shared_rows: ClassVar[bool] = False
     # Maps actions with permissions of their own to their rights, beside view, change and delete.
     rights_of_actions: ClassVar[dict[str, Right]] = {}
+    _cells: list[Any] | None = None
+
+    # One field with a label of its own instead of two without, and no script.
+    formfield_overrides: ClassVar[Any] = {
+        DateTimeField: {
+            "form_class": forms.DateTimeField,
+            "widget": forms.DateTimeInput(format="%Y-%m-%dT%H:%M", attrs={"type": "datetime-local"}),
+        }
+    }
+
+    @property
+    @override
+    def media(self) -> forms.Media:
+        """Django's own scripts for windows of related rows and for search in choices are not used, nor is jQuery."""
+        return forms.Media()
 
     @property
     def rights(self) -> Rows:
@@ -116,6 +134,26 @@ class RightsAdmin(AnyModelAdmin):
         return found
 
     @override
+    def get_list_display(self, request: HttpRequest) -> Any:
+        """Returns the columns with times, money and states in the formats of all pages."""
+        if self._cells is None:
+            names = super().get_list_display(request)
+            # Django compares columns with each other, so they are made once.
+            self._cells = [cell_of(self, name) if isinstance(name, str) else name for name in names]
+        return self._cells
+
+    @override
+    def get_autocomplete_fields(self, request: HttpRequest) -> Any:
+        return ()
+
+    @override
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        found: Any = super().get_changelist_instance(request)
+        # An empty list leads on who may add the first row.
+        found.may_add = self.has_add_permission(request)
+        return found
+
+    @override
     def get_list_filter(self, request: HttpRequest) -> Any:
         given = super().get_list_filter(request)
         return [(item, ProjectFilter) if item == self.project_lookup else item for item in given]
@@ -128,6 +166,14 @@ class RightsAdmin(AnyModelAdmin):
                 # A row without a project would belong to every project.
                 kwargs["required"] = True
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    @override
+    def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
+        """Returns the form field without the links that open related rows in windows of their own."""
+        found = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if found is not None and isinstance(found.widget, RelatedFieldWidgetWrapper):
+            found.widget = found.widget.widget
+        return found
 
     @override
     def response_action(
@@ -153,6 +199,11 @@ class RightsInline(AnyInline):
 
     extra = 0
     can_delete = False
+
+    @property
+    @override
+    def media(self) -> forms.Media:
+        return forms.Media()
 
     @override
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -22,7 +22,7 @@ def admin(client: Client, db: None) -> Client:
 
 
 def test_add_key__valid__shown_in_one_message_only(admin: Client, project: Project) -> None:
-    form = {"project": str(project.pk), "name": "ci", "scopes": ["gateway"], "expires_at_0": "", "expires_at_1": ""}
+    form = {"project": str(project.pk), "name": "ci", "scopes": ["gateway"], "expires_at": ""}
 
     first = admin.post(ADD, form, follow=True).content.decode()
 
@@ -36,7 +36,7 @@ def test_add_key__valid__shown_in_one_message_only(admin: Client, project: Proje
 
 def test_add_key__bad_form__nothing_made(admin: Client, project: Project) -> None:
     form = {"project": str(project.pk), "name": "ci", "scopes": ["root"]}
-    past = {**form, "scopes": ["gateway"], "expires_at_0": "2020-01-01", "expires_at_1": "00:00:00"}
+    past = {**form, "scopes": ["gateway"], "expires_at": "2020-01-01T00:00"}
     for wrong in (form, past, {**form, "scopes": []}):
         assert admin.post(ADD, wrong).status_code == 200
     assert not ApiKey.objects.exists()

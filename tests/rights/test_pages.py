@@ -140,7 +140,7 @@ def test_forms__project__offers_those_that_the_person_administers(own: Project, 
     form = client.get("/admin/core/apikey/add/").content.decode().partition("<main")[2]
     assert str(own.pk) in form
     assert str(other.pk) not in form
-    given = {"project": str(other.pk), "name": "x", "scopes": ["manage"], "expires_at_0": "", "expires_at_1": ""}
+    given = {"project": str(other.pk), "name": "x", "scopes": ["manage"], "expires_at": ""}
     assert client.post("/admin/core/apikey/add/", given).status_code == 200
     assert not ApiKey.objects.filter(project=other).exists()
 
