@@ -46,7 +46,7 @@ class HomePage(Page):
             Panel("codes", "Error codes", table, lambda: {"table": error_table(visit, chosen)}),
             Panel("models", "Top models", table, lambda: {"table": model_table(visit, chosen)}),
             Panel("users", "Top users", table, lambda: {"table": user_table(visit, chosen)}),
-            refreshed("rollouts", "Running rollouts", table, lambda: {"table": rollout_table(visit)}),
+            refreshed("rollouts", "Running rollouts", table, lambda: {"table": rollout_table(visit)}, is_wide=True),
         ]
 
 
