@@ -73,6 +73,7 @@ class RequestsPage(Page):
             "is_readable": not errors,
             "export": visit.link_if_there("analytics_requests_export", **exported),
             "review": visit.link_if_there("reviews", **chosen_filters(query)),
+            "trial": visit.link_if_there("trial_form", **chosen_filters(query)),
             **view_context(visit, ListPage.REQUESTS),
         }
 

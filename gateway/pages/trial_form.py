@@ -11,6 +11,8 @@ from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
+from analytics.models import ListPage, SavedView
+from analytics.saved_views import list_views
 from core.errors import ApplicationError
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
@@ -46,7 +48,7 @@ class TrialFormPage(Page):
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        form = TrialForm(visit.project.pk, visit.request.POST)
+        form = TrialForm(visit.project.pk, _views(visit), visit.request.POST)
         new = _asked(visit, form)
         if new is not None and visit.request.POST.get("action") != "estimate":
             made = _made(visit, form, new)
@@ -59,7 +61,12 @@ def _begun(visit: Visit, *, is_bound: bool = False) -> TrialForm:
     """Returns the form as the address fills it in."""
     given = visit.request.GET.dict()
     initial = initial_of({name: str(value) for name, value in given.items()}, _config_of(visit))
-    return TrialForm(visit.project.pk, initial) if is_bound else TrialForm(visit.project.pk, initial=initial)
+    project_id, views = visit.project.pk, _views(visit)
+    return TrialForm(project_id, views, initial) if is_bound else TrialForm(project_id, views, initial=initial)
+
+
+def _views(visit: Visit) -> list[SavedView]:
+    return list(list_views(visit.project.pk, actor_of(visit.request), ListPage.REQUESTS))
 
 
 def _config_of(visit: Visit) -> str:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 from uuid import UUID
 
 from django import forms
 from rest_framework.exceptions import ValidationError as InvalidBody
 
 from analytics.contracts import Outcome
+from analytics.models import SavedView
 from analytics.queries.request_samples import SampleOrder
+from analytics.request_parameters import RequestParameters
 from core.errors import ApplicationError
 from gateway.trials.serializers import DEFAULT_INPUTS, NewTrialSerializer
 from gateway.trials.services import MAX_INPUTS, NewTrial
 from prompts.models import PromptConfig, PromptVersion
 
 SIDES = ("a", "b")
-FILTERS = ("prompt_config_id", "prompt_version", "model", "user_id", "session_id", "outcome", "min_latency_ms")
+FILTERS = (
+    "prompt_config_id", "prompt_version", "model", "user_id", "session_id", "outcome", "error_code", "min_latency_ms",
+)  # fmt: skip
 MAX_VERSIONS = 200
 
 _ORDERS = [(SampleOrder.NEWEST.value, "the newest"), (SampleOrder.RANDOM.value, "a random sample, the same each time")]
@@ -33,15 +38,22 @@ class TrialForm(forms.Form):
     user_id = forms.CharField(required=False, max_length=200, label="User")
     session_id = forms.CharField(required=False, max_length=200, label="Session")
     outcome = forms.ChoiceField(required=False, choices=_OUTCOMES, label="Outcome")
+    error_code = forms.CharField(required=False, max_length=200, label="Error code")
     min_latency_ms = forms.IntegerField(required=False, min_value=0, label="Slower than (ms)")
+    view = forms.ChoiceField(required=False, label="Saved view of requests")
+    # Further filters of the request log, as an address writes them.
+    further = forms.CharField(required=False, max_length=4000, widget=forms.HiddenInput)
     order = forms.ChoiceField(choices=_ORDERS, label="Take")
     input_limit = forms.IntegerField(
         min_value=1, max_value=MAX_INPUTS, label="Number of inputs", help_text=f"At most {MAX_INPUTS}."
     )
     judge = forms.BooleanField(required=False, label="Have the judge model score each answer")
 
-    def __init__(self, project_id: UUID, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, project_id: UUID, views: Sequence[SavedView], *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._queries = {str(view.pk): view.query for view in views}
+        view_field: Any = self.fields["view"]
+        view_field.choices = [("", "none"), *((str(view.pk), view.name) for view in views)]
         choices = _version_choices(project_id)
         for side in SIDES:
             label = side.upper()
@@ -73,12 +85,19 @@ class TrialForm(forms.Form):
 
     @property
     def filter_fields(self) -> list[forms.BoundField]:
-        return [self[name] for name in FILTERS]
+        return [*(self[name] for name in FILTERS), *([self["view"]] if self._queries else [])]
+
+    @property
+    def further_filters(self) -> list[str]:
+        """The filters that the form has no fields for, in words."""
+        given = _known(str(self["further"].value() or ""))
+        return [f"{name.replace('_', ' ')} {value}" for name, value in given.items()]
 
     def new_trial(self, start: str, end: str) -> NewTrial | None:
         """Returns the trial of a form that is valid, of inputs in the range; None with the faults as errors."""
         data = self.cleaned_data
-        filters = {name: data[name] for name in FILTERS if data.get(name) not in ("", None)}
+        own = {name: data[name] for name in FILTERS if data.get(name) not in ("", None)}
+        filters = {**_known(self._queries.get(data["view"], "")), **_known(data["further"]), **own}
         body = {
             "candidates": [self._candidate(side) for side in SIDES],
             "filter": {**filters, "start_date": start, "end_date": end},
@@ -111,13 +130,22 @@ def initial_of(given: Mapping[str, str], config_id: str) -> dict[str, Any]:
     """Returns what the address says of the form."""
     names = (*FILTERS, *(f"{side}{part}" for side in SIDES for part in ("", "_model", "_temperature")), "order")
     found: dict[str, Any] = {name: given[name] for name in names if given.get(name)}
+    others = {name: value for name, value in _known(urlencode(given)).items() if name not in FILTERS}
     return {
         "prompt_config_id": config_id,
+        "view": given.get("view", ""),
+        "further": urlencode(others),
         "order": SampleOrder.NEWEST.value,
         "input_limit": given.get("input_limit") or DEFAULT_INPUTS,
         "judge": given.get("judge") == "on",
         **found,
     }
+
+
+def _known(query: str) -> dict[str, str]:
+    """Returns the filters of the request log in an address's query, without its range of time."""
+    known = set(RequestParameters().fields) - {"start_date", "end_date"}
+    return {name: value for name, value in parse_qsl(query, max_num_fields=200) if name in known}
 
 
 def _version_choices(project_id: UUID) -> list[tuple[str, str]]:

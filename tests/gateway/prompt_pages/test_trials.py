@@ -8,6 +8,8 @@ from uuid import UUID
 import pytest
 from django.test import Client
 
+from analytics.models import ListPage
+from analytics.saved_views import save_view
 from core.rights.roles import Role
 from core.ui.formats import money
 from gateway.models import Trial, TrialInput
@@ -85,6 +87,21 @@ def test_form__sent__trial_of_both_that_runs(ann: Client, scene: Scene, prompt: 
     assert [candidate["prompt_version"] for candidate in trial.candidates] == [1, 2]
     assert trial.candidates[1]["model"] == "openai/gpt-4.1"
     assert trial.created_by == "user:ann"
+
+
+def test_form__filters_of_requests_and_a_saved_view__narrow_the_inputs(ann: Client, scene: Scene) -> None:
+    wanted = scene.past("wanted", provider="openai", user_id="u-1")
+    scene.past("other provider", provider="azure_openai", user_id="u-1")
+    scene.past("other user", provider="openai", user_id="u-2")
+    view, _ = save_view(
+        project_id=scene.project.pk, owner="user:ann", page=ListPage.REQUESTS, name="mine", query="user_id=u-1&range=7d"
+    )
+    text = shown(ann, NEW, scene.project, provider="openai", view=str(view.pk), b_temperature="1")
+    assert "Only those with provider openai." in text and "1 input<" in text
+
+    send(ann, scene, view=str(view.pk), further="provider=openai", b_temperature="1")
+
+    assert [str(row.request_id) for row in TrialInput.objects.all()] == [wanted]
 
 
 def test_form__no_difference_or_nothing_matches__says_so_and_keeps_what_was_typed(ann: Client, scene: Scene) -> None:
