@@ -127,6 +127,30 @@ def _metrics(name: str) -> Ask:
     return ask
 
 
+def _month(name: str, **parameters: Any) -> Ask:
+    """Returns a question about 30 days that end at some second of the last two days."""
+
+    def ask(sample: Sample) -> Call:
+        end = sample.end - timedelta(seconds=sample.chance.randint(0, 2 * 86_400))
+        start = end - timedelta(days=30)
+        return _get(
+            f"metrics/{name}", project_id=sample.project, start_date=_iso(start), end_date=_iso(end), **parameters
+        )
+
+    return ask
+
+
+def _day(name: str) -> Ask:
+    """Returns a question about a day that ends at some second of the last two."""
+
+    def ask(sample: Sample) -> Call:
+        end = sample.end - timedelta(seconds=sample.chance.randint(0, 2 * 86_400))
+        start = end - timedelta(days=1)
+        return _get(f"metrics/{name}", project_id=sample.project, start_date=_iso(start), end_date=_iso(end))
+
+    return ask
+
+
 def _whole_days(name: str) -> Ask:
     """Returns a question about the range that is the default: today and the 29 days before."""
     return lambda sample: _get(
@@ -216,6 +240,17 @@ QUESTIONS: tuple[Question, ...] = (
     Question("Metrics, 30 whole days", "overview", _whole_days("overview")),
     Question("Metrics, 30 whole days", "users", _whole_days("users")),
     Question("Metrics, 30 whole days", "models", _whole_days("models")),
+    *(
+        Question("Cost, 30 days and the 30 before", f"by {one}", _month("cost", group_by=one))
+        for one in ("model", "user", "api_key", "session", "prompt_version")
+    ),
+    Question("Cost, 30 days and the 30 before", "intervals by model", _month("cost/intervals", group_by="model")),
+    Question("Cost, 30 days and the 30 before", "intervals by user", _month("cost/intervals", group_by="user")),
+    Question("Cost, 30 days and the 30 before", "price gaps", _month("cost/gaps")),
+    Question("Errors and providers", "errors by kind, 30 days", _month("errors/groups")),
+    Question("Errors and providers", "history of providers, a day", _day("providers/history")),
+    Question("Errors and providers", "history of providers, a week", _month("providers/history")),
+    Question("Errors and providers", "failovers, a week", _month("providers/failovers")),
     Question("Requests", "newest", _requests(limit=_limit)),
     Question("Requests", "of a user", _requests(user_id=_user)),
     Question("Requests", "of a model", _requests(model=_model)),
