@@ -114,7 +114,7 @@ def _integration(visit: Visit, row: ProviderIntegration) -> dict[str, Any]:
         "test_ok": row.last_test_ok,
         "test_reason": row.last_test_reason,
         "updated_at": row.updated_at,
-        "href": visit.link_if_there("integrations_providerintegration_change", row.pk),
+        "href": visit.link_if_there("provider_key", provider=row.provider),
     }
 
 

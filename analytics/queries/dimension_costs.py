@@ -87,19 +87,19 @@ def list_keys(scope: Scope, dimension: Dimension, *, limit: int, offset: int) ->
     source, params = _union(scope, dimension, ("cost_usd", "requests"))
     order = "ORDER BY sum(f.cost_usd) DESC, sum(f.requests) DESC, f.key LIMIT {limit:UInt64} OFFSET {offset:UInt64}"
     sql = f"SELECT f.key AS key, count() OVER () AS keys FROM {source} AS f GROUP BY f.key {order}"
-    found = _ask(dimension, sql, params | {"limit": limit, "offset": offset}, row=_Name, name="spend.keys")
+    found = _query(dimension, sql, params | {"limit": limit, "offset": offset}, row=_Name, name="spend.keys")
     if found or not offset:
         return (found[0].keys if found else 0), [row.key for row in found]
     source, params = _union(scope, dimension, ())
     sql = f"SELECT uniqExact(f.key) AS keys FROM {source} AS f"
-    return _ask(dimension, sql, params, row=_Count, name="spend.count")[0].keys, []
+    return _query(dimension, sql, params, row=_Count, name="spend.count")[0].keys, []
 
 
 def figures_of(scope: Scope, dimension: Dimension, keys: Sequence[str]) -> Mapping[str, DimensionRow]:
     """Returns the figures of those keys that had requests."""
     source, params = _union(scope, dimension, _FIGURES, keys=keys)
     sql = f"SELECT f.key AS key, {totals(*_FIGURES)} FROM {source} AS f GROUP BY f.key"
-    return {row.key: row for row in _ask(dimension, sql, params, row=DimensionRow, name="spend.figures")}
+    return {row.key: row for row in _query(dimension, sql, params, row=DimensionRow, name="spend.figures")}
 
 
 def totals_of(scope: Scope) -> DimensionRow:
@@ -122,7 +122,7 @@ def list_interval_costs(
         f"SELECT toDateTime64(f.start, 6, 'UTC') AS start, f.key AS key, {totals(*_INTERVAL_FIGURES)}"
         f" FROM {source} AS f GROUP BY f.start, f.key"
     )
-    return _ask(dimension, sql, params, row=IntervalCostRow, name="spend.intervals")
+    return _query(dimension, sql, params, row=IntervalCostRow, name="spend.intervals")
 
 
 def figures_and_totals(
@@ -158,7 +158,7 @@ def _union(
     return source, {**params, "project": scope.project_id, **({} if keys is None else {"keys": list(keys)})}
 
 
-def _ask(dimension: Dimension, sql: str, params: Mapping[str, Any], *, row: type[Row], name: str) -> list[Row]:
+def _query(dimension: Dimension, sql: str, params: Mapping[str, Any], *, row: type[Row], name: str) -> list[Row]:
     """Runs the query. One that names sessions leaves out those whose deletion is under way."""
-    ask = visible.query if dimension is Dimension.SESSION else client.query
-    return ask(sql, params, row=row, name=name, database_settings=PLANNED)
+    run = visible.query if dimension is Dimension.SESSION else client.query
+    return run(sql, params, row=row, name=name, database_settings=PLANNED)

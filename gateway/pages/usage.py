@@ -16,6 +16,7 @@ from analytics.queries.dimensions import Dimension
 from analytics.ranges import TimeRange
 from analytics.views.spend import MAX_EXPORTED, cost_table, csv_response
 from core.pagination import Page as ListPage
+from core.rights.roles import Right
 from core.templatetags.ui import id_link, status
 from core.ui import formats
 from core.ui.pages import Page, Visit
@@ -253,8 +254,10 @@ def _gaps(visit: Visit) -> dict[str, Any]:
         if row["has_price_now"]:
             return status("has a price now", "good")
         label = status("no price", "warn")
-        href = visit.link_if_there("prices", provider=row["provider"], model=row["model"])
-        return format_html('{} <a href="{}">Set one</a>', label, href) if href else label
+        if not row["provider"] or not visit.may(Right.ADMINISTER):
+            return label
+        href = visit.link("price", provider=row["provider"], model=row["model"])
+        return format_html('{} <a href="{}">Set one</a>', label, href)
 
     return {
         "table": Table(

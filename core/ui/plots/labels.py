@@ -61,10 +61,11 @@ def _digits(value: float, step: float) -> str:
 
 
 def time_label(moment: datetime, step: timedelta, zone: tzinfo) -> str:
-    """Returns the beginning of an interval: a day, or a day and a time."""
+    """Returns the beginning of an interval: a day, or a day and a time. Figures by day are of UTC days, which begin at
+    another time in most zones: without that time the label would name the day before."""
     local = moment.astimezone(zone)
     day = f"{local.day} {local:%b}"
-    if step >= _DAY:
+    if step >= _DAY and not (local.hour or local.minute):
         return day
     return f"{day} {local:%H:%M}" if step >= _MINUTE else f"{day} {local:%H:%M:%S}"
 

@@ -94,7 +94,7 @@ def test_history__day__an_interval_each_quarter_of_an_hour_with_its_share_of_fai
 
 @pytest.mark.usefixtures("traffic")
 @pytest.mark.parametrize(("query", "minutes"), [({"interval_minutes": 60}, 60), ({}, 15)])
-def test_history__interval__as_asked_for(get: Get, query: dict[str, int], minutes: int) -> None:
+def test_history__interval_minutes__sets_their_distance(get: Get, query: dict[str, int], minutes: int) -> None:
     found = get("providers/history", start_date=START, end_date=NOW, **query)
 
     starts = [datetime.fromisoformat(one["start"]) for one in found["providers"][0]["intervals"]]

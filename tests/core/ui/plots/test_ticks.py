@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.ui.plots.labels import tick_label
+from core.ui.plots.labels import tick_label, time_label
 from core.ui.plots.shapes import Unit
 from core.ui.plots.ticks import time_ticks, value_ticks
 
@@ -96,3 +96,8 @@ def test_time_ticks__over_a_change_of_the_clocks__stay_on_the_wall_clock() -> No
     ticks = time_ticks(start, start + timedelta(hours=20), berlin)
     assert [moment.astimezone(berlin).hour % 3 for moment, _ in ticks] == [0] * len(ticks)
     assert len({label for _, label in ticks}) == len(ticks)
+
+
+@pytest.mark.parametrize(("zone", "label"), [("UTC", "25 Nov"), ("America/New_York", "24 Nov 19:00")])
+def test_time_label__day_of_utc__the_time_too_where_it_begins_at_another(zone: str, label: str) -> None:
+    assert time_label(datetime(2026, 11, 25, tzinfo=UTC), timedelta(days=1), ZoneInfo(zone)) == label
