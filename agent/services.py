@@ -21,7 +21,8 @@ from agent.models import (
     MessageState,
     Role,
 )
-from agent.texts import storable, title_of
+from agent.texts import title_of
+from core.storable import storable
 
 
 @dataclass(frozen=True, slots=True)

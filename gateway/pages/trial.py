@@ -173,6 +173,7 @@ def _summary(visit: Visit, trial_id: UUID) -> Mapping[str, Any]:
         "detail": detail,
         "pairs": pairs,
         "runs": detail["state"] in UNFINISHED,
+        "total_cost": sum(row["total_cost_usd"] for row in detail["summary"]),
         "roll_outs": [(candidate, link) for candidate, _ in pairs if (link := _roll_out(visit, candidate))],
         "names": {candidate["label"]: candidate["title"] for candidate in detail["candidates"]},
         "leader": _leader(detail),

@@ -22,6 +22,7 @@ from django.utils import timezone
 from analytics.queries.requests import get_payload_at
 from core.authentication import key_id_of
 from core.errors import ApplicationError, ServiceUnavailableError
+from core.storable import storable
 from gateway.internal_client import Caller, InternalAnswer, ask, settled
 from gateway.models import Trial, TrialAnswer
 from gateway.playground.results import Result, message_of
@@ -208,9 +209,9 @@ def fill(answer: TrialAnswer, result: Result, *, with_texts: bool) -> None:
         answer.prompt_tokens, answer.completion_tokens = record.prompt_tokens, record.completion_tokens
     answer.cost_usd = Decimal(record.cost_usd or 0) if record is not None and record.cost_known else None
     if given.error is not None:
-        answer.error_code, answer.error_message = given.error.code, given.error.message
+        answer.error_code, answer.error_message = given.error.code, storable(given.error.message)
         return
-    answer.answer = message_of(given) if with_texts else None
+    answer.answer = storable(message_of(given)) if with_texts else None
     _fill_grades(answer, result, with_texts=with_texts)
 
 
@@ -219,13 +220,14 @@ def _fill_grades(answer: TrialAnswer, result: Result, *, with_texts: bool) -> No
     if judgement is None:
         return
     if judgement.error is not None:
-        answer.judge_error = judgement.error.message
+        answer.judge_error = storable(judgement.error.message)
     if judgement.grades:
         grades = judgement.grades
         answer.score = sum(grade.score for grade in grades.values()) / len(grades)
-        answer.grades = {
-            name: {"score": grade.score, "reason": grade.reason if with_texts else ""} for name, grade in grades.items()
-        }
+        reasons = {name: grade.reason if with_texts else "" for name, grade in grades.items()}
+        answer.grades = storable(
+            {name: {"score": grade.score, "reason": reasons[name]} for name, grade in grades.items()}
+        )
 
 
 def _seconds(retry_after: str) -> float:

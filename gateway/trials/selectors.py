@@ -7,7 +7,8 @@ from dataclasses import asdict
 from typing import Any, cast
 from uuid import UUID
 
-from django.db.models import Count, Prefetch, Q, QuerySet
+from django.db.models import Count, OuterRef, Prefetch, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 
 from gateway.models import Trial, TrialAnswer, TrialInput
 from gateway.trial_models import LABELS, AnswerState
@@ -21,12 +22,22 @@ _ANSWER_TEXTS = ("message", "warning", "judge_error")
 
 def list_trials(project_id: UUID) -> QuerySet[Trial]:
     """Returns the trials, the newest first, with the numbers of their inputs and answers."""
-    trials = Trial.objects.for_project(project_id).order_by("-created_at", "-id")
-    return trials.annotate(
-        input_count=Count("inputs", distinct=True),
-        answer_count=Count("inputs__answers"),
-        done_count=Count("inputs__answers", filter=Q(inputs__answers__state=AnswerState.DONE)),
+    answers = TrialAnswer.objects.filter(input__trial=OuterRef("pk"))
+    # Subqueries count for the rows of a page alone; a join would count for all trials first.
+    return (
+        Trial.objects.for_project(project_id)
+        .order_by("-created_at", "-id")
+        .annotate(
+            input_count=_count(TrialInput.objects.filter(trial=OuterRef("pk"))),
+            answer_count=_count(answers),
+            done_count=_count(answers.filter(state=AnswerState.DONE)),
+        )
     )
+
+
+def _count(rows: QuerySet[Any]) -> Coalesce:
+    counted = rows.order_by().annotate(every=Value(1)).values("every").annotate(count=Count("pk")).values("count")
+    return Coalesce(Subquery(counted), 0)
 
 
 def get_trial(project_id: UUID, trial_id: UUID) -> Trial:

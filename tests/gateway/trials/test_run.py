@@ -209,3 +209,14 @@ def test_trial__judge__scores_and_names_a_verdict(scene: Scene) -> None:
         "judge_model: the project's settings name no judge model"
     }
     assert entry["verdict"] is None
+
+
+@pytest.mark.parametrize("scene", [[answer("a\x00b\ud800c")]], indirect=True)
+def test_trial__answer_with_characters_that_databases_refuse__is_kept_without_them(scene: Scene) -> None:
+    scene.past()
+    made = scene.create()
+
+    run_all()
+
+    (entry,) = scene.inputs(made["id"])
+    assert {one["message"]["content"] for one in entry["answers"]} == {"a\ufffdb\ufffdc"}
