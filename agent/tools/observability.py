@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta
@@ -10,16 +11,19 @@ from msgspec import Meta
 from agent.tools.base import NoArguments, Tool, ToolContext
 from agent.tools.fields import OfOperation, SessionId
 from agent.tools.pages import PageArguments, PagedRangeArguments, RangeArguments, listed, page_of
-from agent.tools.ranges import date_range
+from agent.tools.ranges import date_range, range_dates
 from analytics.presenters import metrics, sessions
 from analytics.queries.telemetry import MAX_RECORDS
 from analytics.queries.usage import Interval
+from analytics.ranges import TimeRange
 from core.pagination import Listing
+from gateway.problems import find_problems
 
 Record = TypeVar("Record", bound=Mapping[str, Any])
 
 SCOPE = "observability:read"
 
+_RECENT = timedelta(days=1)
 _SEVERE = ("ERROR", "FATAL", "CRITICAL")
 
 
@@ -75,6 +79,12 @@ def _errors(context: ToolContext, arguments: Metrics) -> dict[str, Any]:
 
 def _provider_latency(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
     return {**metrics.provider_latencies(context.project_id)}
+
+
+def _problems(context: ToolContext, arguments: RangeArguments) -> dict[str, Any]:
+    recent = TimeRange(context.now - _RECENT, context.now)
+    dates = date_range(context, arguments) if range_dates(context, arguments) else recent
+    return {**find_problems(context.project_id, dates, context.now)}
 
 
 def _spans(context: ToolContext, arguments: SessionRecords) -> dict[str, Any]:
@@ -160,6 +170,19 @@ TOOLS: tuple[Tool, ...] = (
         ),
         arguments=NoArguments,
         run=_provider_latency,
+    ),
+    Tool(
+        name="list_problems",
+        scope=SCOPE,
+        title="What is wrong now",
+        description=(
+            "What is wrong in the project now, what is critical first, each as a sentence: failing requests of the last"
+            " hour, providers that are down or degraded, the month's budget against its forecast, rollouts that were"
+            " rolled back and alerts that were not delivered within the range (by default the last 24 hours), the"
+            " request log itself. Ask this first when somebody asks how it is going."
+        ),
+        arguments=RangeArguments,
+        run=_problems,
     ),
     Tool(
         name="list_session_spans",

@@ -43,6 +43,7 @@ def calls(world: World) -> dict[str, dict[str, Any]]:
         "list_usage_metrics": {"interval": "day"},
         "get_error_breakdown": {},
         "get_provider_latency": {},
+        "list_problems": {},
         "list_session_spans": of_session,
         "list_session_logs": of_session,
         "list_daily_costs": {},

@@ -126,6 +126,11 @@ def _latency(world: World) -> None:
     assert [item["provider"] for item in found["providers"]] == ["openai"]
 
 
+def _problems(world: World) -> None:
+    expected, found = world.get(f"{LLM}/problems", **DATES), world.ask("list_problems", **DATES)
+    assert {**found, "generated_at": None} == {**expected, "generated_at": None}
+
+
 def _telemetry(kind: str) -> Callable[[World], None]:
     def check(world: World) -> None:
         path = f"/api/projects/{world.project.pk}/llm/sessions/{world.session_id}/telemetry"
@@ -239,6 +244,7 @@ CHECKS: dict[str, Callable[[World], None]] = {
     "list_usage_metrics": _same_list("list_usage_metrics", f"{LLM}/metrics/usage", interval="day", **DATES),
     "get_error_breakdown": _same_list("get_error_breakdown", f"{LLM}/metrics/errors", **DATES),
     "get_provider_latency": _latency,
+    "list_problems": _problems,
     "list_session_spans": _telemetry("spans"),
     "list_session_logs": _telemetry("logs"),
     "list_daily_costs": _daily_costs,

@@ -23,7 +23,7 @@ _MANNER = {"start_date", "end_date", "last", "period"}
 # The results of these tools contain no name of the project.
 _NAMELESS = {
     "get_feedback_metrics", "list_models", "list_usage_metrics", "get_provider_latency", "list_daily_costs",
-    "get_budget_status",
+    "get_budget_status", "list_problems",
 }  # fmt: skip
 # Fields that hold the moment of the call.
 _OF_THE_MOMENT = {"generated_at", "resets_in_seconds", "start"}
