@@ -30,7 +30,7 @@ function remove(row) {
   });
   later.at(-1).hidden = true;
   arrange();
-  update();
+  updateSoon();
   add.focus();
 }
 
@@ -60,10 +60,14 @@ function update() {
   if (changed) reload("diff");
 }
 
+function updateSoon() {
+  clearTimeout(timer);
+  timer = setTimeout(update, 400);
+}
+
 form.addEventListener("input", (event) => {
   if (event.target.closest("table.stages") || ["target", "allocation_type"].includes(event.target.name)) {
-    clearTimeout(timer);
-    timer = setTimeout(update, 400);
+    updateSoon();
   }
 });
 form.querySelector("[data-forecast]").hidden = true;

@@ -13,20 +13,27 @@ export function watchPanels() {
   }
 }
 
+// The load of each panel that is under way; a newer one takes its place, since answers may come in another order.
+const loads = new Map();
+
 export async function reload(name) {
   const body = document.querySelector(`[data-panel="${CSS.escape(name)}"]`);
   const address = new URL(location.href);
   address.searchParams.set("panel", name);
+  loads.get(name)?.abort();
+  const load = new AbortController();
+  loads.set(name, load);
   body.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetch(address, { headers: { accept: "text/html" } });
+    const answer = await fetch(address, { headers: { accept: "text/html" }, signal: load.signal });
     if (!answer.ok) throw new Error(answer.statusText);
     body.innerHTML = await answer.text();
     body.dispatchEvent(new CustomEvent("panel", { bubbles: true }));
   } catch (error) {
+    if (load.signal.aborted) return;
     body.setAttribute("data-stale", "true");
     if (!(error instanceof Error)) throw error;
   } finally {
-    body.removeAttribute("aria-busy");
+    if (loads.get(name) === load) body.removeAttribute("aria-busy");
   }
 }
