@@ -67,7 +67,8 @@ def _end(row: RequestDetailRow, attempts: Sequence[AttemptEntry]) -> str:
     answer = next((attempt for attempt in attempts if attempt["is_answer"]), None)
     if answer is None:
         return f"answered in {duration(row.latency_ms)}"
-    began = f", its first token after {duration(row.ttft_ms)}" if row.is_stream and row.ttft_ms else ""
+    first = answer["first_token_ms"]
+    began = f", its first token after {duration(first - answer['started_ms'])}" if first else ""
     broken = " and broke the schema" if row.contract_violation else ""
     return f"{answer['provider']} answered in {duration(answer['ended_ms'] - answer['started_ms'])}{began}{broken}"
 

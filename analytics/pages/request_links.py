@@ -30,7 +30,13 @@ class Fact:
 
 def tiles(found: RequestDetail) -> list[Tile]:
     tokens = f"{number(found['prompt_tokens'])} in, {number(found['completion_tokens'])} out"
-    cost = "not charged" if found["cost_usd"] is None and not found["attempts"] else found["cost_source"] or ""
+    cost = (
+        "not charged"
+        if found["cost_usd"] is None and not found["attempts"]
+        else f"by {found['cost_source']}"
+        if found["cost_source"]
+        else ""
+    )
     ttft = found["ttft_ms"]
     return [
         Tile(

@@ -135,7 +135,7 @@ def _lasted(row: SessionEntry) -> str:
 
 def _errors(row: SessionEntry) -> Any:
     count = row["error_count"]
-    return format_html('<span class="bad-text">✕ {}</span>', number(count)) if count else "0"
+    return format_html('<span class="bad-text">{}</span>', number(count)) if count else "0"
 
 
 def _cost(row: SessionEntry) -> str:

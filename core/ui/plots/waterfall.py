@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from core.ui.formats import duration
 from core.ui.plots.labels import tick_label
 from core.ui.plots.legend import colour
-from core.ui.plots.markup import element, hidden, linked, percent
+from core.ui.plots.markup import element, hidden, joined, linked, percent
 from core.ui.plots.shapes import Span, Unit, Waterfall
 from core.ui.plots.span_tree import Node, span_tree
 from core.ui.plots.ticks import value_ticks
@@ -66,27 +66,44 @@ def _tick(place: float, label: str) -> SafeString:
 
 
 def _node(node: Node, time: _Time, open_depth: int) -> SafeString:
-    row = _row(node, time)
     if not node.children:
-        return element("div", row, class_="span-leaf")
+        return element("div", _row(node, time, _name(node.span)), class_="span-leaf")
     is_open = "open" if node.depth < open_depth - 1 or node.has_bad else None
     below = [_node(child, time, open_depth) for child in node.children]
-    return element("details", element("summary", row), *below, open=is_open, class_="span-node")
+    if not node.span.href:
+        summary = element("summary", _row(node, time, _name(node.span)))
+        return element("details", summary, *below, open=is_open, class_="span-node")
+    # A link within a summary could not be reached by every reader, so it lies over the row that folds.
+    link = element("span", _name_cell(_name(node.span)), class_=f"span-open {_depth(node)}")
+    summary = element("summary", _row(node, time, hidden(node.span.name)))
+    return element(
+        "div", link, element("details", summary, *below, open=is_open, class_="span-node"), class_="span-parent"
+    )
 
 
-def _row(node: Node, time: _Time) -> SafeString:
+def _row(node: Node, time: _Time, name: SafeString) -> SafeString:
     span = node.span
-    sign = element("strong", "\u00d7 ", hidden("failed "), class_="bad-text") if span.kind == "bad" else ""
-    detail = element("small", " ", span.detail) if span.detail else ""
-    name = element("span", sign, linked(span.name, span.href), detail, class_="span-name")
     return element(
         "span",
-        name,
+        _name_cell(name),
         element("span", _bar(span, time), class_="span-time"),
         element("span", _length(span), class_="span-length"),
-        class_=f"span-row depth-{min(node.depth, _MAX_INDENT)}",
-        data_id=span.id if span.href else None,
+        class_=f"span-row {_depth(node)}",
     )
+
+
+def _name_cell(name: SafeString) -> SafeString:
+    return element("span", name, class_="span-name")
+
+
+def _name(span: Span) -> SafeString:
+    sign = element("strong", "\u00d7 ", hidden("failed "), class_="bad-text") if span.kind == "bad" else ""
+    detail = element("small", " ", span.detail) if span.detail else ""
+    return joined([sign, linked(span.name, span.href), detail])
+
+
+def _depth(node: Node) -> str:
+    return f"depth-{min(node.depth, _MAX_INDENT)}"
 
 
 def _bar(span: Span, time: _Time) -> SafeString:

@@ -105,7 +105,7 @@ def test_sessions__row__figures_of_the_api(api: APIClient, project: Project, spo
     [found] = api.get("/api/llm/sessions").json()["results"]
     assert money(Decimal(str(found["total_cost_usd"]))) in shown
     assert number(found["total_tokens"]) in shown
-    assert "✕ 1" in shown
+    assert '<span class="bad-text">1</span>' in shown
 
 
 def test_session__conversation__each_turn_once_and_figures_of_the_api(

@@ -117,3 +117,14 @@ def test_interval__any_values__drawn_within_its_edges(low: float, up: float, mor
     drawing = Drawing(render(Interval("Difference", low, low + up, low + up + more, str, limit)))
     for line in drawing.all("line"):
         assert 0 <= percent(line["x1"]) <= percent(line["x2"]) <= 100
+
+
+def test_waterfall__linked_spans__no_link_within_a_summary() -> None:
+    spans = [
+        Span("root", None, "root", NOW, NOW, href="/root"),
+        Span("leaf", "root", "leaf", NOW, NOW, href="/leaf"),
+    ]
+    markup = str(render(Waterfall("Trace", spans)))
+
+    assert all("<a" not in part.partition("</summary>")[0] for part in markup.split("<summary>")[1:])
+    assert [link["href"] for link in Drawing(markup).all("a")] == ["/root", "/leaf"]
