@@ -6,10 +6,11 @@ found first, from the one column of that value; times, ids and all other columns
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -42,6 +43,25 @@ class _Value:
     value: Decimal
 
 
+@dataclass(frozen=True)
+class _Question:
+    """One page of a list: the WHERE of its requests with its parameters, and the place of the page."""
+
+    where: str
+    params: Mapping[str, Any]
+    sort: RequestSort
+    limit: int
+    position: Position | None
+
+    @property
+    def backward(self) -> bool:
+        return self.position is not None and self.position.backward
+
+    @property
+    def later(self) -> str:
+        return comparison(self.sort, backward=self.backward)
+
+
 def list_page(
     project_id: UUID, filters: RequestFilter, sort: RequestSort, *, limit: int, position: Position | None = None
 ) -> tuple[int, RequestPage]:
@@ -64,22 +84,52 @@ def list_page(
 def _page(
     project_id: UUID, filters: RequestFilter, sort: RequestSort, limit: int, position: Position | None
 ) -> RequestPage:
-    backward = position is not None and position.backward
-    where, params = request_conditions(project_id, filters)
-    conditions, values = _conditions(sort, position)
-    if not sort.by_time:
-        last, bounds = _last_value(where, params, sort, limit, position)
-        conditions, values = [*conditions, *last], {**values, **bounds}
-    sql = (
-        f"SELECT {COLUMNS} FROM requests PREWHERE {' AND '.join([where, *conditions])}"
-        f" {order(sort, backward=backward)} LIMIT {{limit:UInt64}}"
-    )
+    question = _Question(*request_conditions(project_id, filters), sort, limit, position)
     # One request more than the page has says whether the list goes on.
-    found = visible.query(sql, {**params, **values, "limit": limit + 1}, row=RequestRow, name="requests.page")
+    found = _rows(question) if sort.by_time else _rows_by_value(question)
     rows, more = found[:limit], len(found) > limit
-    if backward:
+    if question.backward:
         return RequestPage(rows[::-1], before=more, after=True)
     return RequestPage(rows, before=position is not None, after=more)
+
+
+def _rows_by_value(question: _Question) -> list[RequestRow]:
+    position = question.position
+    if position is not None and not position.value and not question.backward:
+        alike = _rows_of_value(question, Decimal(0))
+        # Nothing is below 0, and an ascending list goes on with larger values.
+        if len(alike) > question.limit or question.sort.descending:
+            return alike
+    first, last = _first_and_last_value(question)
+    if first is None or last is None:
+        return _rows(question)
+    if position is None and first == last:
+        return _rows_of_value(question, last)
+    earlier = {"<": ">", ">": "<"}[question.later]
+    parameter = value_parameter(question.sort, "last_value")
+    up_to = f"{question.sort.column} {earlier}= {parameter}"
+    return _rows(question, [up_to], {"last_value": stored_value(question.sort, last)})
+
+
+def _rows_of_value(question: _Question, value: Decimal) -> list[RequestRow]:
+    """Returns the page's requests of one value, which are in the order of the table's key: reading ends with the page,
+    where all requests of a value that many have would have to be sorted."""
+    parameter = value_parameter(question.sort, "value")
+    by_time = RequestSort.NEWEST if question.sort.descending else RequestSort.OLDEST
+    alike = replace(question, sort=by_time, where=f"{question.where} AND {question.sort.column} = {parameter}")
+    return _rows(alike, values={"value": stored_value(question.sort, value)})
+
+
+def _rows(
+    question: _Question, conditions: Sequence[str] = (), values: Mapping[str, Any] = MappingProxyType({})
+) -> list[RequestRow]:
+    beside, places = _conditions(question.sort, question.position)
+    sql = (
+        f"SELECT {COLUMNS} FROM requests PREWHERE {' AND '.join([question.where, *beside, *conditions])}"
+        f" {order(question.sort, backward=question.backward)} LIMIT {{limit:UInt64}}"
+    )
+    params = {**question.params, **places, **values, "limit": question.limit + 1}
+    return visible.query(sql, params, row=RequestRow, name="requests.page")
 
 
 def _conditions(sort: RequestSort, position: Position | None) -> tuple[list[str], dict[str, Any]]:
@@ -99,30 +149,21 @@ def _conditions(sort: RequestSort, position: Position | None) -> tuple[list[str]
     return conditions, {**values, "at_value": stored_value(sort, position.value)}
 
 
-def _last_value(
-    where: str, params: dict[str, Any], sort: RequestSort, limit: int, position: Position | None
-) -> tuple[list[str], dict[str, Any]]:
-    """Returns the condition of values up to that of the page's last request; none if the list ends before it."""
-    backward = position is not None and position.backward
-    later = comparison(sort, backward=backward)
-    value, values = sort.column, dict(params)
-    conditions = [where]
-    if position is not None:
-        conditions.append(f"{value} {later} {value_parameter(sort, 'at_value')}")
-        values["at_value"] = stored_value(sort, position.value)
-    direction = " DESC" if later == "<" else ""
+def _first_and_last_value(question: _Question) -> tuple[Decimal | None, Decimal | None]:
+    """Returns the first value of the list behind that of the position, and the value of the last request of a page
+    that begins there; None and None if the list ends before."""
+    value, values, conditions = question.sort.column, dict(question.params), [question.where]
+    if question.position is not None:
+        conditions.append(f"{value} {question.later} {value_parameter(question.sort, 'at_value')}")
+        values["at_value"] = stored_value(question.sort, question.position.value)
+    direction = " DESC" if question.later == "<" else ""
     sql = (
         f"SELECT toDecimal128({value}, 10) AS value FROM requests PREWHERE {' AND '.join(conditions)}"
-        f" ORDER BY {value}{direction} LIMIT 1 OFFSET {{limit:UInt64}}"
+        f" ORDER BY {value}{direction} LIMIT {{limit:UInt64}}"
     )
-    found = visible.query(sql, {**values, "limit": limit}, row=_Value, name="requests.last_value")
-    if not found:
-        return [], {}
-    up_to = f"{value} {later.translate(_OPPOSITE)}= {value_parameter(sort, 'last_value')}"
-    return [up_to], {"last_value": stored_value(sort, found[0].value)}
-
-
-_OPPOSITE = str.maketrans("<>", "><")
+    params = {**values, "limit": question.limit + 1}
+    found = visible.query(sql, params, row=_Value, name="requests.values")
+    return (found[0].value, found[-1].value) if len(found) > question.limit else (None, None)
 
 
 def _near(
