@@ -65,7 +65,8 @@ def test_prompt__compared_and_activated_in_the_admin__served_by_every_worker(tea
     config = f"/admin/prompts/promptconfig/{prompt.config_id}"
 
     page = browser.open(f"{config}/diff/?before={first}&after={second}").text
-    assert "You sell &lt;b&gt;{{goods}}&lt;/b&gt;." in page
+    # The words that differ are marked.
+    assert "<ins>&lt;" in page
     assert "<b>{{goods}}</b>" not in page
 
     with EachWorker(prompt) as workers:
