@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.http import QueryDict
+from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 from rest_framework.exceptions import ValidationError
 from typing_extensions import override
 
+from analytics.models import ListPage
+from analytics.pages.view_forms import handle_view_form, view_context
 from analytics.presenters.sessions import session_page
 from analytics.queries.session_cursors import SessionCursor, WholeSessionFilter
 from analytics.session_list_parameters import SessionListParameters
@@ -42,14 +45,16 @@ class SessionsPage(Page):
     route = "analytics/sessions/"
     title = "Sessions"
     template = "analytics/pages/sessions.html"
+    methods = ("GET", "HEAD", "POST")
 
     @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        views = view_context(visit, ListPage.SESSIONS)
         try:
             _chosen(visit)
         except ValidationError as error:
-            return {"filters": Filters(_FIELDS, visit.request.GET, errors=_errors_of(error))}
-        return {"filters": Filters(_FIELDS, visit.request.GET)}
+            return {"filters": Filters(_FIELDS, visit.request.GET, errors=_errors_of(error)), **views}
+        return {"filters": Filters(_FIELDS, visit.request.GET), **views}
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
@@ -59,6 +64,10 @@ class SessionsPage(Page):
             return {"table": _table(visit, page.results, page.next_cursor)}
 
         return [Panel("sessions", "Sessions", "analytics/pages/panels/sessions.html", load, is_wide=True)]
+
+    @override
+    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
+        return handle_view_form(visit, ListPage.SESSIONS)
 
 
 def _chosen(visit: Visit) -> tuple[WholeSessionFilter, SessionCursor | None]:
