@@ -235,6 +235,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question("Metrics, 30 days", "overview", _metrics("overview")),
     Question("Metrics, 30 days", "users", _metrics("users")),
     Question("Metrics, 30 days", "models", _metrics("models")),
+    Question("Metrics, 30 days", "prompts", _metrics("prompts")),
     Question("Metrics, 30 days", "cost daily", _metrics("cost/daily")),
     Question("Metrics, 30 days", "cost by model", _metrics("cost/by-model")),
     Question("Metrics, 30 whole days", "overview", _whole_days("overview")),
