@@ -13,7 +13,8 @@ from analytics.queries import visible
 from analytics.queries.dimension_costs import (
     IntervalCostRow,
     Scope,
-    figures_and_totals,
+    costs_of,
+    figures_of,
     list_interval_costs,
     list_keys,
 )
@@ -39,8 +40,8 @@ def cost_by(project_id: UUID, dimension: Dimension, time_range: TimeRange, page:
     past = range_before(time_range, datetime.now(UTC))
     scope, before = (_scope(project_id, one, operation) for one in (time_range, past))
     count, keys = list_keys(scope, dimension, limit=page.limit, offset=page.offset)
-    figures, totals = figures_and_totals(scope, dimension, keys)
-    figures_before, totals_before = figures_and_totals(before, dimension, keys)
+    figures, totals = figures_of(scope, dimension, keys)
+    figures_before, totals_before = costs_of(before, dimension, keys)
     names = names_of(project_id, dimension, keys)
     results = [
         spend.dimension_figures(figures[key], figures_before.get(key), name=names[key], total=totals.cost_usd)

@@ -6,7 +6,7 @@ The keys of a page are found first, from the two columns that order them; the fi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
@@ -26,20 +26,30 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class DimensionRow:
-    """The figures of one key of a dimension, or of all requests under the empty key."""
+class CostRow:
+    """What one key of a dimension cost, or all requests under the empty key. The server plans a query column by column,
+    which takes most of its time: what is only compared is read without the other figures."""
 
     key: str
     requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
+
+
+@dataclass(frozen=True)
+class DimensionRow(CostRow):
+    """All figures of one key of a dimension."""
+
     errors: int = 0
     cancelled: int = 0
     unpriced: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
-    cost_usd: Decimal = Decimal(0)
     latency_sum_ms: int = 0
+
+
+Figures = TypeVar("Figures", CostRow, DimensionRow)
 
 
 @dataclass(frozen=True)
@@ -75,11 +85,7 @@ class _Count:
     keys: int
 
 
-_FIGURES = (
-    "requests", "errors", "cancelled", "unpriced", "prompt_tokens", "completion_tokens", "cache_read_tokens",
-    "cache_write_tokens", "cost_usd", "latency_sum_ms",
-)  # fmt: skip
-_INTERVAL_FIGURES = ("requests", "prompt_tokens", "completion_tokens", "cost_usd")
+_COSTS = ("requests", "prompt_tokens", "completion_tokens", "cost_usd")
 
 
 def list_keys(scope: Scope, dimension: Dimension, *, limit: int, offset: int) -> tuple[int, list[str]]:
@@ -95,21 +101,18 @@ def list_keys(scope: Scope, dimension: Dimension, *, limit: int, offset: int) ->
     return _query(dimension, sql, params, row=_Count, name="spend.count")[0].keys, []
 
 
-def figures_of(scope: Scope, dimension: Dimension, keys: Sequence[str]) -> Mapping[str, DimensionRow]:
-    """Returns the figures of those keys that had requests."""
-    source, params = _union(scope, dimension, _FIGURES, keys=keys)
-    sql = f"SELECT f.key AS key, {totals(*_FIGURES)} FROM {source} AS f GROUP BY f.key"
-    return {row.key: row for row in _query(dimension, sql, params, row=DimensionRow, name="spend.figures")}
+def figures_of(scope: Scope, dimension: Dimension, keys: Sequence[str]) -> tuple[Mapping[str, DimensionRow], CostRow]:
+    """Returns the figures of those keys that had requests, and the cost of all requests together."""
+    return visible.both_visible(
+        scope.project_id, partial(_rows, scope, dimension, keys, row=DimensionRow), partial(_total, scope)
+    )
 
 
-def totals_of(scope: Scope) -> DimensionRow:
-    """Returns the figures of all requests together."""
-    rollups = plain_rollups(scope.start, scope.end)
-    keys = {"key": same("''")}
-    source, params = union(rollups, scope.start, scope.end, keys=keys, figures=_FIGURES, operation=scope.operation)
-    sql = f"SELECT '' AS key, {totals(*_FIGURES)} FROM {source} AS f"
-    values = {**params, "project": scope.project_id}
-    return client.query(sql, values, row=DimensionRow, name="spend.totals", database_settings=PLANNED)[0]
+def costs_of(scope: Scope, dimension: Dimension, keys: Sequence[str]) -> tuple[Mapping[str, CostRow], CostRow]:
+    """Returns what those keys cost that had requests, and the cost of all requests together."""
+    return visible.both_visible(
+        scope.project_id, partial(_rows, scope, dimension, keys, row=CostRow), partial(_total, scope)
+    )
 
 
 def list_interval_costs(
@@ -117,21 +120,27 @@ def list_interval_costs(
 ) -> list[IntervalCostRow]:
     """Returns what each of the keys cost in each interval in which it had requests."""
     beginning = Key(BEGINNING[interval], BEGINNING[interval])
-    source, params = _union(scope, dimension, _INTERVAL_FIGURES, keys=keys, interval=interval, start=beginning)
+    source, params = _union(scope, dimension, _COSTS, keys=keys, interval=interval, start=beginning)
     sql = (
-        f"SELECT toDateTime64(f.start, 6, 'UTC') AS start, f.key AS key, {totals(*_INTERVAL_FIGURES)}"
+        f"SELECT toDateTime64(f.start, 6, 'UTC') AS start, f.key AS key, {totals(*_COSTS)}"
         f" FROM {source} AS f GROUP BY f.start, f.key"
     )
     return _query(dimension, sql, params, row=IntervalCostRow, name="spend.intervals")
 
 
-def figures_and_totals(
-    scope: Scope, dimension: Dimension, keys: Sequence[str]
-) -> tuple[Mapping[str, DimensionRow], DimensionRow]:
-    """Returns the figures of the keys and of all requests together, from two queries at once."""
-    return visible.both_visible(
-        scope.project_id, partial(figures_of, scope, dimension, keys), partial(totals_of, scope)
-    )
+def _rows(scope: Scope, dimension: Dimension, keys: Sequence[str], *, row: type[Figures]) -> Mapping[str, Figures]:
+    figures = [field.name for field in fields(row) if field.name != "key"]
+    source, params = _union(scope, dimension, figures, keys=keys)
+    sql = f"SELECT f.key AS key, {totals(*figures)} FROM {source} AS f GROUP BY f.key"
+    return {found.key: found for found in _query(dimension, sql, params, row=row, name="spend.figures")}
+
+
+def _total(scope: Scope) -> CostRow:
+    rollups, keys = plain_rollups(scope.start, scope.end), {"key": same("''")}
+    source, params = union(rollups, scope.start, scope.end, keys=keys, figures=_COSTS, operation=scope.operation)
+    sql = f"SELECT '' AS key, {totals(*_COSTS)} FROM {source} AS f"
+    values = {**params, "project": scope.project_id}
+    return client.query(sql, values, row=CostRow, name="spend.totals", database_settings=PLANNED)[0]
 
 
 def _union(

@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TypedDict
 
-from analytics.queries.dimension_costs import DimensionRow, IntervalCostRow
+from analytics.queries.dimension_costs import CostRow, DimensionRow, IntervalCostRow
 from analytics.queries.dimensions import Dimension
 from analytics.queries.price_gaps import PriceGapRow
 from analytics.queries.usage import Interval, IntervalRow
@@ -59,18 +59,18 @@ class PriceGap(TypedDict):
     has_price_now: bool
 
 
-def dimension_figures(row: DimensionRow, before: DimensionRow | None, *, name: str, total: Decimal) -> DimensionFigures:
+def dimension_figures(row: DimensionRow, before: CostRow | None, *, name: str, total: Decimal) -> DimensionFigures:
     """Returns the figures of a key. The percentage is of `total`, the spend of all requests of the range."""
     return {
         "key": row.key,
         "name": name,
         **sums(row),
         "percentage": float(100 * row.cost_usd / total) if total else 0.0,
-        "previous": previous_figures(before or DimensionRow(row.key)),
+        "previous": previous_figures(before or CostRow(row.key)),
     }
 
 
-def previous_figures(row: DimensionRow) -> PreviousFigures:
+def previous_figures(row: CostRow) -> PreviousFigures:
     return {
         "request_count": row.requests,
         "total_tokens": row.prompt_tokens + row.completion_tokens,
