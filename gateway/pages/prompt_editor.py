@@ -18,7 +18,7 @@ from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from typing_extensions import override
 
-from core.errors import ApplicationError
+from core.errors import ApplicationError, ConflictError
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
 from gateway.pages.prompt import RecordOfPrompt, actor_of, config_of, note_change
@@ -33,6 +33,11 @@ from prompts.services import activate_version, add_version, create_config, updat
 MAX_MODELS = 60
 _TEMPLATE = "gateway/pages/prompt_editor.html"
 _CHECK = "gateway/pages/prompt_check.html"
+
+
+class OutdatedEditError(ConflictError):
+    def __init__(self) -> None:
+        super().__init__("Somebody saved a version after you opened the editor: see below what it says.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +133,13 @@ def _saved(visit: Visit, edit: Edit) -> str | None:
     content = edit.form.content(edit.rows.declared)
     if content is None:
         return None
-    if edit.is_outdated:
-        edit.form.add_error(None, "Somebody saved a version after you opened the editor: see below what it says.")
-        return None
     try:
         config, version = _store(visit, edit, content)
     except ApplicationError as error:
         edit.form.refuse(error)
+        if edit.config is not None:
+            # The transaction is rolled back: what the page shows is what is stored.
+            edit.config.refresh_from_db()
         return None
     note_change(visit.request, config, f"Saved version {version.number}.")
     is_active = version.pk == config.active_version_id
@@ -151,6 +156,7 @@ def _store(visit: Visit, edit: Edit, content: VersionContent) -> tuple[PromptCon
     project_id = visit.project.pk
     described = {"name": data["name"], "description": data["description"], "actor": actor}
     with transaction.atomic():
+        _require_latest(edit)
         if edit.config is None:
             config = create_config(project_id=project_id, **described)
         elif (edit.config.name, edit.config.description) != (data["name"], data["description"]):
@@ -168,6 +174,16 @@ def _store(visit: Visit, edit: Edit, content: VersionContent) -> tuple[PromptCon
             )
     config.refresh_from_db()
     return config, version
+
+
+def _require_latest(edit: Edit) -> None:
+    """Locks the prompt, so that of two people who save at once the second one hears of the first. Raises
+    OutdatedEditError."""
+    if edit.config is None:
+        return
+    locked = PromptConfig.objects.select_for_update().get(pk=edit.config.pk)
+    if locked.last_version_number != edit.form.cleaned_data.get("base"):
+        raise OutdatedEditError
 
 
 def _shown(visit: Visit, edit: Edit, checked: DraftCheck | None, text: str) -> Mapping[str, Any]:
