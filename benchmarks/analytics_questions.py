@@ -169,6 +169,17 @@ def _requests(**parameters: Callable[[Sample], Any]) -> Ask:
     return ask
 
 
+def _week_before(sample: Sample) -> str:
+    """Draws the beginning of about a week that ends with the history, at any second."""
+    return _iso(sample.end - timedelta(seconds=sample.chance.randint(7 * 86_400, 8 * 86_400)))
+
+
+def _figures(sample: Sample, name: str, **parameters: Any) -> Call:
+    end = _iso(sample.end)
+    start = _week_before(sample)
+    return _get(f"requests/{name}", project_id=sample.project, start_date=start, end_date=end, **parameters)
+
+
 def _search(query: Callable[[Sample], str]) -> Ask:
     def ask(sample: Sample) -> Call:
         return Call("/api/llm/search", {"project_id": str(sample.project), "query": query(sample), "limit": 20})
@@ -257,6 +268,12 @@ QUESTIONS: tuple[Question, ...] = (
     Question("Requests", "of a model", _requests(model=_model)),
     Question("Requests", "failed", _requests(outcome=lambda s: "error", limit=_limit)),
     Question("Requests", "slow", _requests(min_latency_ms=lambda s: s.chance.randint(15_000, 40_000))),
+    Question("Requests", "slowest of all", _requests(sort=lambda s: "-latency_ms", limit=_limit)),
+    Question("Requests", "dearest of a week", _requests(sort=lambda s: "-cost_usd", start_date=_week_before)),
+    Question("Requests", "fastest of a week", _requests(sort=lambda s: "latency_ms", start_date=_week_before)),
+    Question("Requests", "failed, slowest first", _requests(sort=lambda s: "-latency_ms", outcome=lambda s: "error")),
+    Question("Requests", "facets of a week", lambda s: _figures(s, "facets")),
+    Question("Requests", "histogram of a week", lambda s: _figures(s, "histogram", outcome="error")),
     Question("Requests", "one", lambda s: _get(f"requests/{s.chance.choice(s.request_ids)}", project_id=s.project)),
     Question("Search", "rare word", _search(_rare_word)),
     Question("Search", "phrase", _search(_phrase)),
