@@ -47,6 +47,10 @@ _TAGS = {
     "cache": "Kept answers.",
     "keys": "API keys.",
     "audit": "Who changed what.",
+    "lookup": "What an id names.",
+    "problems": "What is wrong in a project now.",
+    "trials": "Prompt versions and models on past inputs.",
+    "views": "Lists of requests and sessions that a person saved.",
     "members": "People and their roles in a project.",
 }
 
