@@ -12,7 +12,7 @@ from agent.tools.base import NoArguments, Tool, ToolContext
 from agent.tools.fields import OfOperation, SessionId
 from agent.tools.pages import PageArguments, PagedRangeArguments, RangeArguments, listed, page_of
 from agent.tools.ranges import date_range, range_dates
-from analytics.presenters import metrics, sessions
+from analytics.presenters import errors, metrics, sessions
 from analytics.queries.telemetry import MAX_RECORDS
 from analytics.queries.usage import Interval
 from analytics.ranges import TimeRange
@@ -75,6 +75,12 @@ def _errors(context: ToolContext, arguments: Metrics) -> dict[str, Any]:
     page = page_of(arguments)
     dates = date_range(context, arguments)
     return listed(metrics.errors(context.project_id, dates, page, arguments.operation or ""), page)
+
+
+def _error_groups(context: ToolContext, arguments: Metrics) -> dict[str, Any]:
+    page = page_of(arguments)
+    dates = date_range(context, arguments)
+    return listed(errors.error_groups(context.project_id, dates, page, arguments.operation or ""), page)
 
 
 def _provider_latency(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
@@ -159,6 +165,17 @@ TOOLS: tuple[Tool, ...] = (
         ),
         arguments=Metrics,
         run=_errors,
+    ),
+    Tool(
+        name="list_error_groups",
+        scope=SCOPE,
+        title="Groups of errors",
+        description=(
+            "Errors in groups with when each was first and last seen, how often in each interval, and a sample request,"
+            " the most frequent first. By default of the last 30 days. Shows what is new and what stopped."
+        ),
+        arguments=Metrics,
+        run=_error_groups,
     ),
     Tool(
         name="get_provider_latency",

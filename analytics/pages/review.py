@@ -36,7 +36,7 @@ from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link
 
 _FOLDER = "analytics/pages/panels"
-_PER_PAGE = 50
+_PER_PAGE = 20
 _MAX_PAGE = 100
 _KINDS = {"open": "neutral", "done": "good", "skipped": "warn"}
 

@@ -21,7 +21,7 @@ from core.errors import ApplicationError
 from core.pagination import Page as ListPage
 from core.rights.roles import Right
 from core.templatetags.ui import status
-from core.ui.formats import moment
+from core.ui.formats import NONE, moment
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
@@ -113,15 +113,15 @@ def _progress(row: Mapping[str, Any]) -> SafeString:
     found = row["progress"]
     seen = found["done"] + found["skipped"]
     return format_html(
-        '<progress value="{}" max="{}" aria-label="Progress of {}"></progress> {} of {}',
+        '<progress value="{}" max="{}" aria-label="Progress of {}"></progress> <span class="nowrap">{} of {}</span>',
         seen, max(found["items"], 1), row["name"], seen, found["items"],
     )  # fmt: skip
 
 
 def _agreement(visit: Visit, row: Mapping[str, Any]) -> str:
     if not row["progress"]["done"]:
-        return ""
-    return "; ".join(agreement_lines(reviews.agreement(visit.project.pk, row["id"])))
+        return NONE
+    return "; ".join(agreement_lines(reviews.agreement(visit.project.pk, row["id"]))) or NONE
 
 
 def _field_of(error: ApplicationError, form: QueueForm) -> str | None:

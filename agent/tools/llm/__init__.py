@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from agent.tools.base import Tool
-from agent.tools.llm import models, prompts, requests, rollouts, scores, sessions
+from agent.tools.llm import models, prompts, requests, reviews, rollouts, scores, sessions
 
 TOOLS: tuple[Tool, ...] = (
     *sessions.TOOLS,
     *requests.TOOLS,
     *scores.TOOLS,
+    *reviews.TOOLS,
     *prompts.TOOLS,
     *rollouts.TOOLS,
     *models.TOOLS,

@@ -10,7 +10,8 @@ document.addEventListener("keydown", (event) => {
   document.querySelector(`[data-answer="${CSS.escape(event.key)}"]`)?.click();
 });
 
-// A second press while the answer is on its way would score the next item.
-document.querySelector("#answer")?.addEventListener("submit", ({ target }) => {
+// A second press while the answer is on its way would score the item again.
+document.addEventListener("submit", ({ target }) => {
+  if (target.id !== "answer") return;
   setTimeout(() => { for (const button of target.querySelectorAll("button")) button.disabled = true; });
 });

@@ -65,6 +65,12 @@ def _same_list(
     return check
 
 
+def _review_agreement(world: World) -> None:
+    found = world.ask("get_review_agreement", queue_id=world.queue_id)
+    assert found == world.get(f"{LLM}/reviews/{world.queue_id}/agreement")
+    assert found["score_name"] == f"{world.marker}-score"
+
+
 def _same(tool: str, path: str, **arguments: Any) -> Callable[[World], None]:
     def check(world: World) -> None:
         given = {name: value(world) if callable(value) else value for name, value in arguments.items()}
@@ -218,6 +224,8 @@ CHECKS: dict[str, Callable[[World], None]] = {
         "list_session_feedback", f"{LLM}/sessions/{{world.session_id}}/feedback", query={}, session_id=_session_id
     ),
     "get_feedback_metrics": _same_list("get_feedback_metrics", f"{LLM}/metrics/feedback", **DATES),
+    "list_review_queues": _same_list("list_review_queues", f"{LLM}/reviews", state="open"),
+    "get_review_agreement": _review_agreement,
     "list_prompt_configs": _same_list("list_prompt_configs", f"{LLM}/prompts/configs", search="UMBER"),
     "get_prompt_config": _same("get_prompt_config", _CONFIG, config=_config),
     "list_prompt_versions": _same_list(
@@ -243,6 +251,7 @@ CHECKS: dict[str, Callable[[World], None]] = {
     "list_model_metrics": _same_list("list_model_metrics", f"{LLM}/metrics/models", **DATES),
     "list_usage_metrics": _same_list("list_usage_metrics", f"{LLM}/metrics/usage", interval="day", **DATES),
     "get_error_breakdown": _same_list("get_error_breakdown", f"{LLM}/metrics/errors", **DATES),
+    "list_error_groups": _same_list("list_error_groups", f"{LLM}/metrics/errors/groups", **DATES),
     "get_provider_latency": _latency,
     "list_problems": _problems,
     "list_session_spans": _telemetry("spans"),

@@ -33,6 +33,7 @@ from tests.analytics.telemetry.sending import Sender, log, span
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
 from tests.factories.prompts import make_config, make_version
+from tests.factories.reviews import make_queue
 from tests.factories.rollouts import make_rollout
 from tests.factories.scores import make_score
 
@@ -56,6 +57,10 @@ class World:
     @property
     def session_id(self) -> str:
         return f"{self.marker}-session-0"
+
+    @property
+    def queue_id(self) -> str:
+        return str(self.project.review_queues.values_list("pk", flat=True)[0])
 
     @property
     def model(self) -> str:
@@ -107,6 +112,7 @@ def make_world(spool: Path, marker: str) -> World:
     store(spool, *entries)
     request_ids = [entry.record.request_id for entry in entries]
     _judge(project, marker, request_ids)
+    make_queue(project, request_ids=request_ids[:2], name=f"{marker}-queue", score_name=f"{marker}-score")
     _trace(project, marker)
     return World(marker, project, now, config, rollout, request_ids, _client(project), secret)
 

@@ -25,12 +25,14 @@ async def test_job__score_by_hand__one_press_each_by_mouse_and_by_key(operator: 
     await operator.click(main.get_by_role("button", name="Yes"))
     await expect(main.get_by_text("1 scored, 0 skipped, 4 open")).to_be_visible()
     assert operator.clicks <= MAX_CLICKS_PER_SCORE
+    await page.wait_for_load_state()
     await page.keyboard.press("n")
     await expect(main.get_by_text("2 scored, 0 skipped, 3 open")).to_be_visible()
     await page.get_by_label("Comment").fill("Too short, yes: a comment takes no keys.")
     await operator.click(main.get_by_role("button", name="No"))
     await expect(main.get_by_text("3 scored, 0 skipped, 2 open")).to_be_visible()
     assert operator.clicks <= 2 * MAX_CLICKS_PER_SCORE
+    await page.wait_for_load_state()
     await page.keyboard.press("s")
     await expect(main.get_by_text("3 scored, 1 skipped, 1 open")).to_be_visible()
 
