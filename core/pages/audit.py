@@ -81,7 +81,7 @@ def _table(visit: Visit) -> Table:
 def _who(row: AuditEntry, query: Any) -> Any:
     href = page_link(query, actor=row.actor_name, cursor="")
     kind = "" if row.actor_kind == "user" else f" ({row.actor_kind})"
-    return format_html('<a href="{}">{}</a>{}', href, row.actor_name, kind)
+    return format_html('<span><a href="{}">{}</a>{}</span>', href, row.actor_name, kind)
 
 
 def _changes(row: AuditEntry) -> Any:

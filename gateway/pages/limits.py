@@ -142,6 +142,9 @@ def _month(visit: Visit) -> Plot:
     thresholds = []
     if settings.monthly_budget_usd is not None:
         thresholds.append(Threshold("budget", settings.monthly_budget_usd, kind="bad"))
+    forecast_usd = usage_of(visit.project.pk, "")["month"]["forecast_usd"]
+    if forecast_usd:
+        thresholds.append(Threshold("forecast", forecast_usd))
     return Plot(
         title="Spend since the first of the month",
         times=[datetime(day.year, day.month, day.day, tzinfo=UTC) for day in dates],
