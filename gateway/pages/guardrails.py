@@ -14,6 +14,7 @@ from typing_extensions import override
 from analytics.presenters import guardrails as presenter
 from analytics.queries.usage import Interval
 from analytics.ranges import TimeRange
+from core.errors import ApplicationError
 from core.pagination import MAXIMUM_LIMIT
 from core.pagination import Page as ListPage
 from core.templatetags.ui import id_link, status
@@ -93,7 +94,10 @@ class GuardrailsPage(SettingsFormPage):
     @override
     def act(self, visit: Visit, action: str, form: SectionForm, row: GatewaySettings, seen: str) -> HttpResponseBase:
         settings = msgspec.convert(row.guardrails, GuardrailSettings)
-        found = run_dry(visit.project.pk, settings, max_seconds=DRY_RUN_SECONDS)
+        try:
+            found = run_dry(visit.project.pk, settings, max_seconds=DRY_RUN_SECONDS)
+        except ApplicationError as error:
+            return self.answer(visit, form, row, seen=seen, dry_run_problem=error.message)
         return self.answer(visit, form, row, seen=seen, dry_run=_dry_run(visit, found))
 
 
