@@ -43,8 +43,12 @@ class Opener {
     const address = `${source}?${new URLSearchParams({ from: location.pathname + location.search })}`;
     const [answer] = await Promise.all([fetch(address, { credentials: "same-origin" }), loadStyle(style)]);
     if (!answer.ok || answer.redirected) throw new Error(answer.statusText);
-    dialog.querySelector("[data-part=body]").innerHTML = await answer.text();
+    const body = dialog.querySelector("[data-part=body]");
+    // What is shown takes no clicks before the modules that answer them are there.
+    body.inert = true;
+    body.innerHTML = await answer.text();
     await import("./page.js");
+    body.inert = false;
   }
 }
 
