@@ -110,3 +110,30 @@ def test_tables__all__named_with_what_can_be_added(admin: Client) -> None:
     text = shown(admin, "tables/")
     assert "API keys" in text
     assert 'href="/admin/core/apikey/add/"' in text
+
+
+@pytest.mark.parametrize("address", ["/admin/password_change/", "/admin/login/", "/admin/auth/user/1/password/"])
+def test_page_of_django__account__has_no_stylesheet_of_djangos_forms(client: Client, address: str, db: None) -> None:
+    root = User.objects.create_superuser("root", password="long enough", pk=1)
+    if "login" not in address:
+        client.force_login(root)
+
+    shown = client.get(address).content.decode()
+
+    assert "core/ui/ui.css" in shown
+    assert "admin/css/forms.css" not in shown and "admin/css/login.css" not in shown
+
+
+def test_password_change__wrong_and_right__keeps_the_account(client: Client, db: None) -> None:
+    client.force_login(User.objects.create_superuser("root", password="long enough"))
+    changed = {
+        "old_password": "long enough",
+        "new_password1": "a longer secret 7",
+        "new_password2": "a longer secret 7",
+    }
+
+    refused = client.post("/admin/password_change/", {**changed, "old_password": "wrong"}).content.decode()
+    assert "Your old password was entered incorrectly" in refused
+
+    assert "Your password was changed." in client.post("/admin/password_change/", changed, follow=True).content.decode()
+    assert User.objects.get().check_password("a longer secret 7")
