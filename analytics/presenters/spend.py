@@ -77,8 +77,9 @@ def cost_intervals(
     chosen = interval or interval_of(time_range)
     begun = TimeRange(time_range.start, max(time_range.start, min(time_range.end, datetime.now(UTC))))
     if count_intervals(begun.start, begun.end, chosen) > MAX_INTERVALS:
-        problem = f"The range has more than {MAX_INTERVALS} intervals of one {chosen}."
-        raise ValidationError(f"interval: {problem}", details={"interval": [problem]})
+        field = "interval" if interval else "start_date"
+        problem = f"The range has more than {MAX_INTERVALS:,} intervals of a {chosen}."
+        raise ValidationError(f"{field}: {problem}", details={field: [problem]})
     scope = _scope(project_id, begun, operation)
     _, keys = list_keys(scope, dimension, limit=top, offset=0)
     rows, (_, totals) = visible.both_visible(

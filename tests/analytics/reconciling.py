@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,8 @@ from analytics.reconciliation.units import Unit
 from tests.factories.analytics import make_entry
 
 MODELS = ["gpt-4o", "claude-sonnet-4", 'Ünïcode\'s "model"']
+
+_VERDICT = {"guardrail": "pii", "stage": "input", "action": "flag"}
 
 
 def entries_of(project: UUID, number: int, *, spread_days: int) -> Iterator[Any]:
@@ -41,6 +44,7 @@ def entries_of(project: UUID, number: int, *, spread_days: int) -> Iterator[Any]
             ttft_ms=chance.choice([0, chance.randrange(1, 5_000)]),
             cache_read_tokens=chance.randrange(50),
             contract_violation=chance.random() < 0.1,
+            attributes={"guardrails": json.dumps([_VERDICT])} if chance.random() < 0.3 else {},
         )
 
 
@@ -72,7 +76,7 @@ def damage_unit(rollup: Rollup, project: UUID, how: str, unit: Unit, execute: An
         execute(f"INSERT INTO {rollup.table} ({columns}) SELECT {columns} {rows}", values, settings=options)
         return any("sum" in column.type for column in rollup.columns)
     else:
-        name = next(name for name in ("user_id", "model", "session_id") if name in rollup.key)
+        name = next(item.name for item in rollup.columns if item.name in rollup.key and "String" in item.type)
         other = f"SELECT * REPLACE ('x' AS {name}) FROM (SELECT {columns} {rows})"  # noqa: S608 - names of the schema
         execute(f"INSERT INTO {rollup.table} ({columns}) {other}", values, settings=options)
         execute(f"DELETE {rows} AND {name} != 'x'", values)
