@@ -62,8 +62,9 @@ async def test_client__of_any_era__lists_and_calls(gateway: Gateway, mode: Any) 
             assert error_code(await client.call_tool("list_sessions", {"limit": 0})) == "invalid_value"
 
 
-def arguments(service: GatewayService, project_id: str, spool: Path) -> dict[str, dict[str, Any]]:
+def arguments(service: GatewayService, gateway: Gateway, spool: Path) -> dict[str, dict[str, Any]]:
     """Returns arguments for every tool that requires some; they name existing rows."""
+    project_id = gateway.project_id
     request = json.dumps({"messages": [{"role": "user", "content": "about refunds"}]}).encode()
     entry = make_entry(request, b"{}", project_id=project_id, session_id=SESSION, user_id=USER)
     store(spool, entry)
@@ -77,6 +78,8 @@ def arguments(service: GatewayService, project_id: str, spool: Path) -> dict[str
         allocation_type="random",
         weights=[50, 100],
     )
+    rubric = {"name": "refunds", "filter": {"user_id": USER}, "score_name": "helpful", "kind": "boolean"}
+    queue = gateway.manage("POST", "reviews", rubric).json()
     of_session, of_config = {"session_id": SESSION}, {"config": "greeter"}
     return {
         "get_request": {"request_id": entry.record.request_id},
@@ -86,6 +89,7 @@ def arguments(service: GatewayService, project_id: str, spool: Path) -> dict[str
         "get_rollout_metrics": {"rollout_id": rollout["rollout_id"]},
         "get_price": {"provider": "openai", "model": PRICED_MODEL},
         "get_user_spend": {"user_id": USER},
+        "get_review_agreement": {"queue_id": queue["id"]},
         **dict.fromkeys(OF_SESSION, of_session),
         **dict.fromkeys(OF_CONFIG, of_config),
     }
@@ -94,7 +98,7 @@ def arguments(service: GatewayService, project_id: str, spool: Path) -> dict[str
 async def test_call__every_tool__gives_its_result(
     gateway: Gateway, service: GatewayService, clickhouse: None, spool: Path
 ) -> None:
-    given = await asyncio.to_thread(arguments, service, gateway.project_id, spool)
+    given = await asyncio.to_thread(arguments, service, gateway, spool)
     contents = {}
     async with session(gateway) as client:
         for tool in registry.ALL:
