@@ -13,8 +13,11 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
-from playwright.async_api import Page, ViewportSize, async_playwright, expect
+import requests as http
+from playwright.async_api import Page, ViewportSize, async_playwright
 
 from tests.browser.actions import sign_in
 from tests.browser.chromium import chromium_program
@@ -26,7 +29,7 @@ from tests.waiting import wait_until
 
 FOLDER = ROOT / "docs" / "pictures"
 _SIZE = ViewportSize(width=1440, height=900)
-_HISTORY, _DECISION_SECONDS = 60_000, 600
+_HISTORY, _DECISION_SECONDS, _MAX_REQUESTS = 60_000, 600, 8
 _VARIABLES = [{"name": "goods", "type": "string", "required": False}]
 _FIRST = "You help the customers of the {{ goods }} shop.\nAnswer in one paragraph.\nName the number of the order."
 _SECOND = _FIRST.replace("one paragraph", "three sentences") + "\nBe kind."
@@ -45,6 +48,24 @@ class Shop:
     def address(self, path: str, query: str = "") -> str:
         return f"{self.team.service.base_url}{path}?project={self.team.project_id}{query}"
 
+    def traced_session(self) -> str:
+        """Returns the id of the session with most spans, of those with a few requests today."""
+        found = self._get("sessions", limit="120")["results"]
+        sessions: list[str] = [row["session_id"] for row in found if 2 <= row["request_count"] <= _MAX_REQUESTS]
+        return max(sessions, key=self._spans)
+
+    def _spans(self, session_id: str) -> int:
+        nodes = self._get(f"sessions/{quote(session_id, safe='')}/timeline")["nodes"]
+        return sum(1 for node in nodes if node["kind"] == "span")
+
+    def _get(self, path: str, **parameters: str) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {self.team.api_key}", "X-Project-Id": self.team.project_id}
+        url = f"{self.team.service.base_url}/api/llm/{path}"
+        answer = http.get(url, headers=headers, params=parameters, timeout=30)
+        assert answer.status_code == 200, answer.text
+        body: dict[str, Any] = answer.json()
+        return body
+
 
 async def home(page: Page, shop: Shop) -> None:
     await page.goto(shop.address("/admin/", "&range=30d"))
@@ -55,14 +76,13 @@ async def requests(page: Page, shop: Shop) -> None:
 
 
 async def session(page: Page, shop: Shop) -> None:
-    """Shows the session with most requests, whose spans and requests are one waterfall."""
-    await page.goto(shop.address("/admin/analytics/sessions/", "&range=24h&sort=-requests"))
-    await page.get_by_role("main").locator(".row-link").first.click()
-    await expect(page.get_by_role("heading", level=1)).to_contain_text("Session")
+    """Shows the conversation of few requests that has most spans, with its waterfall."""
+    identifier = quote(shop.traced_session(), safe="")
+    await page.goto(shop.address(f"/admin/analytics/sessions/{shop.team.project_id}/{identifier}"))
 
 
 async def usage(page: Page, shop: Shop) -> None:
-    await page.goto(shop.address("/admin/analytics/usage/", "&range=30d"))
+    await page.goto(shop.address("/admin/usage/", "&range=30d"))
 
 
 async def rollout(page: Page, shop: Shop) -> None:
