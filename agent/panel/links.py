@@ -31,12 +31,12 @@ _REQUESTS = "analytics_requests_changelist"
 def links_of(person: Any, project_id: UUID, texts: Collection[str]) -> Mapping[str, str]:
     """Returns the address of each text that names something the person may see. Without the store there are none of
     requests, sessions and users."""
-    wanted = sorted(text for text in texts if text.strip())[:MAX_TEXTS]
-    if not wanted or not may(person, Right.READ, project_id):
+    candidates = sorted(text for text in texts if text.strip())[:MAX_TEXTS]
+    if not candidates or not may(person, Right.READ, project_id):
         return {}
     found: dict[str, str] = {}
-    for text, url_name, args, query in (*_rows(project_id, wanted), *_ids(project_id, wanted)):
-        if text in wanted and text not in found and may(person, right_of_page(url_name), project_id):
+    for text, url_name, args, query in (*_rows(project_id, candidates), *_ids(project_id, candidates)):
+        if text in candidates and text not in found and may(person, right_of_page(url_name), project_id):
             address = address_if_there(url_name, *args, query={"project": str(project_id), **query})
             if address:
                 found[text] = address

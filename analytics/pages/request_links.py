@@ -94,8 +94,8 @@ def _models(visit: Visit, found: RequestDetail) -> Iterator[Fact]:
         "Model", model, visit.link_if_there(_LOG, model=model), more=(("its price", price),) if price and model else ()
     )
     if found["requested_model"] != model:
-        asked = found["requested_model"]
-        yield Fact("Model asked for", asked, visit.link_if_there(_LOG, requested_model=asked))
+        requested = found["requested_model"]
+        yield Fact("Model asked for", requested, visit.link_if_there(_LOG, requested_model=requested))
     native = ", passed on as it came" if found["native"] else ""
     yield Fact("Operation", f"{found['operation']}{', streamed' if found['stream'] else ''}{native}")
 

@@ -80,13 +80,24 @@ class RequestsPage(Page):
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         try:
-            asked = parse_query(visit)
+            request_query = parse_query(visit)
         except QueryProblem:
             return ()
         return [
-            Panel("histogram", "Requests over time", f"{_PANELS}/histogram.html", partial(_histogram, visit, asked)),
-            Panel("facets", "Commonest values", f"{_PANELS}/facets.html", partial(_facets, visit, asked)),
-            Panel("requests", "The requests", f"{_PANELS}/requests.html", partial(_list, visit, asked), is_wide=True),
+            Panel(
+                "histogram",
+                "Requests over time",
+                f"{_PANELS}/histogram.html",
+                partial(_histogram, visit, request_query),
+            ),
+            Panel("facets", "Commonest values", f"{_PANELS}/facets.html", partial(_facets, visit, request_query)),
+            Panel(
+                "requests",
+                "The requests",
+                f"{_PANELS}/requests.html",
+                partial(_list, visit, request_query),
+                is_wide=True,
+            ),
         ]
 
     @override
@@ -102,8 +113,8 @@ def _problems(visit: Visit) -> Mapping[str, Sequence[str]]:
     return {}
 
 
-def _histogram(visit: Visit, asked: RequestQuery) -> Mapping[str, Any]:
-    found = request_figures.histogram(visit.project.pk, asked.filters, asked.time_range)
+def _histogram(visit: Visit, request_query: RequestQuery) -> Mapping[str, Any]:
+    found = request_figures.histogram(visit.project.pk, request_query.filters, request_query.time_range)
     return {"histogram": found, "plot": _plot(visit, found)}
 
 
@@ -130,18 +141,20 @@ def _plot(visit: Visit, found: RequestHistogram) -> Plot:
     )
 
 
-def _facets(visit: Visit, asked: RequestQuery) -> Mapping[str, Any]:
-    entries = request_figures.facets(visit.project.pk, asked.filters)["facets"]
+def _facets(visit: Visit, request_query: RequestQuery) -> Mapping[str, Any]:
+    entries = request_figures.facets(visit.project.pk, request_query.filters)["facets"]
     since = max((entry["counted_since"] for entry in entries if entry["counted_since"]), default=None)
     return {"filters": facets_of(entries, visit.request.GET), "counted_since": since}
 
 
-def _list(visit: Visit, asked: RequestQuery) -> Mapping[str, Any]:
-    found = request_page(visit.project.pk, asked.filters, asked.sort, LIMIT, asked.position)
-    return {"table": _table(visit, asked, found if visit.sees_content else found.shown_as(request_without_texts))}
+def _list(visit: Visit, request_query: RequestQuery) -> Mapping[str, Any]:
+    found = request_page(visit.project.pk, request_query.filters, request_query.sort, LIMIT, request_query.position)
+    return {
+        "table": _table(visit, request_query, found if visit.sees_content else found.shown_as(request_without_texts))
+    }
 
 
-def _table(visit: Visit, asked: RequestQuery, found: CursorListing) -> Table:
+def _table(visit: Visit, request_query: RequestQuery, found: CursorListing) -> Table:
     query, project_id = visit.request.GET, visit.project.pk
     scores = scores_by_request(project_id, [str(row["request_id"]) for row in found.results])
 
@@ -150,12 +163,12 @@ def _table(visit: Visit, asked: RequestQuery, found: CursorListing) -> Table:
         return visit.link("analytics_requests_detail", project_id, request_id)
 
     return Table(
-        caption=f"Requests, {_ORDERS[asked.sort]} first",
+        caption=f"Requests, {_ORDERS[request_query.sort]} first",
         columns=columns_of(visit, scores),
         rows=found.results,
-        empty=_empty(visit, asked),
+        empty=_empty(visit, request_query),
         query=query,
-        sort=asked.sort,
+        sort=request_query.sort,
         count=found.count,
         next_url=page_link(query, cursor=found.next) if found.next else "",
         previous_url=page_link(query, cursor=found.previous) if found.previous else "",
@@ -164,10 +177,10 @@ def _table(visit: Visit, asked: RequestQuery, found: CursorListing) -> Table:
     )
 
 
-def _empty(visit: Visit, asked: RequestQuery) -> Empty:
+def _empty(visit: Visit, request_query: RequestQuery) -> Empty:
     query = visit.request.GET
-    if asked.given:
-        cleared = page_link(query, **dict.fromkeys(asked.given, ""), cursor="")
+    if request_query.given:
+        cleared = page_link(query, **dict.fromkeys(request_query.given, ""), cursor="")
         return Empty("No request of this range fits these filters.", cleared, "Clear the filters")
     if visit.period.name != "30d":
         return Empty("No requests in this range.", page_link(query, range="30d", start="", end=""), "Last 30 days")

@@ -16,7 +16,7 @@ from rest_framework.exceptions import ValidationError
 from typing_extensions import override
 
 from analytics.pages.agreement_texts import figures_of
-from analytics.pages.review_said import said
+from analytics.pages.review_turns import reviewed_turns
 from analytics.presenters import reviews
 from analytics.review_models import QueueState, ReviewItem, ReviewQueue
 from analytics.reviews import services
@@ -144,8 +144,8 @@ def _assign(visit: Visit, queue: ReviewQueue) -> dict[str, str]:
     body.is_valid(raise_exception=True)
     values = body.validated_data
     changed = services.assign_items(project_id=visit.project.pk, queue_id=queue.pk, actor=_actor(visit), **values)
-    said_of = f"assigned to {values['assignee']}" if values["assignee"] else "free again"
-    messages.success(visit.request, f"{changed} open items are {said_of}.")
+    assignment = f"assigned to {values['assignee']}" if values["assignee"] else "free again"
+    messages.success(visit.request, f"{changed} open items are {assignment}.")
     return {}
 
 
@@ -181,7 +181,10 @@ def _panels(visit: Visit, queue: ReviewQueue, item: ReviewItem | None) -> list[P
     ]
     if item is None:
         return panels
-    return [Panel("said", "What was said", f"{_FOLDER}/review_said.html", partial(said, visit, item)), *panels]
+    return [
+        Panel("turns", "What was said", f"{_FOLDER}/review_turns.html", partial(reviewed_turns, visit, item)),
+        *panels,
+    ]
 
 
 def _agreement(visit: Visit, queue: ReviewQueue) -> dict[str, Any]:

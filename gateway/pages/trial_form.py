@@ -44,12 +44,12 @@ class TrialFormPage(Page):
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        return [_estimate_panel(visit, _asked(visit, _begun(visit, is_bound=True)))]
+        return [_estimate_panel(visit, _new_trial(visit, _begun(visit, is_bound=True)))]
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         form = TrialForm(visit.project.pk, _views(visit), visit.request.POST)
-        new = _asked(visit, form)
+        new = _new_trial(visit, form)
         if new is not None and visit.request.POST.get("action") != "estimate":
             made = _made(visit, form, new)
             if made is not None:
@@ -82,7 +82,7 @@ def _config_of(visit: Visit) -> str:
     return ""
 
 
-def _asked(visit: Visit, form: TrialForm) -> NewTrial | None:
+def _new_trial(visit: Visit, form: TrialForm) -> NewTrial | None:
     """Returns the trial of a form; None with the faults as errors of the form."""
     if not form.is_valid():
         return None

@@ -61,8 +61,10 @@ def test_seen__either_of_two_choices__known() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.text(max_size=3)), max_size=12))
-def test_seen__conversation_that_grows__new_turns_together_are_the_conversation(said: list[tuple[str, str]]) -> None:
-    conversation = turns(*({"role": role, "content": text} for role, text in said))
+def test_seen__conversation_that_grows__new_turns_together_are_the_conversation(
+    messages: list[tuple[str, str]],
+) -> None:
+    conversation = turns(*({"role": role, "content": text} for role, text in messages))
     seen = SeenTurns()
     fresh = []
 

@@ -50,7 +50,7 @@ def editor(project: Project) -> Client:
 
 
 @pytest.fixture
-def asked(clickhouse: None, project: Project, spool: Path) -> list[str]:
+def request_ids(clickhouse: None, project: Project, spool: Path) -> list[str]:
     """The ids of three stored requests with their texts."""
     entries = [
         make_entry(
@@ -86,7 +86,7 @@ def test_queues__list__progress_and_agreement_as_the_api_answers(project: Projec
 
 
 def test_queue__form_prefilled_from_an_address__makes_what_the_api_would(
-    project: Project, editor: Client, asked: list[str]
+    project: Project, editor: Client, request_ids: list[str]
 ) -> None:
     query = {"project": str(project.pk), "user_id": "ann", "sort": "-ts"}
     page = content_of(editor.get(REVIEWS, query))
@@ -101,7 +101,7 @@ def test_queue__form_prefilled_from_an_address__makes_what_the_api_would(
     assert set(queue.filter) == {"user_id", "start_date"}
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("request_ids")
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
@@ -123,9 +123,11 @@ def test_queue__bad_form__says_why_and_keeps_what_was_typed(
 
 
 def test_review__item__its_conversation_and_the_buttons_of_the_rubric(
-    project: Project, editor: Client, asked: list[str]
+    project: Project, editor: Client, request_ids: list[str]
 ) -> None:
-    queue = make_queue(project, request_ids=asked, kind="category", labels=["bad", "<good>"], instructions="Be strict.")
+    queue = make_queue(
+        project, request_ids=request_ids, kind="category", labels=["bad", "<good>"], instructions="Be strict."
+    )
 
     page = content_of(editor.get(address_of(queue)))
 
@@ -209,8 +211,8 @@ def test_review__reader__sees_the_items_and_no_buttons(project: Project) -> None
     assert "New queue" not in content_of(reader.get(REVIEWS, {"project": str(project.pk)}))
 
 
-def test_review__reader_without_content__no_texts(project: Project, asked: list[str]) -> None:
-    queue = make_queue(project, request_ids=asked)
+def test_review__reader_without_content__no_texts(project: Project, request_ids: list[str]) -> None:
+    queue = make_queue(project, request_ids=request_ids)
     reader = visitor_of(project, Role.READER_WITHOUT_CONTENT)
 
     page = content_of(reader.get(address_of(queue), {"item": str(queue.items.get(position=1).pk)}))

@@ -111,12 +111,12 @@ def test_sessions__row__figures_of_the_api(api: APIClient, project: Project, spo
 def test_session__conversation__each_turn_once_and_figures_of_the_api(
     api: APIClient, project: Project, spool: Path
 ) -> None:
-    said = store_conversation(project, spool, 4)
+    texts = store_conversation(project, spool, 4)
 
     shown = page(project, "chat")
 
     turns = re.findall(r'<div class="turn-text">([^<]*)</div>', shown)
-    assert turns == said
+    assert turns == texts
     found = api.get("/api/llm/sessions/chat").json()
     assert f"<strong>{number(found['total_tokens'])}</strong>" in shown
     assert f"<strong>{money(found['total_cost_usd'])}</strong>" in shown

@@ -21,9 +21,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 URL = "/api/llm/sessions/chat/transcript"
 
 
-def call(project: Project, number: int, said: list[str], answer: str, **values: Any) -> Any:
-    """A call of a conversation, of which `said` are the turns so far."""
-    messages = [{"role": "assistant" if place % 2 else "user", "content": text} for place, text in enumerate(said)]
+def call(project: Project, number: int, turns: list[str], answer: str, **values: Any) -> Any:
+    """A call of a conversation, of which `turns` are those so far."""
+    messages = [{"role": "assistant" if place % 2 else "user", "content": text} for place, text in enumerate(turns)]
     completion = {"choices": [{"message": {"role": "assistant", "content": answer}}]}
     made = entry(project, "chat", 100 - number, **values)
     return type(made)(made.record, json.dumps({"messages": messages}).encode(), json.dumps(completion).encode())
@@ -31,11 +31,11 @@ def call(project: Project, number: int, said: list[str], answer: str, **values: 
 
 def store_conversation(project: Project, spool: Path, calls: int) -> list[str]:
     """Stores a conversation of `calls` calls; returns its turns, with the last answer."""
-    said = ["u0"]
+    turns = ["u0"]
     for number in range(calls):
-        store(spool, call(project, number, said, f"a{number}"))
-        said += [f"a{number}", f"u{number + 1}"]
-    return said[:-1]
+        store(spool, call(project, number, turns, f"a{number}"))
+        turns += [f"a{number}", f"u{number + 1}"]
+    return turns[:-1]
 
 
 def texts(turns: list[Any]) -> list[str]:
@@ -43,17 +43,17 @@ def texts(turns: list[Any]) -> list[str]:
 
 
 def test_transcript__conversation__each_turn_once(api: APIClient, project: Project, spool: Path) -> None:
-    said = store_conversation(project, spool, 3)
+    turns = store_conversation(project, spool, 3)
 
     body = api.get(URL).json()
 
-    assert [text for item in body["results"] for text in (*texts(item["turns"]), *texts(item["answer"]))] == said
+    assert [text for item in body["results"] for text in (*texts(item["turns"]), *texts(item["answer"]))] == turns
     assert [item["known_turns"] for item in body["results"]] == [0, 2, 4]
     assert body["next_cursor"] is None
 
 
 def test_transcript__pages__same_as_all_at_once(api: APIClient, project: Project, spool: Path) -> None:
-    said = store_conversation(project, spool, 5)
+    turns = store_conversation(project, spool, 5)
     found: list[str] = []
     cursor: str | None = ""
 
@@ -62,7 +62,7 @@ def test_transcript__pages__same_as_all_at_once(api: APIClient, project: Project
         found += [text for item in page["results"] for text in (*texts(item["turns"]), *texts(item["answer"]))]
         cursor = page["next_cursor"]
 
-    assert found == said
+    assert found == turns
 
 
 def test_transcript__body_not_logged_or_too_large__note(api: APIClient, project: Project, spool: Path) -> None:

@@ -90,7 +90,7 @@ def test_form__sent__trial_of_both_that_runs(ann: Client, scene: Scene, prompt: 
 
 
 def test_form__filters_of_requests_and_a_saved_view__narrow_the_inputs(ann: Client, scene: Scene) -> None:
-    wanted = scene.past("wanted", provider="openai", user_id="u-1")
+    matching = scene.past("matching", provider="openai", user_id="u-1")
     scene.past("other provider", provider="azure_openai", user_id="u-1")
     scene.past("other user", provider="openai", user_id="u-2")
     view, _ = save_view(
@@ -101,7 +101,7 @@ def test_form__filters_of_requests_and_a_saved_view__narrow_the_inputs(ann: Clie
 
     send(ann, scene, view=str(view.pk), further="provider=openai", b_temperature="1")
 
-    assert [str(row.request_id) for row in TrialInput.objects.all()] == [wanted]
+    assert [str(row.request_id) for row in TrialInput.objects.all()] == [matching]
 
 
 def test_form__no_difference_or_nothing_matches__says_so_and_keeps_what_was_typed(ann: Client, scene: Scene) -> None:

@@ -41,8 +41,9 @@ async def test_job__ask_the_agent__answers_with_links_in_two_clicks(
     await expect(link).to_be_visible()
     assert operator.clicks <= MAX_CLICKS
     # The service also asks the provider for its models, which has no body.
-    asked = next(json.loads(received.body) for received in script.received if received.body)["messages"][-1]["content"]
-    assert "24h" in asked and busy_team.project_id in asked
+    body = next(json.loads(received.body) for received in script.received if received.body)
+    question = body["messages"][-1]["content"]
+    assert "24h" in question and busy_team.project_id in question
     await operator.click(link)
     await expect(page.get_by_role("heading", level=1)).to_be_visible()
     assert request["request_id"] in page.url

@@ -108,8 +108,8 @@ def test_interval__against_its_limit__colour_and_words(low: float, high: float, 
     drawing = Drawing(render(Interval("Difference", low, (low + high) / 2, high, lambda value: f"{value:g} ms", limit)))
     [image] = drawing.all("svg")
     assert image["class"] == f"interval plot-{kind}"
-    said = f"Difference: {(low + high) / 2:g} ms, from {low:g} ms to {high:g} ms"
-    assert image["aria-label"] == (said if limit is None else f"{said}; limit {limit:g} ms")
+    label = f"Difference: {(low + high) / 2:g} ms, from {low:g} ms to {high:g} ms"
+    assert image["aria-label"] == (label if limit is None else f"{label}; limit {limit:g} ms")
 
 
 @given(st.floats(-1e9, 1e9), st.floats(0, 1e9), st.floats(0, 1e9), st.none() | st.floats(-1e9, 1e9))

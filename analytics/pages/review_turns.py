@@ -18,7 +18,7 @@ _MAX_TURNS = 50
 _BOUNDS = 20_000, 200_000
 
 
-def said(visit: Visit, item: ReviewItem) -> dict[str, Any]:
+def reviewed_turns(visit: Visit, item: ReviewItem) -> dict[str, Any]:
     """Returns the context of the panel: the last turns of the request, and the answer. Raises NotFoundError and the
     errors of the store.
 
@@ -28,17 +28,17 @@ def said(visit: Visit, item: ReviewItem) -> dict[str, Any]:
     if row is None:
         raise no_request()
     payload = get_payload(visit.project.pk, row) if visit.sees_content else None
-    asked = read_request(payload.request if payload else "").turns
-    answered = read_response(payload.response if payload else "")
-    omitted, images = max(len(asked) - _MAX_TURNS, 0), count()
-    skip_images(asked[:omitted], images)
+    request_turns = read_request(payload.request if payload else "").turns
+    answer_turns = read_response(payload.response if payload else "")
+    omitted, images = max(len(request_turns) - _MAX_TURNS, 0), count()
+    skip_images(request_turns[:omitted], images)
     # Each side has bounds of its own: a long request must not take the place of the answer, which is reviewed.
-    turns = conversation_turns(asked[omitted:], TextBounds(*_BOUNDS), images)
+    turns = conversation_turns(request_turns[omitted:], TextBounds(*_BOUNDS), images)
     return {
         "row": row,
         "has_payload": payload is not None,
         "omitted": omitted,
-        "turns": [*turns, *conversation_turns(answered, TextBounds(*_BOUNDS), images)],
+        "turns": [*turns, *conversation_turns(answer_turns, TextBounds(*_BOUNDS), images)],
         "image_base": address_of("analytics_requests_detail", visit.project.pk, item.request_id) + "images/",
         "all_url": visit.link("analytics_requests_detail", visit.project.pk, item.request_id),
     }
