@@ -37,7 +37,7 @@ def in_tree_order(nodes: Sequence[tuple[Key, Key | None, int]]) -> list[Placed[K
             children.setdefault(above, []).append(index)
     placed: set[int] = set()
     found: list[Placed[Key]] = []
-    # What is in a circle, or below one, hangs from no root: after the roots each becomes one, unless placed by then.
+    # Nodes in a circle, or below one, have no root: after the roots each becomes one, unless it is placed by then.
     for root in [*roots, *by_start]:
         found += _walk(root, nodes, children, placed)
     return found

@@ -33,7 +33,7 @@ class ItemState(models.TextChoices):
 
 
 class RubricKind(models.TextChoices):
-    """What a reviewer answers with; the values are those of `analytics.models.ScoreType`."""
+    """The kind of answer that a reviewer gives; the values are those of `analytics.models.ScoreType`."""
 
     BOOLEAN = "boolean"
     NUMBER = "number"

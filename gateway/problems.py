@@ -42,7 +42,7 @@ _threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="problems")
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What is asked, and the totals of the last hour, which the request log is asked for meanwhile."""
+    """The project and the range to search for problems, and the totals of the last hour, which another thread reads."""
 
     project_id: UUID
     range: TimeRange

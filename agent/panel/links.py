@@ -23,7 +23,7 @@ from prompts.models import PromptConfig
 from rollouts.models import Rollout
 
 MAX_TEXTS = 200
-"""Of the texts of one answer, so many are looked up."""
+"""The number of texts of one answer that are looked up, at most."""
 
 _REQUESTS = "analytics_requests_changelist"
 

@@ -35,7 +35,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one side said: `role` is the client's word for it, or `unknown`."""
+    """A message of one side: `role` is the client's word for it, or `unknown`."""
 
     role: str
     parts: tuple[Part, ...] = ()
@@ -43,8 +43,8 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What a request carries: its turns, the tools it offers (name and JSON of each), the JSON of the schema that the
-    answer has to follow, and the JSON of all other fields by name."""
+    """The contents of a request: its turns, the tools it offers (name and JSON of each), the JSON of the schema that
+    the answer has to follow, and the JSON of all other fields by name."""
 
     turns: tuple[Turn, ...] = ()
     tools: tuple[Part, ...] = ()

@@ -20,7 +20,7 @@ from core.errors import NotFoundError
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
 
-# The image is a document of a stranger: opened by itself it may run and load nothing.
+# The image is untrusted content: opened by itself it may run and load nothing.
 _HEADERS = {
     "Content-Security-Policy": "sandbox; default-src 'none'",
     "X-Content-Type-Options": "nosniff",

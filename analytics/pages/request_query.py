@@ -1,4 +1,4 @@
-"""What the address of the page of requests asks for: the filter, the order and the place in the list."""
+"""The query in the address of the page of requests: the filter, the order and the place in the list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the request of a review item and its answer said, as turns."""
+"""The turns of the request of a review item, and of its answer."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def transcript(
 ) -> SessionTranscript:
     """Returns the requests of a session behind the cursor, each with its new turns. Raises NotFoundError.
 
-    What came before the cursor is known from the request that the cursor names: a client sends the conversation so
+    The turns before the cursor are known from the request that the cursor names: a client sends the conversation so
     far with every call.
     """
     rows = list_requests_after(project_id, session_id, after=after, limit=limit + 1)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CostRow:
-    """What one key of a dimension cost, or all requests under the empty key. The server plans a query column by column,
-    which takes most of its time: what is only compared is read without the other figures."""
+    """The cost of one key of a dimension, or of all requests under the empty key. The server plans a query column by
+    column, which takes most of its time: a period that is only compared is read without the other figures."""
 
     key: str
     requests: int = 0
@@ -54,7 +54,7 @@ Figures = TypeVar("Figures", CostRow, DimensionRow)
 
 @dataclass(frozen=True)
 class IntervalCostRow:
-    """What a key cost in the interval that begins at `start`."""
+    """The cost of a key in the interval that begins at `start`."""
 
     start: datetime
     key: str

@@ -62,7 +62,7 @@ class WholeSessionFilter:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the rows of `session_days` decide one by one."""
+        """True if each row of `session_days` decides by itself, without the sums of its whole session."""
         return not self.feedback and self.min_cost_usd is None and self.max_cost_usd is None
 
 

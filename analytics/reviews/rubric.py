@@ -1,4 +1,4 @@
-"""What a reviewer may answer: the choices of a queue's rubric, and the score that an answer means. Pure."""
+"""The answers that a reviewer may give: the choices of a queue's rubric, and the score that an answer means. Pure."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class NewQueue:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a reviewer says of an item: a value, or a category's label, and why."""
+    """The answer of a reviewer to an item: a value, or a category's label, and the reason."""
 
     value: float | bool | None = None
     label: str = ""

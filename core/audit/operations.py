@@ -16,7 +16,7 @@ def _each(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-# What these make is data and not configuration, or they make nothing at all.
+# These operations make data and not configuration, or they make nothing at all.
 NOT_AUDITED = _each(
     "search chatWithAgent createConversation deleteConversation recordScore recordScores addSessionFeedback tryModel"
     " compareModels testIntegration dryRunGuardrails forecastRollout saveView deleteView"

@@ -20,7 +20,7 @@ from core.audit.subjects import SET, SET_ANEW, Subject, label_of, project_of, se
 
 CREATED, CHANGED, DELETED = "created", "changed", "deleted"
 
-# An entry for each of thousands of rows, as the deletion of a project would make, tells nobody anything.
+# An entry for each of thousands of rows, as the deletion of a project would make, is of no use to a reader.
 _MAX_ROWS = 100
 
 

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from django.db.models import Model
 
-# What stands in an entry for a secret that is set, and for one that was set to another value.
+# The values in an entry for a secret that is set, and for one that was set to another value.
 SET, SET_ANEW = "set", "set anew"
 
 

@@ -27,7 +27,7 @@ class Frame:
     project: Project | None
     projects: Sequence[Project]
     period: Period
-    # What is wrong with the range in the address; empty if nothing is.
+    # The error of the range in the address; empty if there is none.
     period_problem: str
     zone: ZoneInfo
     groups: Sequence[LinkGroup]

@@ -42,7 +42,7 @@ def provider_table(visit: Visit) -> Table:
 
 
 def _state(row: _Row) -> Any:
-    # A state that rests on no call says that nothing is known against the provider, and no more.
+    # A state without any call behind it means only that no failure of the provider is known.
     return status(row["status"]) if row["outcomes"] else status("no calls", "neutral")
 
 

@@ -1,6 +1,6 @@
 """The prompt editor: a new version of a prompt, or a new prompt with its first version.
 
-What is typed is checked as the API's `prompts/check` does. A version that somebody else saved meanwhile is shown, and
+The text is checked as the API's `prompts/check` does. A version that somebody else saved meanwhile is shown, and
 nothing that was typed is lost.
 """
 
@@ -42,7 +42,7 @@ class OutdatedEditError(ConflictError):
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What was typed into the editor of a prompt; `config` is None for a new one."""
+    """The input in the editor of a prompt; `config` is None for a new one."""
 
     config: PromptConfig | None
     form: VersionForm
@@ -50,7 +50,7 @@ class Edit:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether somebody saved a version after the editor was opened."""
+        """True if somebody saved a version after the editor was opened."""
         if self.config is None:
             return False
         return self.form.cleaned_data.get("base") != self.config.last_version_number

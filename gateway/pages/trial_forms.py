@@ -30,7 +30,7 @@ _OUTCOMES = [("", "any"), *((outcome.value, outcome.value) for outcome in Outcom
 
 
 class TrialForm(forms.Form):
-    """What to try, on which past inputs."""
+    """The form of a new trial: its candidates, and the past requests whose inputs they answer."""
 
     prompt_config_id = forms.ChoiceField(required=False, label="Prompt")
     prompt_version = forms.IntegerField(required=False, min_value=1, label="Served version")

@@ -33,7 +33,7 @@ def claim_trial() -> Trial | None:
             state=TrialState.RUNNING, claimed_until=_claim(), started_at=trial.started_at or now
         )
         if taken:
-            # What a worker that died had begun is begun again, in the same row.
+            # Answers that a worker had begun before it died are begun again, in the same rows.
             _answers(trial.pk).filter(state=AnswerState.RUNNING).update(state=AnswerState.PENDING)
             trial.refresh_from_db()
             return trial

@@ -16,7 +16,7 @@ from gateway.trials.errors import UnusableInputError
 from prompts.models import PromptConfig, PromptVersion
 from prompts.selectors import PromptVersionRecord, version_records
 
-# A past request is asked again as nobody's: it is no traffic of its user.
+# A past request is sent again without its user, since it is not traffic of that user.
 _DROPPED = frozenset({"user", "prompt_config", "prompt_variables"})
 
 

@@ -1,4 +1,4 @@
-"""What the panels of a rollout's page show. Each loads the rollout itself, since it runs in a thread of its own."""
+"""The contexts of a rollout's panels. Each loads the rollout itself, since it runs in a thread of its own."""
 
 from __future__ import annotations
 

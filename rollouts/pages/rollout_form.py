@@ -37,7 +37,7 @@ MAX_DIFF_ROWS = 200
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What the address or the sent form says so far; `problem` is the error of its stages."""
+    """The values of the address or of the sent form so far; `problem` is the error of its stages."""
 
     config: PromptConfig
     target: PromptVersion | None

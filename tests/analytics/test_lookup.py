@@ -1,4 +1,4 @@
-"""What an id names: `GET /api/llm/lookup`."""
+"""The subjects that an id names: `GET /api/llm/lookup`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells the series of a plot apart: a colour, and beside it a pattern of dashes or of hatches."""
+"""The legend of a plot: its series differ by a colour, and by a pattern of dashes or of hatches as well."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class TimeScale:
 
     @property
     def is_going_on(self) -> bool:
-        """Whether the last interval has not ended: its figures are those so far."""
+        """True if the last interval has not ended: its figures are those so far."""
         return self.end < self.starts[-1] + self.step
 
     def place(self, moment: datetime) -> float:

@@ -11,7 +11,7 @@ from typing import Literal
 
 Value = int | float | Decimal | None
 Kind = Literal["", "good", "warn", "bad", "neutral"]
-"""What a colour stands for; an empty kind takes the next colour of the plot."""
+"""The meaning of a colour; an empty kind takes the next colour of the plot."""
 
 PlotKind = Literal["line", "bars", "stacked"]
 

@@ -32,7 +32,7 @@ def span_tree(spans: Sequence[Span]) -> list[Node]:
     placed: set[str] = set()
     roots = [span for span in ordered if span.parent_id not in ids or span.parent_id == span.id]
     trees = [_tree(root, children, placed) for root in roots if root.id not in placed]
-    # What no root leads to is a circle.
+    # Spans that no root leads to are in a circle, or below one.
     trees += [_tree(span, children, placed) for span in ordered if span.id not in placed]
     return sorted(trees, key=lambda node: (node.span.start, node.span.id))
 

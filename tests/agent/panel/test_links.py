@@ -1,4 +1,4 @@
-"""What an answer names becomes a link, within the project and the rights of its reader."""
+"""Names and ids in an answer become links, within the project and the rights of its reader."""
 
 from __future__ import annotations
 

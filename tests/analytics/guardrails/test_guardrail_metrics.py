@@ -1,4 +1,4 @@
-"""What guardrails found: figures by rule and over time equal those of the records; the newest verdicts are listed."""
+"""The findings of guardrails: figures by rule and over time equal the records'; the newest verdicts are listed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of pages share."""
+"""The helpers that tests of pages share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What guardrails would have refused: the same checks as the pipeline's, over a sample of the stored requests."""
+"""The requests that guardrails would have refused, by the pipeline's checks on a sample of the stored requests."""
 
 from __future__ import annotations
 
