@@ -63,7 +63,11 @@ class Visit:
         return address_if_there(url_name, *args, query=self._query(query))
 
     def _query(self, query: Mapping[str, Any]) -> dict[str, str]:
-        merged = {**self.parameters, **query}
+        own = self.parameters
+        if "range" in query or "start" in query or "end" in query:
+            # Bounds of this page's range mean nothing beside another range.
+            own = {"project": own["project"]}
+        merged = {**own, **query}
         return {name: str(value) for name, value in merged.items() if value not in (None, "")}
 
 

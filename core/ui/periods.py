@@ -64,7 +64,8 @@ def parse_period(given: Mapping[str, str], now: datetime, zone: tzinfo) -> Perio
     Raises PeriodError.
     """
     name = given.get("range") or (CUSTOM if given.get("start") or given.get("end") else DEFAULT)
-    now = now.astimezone(UTC).replace(microsecond=0)
+    # The present second belongs to the range, so that what happened just now is on the page.
+    now = now.astimezone(UTC).replace(microsecond=0) + timedelta(seconds=1)
     if name == CUSTOM:
         return _custom(given, now, zone)
     if name == "month":

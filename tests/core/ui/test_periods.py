@@ -16,18 +16,18 @@ BERLIN = ZoneInfo("Europe/Berlin")
 @pytest.mark.parametrize(
     ("name", "start"),
     [
-        ("1h", datetime(2026, 11, 23, 18, 30, 5, tzinfo=UTC)),
-        ("24h", datetime(2026, 11, 22, 19, 30, 5, tzinfo=UTC)),
-        ("7d", datetime(2026, 11, 16, 19, 30, 5, tzinfo=UTC)),
-        ("30d", datetime(2026, 10, 24, 19, 30, 5, tzinfo=UTC)),
+        ("1h", datetime(2026, 11, 23, 18, 30, 6, tzinfo=UTC)),
+        ("24h", datetime(2026, 11, 22, 19, 30, 6, tzinfo=UTC)),
+        ("7d", datetime(2026, 11, 16, 19, 30, 6, tzinfo=UTC)),
+        ("30d", datetime(2026, 10, 24, 19, 30, 6, tzinfo=UTC)),
         ("month", datetime(2026, 11, 1, tzinfo=UTC)),
-        ("", datetime(2026, 11, 22, 19, 30, 5, tzinfo=UTC)),
+        ("", datetime(2026, 11, 22, 19, 30, 6, tzinfo=UTC)),
     ],
 )
 def test_range__named__ends_now(name: str, start: datetime) -> None:
     period = parse_period({"range": name}, NOW, BERLIN)
 
-    assert (period.start, period.end) == (start, NOW.replace(microsecond=0))
+    assert (period.start, period.end) == (start, datetime(2026, 11, 23, 19, 30, 6, tzinfo=UTC))
 
 
 def test_range__own_days__are_whole_days_of_the_readers_zone() -> None:
@@ -62,7 +62,7 @@ def test_month__before__is_the_same_part_of_the_month_before() -> None:
     before = parse_period({"range": "month"}, NOW, BERLIN).before()
 
     assert before.start == datetime(2026, 10, 1, tzinfo=UTC)
-    assert before.end == datetime(2026, 10, 23, 19, 30, 5, tzinfo=UTC)
+    assert before.end == datetime(2026, 10, 23, 19, 30, 6, tzinfo=UTC)
 
 
 @given(st.sampled_from([*LABELS]), st.integers(10**9, 4 * 10**9))

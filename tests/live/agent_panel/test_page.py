@@ -116,7 +116,7 @@ async def test_panel__narrow_window__fits_and_every_field_has_a_name(
 
 async def test_index__links_to_the_panel_for_those_who_may_use_it(panel: PanelPage) -> None:
     page = panel.page
-    await page.goto(f"{panel.office.team.service.base_url}/admin/")
+    await page.goto(f"{panel.office.team.service.base_url}/admin/tables/")
     await page.get_by_role("main").get_by_role("link", name="Ask the agent", exact=True).first.click()
     await expect(page.get_by_role("heading", name="Ask the agent")).to_be_visible()
 

@@ -41,7 +41,7 @@ async def test_job_2__by_the_filters_of_the_list__finds_the_same(operator: Opera
 
     await operator.navigate("Requests")
     await operator.click(operator.main.get_by_text("Filters", exact=True))
-    user = operator.main.get_by_label("User", exact=True)
+    user = operator.main.get_by_role("textbox", name="User", exact=True)
     await user.fill(failed["user_id"])
     await operator.enter(user)
 
