@@ -105,7 +105,7 @@ class UsageView(ProjectAPIView):
 class ProblemsView(ProjectAPIView):
     @operation("listProblems", "What is wrong now", query=[RangeParameters], answer=Problems)
     def get(self, request: Request) -> Response:
-        """What is wrong in the project at this moment, what is critical first. The range, by default the last 24 hours,
+        """The problems of the project at this moment, critical ones first. The range, by default the last 24 hours,
         is that of rollbacks and of alerts that were not delivered."""
         now = datetime.now(UTC)
         is_named = {"start_date", "end_date"} & request.query_params.keys()

@@ -34,7 +34,7 @@ class TotalsRow:
 
 # Single requests are grouped before they are put beside the rows of the rollups.
 _KEYS = {"provider": same("toString(t.provider)")}
-_FIGURES = (
+FIGURES = (
     "requests", "errors", "cancelled", "unpriced", "prompt_tokens", "completion_tokens", "cache_read_tokens",
     "cache_write_tokens", "cost_usd", "latency_sum_ms", "latency_q", "streamed", "ttft_q",
 )  # fmt: skip
@@ -42,8 +42,8 @@ _FIGURES = (
 
 def get_totals(project_id: UUID, start: datetime, end: datetime, *, operation: str = "") -> TotalsRow:
     """Returns the figures of the requests that arrived from `start` to `end`, both included."""
-    source, params = union([DAYS, HOURS], start, end, keys=_KEYS, figures=_FIGURES, operation=operation)
-    sql = f"SELECT {totals(*_FIGURES)} FROM {source} AS f"
+    source, params = union([DAYS, HOURS], start, end, keys=_KEYS, figures=FIGURES, operation=operation)
+    sql = f"SELECT {totals(*FIGURES)} FROM {source} AS f"
     values = {**params, "project": project_id}
     [row] = client.query(sql, values, row=TotalsRow, name="totals", database_settings=PLANNED)
     return row

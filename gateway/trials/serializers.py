@@ -23,7 +23,7 @@ _CLIENTS = "gateway"
 
 
 class CandidateSerializer(StrictSerializer):
-    """What one candidate changes in each past request; a field that is left out stays as it was."""
+    """The changes that one candidate makes to each past request; a field that is left out stays as it was."""
 
     version_id = serializers.UUIDField(required=False, allow_null=True, help_text="A version of a managed prompt.")
     model = serializers.CharField(

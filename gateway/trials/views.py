@@ -95,7 +95,7 @@ class TrialWinnerView(ProjectAPIView):
         errors=[404],
     )
     def put(self, request: Request, trial_id: UUID, position: int) -> Response:
-        """What a person picks takes the place of the judge's verdict."""
+        """A person's pick takes the place of the judge's verdict."""
         given = WinnerSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         winner = given.validated_data["winner"] or ""
