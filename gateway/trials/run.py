@@ -9,6 +9,7 @@ import asyncio
 import logging
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -121,9 +122,14 @@ class _TrialRun:
                 return
             try:
                 await self._answer(answer)
-            except Exception:
-                # One input with a defect must not keep all others from their answers.
-                logger.exception("answer.failed trial_id=%s answer_id=%s", self._trial.pk, answer.pk)
+            except Exception as error:
+                # One input with a defect must not keep all others from their answers. The error's text may quote the
+                # input, so only its class and place are logged.
+                frames = "".join(traceback.format_tb(error.__traceback__))
+                kind = type(error).__qualname__
+                logger.error(
+                    "answer.failed trial_id=%s answer_id=%s error=%s\n%s", self._trial.pk, answer.pk, kind, frames
+                )
                 answer.error_code, answer.error_message = "internal_error", "The answer failed; the failure is logged."
                 await _in_thread(queue.store_answer, answer)
 
