@@ -51,10 +51,12 @@ def finds(kind: Kind, right: Right = Right.READ) -> Callable[[FinderType], Finde
     return register
 
 
-def look_up(project_id: UUID, text: str, rights: Collection[Right]) -> Sequence[Match]:
-    """Returns the records of the project that the text names, of the kinds for which there is a right. Raises what the
-    finders' stores do."""
-    finders = [_finders[kind] for kind in Kind if kind in _finders]
+def look_up(
+    project_id: UUID, text: str, rights: Collection[Right], kinds: Collection[Kind] = tuple(Kind)
+) -> Sequence[Match]:
+    """Returns the records of the project that the text names, of those `kinds` for which there is a right. Raises what
+    the finders' stores do."""
+    finders = [_finders[kind] for kind in Kind if kind in _finders and kind in kinds]
     return [match for find, right in finders if right in rights for match in find(project_id, text)]
 
 

@@ -13,14 +13,10 @@ from django.utils.safestring import SafeString
 from rest_framework.exceptions import ValidationError
 from typing_extensions import override
 
-from analytics.presenters.lookup import lookup
+from analytics.pages.search_matches import Matches
 from analytics.presenters.search import search_texts
-from analytics.request_parameters import MAXIMUM_QUERY, SearchBody
-from analytics.wire.lookup import LookupMatch
+from analytics.request_parameters import SearchBody
 from analytics.wire.search import SearchResult
-from core.errors import ApplicationError
-from core.lookup import Kind
-from core.rights.asking import rights_in
 from core.ui.filters import FilterField, Filters
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
@@ -29,14 +25,6 @@ from core.ui.tables import page_link
 
 _LIMIT = 20
 _FIELDS = (FilterField("user_id", "User"), FilterField("session_id", "Session"), FilterField("model", "Model"))
-_LABELS = {
-    Kind.REQUEST: "Request",
-    Kind.SESSION: "Session",
-    Kind.USER: "User",
-    Kind.API_KEY: "API key",
-    Kind.PROMPT: "Prompt",
-    Kind.ROLLOUT: "Rollout",
-}
 _LOG = "analytics_requests_changelist"
 
 
@@ -49,65 +37,46 @@ class SearchPage(Page):
 
     @override
     def _page(self, visit: Visit, route: Mapping[str, Any]) -> HttpResponseBase:
-        if "panel" in visit.request.GET:
+        if "panel" in visit.request.GET or not _text(visit):
             return super()._page(visit, route)
-        matches, problem = _matches(visit)
-        if len(matches) == 1 and matches[0]["href"]:
-            return HttpResponseRedirect(matches[0]["href"])
-        panels = self.panels(visit)
-        return self.render(
-            visit,
-            panels,
-            text=_text(visit),
-            search_text=_text(visit),
-            matches=matches,
-            problem=problem,
-            searches_texts=bool(panels),
-            filters=Filters(_FIELDS, visit.request.GET),
-        )
+        matches = Matches(visit, _text(visit))
+        address = matches.single_address()
+        if address:
+            return HttpResponseRedirect(address)
+        return self.render(visit, _panels(visit, matches), **self.context(visit, **route))
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        return {
+            "text": _text(visit),
+            "search_text": _text(visit),
+            "sees_content": visit.sees_content,
+            "filters": Filters(_FIELDS, visit.request.GET),
+        }
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        if not _text(visit) or not visit.sees_content:
-            return ()
-        template = "analytics/pages/panels/search.html"
-        return [Panel("texts", "In requests and answers", template, partial(_texts, visit), is_wide=True)]
+        text = _text(visit)
+        return _panels(visit, Matches(visit, text)) if text else ()
+
+
+def _panels(visit: Visit, matches: Matches) -> Sequence[Panel]:
+    folder = "analytics/pages/panels"
+    named = Panel("named", "By id", f"{folder}/search_named.html", partial(_named, visit, matches), is_wide=True)
+    if not visit.sees_content:
+        return [named]
+    return [
+        named,
+        Panel("texts", "In requests and answers", f"{folder}/search.html", partial(_texts, visit), is_wide=True),
+    ]
+
+
+def _named(visit: Visit, matches: Matches) -> Mapping[str, Any]:
+    return {"text": _text(visit), "matches": matches.all()}
 
 
 def _text(visit: Visit) -> str:
     return visit.request.GET.get("q", "").strip()
-
-
-def _matches(visit: Visit) -> tuple[Sequence[Mapping[str, str]], str]:
-    """Returns what the text names, with addresses, and what went wrong or an empty text."""
-    text = _text(visit)
-    if not text or len(text) > MAXIMUM_QUERY or "\x00" in text:
-        return [], ""
-    try:
-        found = lookup(visit.project.pk, text, rights_in(visit.person, visit.project.pk))["results"]
-    except ApplicationError as error:
-        return [], error.message
-    return [{"kind": _LABELS[one["kind"]], "label": one["label"], "href": _address(visit, one)} for one in found], ""
-
-
-def _address(visit: Visit, match: LookupMatch) -> str:
-    """Returns the address of the page of a record, or of its requests; empty if the person may open neither."""
-    project_id, identity = visit.project.pk, match["id"]
-    match match["kind"]:
-        case Kind.REQUEST:
-            return visit.link("analytics_requests_detail", project_id, identity)
-        case Kind.SESSION:
-            page = visit.link_if_there("session", project_id, identity)
-            return page or visit.link(_LOG, session_id=identity)
-        case Kind.USER:
-            return visit.link(_LOG, user_id=identity)
-        case Kind.API_KEY:
-            return visit.link_if_there("core_apikey_change", identity) or visit.link(_LOG, api_key_id=identity)
-        case Kind.PROMPT:
-            page = visit.link_if_there("prompt", identity)
-            return page or visit.link_if_there("prompts_promptconfig_change", identity)
-        case Kind.ROLLOUT:
-            return visit.link_if_there("rollouts_rollout_change", identity)
 
 
 def _texts(visit: Visit) -> Mapping[str, Any]:

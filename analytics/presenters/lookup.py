@@ -6,12 +6,14 @@ from collections.abc import Collection
 from uuid import UUID
 
 from analytics.wire.lookup import LookupResults, lookup_results
-from core.lookup import look_up
+from core.lookup import Kind, look_up
 from core.rights.roles import Right
 
 
-def lookup(project_id: UUID, text: str, rights: Collection[Right]) -> LookupResults:
+def lookup(
+    project_id: UUID, text: str, rights: Collection[Right], kinds: Collection[Kind] = tuple(Kind)
+) -> LookupResults:
     """Returns the requests, sessions, users, keys, prompts and rollouts of this id or name; blanks around it do not
-    count. Kinds of records for which there is no right among `rights` are left out."""
+    count. Records of other `kinds`, and those for which there is no right among `rights`, are left out."""
     text = text.strip()
-    return lookup_results(look_up(project_id, text, rights) if text else [])
+    return lookup_results(look_up(project_id, text, rights, kinds) if text else [])

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import connections
@@ -25,6 +25,8 @@ from core.errors import ApplicationError
 from core.exception_handler import log_unexpected, translate
 
 logger = logging.getLogger("core.pages")
+
+Result = TypeVar("Result")
 
 PANEL_SECONDS = 2.0
 
@@ -46,6 +48,12 @@ class Panel:
     is_wide: bool = False
     # Seconds after which the panel is loaded again while the page is open; 0 for never.
     refresh_seconds: int = 0
+
+
+def in_thread(function: Callable[[], Result]) -> Future[Result]:
+    """Starts a function beside the request, as panels are loaded. It must not use the SQL database, whose connection is
+    bound to its thread."""
+    return _threads.submit(function)
 
 
 def marker(name: str) -> str:

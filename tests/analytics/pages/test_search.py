@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client as store_client
+from analytics.pages import search_matches
+from analytics.queries import visible
 from core.models import Project
 from core.rights.roles import Role
 from tests.analytics.requests.entries import entry
@@ -17,11 +20,18 @@ from tests.factories.analytics import store, uuid7
 from tests.factories.core import make_key, make_project, make_staff
 from tests.factories.prompts import make_config
 from tests.factories.rollouts import make_rollout
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 PATH = "/admin/search/"
 REQUEST = uuid7(1_790_000_000_000_000)
+
+
+@pytest.fixture(autouse=True)
+def lookup_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has a page wait for the store however busy the machine is."""
+    monkeypatch.setattr(search_matches, "JUMP_SECONDS", TIMEOUT_SECONDS)
 
 
 @pytest.fixture
@@ -150,3 +160,26 @@ def test_search__store_away__frame_and_message(
 
     assert "The analytics store does not answer." in text
     assert "Nothing in this range" not in text
+
+
+@pytest.mark.usefixtures("log")
+def test_search__store_slow__frame_before_its_answer_and_the_record_as_a_link(
+    reader: Client, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_answer, find = Event(), visible.query
+
+    def slow(*args: Any, **options: Any) -> Any:
+        if options["name"].startswith("lookup."):
+            assert may_answer.wait(TIMEOUT_SECONDS)
+        return find(*args, **options)
+
+    monkeypatch.setattr(search_matches, "JUMP_SECONDS", 0.01)
+    monkeypatch.setattr(visible, "query", slow)
+    answer = search(reader, project, REQUEST)
+    assert answer.status_code == 200
+    may_answer.set()
+
+    text = b"".join(answer.streaming_content).decode()
+
+    assert "names 1 record" in text
+    assert f'href="/admin/analytics/requests/{project.pk}/{REQUEST}/' in text
