@@ -46,6 +46,7 @@ from agent.tools.registry import offered
 from agent.transcript import transcript
 from core.authentication import ProjectAccess, rights_now
 from core.exception_handler import log_unexpected, translate
+from core.tracebacks import class_and_place
 from gateway.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 
@@ -285,8 +286,10 @@ class ChatLoop:
             await self._keep(message)
         except RunLostError:
             logger.info("chat.lost conversation_id=%s", self.chat.run.conversation_id)
-        except Exception:
-            logger.exception("message.lost conversation_id=%s", self.chat.run.conversation_id)
+        except Exception as error:
+            logger.error(
+                "message.lost conversation_id=%s error=%s", self.chat.run.conversation_id, class_and_place(error)
+            )
 
 
 def _granted_now(access: ProjectAccess) -> Granted:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Mapping
 from math import ceil
 from typing import Any
@@ -25,6 +24,7 @@ from core.errors import (
     UnknownHostError,
     ValidationError,
 )
+from core.tracebacks import class_and_place
 
 logger = logging.getLogger("core.api")
 
@@ -97,9 +97,7 @@ def error_headers(error: ApplicationError, code: int) -> dict[str, str]:
 
 
 def log_unexpected(error: BaseException, request: str) -> None:
-    # The text of an exception may quote a row or a body, and so prompts or keys: only its class and place are logged.
-    frames = "".join(traceback.format_tb(error.__traceback__))
-    logger.error("request.failed request_id=%s error=%s\n%s", request, type(error).__qualname__, frames)
+    logger.error("request.failed request_id=%s error=%s", request, class_and_place(error))
 
 
 def request_id(context: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 
 from core.errors import ApplicationError
+from core.tracebacks import class_and_place
 from gateway.errors import GuardrailError, LowQualityError
 from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
 from gateway.pipeline.context import AnswerState, Attempt, FailedCall, RequestContext, RequestState
@@ -69,9 +70,9 @@ class QualityCheck:
             # The request's other verdicts are recorded here too: a request that has scores of guardrails is skipped
             # when those of its record are read.
             await record(self._context.snapshot.project_id, {state.request_id: [*state.verdicts, verdict]})
-        except Exception:
+        except Exception as error:
             # No caller waits for this task, so its failure has to be logged here.
-            logger.exception("quality.failed request_id=%s", state.request_id)
+            logger.error("quality.failed request_id=%s error=%s", state.request_id, class_and_place(error))
 
     async def _verdict(self, body: bytes, *, bad: GuardrailAction, seconds: float) -> GuardrailVerdict:
         """Returns the judge's verdict within `seconds`, with the action `bad` for a score that is too low."""

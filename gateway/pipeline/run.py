@@ -9,6 +9,7 @@ from functools import partial
 
 from analytics.contracts import CLIENT_REQUEST_ID, Outcome
 from core.errors import ApplicationError
+from core.tracebacks import class_and_place
 from gateway.cache.policy import NO_CACHE, cache_policy
 from gateway.errors import InternalError
 from gateway.pipeline.admit import admit
@@ -81,8 +82,8 @@ async def serve(runtime: Runtime, state: RequestState, receive: Receive, reply: 
             raise
         _note_cancelled(state)
         watch.absorb()
-    except Exception:
-        logger.exception("request.failed request_id=%s", state.request_id)
+    except Exception as error:
+        logger.error("request.failed request_id=%s error=%s", state.request_id, class_and_place(error))
         failure = InternalError("The gateway failed; the failure is logged under this request's id")
         await _refuse(state, reply, watch, failure)
     finally:

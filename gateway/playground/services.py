@@ -18,6 +18,7 @@ from django.db import Error as DatabaseError
 from analytics.services import NewScore, record_scores
 from core.authentication import key_id_of
 from core.errors import ApplicationError
+from core.tracebacks import class_and_place
 from gateway.internal_client import Caller, InternalAnswer, InternalRequest, Reported, ask
 from gateway.judging.judge import JudgeResult, judge_answer
 from gateway.playground.comparison import Contender
@@ -116,9 +117,9 @@ async def judged(
             seconds=settings.JUDGE_SECONDS,
             key_id=run.key_id,
         )
-    except Exception:
+    except Exception as error:
         # The answer is there and paid for, so a defective judge does not fail the run.
-        logger.exception("judgement.failed request_id=%s", answer.request_id)
+        logger.error("judgement.failed request_id=%s error=%s", answer.request_id, class_and_place(error))
         judgement = JudgeResult(snapshot.settings.judge_model, error=_JUDGE_FAILED)
     return Result(model, answer, judgement)
 

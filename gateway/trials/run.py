@@ -9,7 +9,6 @@ import asyncio
 import logging
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -24,6 +23,7 @@ from analytics.queries.requests import get_payload_at
 from core.authentication import key_id_of
 from core.errors import ApplicationError, ServiceUnavailableError
 from core.storable import storable
+from core.tracebacks import class_and_place
 from gateway.internal_client import Caller, InternalAnswer, ask, settled
 from gateway.models import Trial, TrialAnswer
 from gateway.playground.results import Result, message_of
@@ -123,12 +123,9 @@ class _TrialRun:
             try:
                 await self._answer(answer)
             except Exception as error:
-                # One input with a defect must not keep all others from their answers. The error's text may quote the
-                # input, so only its class and place are logged.
-                frames = "".join(traceback.format_tb(error.__traceback__))
-                kind = type(error).__qualname__
+                # One input with a defect must not keep all others from their answers.
                 logger.error(
-                    "answer.failed trial_id=%s answer_id=%s error=%s\n%s", self._trial.pk, answer.pk, kind, frames
+                    "answer.failed trial_id=%s answer_id=%s error=%s", self._trial.pk, answer.pk, class_and_place(error)
                 )
                 answer.error_code, answer.error_message = "internal_error", "The answer failed; the failure is logged."
                 await _in_thread(queue.store_answer, answer)

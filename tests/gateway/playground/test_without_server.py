@@ -93,15 +93,19 @@ def test_playground__judge_has_a_defect__answer_says_so(
     project: Project, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def defective(*given: Any, **options: Any) -> JudgeResult:
-        raise ZeroDivisionError
+        raise ZeroDivisionError(str(given[2]))
 
     monkeypatch.setattr("gateway.playground.services.judge_answer", defective)
     answer = InternalAnswer("r", 1.0, {"choices": [{"message": {"role": "assistant", "content": "Paris"}}]})
-    run = PlaygroundRun(project.pk, "key:1", "", [], {}, evaluate=True, seconds=1)
+    run = PlaygroundRun(
+        project.pk, "key:1", "", [{"role": "user", "content": "What a client asked"}], {}, evaluate=True, seconds=1
+    )
 
     async def work(runtime: Runtime) -> Result:
         return await judged(runtime, await runtime.snapshots.project(project.pk), run, "m", answer)
 
     result = on_loop(work)
     assert result.shown()["evaluation"]["error"]["code"] == "internal_error"
-    assert "judgement.failed request_id=r" in caplog.text
+    assert "judgement.failed request_id=r error=ZeroDivisionError" in caplog.text
+    # The text of an error may quote what was asked.
+    assert "What a client asked" not in caplog.text
