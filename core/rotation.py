@@ -6,9 +6,11 @@ A model names its columns with tokens of core.crypto: `encrypted_fields = ("toke
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from django.apps import apps
 from django.db.models import Model
@@ -24,12 +26,14 @@ _LOOKS = 5
 
 @dataclass(slots=True)
 class Rotation:
-    """The result for one model's secrets. `lost` are the ids of rows that no configured key reads."""
+    """The result for one model's secrets. `lost` are the ids of rows that no configured key reads, `projects` the
+    numbers of rotated secrets by project; None stands for those of no project."""
 
     model: str
     current: int = 0
     rotated: int = 0
     lost: list[Any] = field(default_factory=list)
+    projects: Counter[UUID | None] = field(default_factory=Counter)
 
 
 def models_with_secrets() -> list[type[Model]]:
@@ -83,8 +87,16 @@ def _rotate_one(model: type[Model], primary_key: Any, name: str, found: Rotation
             return
         if dry_run or model._base_manager.filter(pk=primary_key, **{name: token}).update(**{name: fresh}):
             found.rotated += 1
+            found.projects[_project_of(model, primary_key)] += 1
             return
     logger.warning("encryption.restless model=%s id=%s", found.model, primary_key)
+
+
+def _project_of(model: type[Model], primary_key: Any) -> UUID | None:
+    """Returns the project of a row; None for a row of no project, and for one that is gone."""
+    if not any(column.name == "project" for column in model._meta.fields):
+        return None
+    return model._base_manager.filter(pk=primary_key).values_list("project_id", flat=True).first()
 
 
 def _lost(found: Rotation, primary_key: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -81,11 +81,16 @@ def audited_command(handle: Handler) -> Handler:
         name = type(self).__module__.rpartition(".")[2]
         with recording() as collected:
             result = handle(self, *args, **options)
-        if collected.made:
-            write(collected.made, actor=f"command:{name}", via=AuditEntry.Via.COMMAND, operation=name)
+        write_of_command(name, collected.made)
         return result
 
     return recorded  # type: ignore[return-value]  # a method of the same signature
+
+
+def write_of_command(name: str, changes: Sequence[Change]) -> None:
+    """Appends the entries of a command of `manage.py` that knows itself what it changed."""
+    if changes:
+        write(changes, actor=f"command:{name}", via=AuditEntry.Via.COMMAND, operation=name)
 
 
 def _projects_there(ids: Iterable[UUID | None]) -> set[UUID]:

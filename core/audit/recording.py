@@ -6,7 +6,7 @@ at once, which send no signals, call `note`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -76,21 +76,11 @@ def recording() -> Iterator[Recording]:
         _current.reset(token)
 
 
-def note(
-    kind: str,
-    object_id: str,
-    *,
-    project_id: UUID | None,
-    label: str = "",
-    action: str = CHANGED,
-    before: Mapping[str, Any] | None = None,
-    after: Mapping[str, Any] | None = None,
-) -> None:
+def note(change: Change) -> None:
     """Records a change that no signal names. Values are JSON without secrets."""
     collected = _current.get()
     if collected is not None and len(collected.changes) < _MAX_ROWS:
-        change = Change(kind, object_id, label or object_id, project_id, action, dict(before or {}), dict(after or {}))
-        collected.changes[kind, object_id] = change
+        collected.changes[change.kind, change.id] = change
 
 
 def connect() -> None:

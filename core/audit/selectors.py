@@ -25,9 +25,11 @@ class AuditFilter:
     end: datetime | None = None
 
 
-def audit_entries(project_id: UUID, given: AuditFilter) -> QuerySet[AuditEntry]:
-    """Returns the project's entries that match, the latest first."""
+def audit_entries(project_id: UUID, given: AuditFilter, *, of_installation: bool = False) -> QuerySet[AuditEntry]:
+    """Returns the project's entries that match, the latest first; `of_installation` adds those of no project."""
     rows = AuditEntry.objects.for_project(project_id)
+    if of_installation:
+        rows = AuditEntry.objects.filter(Q(project_id=project_id) | Q(project_id=None))
     if given.actor:
         rows = rows.filter(Q(actor_name=given.actor) | Q(actor_id=given.actor))
     if given.object_id:

@@ -17,6 +17,8 @@ from django.db.models import Model
 
 # The values in an entry for a secret that is set, and for one that was set to another value.
 SET, SET_ANEW = "set", "set anew"
+# The kinds of changes of many rows at once, which have one entry together.
+ENCRYPTION, PRICE_LIST = "encryption", "price list"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,11 @@ SUBJECTS: Mapping[str, Subject] = {
     # The id of what was deleted is not kept: a session's name may be a person's.
     "analytics.deletion": Subject("deletion", ("kind", "subject_hash"), label="kind"),
 }
+
+
+def kinds() -> list[str]:
+    """Returns what an entry can be about, beside operations that are their own kind."""
+    return sorted({ENCRYPTION, PRICE_LIST, *(subject.kind for subject in SUBJECTS.values())})
 
 
 def subject_of(model: type[Model]) -> Subject | None:

@@ -9,7 +9,7 @@ from django.utils.html import format_html, format_html_join
 from typing_extensions import override
 
 from core.audit.selectors import AuditFilter, audit_entries
-from core.audit.subjects import SUBJECTS
+from core.audit.subjects import kinds
 from core.models import AuditEntry
 from core.templatetags.ui import status
 from core.ui.filters import FilterField, Filters
@@ -34,10 +34,9 @@ class AuditPage(Page):
 
     @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        kinds = sorted({subject.kind for subject in SUBJECTS.values()})
         fields = [
             FilterField("actor", "Who", help="The name or id of a person, a key or a command."),
-            FilterField("object_kind", "What", kind="choice", choices=[(kind, kind) for kind in kinds]),
+            FilterField("object_kind", "What", kind="choice", choices=[(kind, kind) for kind in kinds()]),
             FilterField("object_id", "Which one", help="Its id or its name."),
             FilterField("via", "Through", kind="choice", choices=AuditEntry.Via.choices),
             FilterField("operation", "Operation or page"),
@@ -55,7 +54,7 @@ def _table(visit: Visit) -> Table:
     given = AuditFilter(
         **{name: query.get(name, "") for name in _NAMES}, start=visit.period.start, end=visit.period.end
     )
-    rows = audit_entries(visit.project.pk, given)
+    rows = audit_entries(visit.project.pk, given, of_installation=visit.person.is_superuser)
     cursor = query.get("cursor", "")
     if cursor.isdecimal():
         rows = rows.filter(pk__lt=int(cursor))

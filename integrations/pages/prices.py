@@ -14,6 +14,7 @@ from django.http import Http404, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
+from core.audit.recording import note
 from core.errors import ApplicationError
 from core.rights.roles import Right
 from core.templatetags.ui import status
@@ -22,6 +23,7 @@ from core.ui.formats import UNKNOWN, moment
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link
+from integrations.pricing.audit import price_list_changes
 from integrations.pricing.entries import DIGITS, MAX_PER_MILLION, PLACES, is_model_name
 from integrations.pricing.filters import PriceFilter
 from integrations.pricing.models import ModelPrice, PricePeriod, PriceSource, PriceSyncLog
@@ -96,6 +98,8 @@ class PricesPage(Page):
         actor = f"user:{visit.person.get_username()}"
         try:
             log = sync_prices(trigger=PriceSyncLog.Trigger.ADMIN, actor=actor)
+            for change in price_list_changes(log):
+                note(change)
         except ApplicationError as error:
             messages.error(visit.request, error.message)
         else:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections import Counter
 from typing import Any
+from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
 from typing_extensions import override
 
+from core.audit.entries import write_of_command
+from core.audit.recording import CHANGED, Change
+from core.audit.subjects import ENCRYPTION
 from core.canary import replace_canary
 from core.management.tables import require_tables
 from core.rotation import Rotation, rotate_all
+
+_NAME = "rotate_encryption_keys"
 
 # A row that a running worker saved meanwhile may be under an older key again, so passes repeat until one finds none.
 _PASSES = 5
@@ -41,15 +48,26 @@ class Command(BaseCommand):
             return
         if options["accept_loss"]:
             replace_canary()
-        rotated: dict[str, int] = {}
-        for _ in range(_PASSES):
-            found = rotate_all()
-            for rotation in found:
-                rotated[rotation.model] = rotated.get(rotation.model, 0) + rotation.rotated
-            if not any(rotation.rotated for rotation in found):
-                break
-        else:
-            raise CommandError("Secrets under older keys keep appearing: is a worker running with the old keys?")
+            write_of_command(_NAME, [_change(None, accepted_loss=True)])
+        self._rotate()
+
+    def _rotate(self) -> None:
+        """Rotates until nothing is left. Raises CommandError when older keys keep being used; what was rotated is in
+        the audit log all the same."""
+        rotated: Counter[str] = Counter()
+        projects: Counter[UUID | None] = Counter()
+        try:
+            for _ in range(_PASSES):
+                found = rotate_all()
+                for rotation in found:
+                    rotated[rotation.model] += rotation.rotated
+                    projects += rotation.projects
+                if not any(rotation.rotated for rotation in found):
+                    break
+            else:
+                raise CommandError("Secrets under older keys keep appearing: is a worker running with the old keys?")
+        finally:
+            write_of_command(_NAME, [_change(key, rotated_secrets=count) for key, count in projects.items()])
         for rotation in found:
             rotation.rotated = rotated[rotation.model]
             rotation.current -= rotation.rotated
@@ -65,3 +83,9 @@ class Command(BaseCommand):
                 self.stderr.write(f"  {rotation.model} {primary_key} was encrypted with a key that is not configured.")
         if done == "rotated":
             self.stdout.write("Nothing that can be read is left under an older key.")
+
+
+def _change(project_id: UUID | None, **after: int | bool) -> Change:
+    """Returns the change of the audit log for the secrets of a project, or for those of none."""
+    whose = "installation" if project_id is None else "project"
+    return Change(ENCRYPTION, str(project_id or whose), f"secrets of the {whose}", project_id, CHANGED, after=after)

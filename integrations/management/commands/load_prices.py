@@ -7,6 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from typing_extensions import override
 
+from core.audit.entries import write_of_command
+from integrations.pricing.audit import price_list_changes
 from integrations.pricing.services import load_shipped_prices
 
 
@@ -16,4 +18,5 @@ class Command(BaseCommand):
     @override
     def handle(self, *args: Any, **options: Any) -> None:
         loaded = load_shipped_prices()
+        write_of_command("load_prices", price_list_changes(loaded))
         self.stdout.write(f"added {loaded.added}, updated {loaded.updated}, skipped {loaded.skipped}")

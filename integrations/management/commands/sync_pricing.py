@@ -8,8 +8,10 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from typing_extensions import override
 
+from core.audit.entries import write_of_command
 from integrations.errors import SyncRunningError
 from integrations.models import PriceSyncLog
+from integrations.pricing.audit import price_list_changes
 from integrations.pricing.sync import sync_prices
 
 
@@ -30,6 +32,7 @@ class Command(BaseCommand):
             log = sync_prices(trigger=PriceSyncLog.Trigger.COMMAND, catalogs={**settings.PRICING_CATALOGS, **named})
         except SyncRunningError as error:
             raise CommandError(error.message) from error
+        write_of_command("sync_pricing", price_list_changes(log))
         self.stdout.write(
             f"{log.status}: added {log.added}, updated {log.updated}, removed {log.removed}, skipped {log.skipped}"
         )

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 from typing_extensions import override
 
+from core.audit.entries import audited_command
 from core.errors import ApplicationError
 from core.management.tables import require_tables
 from rollouts.evaluate import EvaluationResult, evaluate_rollout, evaluate_running_rollouts
@@ -24,6 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="say what would happen, and store nothing")
 
     @override
+    @audited_command
     def handle(self, *args: Any, **options: Any) -> None:
         require_tables()
         found = self._evaluated(options["rollout"], options["dry_run"])

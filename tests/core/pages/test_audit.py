@@ -6,6 +6,8 @@ from html import unescape
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.test import Client
 
 from core.models import Project
@@ -79,3 +81,12 @@ def test_page__lower_roles__403(project: Project, role: Role) -> None:
     client.force_login(make_staff(role, project))
 
     assert client.get(PATH, {"project": str(project.pk)}).status_code == 403
+
+
+def test_list__change_of_no_project__superusers_alone_see_it(administrator: Client, project: Project) -> None:
+    call_command("rotate_encryption_keys", accept_loss=True)
+    superuser = Client()
+    superuser.force_login(User.objects.create_superuser("root"))
+
+    assert "<dt>accepted loss</dt>" in _shown(superuser, project, object_kind="encryption")
+    assert "accepted loss" not in _shown(administrator, project)

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from core.models import AuditEntry
 from integrations.models import CatalogState, PriceSyncLog
 from integrations.selectors import price_table
 from integrations.tasks import sync_pricing
@@ -77,3 +78,15 @@ def test_task__by_beat__syncs_and_leaves_a_running_one_alone(server: CatalogServ
 def test_schedule__its_task__is_known() -> None:
     assert settings.CELERY_BEAT_SCHEDULE["sync-pricing"]["task"] == sync_pricing.name
     assert sync_pricing.name in current_app.tasks
+
+
+def test_command__sync__is_in_the_audit_log_once_with_its_numbers(server: CatalogServer) -> None:
+    server.serve("/a", A, etag='"a1"')
+    server.serve("/b", B, etag='"b1"')
+    run()
+    run()
+
+    [entry] = AuditEntry.objects.filter(operation="sync_pricing")
+    assert (entry.actor_kind, entry.object_kind, entry.project_id) == ("command", "price list", None)
+    assert entry.object_id == str(PriceSyncLog.objects.order_by("pk")[0].pk)
+    assert entry.changes["added"][0] is None and entry.changes["added"][1] >= 2
