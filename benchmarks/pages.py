@@ -21,7 +21,7 @@ from tqdm import tqdm
 from benchmarks import report as machine_report
 from benchmarks.analytics_report import QueryTimes
 from benchmarks.analytics_store import Store, merge_as_time_would, store, wait_for_merges
-from benchmarks.pages_assets import asset_bytes
+from benchmarks.pages_assets import AssetBytes, asset_bytes
 
 _WARM_UP = 2
 _ROW_LINK = re.compile(r'class="row-link" href="([^"]+)"')
@@ -38,8 +38,7 @@ class PageTimes:
 
     name: str
     html_bytes: int = 0
-    script_bytes: int = 0
-    style_bytes: int = 0
+    assets: AssetBytes = field(default_factory=lambda: AssetBytes(0, 0))
     first: list[float] = field(default_factory=list)
     last: list[float] = field(default_factory=list)
     late: int = 0
@@ -185,7 +184,7 @@ async def _page(browser: Any, name: str, address: str, calls: int, measured: Sto
     if measured.engine is not None:
         times.engine_cpu = (measured.cpu_seconds() - engine) * 1000 / calls
     times.html_bytes = len(text.encode())
-    times.script_bytes, times.style_bytes = asset_bytes(text)
+    times.assets = asset_bytes(text)
     return times
 
 
@@ -208,11 +207,12 @@ def markdown(pages: Sequence[PageTimes], requests: int, range_name: str) -> str:
         f"Pages over {requests:,} requests, range {range_name}, {machine_report.machine()}",
         "",
         "| Page | First byte p50 | p95 | Whole p50 | p95 | Bound | Own CPU | Engine CPU | HTML KB | Script KB |"
-        " Style KB | Late | Failed |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+        " Style KB | When opened KB | Late | Failed |",
+        f"|{'---|' * 14}",
     ]
     for page in pages:
-        sizes = (page.html_bytes, page.script_bytes, page.style_bytes)
+        assets = page.assets
+        sizes = (page.html_bytes, assets.scripts, assets.styles, assets.later_scripts + assets.later_styles)
         cells = [
             page.name,
             *(f"{value:.0f}" for value in (*_p50_p95(page.first), *_p50_p95(page.last))),

@@ -1,36 +1,57 @@
-"""The bytes of scripts and styles that a page loads, with the modules that its scripts import."""
+"""The bytes of scripts and styles that a page loads, with the modules that its scripts import.
+
+What arrives only when a reader opens a part of the page, such as the agent's panel, is counted by itself: modules
+behind `import()`, and stylesheets that a `data-style` names.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 _SCRIPT = re.compile(r'<script[^>]* src="/static/([^"?]+)')
 _STYLE = re.compile(r'<link rel="stylesheet" href="/static/([^"?]+)')
-_IMPORT = re.compile(r'(?:from|import)\s*\(?"(\.{1,2}/[^"]+)"')
+_LATER_STYLE = re.compile(r' data-style="/static/([^"?]+)')
+_IMPORT = re.compile(r'(?:from|import)\s*"(\.{1,2}/[^"]+)"')
+_LATER_IMPORT = re.compile(r'import\(\s*"(\.{1,2}/[^"]+)"')
 
 
-def asset_bytes(html: str) -> tuple[int, int]:
-    """Returns the bytes of the scripts and those of the styles of a page. Raises FileNotFoundError for one that is
+@dataclass(frozen=True, slots=True)
+class AssetBytes:
+    """The bytes of a page's scripts and styles, and of both that come when a part of the page is opened."""
+
+    scripts: int
+    styles: int
+    later_scripts: int = 0
+    later_styles: int = 0
+
+
+def asset_bytes(html: str) -> AssetBytes:
+    """Returns the bytes of each file that a page loads, counted once. Raises FileNotFoundError for one that is
     missing."""
-    scripts: set[str] = set()
-    for name in _SCRIPT.findall(html):
-        scripts.update(_with_imports(name, scripts))
-    return sum(_size(name) for name in scripts), sum(_size(name) for name in set(_STYLE.findall(html)))
+    scripts, styles = _with_imports(_SCRIPT.findall(html)), set(_STYLE.findall(html))
+    later_names = [name for module in scripts for name in _imports(module, _LATER_IMPORT)]
+    later_scripts = _with_imports(later_names) - scripts
+    later_styles = set(_LATER_STYLE.findall(html)) - styles
+    return AssetBytes(*(sum(map(_size, names)) for names in (scripts, styles, later_scripts, later_styles)))
 
 
-def _with_imports(name: str, known: set[str]) -> Iterator[str]:
-    """Yields a module and all that it imports, each once."""
-    waiting, seen = [name], set(known)
+def _with_imports(names: Iterable[str]) -> set[str]:
+    """Returns the modules and all that they import at once."""
+    waiting, seen = list(names), set[str]()
     while waiting:
         module = waiting.pop()
-        if module in seen:
-            continue
-        seen.add(module)
-        yield module
-        for imported in _IMPORT.findall(_file(module).read_text(encoding="utf-8")):
-            waiting.append(_normal(PurePosixPath(module).parent / imported))
+        if module not in seen:
+            seen.add(module)
+            waiting += _imports(module, _IMPORT)
+    return seen
+
+
+def _imports(module: str, pattern: re.Pattern[str]) -> list[str]:
+    text = _file(module).read_text(encoding="utf-8")
+    return [_normal(PurePosixPath(module).parent / imported) for imported in pattern.findall(text)]
 
 
 def _normal(path: PurePosixPath) -> str:

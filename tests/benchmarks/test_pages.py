@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.pages import PageTimes, markdown
-from benchmarks.pages_assets import asset_bytes
+from benchmarks.pages_assets import AssetBytes, asset_bytes
 from benchmarks.targets.base import ROOT
 from core.ui.navigation import GROUPS
 
@@ -23,22 +23,41 @@ def test_every_page_is_opened_over_a_small_history(tmp_path: Path) -> None:
     )  # fmt: skip
 
     assert done.returncode == 0, done.stdout + done.stderr
-    names = {line.split(" | ")[0].removeprefix("| ") for line in done.stdout.splitlines() if line.startswith("| ")}
+    table = [line.strip("| ").split(" | ") for line in done.stdout.splitlines() if line.startswith("| ")]
+    heading, *pages = table
+    names = {row[0] for row in pages}
     assert {"index", "analytics_requests_changelist", "analytics_requests_detail", "sessions", "usage"} <= names
-    assert names - {"Page"} >= {"rollouts", "limits", "settings", "members", "audit", "tables"} & {
+    assert names >= {"rollouts", "limits", "settings", "members", "audit", "tables"} & {
         entry.url_name for group in GROUPS for entry in group.entries
     }
+    for page in pages:
+        for column, bound in (("HTML KB", 150), ("Script KB", 60), ("Style KB", 30)):
+            assert int(page[heading.index(column)]) <= bound, f"{page[0]} has more {column} than {bound}"
 
 
 def test_times_become_a_table() -> None:
-    page = PageTimes("index", 43_000, 11_000, 24_000, [10.0, 20.0], [100.0, 300.0], late=1, own_cpu=60, engine_cpu=200)
-    assert "| index | 15 | 20 | 200 | 300 | 400 | 60 | 200 | 43 | 11 | 24 | 1 | 0 |" in markdown([page], 1000, "24h")
+    assets = AssetBytes(11_000, 24_000, later_scripts=20_000, later_styles=3_000)
+    page = PageTimes("index", 43_000, assets, [10.0, 20.0], [100.0, 300.0], late=1, own_cpu=60, engine_cpu=200)
+    shown = markdown([page], 1000, "24h")
+    assert "| index | 15 | 20 | 200 | 300 | 400 | 60 | 200 | 43 | 11 | 24 | 23 | 1 | 0 |" in shown
 
 
 def test_assets__of_a_page__count_imported_modules_once() -> None:
     one = '<link rel="stylesheet" href="/static/core/ui/ui.css"><script type="module" src="/static/core/ui/frame.js">'
-    scripts, styles = asset_bytes(one)
+    counted = asset_bytes(one)
     folder = ROOT / "core" / "static" / "core" / "ui"
-    assert styles == (folder / "ui.css").stat().st_size
-    assert scripts >= sum((folder / name).stat().st_size for name in ("frame.js", "plot.js", "panels.js"))
-    assert asset_bytes(one + '<script type="module" src="/static/core/ui/plot.js">') == (scripts, styles)
+    assert counted.styles == (folder / "ui.css").stat().st_size
+    assert counted.scripts == sum(path.stat().st_size for path in folder.glob("*.js"))
+    assert asset_bytes(one + '<script type="module" src="/static/core/ui/plot.js">') == counted
+
+
+def test_assets__of_a_part_that_is_opened__counted_by_themselves() -> None:
+    folder = ROOT / "agent" / "static" / "agent" / "panel"
+    opener = '<script type="module" src="/static/agent/panel/opener.js"></script>'
+    counted = asset_bytes(opener + '<dialog data-source="/x" data-style="/static/agent/panel/page.css"></dialog>')
+
+    assert (counted.scripts, counted.styles) == ((folder / "opener.js").stat().st_size, 0)
+    assert counted.later_styles == (folder / "page.css").stat().st_size
+    assert counted.later_scripts > sum(path.stat().st_size for path in folder.glob("*.js")) - counted.scripts
+    with_page = asset_bytes(opener + '<script type="module" src="/static/agent/panel/page.js"></script>')
+    assert with_page.later_scripts == 0

@@ -46,7 +46,7 @@ function fieldProblem(field) {
   const id = `${field.id}-problem`;
   let place = byId(id);
   if (!place) {
-    place = element("span", { className: "problem", id });
+    place = element("p", { className: "problem", id });
     place.setAttribute("role", "alert");
     field.after(place);
     field.setAttribute("aria-describedby", id);
