@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from django.conf import settings
 from django.db import models
 from typing_extensions import override
 
+from core.caller_limits import MONEY_COLUMN_DIGITS, MONEY_COLUMN_PLACES
 from core.rights.roles import Role
 from core.tenancy import ProjectManager
 
@@ -29,8 +31,14 @@ class Project(models.Model):
         return self.name
 
 
+def _budget(**options: Any) -> Any:
+    return models.DecimalField(
+        null=True, blank=True, max_digits=MONEY_COLUMN_DIGITS, decimal_places=MONEY_COLUMN_PLACES, **options
+    )
+
+
 class ApiKey(models.Model):
-    """An API key of one project. The key itself is shown once and never stored."""
+    """An API key of one project. The key itself is shown once and never stored. A limit that is null does not exist."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="api_keys")
     name = models.CharField(max_length=NAME_CHARACTERS)
@@ -43,6 +51,21 @@ class ApiKey(models.Model):
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
+    # The hash of the secret before the last rotation, which opens the project until `previous_expires_at`.
+    previous_key_hash = models.CharField(  # noqa: DJ001 - null, because the column is unique
+        max_length=64, null=True, unique=True, editable=False
+    )
+    previous_expires_at = models.DateTimeField(null=True, editable=False)
+    monthly_budget_usd = _budget(help_text="Per calendar month, UTC.")
+    total_budget_usd = _budget(help_text="For as long as the key exists.")
+    rate_limit_rpm = models.PositiveIntegerField(null=True, blank=True)
+    rate_limit_tpm = models.PositiveIntegerField(null=True, blank=True)
+    max_concurrent_requests = models.PositiveIntegerField(null=True, blank=True)
+    allowed_models = models.JSONField(default=list, db_default=[], blank=True)
+    allowed_providers = models.JSONField(default=list, db_default=[], blank=True)
+    metadata = models.JSONField(default=dict, db_default={}, blank=True)
+    # The time of the last change of a limit: spend before it may not have been counted.
+    limits_changed_at = models.DateTimeField(null=True, editable=False)
 
     objects = ProjectManager()
 

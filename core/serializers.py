@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from rest_framework import serializers
 from typing_extensions import override
 
-from core.keys import SCOPES
-from core.models import NAME_CHARACTERS, ApiKey, Membership
+from core.models import Membership
 from core.rights.roles import Role
 from core.strict import Problem, wrong_type
 
@@ -62,29 +61,6 @@ class BodySerializer(StrictSerializer):
 
 class EmptyBodySerializer(BodySerializer):
     """The body of a call that takes no fields."""
-
-
-class ApiKeySerializer(serializers.ModelSerializer[ApiKey]):
-    class Meta:
-        model = ApiKey
-        fields = ["id", "name", "prefix", "scopes", "expires_at", "revoked_at", "last_used_at", "created_at"]
-        read_only_fields = fields
-
-
-class IssuedApiKeySerializer(ApiKeySerializer):
-    """An API key together with its plain text, which is shown only here."""
-
-    key = serializers.CharField(read_only=True)
-
-    class Meta(ApiKeySerializer.Meta):
-        fields = [*ApiKeySerializer.Meta.fields, "key"]
-        read_only_fields = fields
-
-
-class NewApiKeySerializer(BodySerializer):
-    name = serializers.CharField(max_length=NAME_CHARACTERS)
-    scopes = serializers.ListField(child=serializers.ChoiceField(choices=SCOPES), allow_empty=False, min_length=1)
-    expires_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
 
 
 class RoleField(serializers.ChoiceField):

@@ -1,4 +1,4 @@
-"""The base class of all management views, and core's own endpoints."""
+"""The base class of all management views, and the pages of the service itself."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from django.conf import settings
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.urls import reverse
-from rest_framework import status
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
-from rest_framework.response import Response
 from rest_framework.views import APIView
 from typing_extensions import override
 
@@ -26,15 +24,12 @@ from core.authentication import ProjectAccess
 from core.errors import ServiceUnavailableError
 from core.exception_handler import translate
 from core.failures import failure, wants_page
-from core.keys import issue_key, revoke_key
 from core.metadata import PathMetadata
-from core.models import ApiKey, AuditEntry, Project
-from core.openapi import PAGE, operation, query_of
-from core.pagination import LimitOffset
+from core.models import AuditEntry
+from core.openapi import query_of
 from core.parameters import check_parameters
 from core.permissions import operation_of
 from core.rights.roles import Right
-from core.serializers import ApiKeySerializer, IssuedApiKeySerializer, NewApiKeySerializer
 from core.tenancy import require_same_project
 
 
@@ -95,38 +90,6 @@ class ProjectAPIView(APIView):
         if query is not None:
             filters = getattr(getattr(self, "filterset_class", None), "base_filters", ()) if query.is_list else ()
             check_parameters(request, query.names.union(filters))
-
-
-class ApiKeysView(ProjectAPIView):
-    @operation("listApiKeys", "List API keys", query=[PAGE], page=ApiKeySerializer)
-    def get(self, request: Request) -> Response:
-        paginator = LimitOffset()
-        keys = paginator.paginate_queryset(ApiKey.objects.for_project(self.project_id), request, self)
-        return paginator.get_paginated_response(ApiKeySerializer(keys, many=True).data)
-
-    @operation(
-        "issueApiKey",
-        "Issue an API key",
-        body=NewApiKeySerializer,
-        answer=IssuedApiKeySerializer,
-        status=201,
-        errors=[404],
-    )
-    def post(self, request: Request) -> Response:
-        """Makes a key. This answer alone holds the key itself."""
-        serializer = NewApiKeySerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        project = get_object_or_404(Project, pk=self.project_id)
-        row, key = issue_key(project, **serializer.validated_data)
-        return Response({**ApiKeySerializer(row).data, "key": key}, status=status.HTTP_201_CREATED)
-
-
-class ApiKeyView(ProjectAPIView):
-    @operation("revokeApiKey", "Revoke an API key", status=204, errors=[404])
-    def delete(self, request: Request, key_id: int) -> Response:
-        """Revokes a key: the row stays, so that its owner can be found later."""
-        revoke_key(get_object_or_404(ApiKey.objects.for_project(self.project_id), pk=key_id))
-        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 def health(request: HttpRequest) -> HttpResponse:

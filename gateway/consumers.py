@@ -89,11 +89,11 @@ async def models(scope: Scope, receive: Receive, send: Send) -> None:
         return
     name = scope["url_route"]["kwargs"].get("model")
     try:
-        snapshot, _ = await authenticate(current_runtime().snapshots, read_headers(scope["headers"]))
+        snapshot, key = await authenticate(current_runtime().snapshots, read_headers(scope["headers"]))
         if name is None:
-            answer = await models_answer(snapshot, anthropic=anthropic)
+            answer = await models_answer(snapshot, key, anthropic=anthropic)
         else:
-            answer = await model_answer(snapshot, name, anthropic=anthropic)
+            answer = await model_answer(snapshot, key, name, anthropic=anthropic)
     except ApplicationError as error:
         await reply.error(error)
         return

@@ -10,6 +10,7 @@ ApplicationError
 ├── GuardrailError                  400 guardrail_error: prompt_too_long, blocked_topic, pii_detected, prompt_injection,
 │   │                                   blocked_tool
 │   └── LowQualityError                 400 low_quality
+├── ModelNotAllowedError            403 permission_error: model_not_allowed
 ├── ModelNotFoundError              404 model_not_found
 ├── PromptConfigNotFoundError       404 prompt_config_not_found
 ├── RateLimitedError                429 rate_limit_error: requests_per_minute, tokens_per_minute
@@ -28,7 +29,13 @@ from typing import Any
 
 from typing_extensions import override
 
-from core.errors import ApplicationError, NotFoundError, ServiceUnavailableError, ValidationError
+from core.errors import (
+    ApplicationError,
+    NotFoundError,
+    PermissionDeniedError,
+    ServiceUnavailableError,
+    ValidationError,
+)
 from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
 
 _MAX_WAIT_SECONDS = 3600.0
@@ -88,6 +95,12 @@ class GuardrailError(ApplicationError):
 
 class LowQualityError(GuardrailError):
     code = "low_quality"
+
+
+class ModelNotAllowedError(PermissionDeniedError):
+    """The patterns of the request's API key exclude every model and provider that could answer."""
+
+    code = "model_not_allowed"
 
 
 class ModelNotFoundError(NotFoundError):

@@ -6,6 +6,7 @@ The column `source` of the request log names the asking part of the service: pla
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import time
 from collections.abc import AsyncGenerator
@@ -102,6 +103,16 @@ async def settled(seconds: float) -> None:
         await asyncio.wait(left, timeout=seconds)
 
 
+def _key_of(caller: Caller, snapshot: ProjectSnapshot) -> KeyRecord:
+    """Returns the caller's key with its budgets and rates, which its own requests count in. A request within another
+    one of the key, such as the judge's, waits for no place of its own and is free in its choice of model."""
+    for key in snapshot.keys.values() if caller.key_id else ():
+        if key.id == caller.key_id:
+            limits = key.limits and dataclasses.replace(key.limits, concurrent_requests=None)
+            return dataclasses.replace(key, limits=limits, allowed_models=(), allowed_providers=())
+    return KeyRecord(caller.key_id, snapshot.project_id, "", frozenset(), None)
+
+
 class InternalRequest:
     """A request in progress: `parts()` yields the bytes of the answer as they come, then `answer()` has the outcome.
 
@@ -111,7 +122,7 @@ class InternalRequest:
     def __init__(
         self, runtime: Runtime, snapshot: ProjectSnapshot, caller: Caller, body: bytes, seconds: float
     ) -> None:
-        key = KeyRecord(caller.key_id, snapshot.project_id, "", frozenset(), None)
+        key = _key_of(caller, snapshot)
         headers = RequestHeaders(session_id=caller.session_id, user_id=caller.user_id, cache_control=_NOT_CACHED)
         self.request_id = new_request_id()
         self._runtime, self._seconds = runtime, seconds

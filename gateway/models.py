@@ -11,6 +11,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator, URLVali
 from django.db import models
 from typing_extensions import override
 
+from core.caller_limits import MAX_BUDGET_USD, MAX_PER_MINUTE
 from core.models import Project
 from core.tenancy import ProjectManager
 from gateway.alert_models import AlertDelivery as AlertDelivery  # Django looks for models in this module
@@ -30,8 +31,6 @@ MODEL_CHARACTERS = 200
 MAX_TEXT_CHARACTERS = 200
 MAX_THINKING_TOKENS = 1_000_000
 MAX_PROMPT_TOKENS = 100_000_000
-MAX_PER_MINUTE = 2_000_000_000
-MAX_BUDGET_USD = 100_000_000
 MAX_CACHE_SECONDS = 30 * 86_400
 MAX_RETENTION_DAYS = 3650
 AGENT_SCOPES = ("project:read", "llm:read", "observability:read", "billing:read")

@@ -9,17 +9,15 @@ from django.core.validators import URLValidator
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from core.fields import NumberField
+from core.caller_limits import MAX_BUDGET_USD, MAX_PER_MINUTE
+from core.fields import MoneyField, NameListField, NumberField
 from core.parameters import Parameters
 from core.serializers import BodySerializer, StrictSerializer
 from gateway.dry_run import DEFAULT_DAYS, DEFAULT_INPUTS, MAX_DAYS, MAX_INPUTS
-from gateway.fields import MoneyField, NameListField
 from gateway.models import (
     AGENT_SCOPES,
-    MAX_BUDGET_USD,
     MAX_CACHE_SECONDS,
     MAX_NAMES,
-    MAX_PER_MINUTE,
     MAX_PROMPT_TOKENS,
     MAX_RETENTION_DAYS,
     MAX_THINKING_TOKENS,

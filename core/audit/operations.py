@@ -26,7 +26,7 @@ NOT_AUDITED = _each(
 _ACTIONS = {"POST": CREATED, "DELETE": DELETED}
 # A PUT that replaces values with the same ones changes nothing.
 _WITHOUT_ENTRY = _each(
-    "putSettings restoreSettings updateIntegration changeMember updatePromptConfig setPrice revokeApiKey"
+    "putSettings restoreSettings changeApiKey updateIntegration changeMember updatePromptConfig setPrice revokeApiKey"
     " deleteSession deleteRequest"
 )
 

@@ -61,7 +61,7 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(READ, "listTrials getTrial listTrialInputs"),
     **_each(EDIT, "createTrial estimateTrial cancelTrial pickTrialWinner deleteTrial"),
     # Operations on the project's configuration.
-    **_each(ADMINISTER, "listApiKeys issueApiKey revokeApiKey"),
+    **_each(ADMINISTER, "listApiKeys issueApiKey getApiKey changeApiKey rotateApiKey revokeApiKey"),
     **_each(ADMINISTER, "listMembers addMember changeMember removeMember"),
     **_each(ADMINISTER, "listIntegrations addIntegration updateIntegration removeIntegration testIntegration"),
     **_each(ADMINISTER, "getSettings putSettings listSettingsChanges restoreSettings emptyCache"),

@@ -9,35 +9,50 @@ from typing import TypeVar
 import msgspec
 from asgiref.sync import sync_to_async
 
+from core.keys import KeyRecord
 from gateway.errors import ModelNotFoundError
 from gateway.model_list.catalog import CallableModel, callable_models
 from gateway.model_list.forms import anthropic_list, anthropic_model, openai_list, openai_model
 from gateway.protocol.model_prefixes import model_prefixes
+from gateway.protocol.wire import AUTO
 from gateway.snapshot.project import ProjectSnapshot
 
 T = TypeVar("T")
 
 
-async def models_answer(snapshot: ProjectSnapshot, *, anthropic: bool) -> bytes:
-    """Returns the JSON of the models that the project can call, in OpenAI's form or Anthropic's."""
+async def models_answer(snapshot: ProjectSnapshot, key: KeyRecord, *, anthropic: bool) -> bytes:
+    """Returns the JSON of the models that the key can call, in OpenAI's form or Anthropic's."""
     form = "anthropic" if anthropic else "openai"
-    found: bytes | None = snapshot.model_lists.get(form)
+    # Keys with the same patterns share an answer.
+    form_of_key = f"{form} {key.allowed_models} {key.allowed_providers}" if key.is_restricted else form
+    found: bytes | None = snapshot.model_lists.get(form_of_key)
     if found is None:
-        models = (await _models(snapshot)).values()
-        found = snapshot.model_lists[form] = await _in_thread(_ANSWERS[form], snapshot, models)
+        models = [model for model in (await _models(snapshot)).values() if _is_permitted(key, model)]
+        found = snapshot.model_lists[form_of_key] = await _in_thread(_ANSWERS[form], snapshot, models)
     return found
 
 
-async def model_answer(snapshot: ProjectSnapshot, name: str, *, anthropic: bool) -> bytes:
+async def model_answer(snapshot: ProjectSnapshot, key: KeyRecord, name: str, *, anthropic: bool) -> bytes:
     """Returns the JSON of one model, by its id or by its name with the provider before it. Raises ModelNotFoundError
     (404)."""
     models = await _models(snapshot)
     model = models.get(name) or next((found for found in models.values() if found.full_id == name), None)
-    if model is None:
+    if model is None or not _is_permitted(key, model):
         raise ModelNotFoundError(f"The project can call no model {name!r}; GET /models lists those that it can")
     if name != model.id:
         model = replace(model, id=name, prefix=f"{model.provider}/")
     return msgspec.json.encode(anthropic_model(model) if anthropic else openai_model(model))
+
+
+def _is_permitted(key: KeyRecord, model: CallableModel) -> bool:
+    """Returns whether the key may call the model. `auto` is offered to every key, because requests decide what it
+    stands for."""
+    return not key.is_restricted or model.id == AUTO or key.permits(model.provider, _bare(model))
+
+
+def _bare(model: CallableModel) -> str:
+    """Returns the model's name without the provider before it."""
+    return model.full_id.removeprefix(f"{model.provider}/")
 
 
 async def _models(snapshot: ProjectSnapshot) -> dict[str, CallableModel]:

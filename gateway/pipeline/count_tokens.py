@@ -17,6 +17,7 @@ from gateway.pipeline.guard_input import guard_input
 from gateway.pipeline.inflight import note_in_flight
 from gateway.pipeline.native import native_counter, read_native
 from gateway.pipeline.parse import parse, read_body
+from gateway.pipeline.permitted import permitted
 from gateway.pipeline.prompt import with_prompt
 from gateway.pipeline.reservation import prompt_tokens
 from gateway.pipeline.select import select
@@ -48,6 +49,8 @@ async def answer_count(runtime: Runtime, state: RequestState, reply: Reply, watc
     if context.snapshot.settings.guardrails.is_on:
         context = await guard_input(context, state)
     attempts = select(context, runtime.health)
+    if state.key.is_restricted:
+        attempts = permitted(state.key, request.model, attempts)
     if context.snapshot.settings.limits.is_set:
         await admit_free(runtime, state)
     state.serve_from(attempts[0])

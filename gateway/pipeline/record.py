@@ -134,9 +134,12 @@ def _rare_fields(state: RequestState) -> dict[str, Any]:
 
 
 def _attributes(state: RequestState) -> dict[str, str]:
-    if not state.verdicts:
-        return state.attributes
-    return {**state.attributes, VERDICTS: msgspec.json.encode(state.verdicts).decode()}
+    attributes = state.attributes
+    if state.key.attributes:
+        attributes = {**attributes, **state.key.attributes}
+    if state.verdicts:
+        attributes = {**attributes, VERDICTS: msgspec.json.encode(state.verdicts).decode()}
+    return attributes
 
 
 def _attempts(state: RequestState, usage: Usage, cost: str) -> tuple[AttemptRecord, ...]:

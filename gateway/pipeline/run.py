@@ -22,6 +22,7 @@ from gateway.pipeline.guard_input import guard_input
 from gateway.pipeline.inflight import note_allocation, note_in_flight
 from gateway.pipeline.native import translate
 from gateway.pipeline.parse import ClientGoneError, late_body, parse, read_body
+from gateway.pipeline.permitted import permitted
 from gateway.pipeline.prompt import with_prompt
 from gateway.pipeline.record import record
 from gateway.pipeline.respond import StreamedAnswer, answer_error, whole_answer
@@ -106,6 +107,8 @@ async def _answer(runtime: Runtime, state: RequestState, reply: Reply, watch: Cl
     if context.snapshot.unreadable:
         note_unreadable(state, context.request)
     attempts = select(context, runtime.health)
+    if state.key.is_restricted:
+        attempts = permitted(state.key, request.model, attempts)
     if context.snapshot.settings.limits.is_set:
         await admit(runtime, context, state, attempts)
     ttl = context.snapshot.settings.cache_ttl_seconds

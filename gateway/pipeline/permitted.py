@@ -1,0 +1,25 @@
+"""The attempts that the request's API key may make: a key may be restricted to some models and providers
+(docs/access-control.md#keys)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from core.keys import KeyRecord
+from gateway.errors import ModelNotAllowedError
+from gateway.pipeline.context import Attempt
+
+
+def permitted(key: KeyRecord, model: str, attempts: list[Attempt]) -> list[Attempt]:
+    """Returns the attempts that the key permits, the first of which becomes the first choice. Raises
+    ModelNotAllowedError (403) when it permits none."""
+    found = [attempt for attempt in attempts if key.permits(attempt.provider, attempt.model)]
+    if not found:
+        raise ModelNotAllowedError(f"This API key may not call {model!r}: its allowed models and providers exclude it")
+    if found[0] is attempts[0]:
+        return found
+    first = found[0].provider
+    return [
+        msgspec.structs.replace(attempt, is_fallback=place > 0, crosses_vendor=attempt.provider != first)
+        for place, attempt in enumerate(found)
+    ]
