@@ -121,6 +121,10 @@ SUBJECTS: Mapping[str, Subject] = {
     "rollouts.rollouttransition": Subject(
         "rollout transition", ("action", "from_status", "to_status", "to_stage", "reason"), project="rollout.project_id"
     ),
+    "gateway.trial": Subject("trial", ("name", "state", "input_limit", "judge"), label="name"),
+    "analytics.reviewqueue": Subject(
+        "review queue", ("name", "state", "sample_size", "score_name", "kind"), label="name"
+    ),
     # The id of what was deleted is not kept: a session's name may be a person's.
     "analytics.deletion": Subject("deletion", ("kind", "subject_hash"), label="kind"),
 }

@@ -47,12 +47,12 @@ class GuardrailsPage(SettingsFormPage):
     template = "gateway/pages/guardrails.html"
     sections = (
         Section(
-            "What follows from a finding",
+            "Guardrails",
             "Begin with monitor: it refuses nothing, and shows here what enforce would do.",
             ("guardrails_trust_mode",),
         ),
         Section(
-            "Requests",
+            "Guardrails of requests",
             "Checked before a request is counted or sent; the first rule that finds something refuses it.",
             (
                 "guardrails_max_prompt_tokens",
@@ -64,7 +64,7 @@ class GuardrailsPage(SettingsFormPage):
             ),
         ),
         Section(
-            "Answers",
+            "Guardrails of answers",
             "Checked while an answer is streamed. A dry run does not look at answers.",
             (
                 "guardrails_blocked_output_topics",

@@ -72,6 +72,7 @@ class PromptPage(RecordOfPrompt):
             "shown": shown,
             **(_version_in_full(shown) if shown else {}),
             **_differences(against, shown),
+            "compared": shown if against else _newest_other(config, versions),
             "table": _versions_table(visit, config, versions),
             "activations": _activations_table(visit, config),
             "rollout": _running(visit, config),
@@ -141,6 +142,11 @@ def _chosen(config: PromptConfig, given: str) -> PromptVersion | None:
         return versions.filter(pk=UUID(given)).first() if given else None
     except ValueError:
         return None
+
+
+def _newest_other(config: PromptConfig, versions: Sequence[PromptVersion]) -> PromptVersion | None:
+    """Returns the newest version that is not active, with which the active one is compared first."""
+    return next((version for version in versions if version.pk != config.active_version_id), None)
 
 
 def _version_in_full(version: PromptVersion) -> Mapping[str, Any]:
