@@ -1,4 +1,4 @@
-"""The paths that bypass Django: the gateway and the health checks."""
+"""The paths that bypass Django: the gateway, the prompts of applications, and the health checks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ from gateway.consumers import (
     transcriptions,
     unknown_path,
 )
+from gateway.prompt_fetch.endpoint import prompt, rendered_prompt
 from gateway.readyz import ready
+from prompts.services import RESERVED_NAMES
+
+RESERVED_PATHS = f"(?:{'|'.join(RESERVED_NAMES)})(?:/|$)"
+"""A pattern of paths below the prompts that are not names of prompts."""
 
 
 def route(pattern: str, application: Any) -> URLPattern:
@@ -64,6 +69,10 @@ http_urlpatterns = [
     # Names of models have slashes in them.
     gateway_route("models/(?P<model>.+?)", models),
     route(r"^api/gateway/", unknown_path),
+    # Django serves the management of prompts, whose paths come first (`prompts.urls`).
+    route(rf"^api/llm/prompts/(?!{RESERVED_PATHS})(?P<name>.+)/render$", rendered_prompt),
+    route(rf"^api/llm/prompts/(?!{RESERVED_PATHS})(?P<name>.+)$", prompt),
+    route(r"^api/llm/prompts/?$", prompt),
     route(r"^healthz$", health),
     route(r"^readyz$", ready),
 ]

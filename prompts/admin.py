@@ -40,7 +40,7 @@ class ConfigForm(ConfigModelForm):
 
     def clean_name(self) -> str:
         try:
-            return services.checked_name(self.cleaned_data["name"])
+            return services.named(self.cleaned_data["name"], before=self.instance.name)
         except ValidationError as error:
             raise forms.ValidationError(error.message) from error
 

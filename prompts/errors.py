@@ -5,6 +5,7 @@ ApplicationError
 │   └── InvalidVersionError          400, `details` by field of the version
 ├── NotFoundError
 │   ├── ConfigNotFoundError          404
+│   ├── LabelNotFoundError           404
 │   └── VersionNotFoundError         404
 ├── ConflictError
 │   ├── ConfigExistsError            409
@@ -46,6 +47,13 @@ class VersionNotFoundError(NotFoundError):
 
     def __init__(self) -> None:
         super().__init__("The prompt config has no such version.")
+
+
+class LabelNotFoundError(NotFoundError):
+    code = "prompt_label_not_found"
+
+    def __init__(self, label: str) -> None:
+        super().__init__(f"The prompt config has no label {label[:_QUOTED_CHARACTERS]!r}.")
 
 
 class ConfigExistsError(ConflictError):

@@ -36,11 +36,13 @@ class PromptVersionRecord:
 
 @dataclass(frozen=True, slots=True)
 class PromptConfigRecord:
-    """A config as the hot path needs it; `active` is None until the config has a version."""
+    """A config as the hot path needs it; `active` is None until the config has a version. `last_version` is the highest
+    number of its versions."""
 
     id: UUID
     name: str
     active: PromptVersionRecord | None
+    last_version: int
 
 
 # Versions never change, so a snapshot reuses the compiled ones of the snapshot before it.
@@ -49,12 +51,17 @@ _records: WeakValueDictionary[UUID, PromptVersionRecord] = WeakValueDictionary()
 
 def prompt_configs(project_id: UUID) -> Mapping[str, PromptConfigRecord]:
     """Returns the project's configs by name: one query, and a second one for versions that are not yet known."""
-    rows = PromptConfig.objects.for_project(project_id).only("id", "name", "active_version_id")
-    active = {row.name: (row.pk, row.active_version_id) for row in rows}
-    records = version_records({version_id for _, version_id in active.values() if version_id is not None})
+    rows = PromptConfig.objects.for_project(project_id).only("id", "name", "active_version_id", "last_version_number")
+    found = {row.name: row for row in rows}
+    records = version_records({row.active_version_id for row in found.values() if row.active_version_id is not None})
     return {
-        name: PromptConfigRecord(config_id, name, None if version_id is None else records.get(version_id))
-        for name, (config_id, version_id) in active.items()
+        name: PromptConfigRecord(
+            id=row.pk,
+            name=name,
+            active=None if row.active_version_id is None else records.get(row.active_version_id),
+            last_version=row.last_version_number,
+        )
+        for name, row in found.items()
     }
 
 
@@ -69,15 +76,21 @@ def version_records(version_ids: Collection[UUID]) -> dict[UUID, PromptVersionRe
     return found
 
 
+def version_by_number(config_id: UUID, number: int) -> PromptVersionRecord | None:
+    """Returns any version of a config, active or not; None when it has no such version."""
+    version_id = PromptVersion.objects.filter(config_id=config_id, number=number).values_list("id", flat=True).first()
+    return None if version_id is None else version_records({version_id}).get(version_id)
+
+
 def numbered_version(project_id: UUID, config_name: str, number: int) -> PromptVersionRecord:
     """Returns any version of a config, active or not. Raises ConfigNotFoundError and VersionNotFoundError."""
     config = PromptConfig.objects.for_project(project_id).filter(name=config_name).first()
     if config is None:
         raise ConfigNotFoundError
-    version_id = config.versions.filter(number=number).values_list("id", flat=True).first()
-    if version_id is None:
+    version = version_by_number(config.pk, number)
+    if version is None:
         raise VersionNotFoundError
-    return version_records({version_id})[version_id]
+    return version
 
 
 def list_configs(project_id: UUID) -> QuerySet[PromptConfig]:

@@ -21,11 +21,13 @@ from prompts.models import NAME_CHARACTERS, PromptActivation, PromptConfig, Prom
 logger = logging.getLogger("prompts")
 
 Kind = PromptActivation.Kind
+RESERVED_NAMES = ("configs", "check", "export", "import")
+"""The names that are paths of the management API, so that no prompt could be fetched at them."""
 
 
 def create_config(*, project_id: UUID, name: str, description: str = "", actor: str = "") -> PromptConfig:
     """Makes a config. Raises ValidationError for a name that no header can carry, ConfigExistsError for a taken one."""
-    row = PromptConfig(project_id=project_id, name=checked_name(name), description=description)
+    row = PromptConfig(project_id=project_id, name=named(name), description=description)
     _save_named(row)
     _log("prompt_config.created", project_id, row.pk, actor)
     return row
@@ -38,7 +40,7 @@ def update_config(
     with transaction.atomic():
         row = _locked(config_id, project_id)
         if name is not None:
-            row.name = checked_name(name)
+            row.name = named(name, before=row.name)
         if description is not None:
             row.description = description
         _save_named(row)
@@ -185,13 +187,23 @@ def _save_named(row: PromptConfig) -> None:
         raise ConfigExistsError(row.name) from None
 
 
-def checked_name(name: str) -> str:
-    """Returns a name that a header can carry: no control characters, and no blanks at its ends, which HTTP removes."""
+def named(name: str, *, before: str = "") -> str:
+    """Returns a name that a config may get; one that it had `before` it may keep.
+
+    A name is such that a header can carry it: no control characters, and no blanks at its ends, which HTTP removes. No
+    new name begins with a path of the management API, where it could not be fetched, or contains `@`, which stands
+    before a label or a version.
+    """
     name = name.strip()
     if not name or len(name) > NAME_CHARACTERS or not name.isprintable():
         problem = f"Must be 1 to {NAME_CHARACTERS} printable characters."
-        raise ValidationError(f"name: {problem}", details={"name": [problem]})
-    return name
+    elif name != before and name.partition("/")[0] in RESERVED_NAMES:
+        problem = f"Must not begin with a path of this API: {', '.join(RESERVED_NAMES)}."
+    elif name != before and "@" in name:
+        problem = "Must not contain @, which stands before a label or a version."
+    else:
+        return name
+    raise ValidationError(f"name: {problem}", details={"name": [problem]})
 
 
 def _log(event: str, project_id: UUID, config_id: UUID, actor: str, version: int | None = None) -> None:

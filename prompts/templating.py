@@ -77,6 +77,11 @@ class Template:
     _pieces: tuple[str, ...]  # The text and the placeholders as they are written, in order.
     _slots: tuple[tuple[int, str], ...]  # The index in `_pieces` and the name of each placeholder.
 
+    @property
+    def text(self) -> str:
+        """The system prompt as it is written."""
+        return "".join(self._pieces)
+
     def render(
         self,
         values: Mapping[str, Any],

@@ -37,6 +37,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "POSTPROCESSING_HOOKS": [
         "analytics.openapi.add_exports",
         "gateway.openapi.add_gateway",
+        "gateway.prompt_fetch.openapi.add_prompts",
         "agent.openapi.add_agent",
         "core.openapi.shapes.add_shapes",
         "gateway.openapi.add_bounds",

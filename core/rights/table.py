@@ -52,6 +52,7 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(ADMINISTER, "deleteRequest deleteSession"),
     # Operations on managed prompts and rollouts.
     **_each(READ, "listPromptConfigs getPromptConfig listPromptVersions getPromptVersion diffPromptVersions"),
+    **_each(READ, "getPrompt renderPrompt"),
     **_each(READ, "listActivations exportPromptConfig exportPrompts listRollouts getRollout rolloutMetrics"),
     **_each(READ, "forecastRollout"),
     **_each(EDIT, "createPromptConfig updatePromptConfig deletePromptConfig createPromptVersion importPrompts"),

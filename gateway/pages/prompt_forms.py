@@ -21,7 +21,7 @@ from prompts.models import (
     REASON_CHARACTERS,
     PromptVersion,
 )
-from prompts.services import checked_name
+from prompts.services import named
 from prompts.templating import MAX_VARIABLES, TYPES
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class VersionForm(forms.Form):
 
     def clean_name(self) -> str:
         try:
-            return checked_name(self.cleaned_data["name"])
+            return named(self.cleaned_data["name"], before=str(self.initial.get("name", "")))
         except ValidationError as error:
             raise forms.ValidationError(error.message.partition(": ")[2] or error.message) from error
 

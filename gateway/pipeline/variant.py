@@ -48,6 +48,18 @@ def version_for(
 
 def _allocated(rollout: RunningRollout, context: RequestContext, state: RequestState) -> Allocation:
     user_id, session_id = context.headers.user_id or context.request.user or "", context.headers.session_id
+    allocation = allocation_for(rollout, user_id, session_id, state.request_id)
+    if allocation.fallback:
+        state.warnings = (
+            f"the rollout goes by {_UNIT_NAMES[rollout.allocation_type]}, and the request names none: "
+            f"it was allocated by {allocation.kind.value}",
+        )
+    return allocation
+
+
+def allocation_for(rollout: RunningRollout, user_id: str, session_id: str, request_id: str) -> Allocation:
+    """Returns the arm of a user, a session or a request; the same for all that name the unit by which the rollout
+    allocates."""
     unit = _unit(rollout.allocation_type, user_id, session_id)
     known = rollout.drawn.get(unit)
     if known is not None:
@@ -58,18 +70,13 @@ def _allocated(rollout: RunningRollout, context: RequestContext, state: RequestS
         rollout.weight,
         user_id=user_id,
         session_id=session_id,
-        request_id=state.request_id,
+        request_id=request_id,
     )
     if unit and len(unit) <= _MAX_CACHED_CHARACTERS:
         # Clients choose the ids, so the cache of allocations is bounded.
         if len(rollout.drawn) >= _MAX_CACHED_UNITS:
             rollout.drawn.clear()
         rollout.drawn[unit] = allocation
-    if allocation.fallback:
-        state.warnings = (
-            f"the rollout goes by {_UNIT_NAMES[rollout.allocation_type]}, and the request names none: "
-            f"it was allocated by {allocation.kind.value}",
-        )
     return allocation
 
 

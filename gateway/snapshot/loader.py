@@ -13,6 +13,7 @@ from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.prompts import managed_prompts
 from integrations.model_lists.selectors import listed_models
 from integrations.selectors import disabled_providers, price_mark, price_overrides, price_table, read_credentials
+from prompts.selectors import PromptVersionRecord, version_by_number
 
 
 def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSnapshot:
@@ -54,3 +55,9 @@ def project_of_key(key_hash: str) -> UUID | None:
     close_old_connections()
     record = find_key(key_hash)
     return None if record is None else record.project_id
+
+
+def prompt_version(config_id: UUID, number: int) -> PromptVersionRecord | None:
+    """Returns any version of a prompt config; None when it has no such version."""
+    close_old_connections()
+    return version_by_number(config_id, number)

@@ -53,15 +53,23 @@ class RunningRollout:
 @dataclass(frozen=True, slots=True)
 class ManagedPrompt:
     """A prompt config. `active` is None until it has a version. `names` are the variables of all its versions: sending
-    one is no mistake, whichever version is served."""
+    one is no mistake, whichever version is served. `last_version` is the highest number of its versions."""
 
     config_id: str
     name: str
     active: PromptVersionRecord | None
     names: frozenset[str] = frozenset()
     rollout: RunningRollout | None = None
+    last_version: int = 0
     # The texts that `prompt` has rendered of its versions.
     rendered: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+def known_version(prompt: ManagedPrompt, number: int) -> PromptVersionRecord | None:
+    """Returns a version that every snapshot holds: the active one, or one of the rollout; None for any other."""
+    rollout = prompt.rollout
+    held = (prompt.active, rollout.baseline, rollout.target) if rollout is not None else (prompt.active,)
+    return next((version for version in held if version is not None and version.number == number), None)
 
 
 def managed_prompts(project_id: UUID) -> Mapping[str, ManagedPrompt]:
@@ -78,6 +86,7 @@ def managed_prompts(project_id: UUID) -> Mapping[str, ManagedPrompt]:
             active=config.active,
             names=_names(config.active, rollouts.get(config.id)).union(names.get(config.id, ())),
             rollout=rollouts.get(config.id),
+            last_version=config.last_version,
         )
         for name, config in configs.items()
     }

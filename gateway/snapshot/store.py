@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import TypeVar
@@ -20,6 +20,8 @@ from core.errors import ServiceUnavailableError
 from core.keys import KeyRecord
 from gateway.snapshot import loader
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
+from gateway.snapshot.prompts import ManagedPrompt, known_version
+from prompts.selectors import PromptVersionRecord
 
 logger = logging.getLogger("gateway.snapshot")
 T = TypeVar("T")
@@ -30,6 +32,8 @@ _IDLE_SECONDS = 600.0
 # The number of threads that look keys up, and of keys that may wait for them: an attacker who tries keys out blocks
 # neither the threads that read the configuration nor the database.
 _KEY_LOOKUPS = 2
+# The number of versions of prompts that a worker keeps because somebody named them by number.
+_MAX_VERSIONS = 1000
 _MAX_WAITING = 200
 
 Found = tuple[ProjectSnapshot, KeyRecord]
@@ -49,6 +53,7 @@ class SnapshotStore:
         self._prices: PriceTable | None = None
         self._prices_serial = 0
         self._prices_mark: tuple[object, ...] | None = None
+        self._versions: OrderedDict[tuple[str, int], PromptVersionRecord | None] = OrderedDict()
         self._changes_seen = 0
         self._database_away = False
         self._key_lookups = asyncio.Semaphore(_KEY_LOOKUPS)
@@ -78,6 +83,18 @@ class SnapshotStore:
         if project_id not in self._by_project:
             await self._once(f"project {project_id}", lambda: self._load_project(project_id))
         return self._by_project[project_id]
+
+    async def prompt_version(self, prompt: ManagedPrompt, number: int) -> PromptVersionRecord | None:
+        """Returns a version of a prompt by its number; None when the prompt has no such version. Versions never change,
+        so one that was read once is kept. Raises ServiceUnavailableError when it cannot be read."""
+        found = known_version(prompt, number)
+        if found is not None or not 1 <= number <= prompt.last_version:
+            return found
+        key = (prompt.config_id, number)
+        while key not in self._versions:
+            await self._once(f"version {key}", lambda: self._load_version(*key))
+        self._versions.move_to_end(key)
+        return self._versions[key]
 
     def note_use(self, project_id: UUID) -> None:
         self._used[project_id] = time.monotonic()
@@ -145,6 +162,11 @@ class SnapshotStore:
             self._unknown[key_hash] = time.monotonic() + _NEGATIVE_SECONDS
             return
         await self._load_project(project_id)
+
+    async def _load_version(self, config_id: str, number: int) -> None:
+        self._versions[config_id, number] = await _in_thread(loader.prompt_version, UUID(config_id), number)
+        if len(self._versions) > _MAX_VERSIONS:
+            self._versions.popitem(last=False)
 
     async def _load_project(self, project_id: UUID) -> None:
         """Loads a project. Of several concurrent loads the one that began last is kept, because the others may have

@@ -12,7 +12,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from agent.routing import http_urlpatterns as agent_urlpatterns
 from core.openapi.views import document
-from gateway.routing import http_urlpatterns
+from gateway.routing import RESERVED_PATHS, http_urlpatterns
 
 _METHODS = {"get", "post", "put", "patch", "delete"}
 _OWN = {"/api/schema/", "/api/docs/", "/api/redoc/", "/api/redoc/script.js"}
@@ -21,6 +21,8 @@ _OF_CHANNELS = {
     "api/gateway/v1/models": "get",
     "api/gateway/v1/models/{model}": "get",
     "api/agent/chat": "post",
+    "api/llm/prompts/{name}": "get",
+    "api/llm/prompts/{name}/render": "post",
 }
 # The MCP endpoint is JSON-RPC, which describes itself by `tools/list`.
 _OTHERWISE_DESCRIBED = {
@@ -37,6 +39,8 @@ _OTHERWISE_DESCRIBED = {
     "api/gateway/v1/rerank",
     "api/gateway/v1/images/generations",
     "api/gateway/v1/audio/speech",
+    # The same operation as `api/llm/prompts/{name}`, for names that are no path.
+    "api/llm/prompts",
 }
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
@@ -54,8 +58,9 @@ def served() -> set[tuple[str, str]]:
     for pattern in (*http_urlpatterns, *agent_urlpatterns):
         # Clients may double the version and its slashes, which the document does not show.
         path = str(pattern.pattern).replace("/+v1/+(?:v1/+)?", "/v1/").replace("(?P<model>.+?)", "{model}")
+        path = path.replace(f"(?!{RESERVED_PATHS})(?P<name>.+)", "{name}")
         path = re.sub(r"[\^$]|/\?", "", path)
-        if path.startswith(("api/gateway/v1/", "api/agent/")) and path not in _OTHERWISE_DESCRIBED:
+        if path.startswith(("api/gateway/v1/", "api/agent/", "api/llm/")) and path not in _OTHERWISE_DESCRIBED:
             found.add((f"/{path}", _OF_CHANNELS[path]))
     return {(path, method) for path, method in found if path not in _OWN}
 

@@ -17,7 +17,9 @@ from tests.gateway.service import Gateway, GatewayService
 from tests.openapi.checks import CHECKS, EXAMPLES
 from tests.waiting import TIMEOUT_SECONDS
 
-schema = schemathesis.openapi.from_dict(document()).include(path_regex="^/api/(gateway/|agent/chat$)")
+schema = schemathesis.openapi.from_dict(document()).include(
+    path_regex="^/api/(gateway/|agent/chat$|llm/prompts/{name})"
+)
 schema.config.phases.update(phases=["examples", "fuzzing"])
 
 

@@ -16,7 +16,7 @@ from tests.openapi.checks import CHECKS, EXAMPLES
 from tests.openapi.conftest import Populated
 
 schema = schemathesis.openapi.from_wsgi("/api/schema/?format=json", get_wsgi_application()).exclude(
-    path_regex="^/api/(gateway/|agent/chat$)"
+    path_regex="^/api/(gateway/|agent/chat$|llm/prompts/{name})"
 )
 
 

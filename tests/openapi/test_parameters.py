@@ -13,7 +13,7 @@ from tests.openapi.conftest import Populated
 
 # Clients send these parameters to every call (docs/api.md#parameters).
 ANYWHERE = ("limit", "offset", "start_date", "end_date")
-ELSEWHERE = ("/api/otlp/", "/api/gateway/", "/api/agent/chat")
+ELSEWHERE = ("/api/otlp/", "/api/gateway/", "/api/agent/chat", "/api/llm/prompts/{name}")
 
 
 def operations() -> list[tuple[str, str]]:

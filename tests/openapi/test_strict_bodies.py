@@ -19,7 +19,7 @@ from tests.openapi.conftest import Populated
 UNKNOWN = "no_such_field_at_all"
 # Calls that Django does not serve are left out: OTLP and completions let unknown fields pass; `tests/agent` has the
 # chat.
-ELSEWHERE = ("/api/otlp/", "/api/gateway/", "/api/agent/chat")
+ELSEWHERE = ("/api/otlp/", "/api/gateway/", "/api/agent/chat", "/api/llm/prompts/{name}")
 VALUES: dict[str, Any] = {
     "text": "x",
     "whole number": 5,

@@ -21,10 +21,11 @@ from core.openapi.views import document
 from core.rights.asking import rights_in
 from core.rights.roles import PROJECT_RIGHTS, Right
 from core.rights.table import OPERATIONS, TOOLS
+from gateway.prompt_fetch.sessions import project_of_session
 from tests.rights.conftest import PEOPLE, Populated, person, signed_in
 
-# Channels serves these operations: the chat is tested below, and the gateway takes keys alone.
-_OF_CHANNELS = ("/api/agent/chat", "/api/gateway/")
+# Channels serves these operations: the chat and the prompts are tested below, and the gateway takes keys alone.
+_OF_CHANNELS = ("/api/agent/chat", "/api/gateway/", "/api/llm/prompts/{name}")
 # No rollback of a transaction restores what these operations delete.
 _FOR_GOOD = {"deleteSession", "deleteRequest"}
 # The operations of the Model Context Protocol, which describes itself.
@@ -105,6 +106,20 @@ def test_chat__session__as_the_role_allows(who: str, own: Project) -> None:
     allowed = OPERATIONS["chatWithAgent"] in rights_in(user, own.pk)
     # A caller with the right gets an error about the missing parts of the request.
     assert refused == ("ValidationError" if allowed else "permission_denied")
+
+
+@pytest.mark.parametrize("who", PEOPLE)
+def test_prompt_fetch__session__as_the_role_allows(who: str, own: Project) -> None:
+    user = person(who, own)
+    scope = {**_chat(signed_in(user), own), "method": "GET", "path": "/api/llm/prompts/support"}
+    refused = ""
+    try:
+        assert project_of_session(scope) == own.pk
+    except ApplicationError as error:
+        refused = error.code
+
+    allowed = OPERATIONS["getPrompt"] in rights_in(user, own.pk)
+    assert refused == ("" if allowed else "permission_denied")
 
 
 def _of_django() -> list[Operation]:

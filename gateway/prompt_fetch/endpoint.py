@@ -1,0 +1,138 @@
+"""The calls by which applications fetch prompts, as ASGI applications past Django.
+
+A worker that knows the key answers from its snapshot, without I/O, also while all stores are away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from typing_extensions import override
+
+from core.errors import ApplicationError
+from core.exception_handler import ProtocolError, error_body, error_headers, log_unexpected, translate
+from core.tenancy import require_same_project
+from gateway.errors import MethodNotAllowedError
+from gateway.pipeline.authenticate import authenticate
+from gateway.pipeline.parse import ClientGoneError, late_body, read_body
+from gateway.prompt_fetch import query as queries
+from gateway.prompt_fetch.answer import PromptAnswer, prompt_answer
+from gateway.prompt_fetch.query import PromptQuery
+from gateway.prompt_fetch.sessions import project_in_thread
+from gateway.protocol.headers import read_headers
+from gateway.protocol.identifiers import new_request_id
+from gateway.protocol.reply import HeaderList, Receive, Reply, Send
+from gateway.runtime import Runtime
+from gateway.snapshot.project import ProjectSnapshot
+from gateway.worker import current_runtime
+
+Scope = dict[str, Any]
+
+SCOPES = frozenset({"gateway", "manage", "prompts:read"})
+_UNEXPECTED = "The service failed unexpectedly."
+
+
+class _ManagementReply(Reply):
+    """A reply whose errors name the fields at fault, as those of the management API do."""
+
+    @override
+    def encoded_error(self, error: ApplicationError) -> bytes:
+        return json.dumps(error_body(error)).encode()
+
+
+async def prompt(scope: Scope, receive: Receive, send: Send) -> None:
+    """GET /api/llm/prompts/{name} and GET /api/llm/prompts?name="""
+
+    async def read() -> PromptQuery:
+        return queries.read_query(scope["query_string"], scope["url_route"]["kwargs"].get("name"))
+
+    await _serve(scope, send, "GET", read)
+
+
+async def rendered_prompt(scope: Scope, receive: Receive, send: Send) -> None:
+    """POST /api/llm/prompts/{name}/render"""
+    if scope["method"] != "POST":
+        # The name of a prompt may end like this path.
+        scope = {**scope, "url_route": {**scope["url_route"], "kwargs": {"name": _whole_name(scope)}}}
+        await prompt(scope, receive, send)
+        return
+
+    async def read() -> PromptQuery:
+        try:
+            async with asyncio.timeout(settings.GATEWAY_BODY_SECONDS):
+                body = await read_body(receive, read_headers(scope["headers"]), settings.MANAGEMENT_BODY_BYTES)
+        except TimeoutError:
+            raise late_body() from None
+        return queries.read_body(body, scope["url_route"]["kwargs"]["name"])
+
+    await _serve(scope, send, "POST", read)
+
+
+def _whole_name(scope: Scope) -> str:
+    name: str = scope["url_route"]["kwargs"]["name"]
+    return f"{name}/render"
+
+
+async def _serve(scope: Scope, send: Send, method: str, read: Callable[[], Awaitable[PromptQuery]]) -> None:
+    reply, runtime = _ManagementReply(send, new_request_id()), current_runtime()
+    try:
+        if scope["method"] != method:
+            raise MethodNotAllowedError(f"Use {method}", headers={"allow": method})
+        snapshot = await _admitted(runtime, scope)
+        query = await read()
+        if query.project_id:
+            require_same_project(snapshot.project_id, query.project_id)
+        answer = await prompt_answer(runtime.snapshots, snapshot, query, reply.request_id)
+    except ClientGoneError:
+        return
+    except Exception as error:
+        await _refuse(reply, error)
+        return
+    headers: HeaderList = [(b"etag", answer.etag), (b"cache-control", answer.cache_control)]
+    if method == "GET" and _is_known(scope, answer):
+        await send({"type": "http.response.start", "status": 304, "headers": [*reply.ids, *headers]})
+        await send({"type": "http.response.body", "body": b""})
+        return
+    await reply.whole(200, answer.body, headers)
+
+
+async def _admitted(runtime: Runtime, scope: Scope) -> ProjectSnapshot:
+    """Returns the project of the caller's key, or of a session when the call has no key. Raises the errors of both."""
+    headers = read_headers(scope["headers"])
+    if headers.authorization or headers.api_key or not any(name == b"cookie" for name, _ in scope["headers"]):
+        snapshot, _ = await authenticate(runtime.snapshots, headers, SCOPES)
+        return snapshot
+    project_id = await sync_to_async(project_in_thread, thread_sensitive=False)(scope)
+    snapshot = await runtime.snapshots.project(project_id)
+    runtime.snapshots.note_use(project_id)
+    return snapshot
+
+
+def _is_known(scope: Scope, answer: PromptAnswer) -> bool:
+    """Returns whether the client has this answer (RFC 9110, 13.1.2)."""
+    for name, value in scope["headers"]:
+        if name == b"if-none-match":
+            tags = [tag.strip().removeprefix(b"W/") for tag in value.split(b",")]
+            if answer.etag in tags or b"*" in tags:
+                return True
+    return False
+
+
+async def _refuse(reply: Reply, error: Exception) -> None:
+    known = translate(error)
+    if known is None:
+        log_unexpected(error, reply.request_id)
+        known = ApplicationError(_UNEXPECTED)
+    status = known.http_status if isinstance(known, ProtocolError) else known.status
+    headers = [
+        (name.lower().encode(), value.encode("latin-1", "replace"))
+        for name, value in error_headers(known, status).items()
+    ]
+    if status in (408, 413):
+        headers.append((b"connection", b"close"))
+    await reply.whole(status, reply.encoded_error(known), headers)

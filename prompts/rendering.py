@@ -1,0 +1,25 @@
+"""The messages that a version of a prompt stands for, as written or with its variables filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from typing_extensions import TypedDict
+
+from prompts.selectors import PromptVersionRecord
+
+
+class PromptMessage(TypedDict):
+    role: str
+    content: str
+
+
+def prompt_messages(
+    version: PromptVersionRecord, values: Mapping[str, Any] | None, *, tolerated: Collection[str] = ()
+) -> list[PromptMessage]:
+    """Returns the version's messages with `values` filled in, or as they are written when `values` is None. A text that
+    renders to nothing is no message. Raises VariableError."""
+    template = version.template
+    text = template.text if values is None else template.render(values, tolerated=tolerated)
+    return [{"role": "system", "content": text}] if text else []
