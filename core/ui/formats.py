@@ -38,12 +38,13 @@ def money(value: Decimal | float | str | None) -> str:
 def duration(milliseconds: float | None) -> str:
     if milliseconds is None:
         return NONE
-    if milliseconds < 1 and milliseconds:
+    # Each bound lies where rounding would reach the next unit, so that nothing is shown as "1.00 ms" or "60.0 s".
+    if 0 < milliseconds < 0.995:
         return f"{milliseconds:.2f} ms"
-    if milliseconds < _THOUSAND:
+    if milliseconds < _THOUSAND - 0.5:
         return f"{milliseconds:.0f} ms"
     seconds = milliseconds / _THOUSAND
-    if seconds < 60:
+    if seconds < 59.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -36,8 +36,11 @@ def test_money__any_size__is_read_at_a_glance(value: Any, shown: str) -> None:
     [
         (0, "0 ms"),
         (0.28, "0.28 ms"),
+        (0.997, "1 ms"),
         (840, "840 ms"),
+        (999.7, "1.0 s"),
         (2400, "2.4 s"),
+        (59_960, "1 min 0 s"),
         (185_000, "3 min 5 s"),
         (7_500_000, "2 h 5 min"),
     ],
