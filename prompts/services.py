@@ -21,7 +21,7 @@ from prompts.models import NAME_CHARACTERS, PromptActivation, PromptConfig, Prom
 logger = logging.getLogger("prompts")
 
 Kind = PromptActivation.Kind
-RESERVED_NAMES = ("configs", "check", "export", "import")
+RESERVED_NAMES = ("configs", "check", "export", "import", "labels", "rollouts")
 """The names that are paths of the management API, so that no prompt could be fetched at them."""
 
 

@@ -13,6 +13,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from agent.routing import http_urlpatterns as agent_urlpatterns
 from core.openapi.views import document
 from gateway.routing import RESERVED_PATHS, http_urlpatterns
+from prompts.services import RESERVED_NAMES
 
 _METHODS = {"get", "post", "put", "patch", "delete"}
 _OWN = {"/api/schema/", "/api/docs/", "/api/redoc/", "/api/redoc/script.js"}
@@ -86,6 +87,13 @@ def _methods(pattern: URLPattern) -> set[str]:
 
 def test_paths__of_the_routes__are_those_of_the_document() -> None:
     assert {(path, method) for path, method, _ in operations()} == served()
+
+
+def test_prompts__paths_of_the_management_api__are_no_names_of_prompts() -> None:
+    below = "/api/llm/prompts/"
+    paths = {path.removeprefix(below).partition("/")[0] for path, _, _ in operations() if path.startswith(below)}
+
+    assert paths - {"{name}"} <= set(RESERVED_NAMES), "Channels would take the paths for names of prompts"
 
 
 def test_document__as_a_whole__is_valid_and_says_everything(tmp_path: Path) -> None:
