@@ -16,6 +16,7 @@ from typing_extensions import override
 from core.errors import ValidationError
 from core.rights.admin import RightsAdmin
 from core.rights.asking import sees_every_project
+from integrations.checked_deployments import checked_name
 from integrations.completeness import SECRET_EXTRA
 from integrations.connectivity.admin import MAX_AT_ONCE, report_tests, test_page
 from integrations.credentials import is_usable, masked, masked_headers
@@ -70,7 +71,7 @@ class IntegrationForm(IntegrationModelForm):
 
     class Meta:
         model = ProviderIntegration
-        fields = ["project", "provider", "enabled", "base_url", "options", *ADDITIONS]
+        fields = ["project", "provider", "name", "enabled", "base_url", "options", *ADDITIONS]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -98,6 +99,7 @@ class IntegrationForm(IntegrationModelForm):
             forward_headers=Default.OF_PROVIDER if forward is None else forward,
         )
         try:
+            cleaned["name"] = checked_name(cleaned.get("name") or self.instance.name, provider)
             apply_change(self.instance, change, trusted=self.is_trusted)
         except ValidationError as error:
             raise forms.ValidationError(error.message) from error
@@ -120,13 +122,14 @@ _STORED_ROW_FIELDS = ("key", "usable", "last_test")
 @admin.register(ProviderIntegration)
 class ProviderIntegrationAdmin(RightsAdmin):
     form = IntegrationForm
-    list_display = ["provider", "project", "enabled", "key", "usable", "last_test", "base_url", "updated_at"]
+    list_display = ["name", "provider", "project", "enabled", "key", "usable", "last_test", "base_url", "updated_at"]
     list_filter = ["provider", "enabled", "last_test_ok", "project"]
     list_select_related = ["project"]
-    search_fields = ["provider", "project__name"]
+    search_fields = ["name", "provider", "project__name"]
     fields = [
         "project",
         "provider",
+        "name",
         "enabled",
         "key",
         "usable",
@@ -154,7 +157,7 @@ class ProviderIntegrationAdmin(RightsAdmin):
 
     @override
     def get_readonly_fields(self, request: HttpRequest, obj: ProviderIntegration | None = None) -> list[str]:
-        return [*_STORED_ROW_FIELDS, "project", "provider"] if obj else []
+        return [*_STORED_ROW_FIELDS, "project", "provider", "name"] if obj else []
 
     @override
     def get_urls(self) -> list[URLPattern]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator
 from django.db import models
+from django.db.models import F, Q, UniqueConstraint, Value
+from django.db.models.functions import Coalesce, NullIf
 from typing_extensions import override
 
 from core.models import Project
@@ -24,11 +29,29 @@ def validate_provider(provider: str) -> None:
         raise ValidationError("Unknown provider.", code="unknown_provider")
 
 
+NAME_LENGTH = 50
+MAX_WEIGHT = MAX_PRIORITY = 1000
+MAX_VENDOR_LIMIT = 1_000_000_000
+
+
 class ProviderIntegration(models.Model):
-    """A project's access to one provider. Secrets are stored encrypted and only their tail is ever shown."""
+    """A project's access to one provider: one of its deployments there. `provider` is its kind, `name` tells apart
+    several of one kind. Secrets are stored encrypted and only their tail is ever shown."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="integrations")
     provider = models.CharField(max_length=50, validators=[validate_provider])
+    # Workers of the previous release leave the name and the columns of the choice among deployments out. An empty name
+    # stands for the kind, in the constraint too.
+    name = models.CharField(max_length=NAME_LENGTH, blank=True, default="", db_default="")
+    # Among the deployments of a model, those of the lowest priority come first, each as often as its weight says.
+    weight = models.PositiveIntegerField(default=1, db_default=1, validators=[MaxValueValidator(MAX_WEIGHT)])
+    priority = models.PositiveIntegerField(default=0, db_default=0, validators=[MaxValueValidator(MAX_PRIORITY)])
+    # The vendor's own limits of this deployment, in requests and tokens a minute; null is no limit.
+    rpm = models.PositiveIntegerField(null=True, blank=True)
+    tpm = models.PositiveIntegerField(null=True, blank=True)
+    # The objects are those of the fields `models` and `prices` of the API (checked_deployments.py).
+    served_models = models.JSONField(default=list, db_default=[], blank=True)
+    own_prices = models.JSONField(default=list, db_default=[], blank=True)
     # The encrypted secret and the encrypted extra fields are tokens of core.crypto: one of the API key, one of a JSON
     # object with further secret fields.
     encrypted_secret = models.TextField(blank=True, default="", editable=False)
@@ -59,14 +82,37 @@ class ProviderIntegration(models.Model):
     encrypted_fields = ("encrypted_secret", "encrypted_extra", "encrypted_headers")
 
     class Meta:
-        ordering = ["project_id", "provider"]
+        ordering = ["project_id", "provider", "name"]
         constraints = [
-            models.UniqueConstraint(fields=["project", "provider"], name="one_integration_per_provider"),
+            UniqueConstraint(
+                F("project"),
+                Coalesce(NullIf(F("name"), Value("")), F("provider")),
+                name="one_integration_per_name",
+            ),
         ]
 
     @override
     def __str__(self) -> str:
-        return f"{self.provider} of {self.project_id}"
+        return f"{self.name} of {self.project_id}"
+
+    @override
+    def save(self, *args: Any, **options: Any) -> None:
+        self.name = self.name or self.provider
+        super().save(*args, **options)
+
+    @classmethod
+    @override
+    def from_db(cls, *args: Any, **options: Any) -> Self:
+        row = super().from_db(*args, **options)
+        if row.__dict__.get("name") == "" and "provider" in row.__dict__:
+            row.name = row.provider
+        return row
+
+
+def called(name: str) -> Q:
+    """Returns the condition that an integration has the name."""
+    # PostgreSQL takes no text with a NUL, which no name has.
+    return Q(pk__in=()) if "\0" in name else Q(name=name) | Q(name="", provider=name)
 
 
 class ProviderModelList(models.Model):

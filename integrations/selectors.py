@@ -12,7 +12,8 @@ from django.db.models import Count, Max, QuerySet
 
 from core.crypto import UndecryptableError
 from integrations.credentials import credentials_of
-from integrations.models import ModelPrice, PricePeriod, ProviderIntegration
+from integrations.deployments import Deployment, deployment_of
+from integrations.models import ModelPrice, PricePeriod, ProviderIntegration, called
 from integrations.pricing.cost import Price
 from integrations.pricing.terms import NO_TERMS
 from integrations.providers.base import Credentials
@@ -23,30 +24,37 @@ logger = logging.getLogger("integrations.credentials")
 
 
 def enabled_credentials(project_id: UUID) -> list[Credentials]:
-    """Returns the project's usable integrations, by provider name. One whose secret cannot be decrypted is left out and
-    logged."""
-    return read_credentials(project_id)[0]
+    """Returns the project's usable integrations, by provider and name. One whose secret cannot be decrypted is left out
+    and logged."""
+    return [deployment.credentials for deployment in read_deployments(project_id)[0]]
 
 
-def read_credentials(project_id: UUID) -> tuple[list[Credentials], frozenset[str]]:
-    """Returns the project's enabled integrations, and the providers of those whose secret cannot be decrypted, which
-    are logged."""
-    found, unreadable = [], []
-    for row in ProviderIntegration.objects.for_project(project_id).filter(enabled=True).order_by("provider"):
+def read_deployments(project_id: UUID) -> tuple[list[Deployment], frozenset[str]]:
+    """Returns the project's enabled integrations, and the providers of which none can be used because the secrets
+    cannot be decrypted. Each such secret is logged."""
+    found, unreadable = [], set()
+    for row in project_integrations(project_id).filter(enabled=True):
         try:
-            found.append(credentials_of(row))
+            found.append(deployment_of(row, credentials_of(row)))
         except UndecryptableError:
-            unreadable.append(row.provider)
+            unreadable.add(row.provider)
             logger.error("integration.undecryptable integration_id=%s provider=%s", row.pk, row.provider)
-    if all(credentials.provider != SANDBOX for credentials in found):
-        found += running_sandbox(project_id)
-    return found, frozenset(unreadable)
+    providers = {deployment.provider for deployment in found}
+    if SANDBOX not in providers:
+        found += [Deployment(SANDBOX, credentials) for credentials in running_sandbox(project_id)]
+    return found, frozenset(unreadable - providers)
 
 
 def disabled_providers(project_id: UUID) -> frozenset[str]:
-    """Returns the providers of the project's integrations that are switched off."""
-    rows = ProviderIntegration.objects.for_project(project_id).filter(enabled=False)
-    return frozenset(rows.values_list("provider", flat=True))
+    """Returns the providers whose integrations in the project are all switched off."""
+    rows = ProviderIntegration.objects.for_project(project_id).values_list("provider", "enabled")
+    return frozenset(provider for provider, _ in rows) - {provider for provider, enabled in rows if enabled}
+
+
+def provider_of(project_id: UUID, name: str) -> str:
+    """Returns the kind of the project's integration with the name; empty where there is none."""
+    row = ProviderIntegration.objects.for_project(project_id).filter(called(name)).only("name", "provider").first()
+    return row.provider if row is not None else ""
 
 
 def running_sandbox(project_id: UUID) -> list[Credentials]:
@@ -62,7 +70,7 @@ def running_sandbox(project_id: UUID) -> list[Credentials]:
 
 
 def project_integrations(project_id: UUID) -> QuerySet[ProviderIntegration]:
-    return ProviderIntegration.objects.for_project(project_id).order_by("provider")
+    return ProviderIntegration.objects.for_project(project_id).order_by("provider", "name")
 
 
 def price_table() -> Mapping[tuple[str, str], Price]:

@@ -8,11 +8,13 @@ from typing import Any
 from rest_framework import serializers
 from typing_extensions import override
 
-from core.serializers import BodySerializer
+from core.serializers import BodySerializer, StrictSerializer
+from integrations.checked_deployments import MAX_ENTRIES, MAX_MODEL_CHARACTERS, NUMBERS
 from integrations.completeness import SECRET_LENGTH, SERVICE_ACCOUNT_LENGTH
 from integrations.connectivity.outcomes import ConnectionOutcome
 from integrations.credentials import MASK, extra_names, forwarded_names, is_usable, masked, masked_headers
-from integrations.models import ProviderIntegration
+from integrations.models import MAX_PRIORITY, MAX_VENDOR_LIMIT, MAX_WEIGHT, NAME_LENGTH, ProviderIntegration
+from integrations.pricing.serializers import PriceField
 from integrations.services import Default, IntegrationChange
 
 OPTIONS = ("api_version", "deployment", "region", "project", "location")
@@ -26,6 +28,7 @@ class IntegrationSerializer(serializers.Serializer[Any]):
     @override
     def to_representation(self, instance: ProviderIntegration) -> dict[str, Any]:
         shown = {
+            "name": instance.name,
             "provider": instance.provider,
             "api_key": masked(instance),
             "enabled": instance.enabled,
@@ -41,8 +44,25 @@ class IntegrationSerializer(serializers.Serializer[Any]):
             "extra_headers": masked_headers(instance),
             "forward_headers": list(forwarded_names(instance)),
         }
+        shown |= {name: getattr(instance, name) for name in NUMBERS}
+        shown |= {"models": instance.served_models, "prices": instance.own_prices}
         shown |= {name: instance.options[name] for name in OPTIONS if name in instance.options}
         return shown | dict.fromkeys(extra_names(instance), MASK)
+
+
+class ServedModelSerializer(StrictSerializer):
+    model = serializers.CharField(max_length=MAX_MODEL_CHARACTERS, help_text="The name in requests.")
+    deployment = serializers.CharField(
+        required=False, allow_blank=True, max_length=MAX_MODEL_CHARACTERS, help_text="This deployment's name of it."
+    )
+
+
+class OwnPriceSerializer(StrictSerializer):
+    model = serializers.CharField(max_length=MAX_MODEL_CHARACTERS, help_text="The name in requests.")
+    input_cost_per_1m = PriceField()
+    output_cost_per_1m = PriceField()
+    cache_read_cost_per_1m = PriceField(required=False, allow_null=True)
+    cache_write_cost_per_1m = PriceField(required=False, allow_null=True)
 
 
 class IntegrationChangeSerializer(BodySerializer):
@@ -50,7 +70,8 @@ class IntegrationChangeSerializer(BodySerializer):
 
     written_back = frozenset({"usable", "last_test", "created_at", "updated_at"})
 
-    provider = serializers.CharField(required=False, max_length=50, help_text="The one of the path.")
+    name = serializers.CharField(required=False, max_length=NAME_LENGTH, help_text="The one of the path.")
+    provider = serializers.CharField(required=False, max_length=50, help_text="The kind; it does not change.")
     # `api_key` holds an API key, or a Google service account's JSON.
     api_key = serializers.CharField(
         required=False, allow_blank=True, max_length=SERVICE_ACCOUNT_LENGTH, write_only=True
@@ -81,6 +102,31 @@ class IntegrationChangeSerializer(BodySerializer):
         help_text="Names of the client's headers that are passed on; null: the provider's own list.",
     )
 
+    weight = serializers.IntegerField(
+        required=False, min_value=0, max_value=MAX_WEIGHT, help_text="The share among those of its priority."
+    )
+    priority = serializers.IntegerField(
+        required=False, min_value=0, max_value=MAX_PRIORITY, help_text="The lowest comes first."
+    )
+    rpm = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=MAX_VENDOR_LIMIT, help_text="The vendor's own limit."
+    )
+    tpm = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=MAX_VENDOR_LIMIT, help_text="The vendor's own limit."
+    )
+    models = serializers.ListField(
+        child=ServedModelSerializer(),
+        required=False,
+        max_length=MAX_ENTRIES,
+        help_text="The models that it serves; empty: all of its kind.",
+    )
+    prices = serializers.ListField(
+        child=OwnPriceSerializer(),
+        required=False,
+        max_length=MAX_ENTRIES,
+        help_text="Its own, before those of the price list.",
+    )
+
     def change(self) -> IntegrationChange:
         data = self.validated_data
         return IntegrationChange(
@@ -93,12 +139,21 @@ class IntegrationChangeSerializer(BodySerializer):
             forced_parameters=data.get("forced_parameters"),
             extra_headers=data.get("extra_headers"),
             forward_headers=_forwarded(data),
+            weight=data.get("weight"),
+            priority=data.get("priority"),
+            rpm=_limit(data, "rpm"),
+            tpm=_limit(data, "tpm"),
+            models=data.get("models"),
+            prices=data.get("prices"),
         )
 
 
 class NewIntegrationSerializer(IntegrationChangeSerializer):
     written_back = frozenset()
 
+    name = serializers.CharField(
+        required=False, default="", max_length=NAME_LENGTH, help_text="Left out: that of the provider."
+    )
     provider = serializers.CharField(max_length=50)
 
 
@@ -116,6 +171,11 @@ class OutcomeSerializer(serializers.Serializer[ConnectionOutcome]):
 def _forwarded(data: Mapping[str, Any]) -> Sequence[str] | Default | None:
     names: Sequence[str] | None = data.get("forward_headers")
     return Default.OF_PROVIDER if names is None and "forward_headers" in data else names
+
+
+def _limit(data: Mapping[str, Any], name: str) -> int | Default | None:
+    value: int | None = data.get(name)
+    return Default.OF_PROVIDER if value is None and name in data else value
 
 
 def _last_test(row: ProviderIntegration) -> dict[str, Any] | None:

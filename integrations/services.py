@@ -15,6 +15,7 @@ from core.crypto import UndecryptableError
 from core.errors import ValidationError
 from integrations.addresses import check_base_url, check_form
 from integrations.checked_additions import checked_forwarded, checked_headers, checked_parameters
+from integrations.checked_deployments import NUMBERS, checked_models, checked_name, checked_number, checked_prices
 from integrations.completeness import check_complete, checked_options, checked_secret, checked_service_account
 from integrations.credentials import (
     is_masked,
@@ -26,12 +27,12 @@ from integrations.credentials import (
 )
 from integrations.destination import destination_of, refuse_to_send_elsewhere, stored_secrets
 from integrations.errors import IntegrationExistsError, IntegrationNotFoundError, UnknownProviderError
-from integrations.models import ProviderIntegration
+from integrations.models import ProviderIntegration, called
 from integrations.registry import is_known, traits_of
 
 
 class Default(Enum):
-    """The value of a field that resets it to the provider's own list."""
+    """The value of a field that resets it to the provider's own: its list of headers, or no limit."""
 
     OF_PROVIDER = auto()
 
@@ -52,31 +53,41 @@ class IntegrationChange:
     forced_parameters: Mapping[str, Any] | None = None
     extra_headers: Mapping[str, str] | None = field(default=None, repr=False)
     forward_headers: Sequence[str] | Default | None = None
+    weight: int | None = None
+    priority: int | None = None
+    rpm: int | Default | None = None
+    tpm: int | Default | None = None
+    models: Sequence[Mapping[str, Any]] | None = None
+    prices: Sequence[Mapping[str, Any]] | None = None
 
 
 def add_integration(
-    *, project_id: UUID, provider: str, change: IntegrationChange, trusted: bool = False
+    *, project_id: UUID, provider: str, change: IntegrationChange, name: str = "", trusted: bool = False
 ) -> ProviderIntegration:
-    """Returns the new integration. Raises UnknownProviderError, IntegrationExistsError, ValidationError."""
+    """Returns the new integration, named like its kind without a `name`. Raises UnknownProviderError,
+    IntegrationExistsError, ValidationError."""
     if not is_known(provider):
         raise UnknownProviderError(provider)
+    name = checked_name(name, provider)
     with transaction.atomic():
-        if ProviderIntegration.objects.for_project(project_id).filter(provider=provider).exists():
-            raise IntegrationExistsError(f"The project has an integration for {provider} already.")
-        return _save(ProviderIntegration(project_id=project_id, provider=provider), change, trusted=trusted)
+        if ProviderIntegration.objects.for_project(project_id).filter(called(name)).exists():
+            raise IntegrationExistsError(f"The project has an integration for {name} already.")
+        row = ProviderIntegration(project_id=project_id, provider=provider, name=name)
+        return _save(row, change, trusted=trusted)
 
 
 def update_integration(
-    *, project_id: UUID, provider: str, change: IntegrationChange, trusted: bool = False
+    *, project_id: UUID, name: str, change: IntegrationChange, trusted: bool = False
 ) -> ProviderIntegration:
     """Returns the changed integration. Raises IntegrationNotFoundError, ValidationError."""
     with transaction.atomic():
-        return _save(_locked(project_id, provider), change, trusted=trusted)
+        return _save(_locked(project_id, name), change, trusted=trusted)
 
 
 def apply_change(row: ProviderIntegration, change: IntegrationChange, *, trusted: bool) -> None:
     """Sets the row's fields without saving it. Raises ValidationError, also for operators, when a stored credential
     would go to another host than the one that it was saved for."""
+    apply_choice(row, change)
     before, destination, not_given = _access(row), destination_of(row), stored_secrets(row)
     if change.base_url is not None:
         row.base_url = change.base_url.strip().rstrip("/")
@@ -99,6 +110,18 @@ def apply_change(row: ProviderIntegration, change: IntegrationChange, *, trusted
     refuse_to_send_elsewhere(destination, row, not_given - set(fresh))
     if _access(row) != before:
         forget_test(row)
+
+
+def apply_choice(row: ProviderIntegration, change: IntegrationChange) -> None:
+    """Sets what the choice among deployments reads. Raises ValidationError."""
+    for name in NUMBERS:
+        value = getattr(change, name)
+        if value is not None:
+            setattr(row, name, None if value is Default.OF_PROVIDER else checked_number(name, value))
+    if change.models is not None:
+        row.served_models = checked_models(change.models)
+    if change.prices is not None:
+        row.own_prices = checked_prices(change.prices)
 
 
 def apply_additions(row: ProviderIntegration, change: IntegrationChange) -> bool:
@@ -127,10 +150,10 @@ def forget_test(row: ProviderIntegration) -> None:
     row.last_tested_at, row.last_test_ok, row.last_test_reason = None, None, ""
 
 
-def remove_integration(*, project_id: UUID, provider: str) -> None:
+def remove_integration(*, project_id: UUID, name: str) -> None:
     """Removes the project's integration. Raises IntegrationNotFoundError."""
     with transaction.atomic():
-        _locked(project_id, provider).delete()
+        _locked(project_id, name).delete()
 
 
 def _save(row: ProviderIntegration, change: IntegrationChange, *, trusted: bool) -> ProviderIntegration:
@@ -139,10 +162,10 @@ def _save(row: ProviderIntegration, change: IntegrationChange, *, trusted: bool)
     return row
 
 
-def _locked(project_id: UUID, provider: str) -> ProviderIntegration:
-    row = ProviderIntegration.objects.for_project(project_id).select_for_update().filter(provider=provider).first()
+def _locked(project_id: UUID, name: str) -> ProviderIntegration:
+    row = ProviderIntegration.objects.for_project(project_id).select_for_update().filter(called(name)).first()
     if row is None:
-        raise IntegrationNotFoundError(f"The project has no integration for {provider}.")
+        raise IntegrationNotFoundError(f"The project has no integration for {name}.")
     return row
 
 

@@ -12,9 +12,25 @@ class IntegrationTest(TypedDict):
     reason: str
 
 
+class ServedModel(TypedDict):
+    model: str
+    deployment: str
+
+
+class OwnPrice(TypedDict):
+    """A price of one deployment in US dollars per 1,000,000 tokens."""
+
+    model: str
+    input_cost_per_1m: str
+    output_cost_per_1m: str
+    cache_read_cost_per_1m: str | None
+    cache_write_cost_per_1m: str | None
+
+
 class IntegrationEntry(TypedDict):
     """An integration in answers, with its secrets masked."""
 
+    name: str
     provider: str
     api_key: str
     enabled: bool
@@ -27,6 +43,12 @@ class IntegrationEntry(TypedDict):
     forced_parameters: dict[str, Any]
     extra_headers: dict[str, str]
     forward_headers: list[str]
+    weight: int
+    priority: int
+    rpm: int | None
+    tpm: int | None
+    models: list[ServedModel]
+    prices: list[OwnPrice]
     api_version: NotRequired[str]
     deployment: NotRequired[str]
     region: NotRequired[str]

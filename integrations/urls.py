@@ -8,7 +8,7 @@ from integrations.views import IntegrationsView, IntegrationTestView, Integratio
 
 urlpatterns = [
     path("integrations", IntegrationsView.as_view(), name="integrations"),
-    path("integrations/<str:provider>", IntegrationView.as_view(), name="integration"),
-    path("integrations/<str:provider>/test", IntegrationTestView.as_view(), name="integration-test"),
+    path("integrations/<str:name>", IntegrationView.as_view(), name="integration"),
+    path("integrations/<str:name>/test", IntegrationTestView.as_view(), name="integration-test"),
     path("", include("integrations.pricing.urls")),
 ]

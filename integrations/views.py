@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,7 +17,8 @@ from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
 from core.views import ProjectAPIView
 from integrations.connectivity.services import try_integration
-from integrations.selectors import project_integrations
+from integrations.registry import is_known
+from integrations.selectors import project_integrations, provider_of
 from integrations.serializers import (
     IntegrationChangeSerializer,
     IntegrationSerializer,
@@ -57,7 +60,10 @@ class IntegrationsView(ProjectAPIView):
         serializer = NewIntegrationSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         row = add_integration(
-            project_id=self.project_id, provider=serializer.validated_data["provider"], change=serializer.change()
+            project_id=self.project_id,
+            provider=serializer.validated_data["provider"],
+            name=serializer.validated_data["name"],
+            change=serializer.change(),
         )
         return Response(IntegrationSerializer(row).data, status=status.HTTP_201_CREATED)
 
@@ -70,14 +76,14 @@ class IntegrationView(ProjectAPIView):
         answer=IntegrationEntry,
         errors=[404, 409],
     )
-    def put(self, request: Request, provider: str) -> Response:
-        serializer = _change_of(provider, request)
-        row = update_integration(project_id=self.project_id, provider=provider, change=serializer.change())
+    def put(self, request: Request, name: str) -> Response:
+        serializer = _change_of(self.project_id, name, request)
+        row = update_integration(project_id=self.project_id, name=name, change=serializer.change())
         return Response(IntegrationSerializer(row).data)
 
     @operation("removeIntegration", "Remove a provider and its key", status=204, errors=[404])
-    def delete(self, request: Request, provider: str) -> Response:
-        remove_integration(project_id=self.project_id, provider=provider)
+    def delete(self, request: Request, name: str) -> Response:
+        remove_integration(project_id=self.project_id, name=name)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -94,16 +100,19 @@ class IntegrationTestView(ProjectAPIView):
         answer=OutcomeSerializer,
         errors=[404, 429],
     )
-    def post(self, request: Request, provider: str) -> Response:
-        serializer = _change_of(provider, request)
-        outcome = try_integration(project_id=self.project_id, provider=provider, change=serializer.change())
+    def post(self, request: Request, name: str) -> Response:
+        serializer = _change_of(self.project_id, name, request)
+        provider = serializer.validated_data.get("provider", "")
+        outcome = try_integration(project_id=self.project_id, name=name, provider=provider, change=serializer.change())
         return Response(OutcomeSerializer(outcome).data)
 
 
-def _change_of(provider: str, request: Request) -> IntegrationChangeSerializer:
+def _change_of(project_id: UUID, name: str, request: Request) -> IntegrationChangeSerializer:
     serializer = IntegrationChangeSerializer(data=request.data)
     serializer.is_valid(raise_exception=True)
-    if serializer.validated_data.get("provider", provider) != provider:
-        problem = "Differs from that of the path."
-        raise ValidationError(f"provider: {problem}", details={"provider": [problem]})
+    provider = provider_of(project_id, name) or (name if is_known(name) else "")
+    for field, value in (("name", name), ("provider", provider)):
+        if value and serializer.validated_data.get(field, value) != value:
+            problem = "Differs from that of the path."
+            raise ValidationError(f"{field}: {problem}", details={field: [problem]})
     return serializer

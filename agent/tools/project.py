@@ -29,8 +29,8 @@ _BUDGETS = (
 )
 # The fields of an integration that contain no part of a credential.
 _INTEGRATION = (
-    "provider", "enabled", "usable", "last_test", "created_at", "updated_at", "default_parameters", "forced_parameters",
-    "extra_headers", "forward_headers", *OPTIONS,
+    "name", "provider", "weight", "priority", "rpm", "tpm", "models", "prices", "enabled", "usable", "last_test",
+    "created_at", "updated_at", "default_parameters", "forced_parameters", "extra_headers", "forward_headers", *OPTIONS,
 )  # fmt: skip
 
 
@@ -109,8 +109,10 @@ TOOLS: tuple[Tool, ...] = (
         scope=SCOPE,
         title="Provider integrations",
         description=(
-            "The providers the project has set up: whether each is enabled and usable, region and other options,"
-            " parameters and headers it adds, and what its last test found. Never a credential or a header's value."
+            "The deployments at providers that the project has set up, several of one provider under different names:"
+            " priority, weight, the vendor's limits, models, prices, whether each is enabled and usable, region and"
+            " other options, parameters and headers it adds, and what its last test found. Never a credential or a"
+            " header's value."
         ),
         arguments=PageArguments,
         run=_list_integrations,

@@ -93,13 +93,13 @@ class ProvidersPage(Page):
 def _act(visit: Visit, action: str, provider: str) -> None:
     project_id, request = visit.project.pk, visit.request
     if action == "test":
-        outcome = try_integration(project_id=project_id, provider=provider, trusted=sees_every_project(request.user))
+        outcome = try_integration(project_id=project_id, name=provider, trusted=sees_every_project(request.user))
         level = messages.SUCCESS if outcome.ok else messages.ERROR
         took = f" ({formats.duration(outcome.latency_ms)})" if outcome.latency_ms is not None else ""
         messages.add_message(request, level, f"{provider}: {outcome.reason.value}. {outcome.detail}{took}")
     elif action in ("disable", "enable"):
         is_enabled = action == "enable"
-        update_integration(project_id=project_id, provider=provider, change=IntegrationChange(enabled=is_enabled))
+        update_integration(project_id=project_id, name=provider, change=IntegrationChange(enabled=is_enabled))
         what = "may be used again" if is_enabled else "gets no more requests"
         messages.success(request, f"{provider} {what}.")
     else:

@@ -49,6 +49,11 @@ _SETTINGS = (
     "alert_emails",
 )  # fmt: skip
 
+_INTEGRATION = (
+    "name", "provider", "base_url", "options", "enabled", "default_parameters", "forced_parameters", "forward_headers",
+    "weight", "priority", "rpm", "tpm", "served_models", "own_prices",
+)  # fmt: skip
+
 # The keys are the models' `app.model`.
 SUBJECTS: Mapping[str, Subject] = {
     "auth.user": Subject(
@@ -82,9 +87,9 @@ SUBJECTS: Mapping[str, Subject] = {
     "core.membership": Subject("member", ("role",), label="user"),
     "integrations.providerintegration": Subject(
         "provider key",
-        ("provider", "base_url", "options", "enabled", "default_parameters", "forced_parameters", "forward_headers"),
+        _INTEGRATION,
         secrets=("encrypted_secret", "encrypted_extra", "encrypted_headers"),
-        label="provider",
+        label="name",
     ),
     "integrations.modelprice": Subject(
         "price",

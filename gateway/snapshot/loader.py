@@ -11,8 +11,9 @@ from gateway.guardrails.checks import prepare_checks
 from gateway.selectors import project_settings
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.prompts import managed_prompts
+from integrations.deployments import first_of_each_kind, in_use
 from integrations.model_lists.selectors import listed_models
-from integrations.selectors import disabled_providers, price_mark, price_overrides, price_table, read_credentials
+from integrations.selectors import disabled_providers, price_mark, price_overrides, price_table, read_deployments
 from prompts.selectors import PromptVersionRecord, version_by_number
 
 
@@ -23,12 +24,14 @@ def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSn
     overrides = price_overrides(project_id)
     settings = project_settings(project_id)
     prepare_checks(settings.guardrails)
-    credentials, unreadable = read_credentials(project_id)
+    found, unreadable = read_deployments(project_id)
+    deployments = in_use(found)
     return ProjectSnapshot(
         project_id=project_id,
         id_text=str(project_id),
         keys={key.key_hash: key for key in project_keys(project_id)},
-        credentials={item.provider: item for item in credentials},
+        credentials=first_of_each_kind(deployments or found),
+        deployments={deployment.name: deployment for deployment in deployments},
         unreadable=unreadable,
         disabled=disabled_providers(project_id),
         listed_models=listed_models(project_id),

@@ -10,6 +10,7 @@ from uuid import UUID
 from core.keys import KeyRecord
 from gateway.project_settings.settings import ProjectSettings
 from gateway.snapshot.prompts import ManagedPrompt
+from integrations.deployments import Deployment
 from integrations.model_lists.listed import ListedModel
 from integrations.pricing.cost import Price
 from integrations.pricing.lookup import find_price
@@ -24,7 +25,9 @@ _MAX_PRICES = 5000
 class ProjectSnapshot:
     """A project's configuration as requests read it.
 
-    `credentials` maps the provider of each enabled integration to its access; `unreadable` are the providers of enabled
+    `credentials` maps the provider of each enabled integration to its access, of several to that of the first one;
+    `deployments` maps all of them by name, in order of priority, and is empty where there is nothing to choose among
+    them (`integrations.deployments.in_use`); `unreadable` are the providers of enabled
     integrations whose credential cannot be read, `disabled` those of integrations that are switched off. `keys` maps
     the hash of each key that is not revoked, `prompts` the name of each prompt config.
     """
@@ -37,6 +40,7 @@ class ProjectSnapshot:
     settings: ProjectSettings
     serial: int
     prompts: Mapping[str, ManagedPrompt] = field(default_factory=dict)
+    deployments: Mapping[str, Deployment] = field(default_factory=dict)
     unreadable: frozenset[str] = frozenset()
     disabled: frozenset[str] = frozenset()
     # The models by provider, of each provider whose own list is known.

@@ -34,11 +34,9 @@ def test_page(owner: RightsAdmin, request: HttpRequest, integration_id: int) -> 
 
 def report_tests(request: HttpRequest, rows: Iterable[ProviderIntegration]) -> None:
     for row in rows:
-        outcome = try_integration(
-            project_id=row.project_id, provider=row.provider, trusted=sees_every_project(request.user)
-        )
+        outcome = try_integration(project_id=row.project_id, name=row.name, trusted=sees_every_project(request.user))
         level = messages.SUCCESS if outcome.ok else messages.ERROR
-        messages.add_message(request, level, f"{row.provider} of {row.project.name}: {_sentence(outcome)}")
+        messages.add_message(request, level, f"{row.name} of {row.project.name}: {_sentence(outcome)}")
 
 
 def _sentence(outcome: ConnectionOutcome) -> str:

@@ -16,7 +16,7 @@ from integrations.connectivity.outcomes import ConnectionOutcome, Reason
 from integrations.connectivity.trial import try_credentials
 from integrations.credentials import credentials_of, is_masked
 from integrations.errors import IntegrationNotFoundError
-from integrations.models import ProviderIntegration
+from integrations.models import ProviderIntegration, called
 from integrations.providers.base import Credentials
 from integrations.registry import is_known
 from integrations.selectors import SANDBOX, running_sandbox
@@ -28,18 +28,19 @@ _UNREADABLE = "What is stored can no longer be decrypted: enter the credential a
 
 
 def try_integration(
-    *, project_id: UUID, provider: str, change: IntegrationChange | None = None, trusted: bool = False
+    *, project_id: UUID, name: str, provider: str = "", change: IntegrationChange | None = None, trusted: bool = False
 ) -> ConnectionOutcome:
     """Returns the outcome of testing the stored integration. With `change` the integration that the change would
-    produce is tested and nothing is stored. With `trusted` the caller is an operator, as in `services`. Raises
-    IntegrationNotFoundError, ValidationError."""
+    produce is tested and nothing is stored; `provider` is the kind of one that is not stored yet, by default its name.
+    With `trusted` the caller is an operator, as in `services`. Raises IntegrationNotFoundError, ValidationError."""
+    row = ProviderIntegration.objects.for_project(project_id).filter(called(name)).first()
+    provider = row.provider if row is not None else provider or name
     if not is_known(provider):
         raise IntegrationNotFoundError("There is no such provider.")
-    row = ProviderIntegration.objects.for_project(project_id).filter(provider=provider).first()
     if row is None and not _is_change(change):
         outcome = _try_sandbox(project_id, provider)
     else:
-        tested = row or ProviderIntegration(project_id=project_id, provider=provider)
+        tested = row or ProviderIntegration(project_id=project_id, provider=provider, name=name)
         outcome = _try_changed(tested, change, trusted=trusted)
     logger.info(
         "integration.tested project_id=%s provider=%s reason=%s status=%s", project_id, provider, outcome.reason,

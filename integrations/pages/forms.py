@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from django import forms
 
+from core.errors import ValidationError
+from integrations.checked_deployments import (
+    NUMBERS,
+    lines_of_models,
+    lines_of_prices,
+    models_in_lines,
+    prices_in_lines,
+)
 from integrations.completeness import SECRET_LENGTH, SERVICE_ACCOUNT_LENGTH
 from integrations.models import ProviderIntegration
 from integrations.registry import traits_of
-from integrations.services import IntegrationChange
+from integrations.services import Default, IntegrationChange
+
+T = TypeVar("T")
 
 _LABELS = {
     "api_key": "API key",
@@ -23,6 +33,13 @@ _LABELS = {
     "location": "Location",
     "base_url": "Address of the service",
 }
+_NUMBERS = {
+    "weight": ("Weight", "The share of requests among those of the same priority; 0: only when the others fail."),
+    "priority": ("Priority", "The lowest number comes first."),
+    "rpm": ("Requests a minute", "The vendor's own limit; empty: none."),
+    "tpm": ("Tokens a minute", "The vendor's own limit; empty: none."),
+}
+_DEFAULTS = {"weight": 1, "priority": 0}
 _KEPT = "Leave it empty to keep the stored one."
 
 
@@ -57,6 +74,33 @@ class ProviderKeyForm(forms.Form):
             help_text=f"Empty for {traits.base_url}" if traits.base_url else "This provider has no address of its own.",
         )
 
+        self._add_choice(row)
+
+    def _add_choice(self, row: ProviderIntegration | None) -> None:
+        """Adds the fields that the choice among several integrations of one kind reads."""
+        for name, (label, help_text) in _NUMBERS.items():
+            least, largest = NUMBERS[name]
+            initial = getattr(row, name) if row else _DEFAULTS.get(name)
+            self.fields[name] = forms.IntegerField(
+                required=False, label=label, help_text=help_text, min_value=least, max_value=largest, initial=initial
+            )
+        self.fields["models"] = _lines(
+            "Models",
+            "One a line, with the name of the deployment where it differs: gpt-4o = my-gpt4o. Empty: all of its kind.",
+            lines_of_models(row.served_models) if row else "",
+        )
+        self.fields["prices"] = _lines(
+            "Own prices",
+            "One model a line, with dollars per million tokens of input, output, cache reads and writes: gpt-4o 2.5 10",
+            lines_of_prices(row.own_prices) if row else "",
+        )
+
+    def clean_prices(self) -> list[dict[str, str]]:
+        try:
+            return prices_in_lines(self.cleaned_data["prices"])
+        except ValidationError as error:
+            raise forms.ValidationError(error.message) from error
+
     def change(self) -> IntegrationChange:
         """Returns the change that the valid form stands for: an empty secret keeps the stored one."""
         values = self.cleaned_data
@@ -66,16 +110,32 @@ class ProviderKeyForm(forms.Form):
             base_url=values["base_url"],
             options={name: values[name] for name in self.option_names},
             secret_extra=extra or None,
+            weight=_or(values["weight"], _DEFAULTS["weight"]),
+            priority=_or(values["priority"], _DEFAULTS["priority"]),
+            rpm=_or(values["rpm"], Default.OF_PROVIDER),
+            tpm=_or(values["tpm"], Default.OF_PROVIDER),
+            models=models_in_lines(values["models"]),
+            prices=values["prices"],
         )
 
     def add_problem(self, message: str, details: Any) -> None:
         """Adds an error of a service to the field that it names."""
-        for name, problems in details.items() if isinstance(details, dict) else ():
+        for place, problems in details.items() if isinstance(details, dict) else ():
+            name = place.partition(".")[0]
             if name in self.fields:
                 for problem in problems:
                     self.add_error(name, problem)
         if not self.errors:
             self.add_error(None, message)
+
+
+def _lines(label: str, help_text: str, initial: str) -> forms.CharField:
+    area = forms.Textarea(attrs={"rows": 3})
+    return forms.CharField(required=False, label=label, help_text=help_text, initial=initial, widget=area)
+
+
+def _or(value: int | None, default: T) -> int | T:
+    return default if value is None else value
 
 
 def _secret(name: str, help_text: str) -> forms.CharField:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
-from uuid import UUID
+from typing import Any, NamedTuple
 
 from django.contrib import messages
 from django.http import Http404, HttpResponseRedirect
@@ -24,13 +23,21 @@ from core.ui.tables import Column, Empty, Table
 from integrations.connectivity.outcomes import ConnectionOutcome
 from integrations.connectivity.services import remember, try_integration
 from integrations.credentials import is_usable, masked
-from integrations.models import ProviderIntegration
+from integrations.models import ProviderIntegration, called
 from integrations.pages.forms import ProviderKeyForm
 from integrations.registry import is_known, providers, traits_of
 from integrations.selectors import project_integrations
 from integrations.services import IntegrationChange, add_integration, remove_integration, update_integration
 
 _SECRETS = ("encrypted_secret", "encrypted_extra")
+
+
+class _Chosen(NamedTuple):
+    """The integration of a page; `row` is None for one that is not stored yet."""
+
+    name: str
+    provider: str
+    row: ProviderIntegration | None
 
 
 @register_page
@@ -60,49 +67,47 @@ class ProviderKeyPage(Page):
 
     @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        provider, row = _chosen(visit)
-        return _shown(visit, provider, row, ProviderKeyForm(provider, row))
+        chosen = _chosen(visit)
+        return _shown(visit, chosen, ProviderKeyForm(chosen.provider, chosen.row))
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        provider, row = _chosen(visit)
+        chosen = _chosen(visit)
         action = visit.request.POST.get("action", "")
         if action in ("save", "test_save"):
-            return self._save(visit, provider, row, is_tested=action == "test_save")
-        if row is None:
+            return self._save(visit, chosen, is_tested=action == "test_save")
+        if chosen.row is None:
             raise Http404("The project has no key of this provider.")
         try:
-            _act(visit, action, row)
+            _act(visit, action, chosen.row)
         except ApplicationError as error:
             messages.error(visit.request, error.message)
         is_gone = action == "remove"
-        href = visit.link("provider_keys") if is_gone else visit.link(self.name, provider=provider)
+        href = visit.link("provider_keys") if is_gone else visit.link(self.name, name=chosen.name)
         return HttpResponseRedirect(href)
 
-    def _save(
-        self, visit: Visit, provider: str, row: ProviderIntegration | None, *, is_tested: bool
-    ) -> HttpResponseBase:
+    def _save(self, visit: Visit, chosen: _Chosen, *, is_tested: bool) -> HttpResponseBase:
         """Saves the form; with `is_tested` only if the provider takes the key."""
-        form = ProviderKeyForm(provider, row, visit.request.POST)
+        form = ProviderKeyForm(chosen.provider, chosen.row, visit.request.POST)
         outcome: ConnectionOutcome | None = None
         if form.is_valid():
             try:
                 if is_tested:
-                    outcome = _try(visit, provider, form.change())
+                    outcome = _try(visit, chosen, form.change())
                 if outcome is None or outcome.ok:
-                    saved = _store(visit, provider, row, form.change())
+                    saved = _store(visit, chosen, form.change())
                     if outcome is not None:
                         remember(saved, outcome)
-                    messages.success(visit.request, f"{provider}: saved. {sentence_of(outcome) if outcome else ''}")
+                    messages.success(visit.request, f"{chosen.name}: saved. {sentence_of(outcome) if outcome else ''}")
                     return HttpResponseRedirect(visit.link("provider_keys"))
             except ApplicationError as error:
                 form.add_problem(error.message, error.details)
-        return self.render(visit, **_shown(visit, provider, row, form), outcome=outcome)
+        return self.render(visit, **_shown(visit, chosen, form), outcome=outcome)
 
 
 def offered_providers(used: set[str]) -> list[str]:
-    """Returns the providers that the project has no key of, by name."""
-    return sorted(name for name in providers() if name not in used)
+    """Returns all providers, those that the project has no key of first, by name."""
+    return sorted(providers(), key=lambda name: (name in used, name))
 
 
 def sentence_of(outcome: ConnectionOutcome) -> str:
@@ -117,56 +122,62 @@ def key_since(row: ProviderIntegration) -> datetime:
     return max((found for found in dates if found), default=row.created_at)
 
 
-def _chosen(visit: Visit) -> tuple[str, ProviderIntegration | None]:
-    """Returns the provider in the address and the project's row of it. Raises Http404 for an unknown provider."""
+def _chosen(visit: Visit) -> _Chosen:
+    """Returns the integration that the address names, by its own name or as a new one of a provider. Raises Http404 for
+    an unknown provider."""
     provider = visit.request.GET.get("provider", "")
+    name = visit.request.GET.get("name", "").strip() or provider
+    row = ProviderIntegration.objects.for_project(visit.project.pk).filter(called(name)).first()
+    provider = row.provider if row is not None else provider
     if not is_known(provider):
         raise Http404("There is no such provider.")
-    return provider, _row(visit.project.pk, provider)
+    return _Chosen(name, provider, row)
 
 
-def _row(project_id: UUID, provider: str) -> ProviderIntegration | None:
-    return ProviderIntegration.objects.for_project(project_id).filter(provider=provider).first()
+def _try(visit: Visit, chosen: _Chosen, change: IntegrationChange | None = None) -> ConnectionOutcome:
+    return try_integration(
+        project_id=visit.project.pk,
+        name=chosen.name,
+        provider=chosen.provider,
+        change=change,
+        trusted=sees_every_project(visit.person),
+    )
 
 
-def _try(visit: Visit, provider: str, change: IntegrationChange | None = None) -> ConnectionOutcome:
-    is_trusted = sees_every_project(visit.person)
-    return try_integration(project_id=visit.project.pk, provider=provider, change=change, trusted=is_trusted)
-
-
-def _store(
-    visit: Visit, provider: str, row: ProviderIntegration | None, change: IntegrationChange
-) -> ProviderIntegration:
-    is_trusted = sees_every_project(visit.person)
-    save = add_integration if row is None else update_integration
-    return save(project_id=visit.project.pk, provider=provider, change=change, trusted=is_trusted)
+def _store(visit: Visit, chosen: _Chosen, change: IntegrationChange) -> ProviderIntegration:
+    project_id, is_trusted = visit.project.pk, sees_every_project(visit.person)
+    if chosen.row is not None:
+        return update_integration(project_id=project_id, name=chosen.name, change=change, trusted=is_trusted)
+    return add_integration(
+        project_id=project_id, provider=chosen.provider, name=chosen.name, change=change, trusted=is_trusted
+    )
 
 
 def _act(visit: Visit, action: str, row: ProviderIntegration) -> None:
     """Tests, switches or removes a stored key. Raises errors of the application."""
-    request, project_id, provider = visit.request, row.project_id, row.provider
+    request, project_id, name = visit.request, row.project_id, row.name
     if action == "test":
-        outcome = _try(visit, provider)
+        outcome = _try(visit, _Chosen(name, row.provider, row))
         level = messages.SUCCESS if outcome.ok else messages.ERROR
-        messages.add_message(request, level, f"{provider}: {sentence_of(outcome)}")
+        messages.add_message(request, level, f"{name}: {sentence_of(outcome)}")
     elif action in ("enable", "disable"):
         change = IntegrationChange(enabled=action == "enable")
-        update_integration(
-            project_id=project_id, provider=provider, change=change, trusted=sees_every_project(visit.person)
-        )
-        messages.success(request, f"{provider} is {action}d.")
+        update_integration(project_id=project_id, name=name, change=change, trusted=sees_every_project(visit.person))
+        messages.success(request, f"{name} is {action}d.")
     elif action == "remove":
-        remove_integration(project_id=project_id, provider=provider)
-        messages.success(request, f"The key of {provider} was removed.")
+        remove_integration(project_id=project_id, name=name)
+        messages.success(request, f"The key of {name} was removed.")
 
 
-def _shown(visit: Visit, provider: str, row: ProviderIntegration | None, form: ProviderKeyForm) -> dict[str, Any]:
+def _shown(visit: Visit, chosen: _Chosen, form: ProviderKeyForm) -> dict[str, Any]:
+    row = chosen.row
     return {
-        "title": f"Add {provider}" if row is None else provider,
-        "provider": provider,
+        "title": f"Add {chosen.name}" if row is None else chosen.name,
+        "name": chosen.name,
+        "provider": chosen.provider,
         "row": row,
         "form": form,
-        "traits": traits_of(provider),
+        "traits": traits_of(chosen.provider),
         "masked": masked(row) if row else "",
         "is_usable": is_usable(row) if row else True,
         "since": key_since(row) if row else None,
@@ -194,7 +205,9 @@ def _table(visit: Visit, rows: list[ProviderIntegration]) -> Table:
     return Table(
         caption="Providers of this project",
         columns=[
+            Column("name", "Name", lambda row: row.name),
             Column("provider", "Provider", lambda row: row.provider),
+            Column("share", "Priority and weight", lambda row: f"{row.priority}, {row.weight}"),
             Column("key", "Key", lambda row: format_html("<code>{}</code>", masked(row) or "none")),
             Column("state", "State", _state),
             Column("age", "Age of the key", lambda row: age(key_since(row))),
@@ -203,11 +216,11 @@ def _table(visit: Visit, rows: list[ProviderIntegration]) -> Table:
             Column("rotate", "Rotate", lambda row: _rotate(visit, row)),
         ],
         rows=rows,
-        key=lambda row: visit.link("provider_key", provider=row.provider),
+        key=lambda row: visit.link("provider_key", name=row.name),
         empty=Empty("This project has no provider key yet: choose a provider below."),
     )
 
 
 def _rotate(visit: Visit, row: ProviderIntegration) -> Any:
-    href = visit.link("provider_key", provider=row.provider)
-    return format_html('<a class="button" href="{}">Rotate<span class="sr"> {}</span></a>', href, row.provider)
+    href = visit.link("provider_key", name=row.name)
+    return format_html('<a class="button" href="{}">Rotate<span class="sr"> {}</span></a>', href, row.name)

@@ -122,7 +122,7 @@ def test_rotation__secret_changed_at_that_moment__the_change_stays(project: Proj
     def changed_meanwhile(token: str) -> str:
         change = IntegrationChange(secret="sk-entered-meanwhile")
         with patch.object(rotation, "rotate", crypto.rotate):
-            update_integration(project_id=project.pk, provider="openai", change=change)
+            update_integration(project_id=project.pk, name="openai", change=change)
         return crypto.rotate(token)
 
     with patch.object(rotation, "rotate", changed_meanwhile):

@@ -13,5 +13,6 @@ def save_integration(
 ) -> ProviderIntegration:
     """Adds the integration, or updates the project's existing one. `trusted` allows any address."""
     exists = ProviderIntegration.objects.for_project(project_id).filter(provider=provider).exists()
-    apply = update_integration if exists else add_integration
-    return apply(project_id=project_id, provider=provider, change=change, trusted=trusted)
+    if exists:
+        return update_integration(project_id=project_id, name=provider, change=change, trusted=trusted)
+    return add_integration(project_id=project_id, provider=provider, change=change, trusted=trusted)

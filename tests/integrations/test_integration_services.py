@@ -126,7 +126,7 @@ def test_add_integration__bedrock__by_access_keys_or_api_key(project: Project) -
     (access,) = enabled_credentials(project.pk)
     assert access.extra == {**ACCESS_KEYS, "region": "eu-west-1"}
     change = IntegrationChange(secret=KEY, secret_extra=dict.fromkeys(ACCESS_KEYS, ""))
-    update_integration(project_id=project.pk, provider="bedrock", change=change)
+    update_integration(project_id=project.pk, name="bedrock", change=change)
     (access,) = enabled_credentials(project.pk)
     assert (access.secret, access.extra) == (KEY, {"region": "eu-west-1"})
 
@@ -135,10 +135,10 @@ def test_update_integration__bedrock_masked_keys__stored_ones_kept(project: Proj
     keys = {**ACCESS_KEYS, "session_token": "token/=="}
     add(project, "bedrock", secret=None, secret_extra=keys, options={"region": "eu-west-1"})
     change = IntegrationChange(secret="****", secret_extra=dict.fromkeys(keys, "****"), enabled=True)
-    update_integration(project_id=project.pk, provider="bedrock", change=change)
+    update_integration(project_id=project.pk, name="bedrock", change=change)
     assert enabled_credentials(project.pk)[0].extra == {**keys, "region": "eu-west-1"}
     rotated = IntegrationChange(secret_extra={"secret_access_key": "new-secret"})
-    update_integration(project_id=project.pk, provider="bedrock", change=rotated)
+    update_integration(project_id=project.pk, name="bedrock", change=rotated)
     assert enabled_credentials(project.pk)[0].extra["secret_access_key"] == "new-secret"
 
 
@@ -179,7 +179,7 @@ def test_add_integration__vertex_service_account__stored_whole_and_no_tail_shown
     (access,) = enabled_credentials(project.pk)
     assert json.loads(access.secret) == json.loads(secret)
     assert "\n" not in access.secret
-    update_integration(project_id=project.pk, provider="google_vertex", change=IntegrationChange(secret="****"))
+    update_integration(project_id=project.pk, name="google_vertex", change=IntegrationChange(secret="****"))
     assert enabled_credentials(project.pk)[0].secret == access.secret
 
 
@@ -216,16 +216,16 @@ def test_add_integration__private_address__by_setting_or_operator(project: Proje
 def test_update_integration__masked_key_written_back__stored_key_kept(project: Project, shown: str) -> None:
     add(project)
     change = IntegrationChange(secret=shown, enabled=True)
-    update_integration(project_id=project.pk, provider="openai", change=change)
+    update_integration(project_id=project.pk, name="openai", change=change)
     assert enabled_credentials(project.pk)[0].secret == KEY
 
 
 def test_update_integration__new_key_and_off__rotated_and_disabled(project: Project) -> None:
     add(project)
-    update_integration(project_id=project.pk, provider="openai", change=IntegrationChange(enabled=False))
+    update_integration(project_id=project.pk, name="openai", change=IntegrationChange(enabled=False))
     assert enabled_credentials(project.pk) == []
     change = IntegrationChange(secret="sk-other-9876543210", enabled=True)
-    row = update_integration(project_id=project.pk, provider="openai", change=change)
+    row = update_integration(project_id=project.pk, name="openai", change=change)
     assert row.secret_tail == "3210"
     assert enabled_credentials(project.pk)[0].secret == "sk-other-9876543210"
 
@@ -234,10 +234,10 @@ def test_update_and_remove__another_projects__not_found(project: Project) -> Non
     add(project)
     other = make_project().pk
     with pytest.raises(IntegrationNotFoundError):
-        update_integration(project_id=other, provider="openai", change=IntegrationChange())
+        update_integration(project_id=other, name="openai", change=IntegrationChange())
     with pytest.raises(IntegrationNotFoundError):
-        remove_integration(project_id=other, provider="openai")
-    remove_integration(project_id=project.pk, provider="openai")
+        remove_integration(project_id=other, name="openai")
+    remove_integration(project_id=project.pk, name="openai")
     assert enabled_credentials(project.pk) == []
 
 
@@ -263,7 +263,7 @@ def test_update_integration__key_lost__off_or_entered_again(project: Project, se
 
     def update(**change: object) -> None:
         fields = IntegrationChange(**change)  # type: ignore[arg-type] # fields of a dataclass by name
-        update_integration(project_id=project.pk, provider="bedrock", change=fields)
+        update_integration(project_id=project.pk, name="bedrock", change=fields)
 
     with pytest.raises(ValidationError, match="enter it again"):
         update(options={"region": "us-east-1"})

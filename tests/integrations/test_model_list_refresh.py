@@ -62,7 +62,7 @@ def test_list__of_a_new_integration__is_read_once(project: Project, script: Scri
 def test_list__of_a_changed_integration__is_read_again(project: Project, script: Script) -> None:
     refresh_model_lists()
 
-    update_integration(project_id=project.pk, provider="openai", change=IntegrationChange(enabled=True), trusted=True)
+    update_integration(project_id=project.pk, name="openai", change=IntegrationChange(enabled=True), trusted=True)
     refresh_model_lists()
 
     assert len(script.received) == 2
@@ -81,7 +81,7 @@ def test_list__after_an_hour__is_read_again(project: Project, script: Script) ->
 
 
 def test_list__of_an_integration_that_is_off__is_not_read(project: Project, script: Script) -> None:
-    update_integration(project_id=project.pk, provider="openai", change=IntegrationChange(enabled=False), trusted=True)
+    update_integration(project_id=project.pk, name="openai", change=IntegrationChange(enabled=False), trusted=True)
 
     refresh_model_lists()
 

@@ -1,0 +1,127 @@
+"""Checks of what tells the deployments of one kind apart: names, models with aliases, prices. Errors name the field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from core.errors import ValidationError
+from integrations.models import MAX_PRIORITY, MAX_VENDOR_LIMIT, MAX_WEIGHT, NAME_LENGTH
+from integrations.pricing.entries import MAX_PER_MILLION, PLACES
+from integrations.registry import is_known
+
+COSTS = ("input_cost_per_1m", "output_cost_per_1m", "cache_read_cost_per_1m", "cache_write_cost_per_1m")
+MAX_ENTRIES = 200
+MAX_MODEL_CHARACTERS = 200
+# The least and the largest value of each number; null takes a limit away.
+NUMBERS = {
+    "weight": (0, MAX_WEIGHT),
+    "priority": (0, MAX_PRIORITY),
+    "rpm": (1, MAX_VENDOR_LIMIT),
+    "tpm": (1, MAX_VENDOR_LIMIT),
+}
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_NUMBER_OF_COSTS = (2, len(COSTS))
+
+
+def checked_name(name: str, provider: str) -> str:
+    """Returns the name of a provider's deployment, the kind itself where it is empty. Raises ValidationError for
+    characters that it cannot have, and for the kind of another provider, which stands for that provider's own."""
+    if not name:
+        return provider
+    if len(name) > NAME_LENGTH or not _NAME.fullmatch(name):
+        raise _invalid("name", f"must be at most {NAME_LENGTH} of a-z, 0-9, _ and -, a letter or a digit first")
+    if name != provider and is_known(name):
+        raise _invalid("name", f"is the name of the provider {name}")
+    return name
+
+
+def checked_number(name: str, value: int) -> int:
+    least, largest = NUMBERS[name]
+    if not least <= value <= largest:
+        raise _invalid(name, f"must be from {least} to {largest}")
+    return value
+
+
+def checked_models(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Returns the models as they are stored; the deployment's own name of a model is the clients' where it is left
+    out. Raises ValidationError."""
+    _check_entries("models", entries)
+    found = []
+    for number, entry in enumerate(entries):
+        own = str(entry.get("deployment") or entry["model"]).strip()
+        if len(own) > MAX_MODEL_CHARACTERS:
+            raise _invalid(f"models.{number}.deployment", f"must be at most {MAX_MODEL_CHARACTERS} characters")
+        found.append({"model": entry["model"].strip(), "deployment": own})
+    return found
+
+
+def checked_prices(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, str | None]]:
+    """Returns the prices as they are stored, in US dollars per 1,000,000 tokens as texts. Raises ValidationError."""
+    _check_entries("prices", entries)
+    return [
+        {"model": entry["model"].strip(), **{name: _cost(number, entry, name) for name in COSTS}}
+        for number, entry in enumerate(entries)
+    ]
+
+
+def models_in_lines(text: str) -> list[dict[str, str]]:
+    """Returns the models of a form's field: one a line, `model` or `model = deployment`."""
+    pairs = [line.partition("=") for line in text.splitlines() if line.strip()]
+    return [{"model": model.strip(), "deployment": own.strip()} for model, _, own in pairs]
+
+
+def lines_of_models(entries: Sequence[Mapping[str, str]]) -> str:
+    pairs = [(entry["model"], entry["deployment"]) for entry in entries]
+    return "\n".join(model if model == own else f"{model} = {own}" for model, own in pairs)
+
+
+def prices_in_lines(text: str) -> list[dict[str, str]]:
+    """Returns the prices of a form's field: one a line, the model and its two to four prices. Raises
+    ValidationError."""
+    found = []
+    for number, line in enumerate(line for line in text.splitlines() if line.strip()):
+        model, *costs = line.split()
+        least, largest = _NUMBER_OF_COSTS
+        if not least <= len(costs) <= largest:
+            raise _invalid("prices", f"line {number + 1} needs a model and {least} to {largest} prices")
+        found.append({"model": model, **dict(zip(COSTS, costs, strict=False))})
+    return found
+
+
+def lines_of_prices(entries: Sequence[Mapping[str, Any]]) -> str:
+    return "\n".join(" ".join([entry["model"], *(entry[name] for name in COSTS if entry[name])]) for entry in entries)
+
+
+def _check_entries(field: str, entries: Sequence[Mapping[str, Any]]) -> None:
+    if len(entries) > MAX_ENTRIES:
+        raise _invalid(field, f"must be at most {MAX_ENTRIES}")
+    seen: set[str] = set()
+    for number, entry in enumerate(entries):
+        model = str(entry.get("model") or "").strip()
+        if not 0 < len(model) <= MAX_MODEL_CHARACTERS:
+            raise _invalid(f"{field}.{number}.model", f"must be 1 to {MAX_MODEL_CHARACTERS} characters")
+        if model in seen:
+            raise _invalid(f"{field}.{number}.model", "is named twice")
+        seen.add(model)
+
+
+def _cost(number: int, entry: Mapping[str, Any], name: str) -> str | None:
+    value, place = entry.get(name), f"prices.{number}.{name}"
+    if value is None:
+        if name in COSTS[: _NUMBER_OF_COSTS[0]]:
+            raise _invalid(place, "is needed")
+        return None
+    try:
+        cost = Decimal(str(value))
+    except InvalidOperation:
+        raise _invalid(place, "must be a number") from None
+    if not cost.is_finite() or not 0 <= cost <= MAX_PER_MILLION or cost != round(cost, PLACES):
+        raise _invalid(place, f"must be from 0 to {MAX_PER_MILLION} with at most {PLACES} decimal places")
+    return f"{cost.normalize():f}"
+
+
+def _invalid(name: str, problem: str) -> ValidationError:
+    return ValidationError(f"{name}: {problem}", details={name: [problem]})

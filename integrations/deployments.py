@@ -1,0 +1,84 @@
+"""The deployments of a project: its integrations as requests choose among them, several of one kind included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from integrations.models import ProviderIntegration
+from integrations.pricing.cost import Price
+from integrations.pricing.models import PriceSource
+from integrations.providers.base import Credentials
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """One integration as requests choose it.
+
+    `models` maps the clients' names of the models that it serves to its own names of them; empty where it serves every
+    model of its kind. `prices` are its own, by the clients' names. `rpm` and `tpm` are the vendor's limits, None
+    without one.
+    """
+
+    name: str
+    credentials: Credentials
+    weight: int = 1
+    priority: int = 0
+    rpm: int | None = None
+    tpm: int | None = None
+    models: Mapping[str, str] = field(default_factory=dict)
+    prices: Mapping[str, Price] = field(default_factory=dict)
+
+    @property
+    def provider(self) -> str:
+        return self.credentials.provider
+
+    @property
+    def is_plain(self) -> bool:
+        """Returns True for a deployment without any setting of its own, which is called like its kind."""
+        return self.name == self.provider and not (self.models or self.prices or self.rpm or self.tpm)
+
+    def serves(self, model: str) -> bool:
+        return not self.models or model in self.models
+
+
+def deployment_of(row: ProviderIntegration, credentials: Credentials) -> Deployment:
+    return Deployment(
+        name=row.name,
+        credentials=credentials,
+        weight=row.weight,
+        priority=row.priority,
+        rpm=row.rpm,
+        tpm=row.tpm,
+        models={entry["model"]: entry["deployment"] for entry in row.served_models},
+        prices={entry["model"]: _price(entry) for entry in row.own_prices},
+    )
+
+
+def first_of_each_kind(deployments: Iterable[Deployment]) -> dict[str, Credentials]:
+    """Returns the access of the first deployment of each kind, by kind."""
+    found: dict[str, Credentials] = {}
+    for deployment in deployments:
+        found.setdefault(deployment.provider, deployment.credentials)
+    return found
+
+
+def in_use(deployments: Iterable[Deployment]) -> tuple[Deployment, ...]:
+    """Returns the deployments in the order of priority and name, or none where each is the plain one of its kind and
+    nothing has to be chosen."""
+    found = sorted(deployments, key=lambda one: (one.priority, one.name != one.provider, one.name))
+    several = len({one.provider for one in found}) < len(found)
+    return tuple(found) if several or not all(one.is_plain for one in found) else ()
+
+
+def _price(entry: Mapping[str, Any]) -> Price:
+    cache_read, cache_write = entry.get("cache_read_cost_per_1m"), entry.get("cache_write_cost_per_1m")
+    return Price(
+        Decimal(entry["input_cost_per_1m"]),
+        Decimal(entry["output_cost_per_1m"]),
+        None if cache_read is None else Decimal(cache_read),
+        None if cache_write is None else Decimal(cache_write),
+        source=PriceSource.MANUAL.value,
+    )
