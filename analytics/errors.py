@@ -5,6 +5,8 @@ Nothing of the driver's own errors leaves `analytics.clickhouse.client`.
 ApplicationError
 ├── ValidationError
 │   └── RepeatedScoreError          a batch names one score twice
+├── PermissionDeniedError
+│   └── FeedbackTokenError          a browser's key comes without the token of the session, or with another
 ├── ConflictError
 │   └── ScoreExistsError            a score's own id is that of another request's score
 ├── ServiceUnavailableError
@@ -17,7 +19,7 @@ ApplicationError
 
 from __future__ import annotations
 
-from core.errors import ApplicationError, ConflictError, ServiceUnavailableError, ValidationError
+from core.errors import ApplicationError, ConflictError, PermissionDeniedError, ServiceUnavailableError, ValidationError
 
 
 class RepeatedScoreError(ValidationError):
@@ -26,6 +28,12 @@ class RepeatedScoreError(ValidationError):
     def __init__(self, field: str) -> None:
         problem = "Is in this batch twice."
         super().__init__(f"{field}: {problem}", details={field: [problem]})
+
+
+class FeedbackTokenError(PermissionDeniedError):
+    """A key that is public gives feedback on a session without the session's token, or with one that is not valid."""
+
+    code = "feedback_token_invalid"
 
 
 class ScoreExistsError(ConflictError):

@@ -6,7 +6,7 @@ from django.urls import path, re_path
 
 from analytics.views import otlp
 from analytics.views.export import RequestsExportView
-from analytics.views.feedback import SessionFeedbackView
+from analytics.views.feedback import FeedbackTokenView, SessionFeedbackView
 from analytics.views.guardrails import GuardrailRequestsView, GuardrailsView, GuardrailUsageView
 from analytics.views.lookup import LookupView
 from analytics.views.metrics import (
@@ -45,6 +45,7 @@ urlpatterns = [
     path("sessions/<slashed:session_id>/transcript", SessionTranscriptView.as_view()),
     path("sessions/<slashed:session_id>/timeline", SessionTimelineView.as_view()),
     path("sessions/<slashed:session_id>/feedback", SessionFeedbackView.as_view()),
+    path("sessions/<slashed:session_id>/feedback-token", FeedbackTokenView.as_view()),
     path("sessions/<slashed:session_id>", SessionView.as_view()),
     path("scores", ScoresView.as_view()),
     path("scores/batch", ScoreBatchView.as_view()),

@@ -11,12 +11,13 @@ from django.http import HttpRequest
 from django.utils import timezone
 from typing_extensions import override
 
-from core.keys import SCOPES, USUAL_SCOPES, issue_key, revoke_key
+from core.keys import issue_key, revoke_key
 from core.member_admin import MembershipAdmin as MembershipAdmin
 from core.models import ApiKey, Project
 from core.pages.audit import AuditPage as AuditPage
 from core.pages.members import MembersPage as MembersPage
 from core.rights.admin import RightsAdmin
+from core.scopes import DESCRIPTIONS, USUAL_SCOPES
 from core.services import register_project
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ class ProjectAdmin(RightsAdmin):
 
 class NewApiKeyForm(ApiKeyModelForm):
     scopes = forms.MultipleChoiceField(
-        choices=[(scope, scope) for scope in SCOPES], widget=forms.CheckboxSelectMultiple, initial=list(USUAL_SCOPES)
+        choices=[(scope, f"{scope}: {sentence}") for scope, sentence in DESCRIPTIONS.items()],
+        widget=forms.CheckboxSelectMultiple,
+        initial=list(USUAL_SCOPES),
     )
 
     class Meta:

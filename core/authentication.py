@@ -1,4 +1,4 @@
-"""Authentication of the management API: a key with scope `manage`, or a signed-in member of staff."""
+"""Authentication of the management API: an API key, or a signed-in member of staff."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from typing_extensions import override
 from core.errors import AuthenticationError, PermissionDeniedError
 from core.keys import KeyRecord, find_key, hash_key, project_exists
 from core.last_use import flush_last_uses_when_due, note_use
-from core.rights.asking import rights_in, rights_of_scopes
+from core.rights.asking import rights_in, rights_of_scopes, scopes_of_operation
 from core.rights.roles import Right
+from core.scopes import MANAGE
 from core.tenancy import requested_project
 
 
@@ -24,13 +25,15 @@ from core.tenancy import requested_project
 class ProjectAccess:
     """The value of `request.auth`: the project that the call may touch, the caller's rights in it, and the caller.
 
-    `actor` is `key:<id>` or `user:<username>`, for rows that say who did something. `user_id` is that of a session.
+    `actor` is `key:<id>` or `user:<username>`, for rows that say who did something. `user_id` is that of a session,
+    `scopes` those of a key.
     """
 
     project_id: UUID
     rights: frozenset[Right]
     actor: str
     user_id: int | None = None
+    scopes: frozenset[str] = frozenset()
 
 
 class ApiKeyAuthentication(BaseAuthentication):
@@ -46,7 +49,8 @@ class ApiKeyAuthentication(BaseAuthentication):
             raise AuthenticationError("This API key belongs to another project.", code="invalid_project")
         note_use(record.id, timezone.now())
         flush_last_uses_when_due()
-        return AnonymousUser(), ProjectAccess(record.project_id, rights_of_scopes(record.scopes), f"key:{record.id}")
+        rights = rights_of_scopes(record.scopes)
+        return AnonymousUser(), ProjectAccess(record.project_id, rights, f"key:{record.id}", scopes=record.scopes)
 
     @override
     def authenticate_header(self, request: Request) -> str:
@@ -78,6 +82,14 @@ def rights_now(access: ProjectAccess) -> frozenset[Right]:
         return access.rights
     user = get_user_model().objects.filter(pk=access.user_id).first()
     return frozenset() if user is None else rights_in(user, access.project_id)
+
+
+def require_scope(scopes: frozenset[str], operation_id: str) -> None:
+    """Raises PermissionDeniedError (`scope_missing`) when none of a key's scopes opens the operation."""
+    opening = scopes_of_operation(operation_id) or [MANAGE]
+    if scopes.isdisjoint(opening):
+        named = " or ".join(repr(scope) for scope in opening)
+        raise PermissionDeniedError(f"This API key lacks the scope {named}.", code="scope_missing")
 
 
 def usable_key(header: str) -> KeyRecord:

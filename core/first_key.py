@@ -7,8 +7,9 @@ from collections.abc import Callable
 from django.db import transaction
 from django.utils import timezone
 
-from core.keys import USUAL_SCOPES, issue_key, revoke_key
+from core.keys import issue_key, revoke_key
 from core.models import ApiKey, FirstKey, Project
+from core.scopes import USUAL_SCOPES
 from core.services import BootstrappedProject, bootstrap_project
 
 _PROJECT_NAME = "default"

@@ -11,8 +11,9 @@ from typing_extensions import override
 from core.caller_limits import MAX_BUDGET_USD, MAX_CONCURRENT_REQUESTS, MAX_PER_MINUTE
 from core.fields import MoneyField, NameListField
 from core.key_patterns import MAX_PATTERNS
-from core.keys import CHANGEABLE_FIELDS, SCOPES
+from core.keys import CHANGEABLE_FIELDS
 from core.models import NAME_CHARACTERS, ApiKey
+from core.scopes import DESCRIPTIONS, SCOPES
 from core.serializers import BodySerializer
 
 MAX_GRACE_SECONDS = 30 * 86_400
@@ -98,7 +99,12 @@ class _KeyLimitsSerializer(BodySerializer):
 
 class NewApiKeySerializer(_KeyLimitsSerializer):
     name = serializers.CharField(max_length=NAME_CHARACTERS)
-    scopes = serializers.ListField(child=serializers.ChoiceField(choices=SCOPES), allow_empty=False, min_length=1)
+    scopes = serializers.ListField(
+        child=serializers.ChoiceField(choices=SCOPES),
+        allow_empty=False,
+        min_length=1,
+        help_text=" ".join(f"`{scope}`: {sentence}" for scope, sentence in DESCRIPTIONS.items()),
+    )
 
 
 class ApiKeyChangeSerializer(_KeyLimitsSerializer):

@@ -17,16 +17,9 @@ from core.caller_limits import CallerLimits
 from core.errors import ConflictError, ValidationError
 from core.key_patterns import permits
 from core.models import ApiKey, Project
+from core.scopes import SCOPES
 
 KEY_PREFIX = "svc_"
-GATEWAY = "gateway"
-MANAGE = "manage"
-# The scope for monitoring: it reads metrics and the state of the service, and nothing else. `manage` includes it.
-METRICS = "metrics:read"
-SCOPES = (GATEWAY, MANAGE, METRICS)
-# The scopes of a key for which none were chosen.
-USUAL_SCOPES = (GATEWAY, MANAGE)
-
 # The visible prefix is `svc_` and four characters, 24 of the key's 256 bits.
 VISIBLE_CHARACTERS = len(KEY_PREFIX) + 4
 

@@ -8,7 +8,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from typing_extensions import override
 
-from core.authentication import ProjectAccess
+from core.authentication import ProjectAccess, require_scope
 from core.errors import PermissionDeniedError
 from core.rights.asking import right_of_operation
 from core.rights.roles import Right, least_role
@@ -19,16 +19,19 @@ if TYPE_CHECKING:
 
 
 class IsProjectMember(BasePermission):
-    """Admits callers that are authenticated for a project and have the right that the table names for the operation."""
+    """Admits callers that are authenticated for a project, and have the right or a scope that the table names for the
+    operation."""
 
     @override
     def has_permission(self, request: Request, view: APIView) -> bool:
         access = request.auth
         if not isinstance(access, ProjectAccess):
             return False
-        if not access.rights:
-            raise PermissionDeniedError("This API key lacks the scope 'manage'.", code="scope_missing")
         operation = operation_of(request, view)
+        if not access.rights:
+            # Scopes below `manage` bring no right of a role, and open operations by name.
+            require_scope(access.scopes, operation or "")
+            return True
         if operation is not None and right_of_operation(operation) not in access.rights:
             raise PermissionDeniedError(_refusal(right_of_operation(operation)), code="permission_denied")
         return True

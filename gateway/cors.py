@@ -1,4 +1,5 @@
-"""Cross-origin requests of browsers to the gateway (https://fetch.spec.whatwg.org/#http-cors-protocol).
+"""Cross-origin requests of browsers to the gateway (https://fetch.spec.whatwg.org/#http-cors-protocol), and to the one
+call of the management API that a key in a web page can make: feedback on a session.
 
 The gateway's paths bypass Django and its middleware, so that django-cors-headers would not see them. Cookies and other
 credentials of the browser are never allowed: the gateway knows keys alone.
@@ -7,7 +8,7 @@ credentials of the browser are never allowed: the gateway knows keys alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any
 
 from gateway.protocol import headers
@@ -16,9 +17,10 @@ from gateway.protocol.reply import HeaderList, Message, Receive, Send
 Application = Callable[[Any, Receive, Send], Awaitable[None]]
 
 ANY_ORIGIN = "*"
-_PATHS = "/api/gateway/"
+_GATEWAY_PATHS = "/api/gateway/"
+_FEEDBACK_PATH = re.compile("/api/llm/sessions/.+/feedback", re.DOTALL)
 _MAX_AGE_SECONDS = 600
-_METHODS = b"GET, POST, DELETE, OPTIONS"
+_GATEWAY_METHODS, _FEEDBACK_METHODS = ("GET", "HEAD", "POST", "DELETE", "OPTIONS"), ("POST", "OPTIONS")
 # The names of the variables of prompts are part of header names, so that a list of allowed names cannot be given ahead.
 _HEADER_NAMES = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:[ \t]*,[ \t]*[!#$%&'*+.^_`|~0-9A-Za-z-]+)*")
 _MAX_HEADER_NAMES_BYTES = 4096
@@ -49,7 +51,8 @@ def with_cors(application: Application, origins: Collection[str]) -> Application
     allowed = frozenset(origin.lower().encode() for origin in origins)
 
     async def allowing(scope: Any, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith(_PATHS):
+        methods = _methods(scope["path"]) if scope["type"] == "http" else ()
+        if not methods or scope["method"] not in methods:
             await application(scope, receive, send)
             return
         sent = dict(scope["headers"])
@@ -59,17 +62,24 @@ def with_cors(application: Application, origins: Collection[str]) -> Application
             return
         permission = (b"access-control-allow-origin", origin)
         if scope["method"] == "OPTIONS" and b"access-control-request-method" in sent:
-            await _answer_preflight(send, permission, sent.get(b"access-control-request-headers", b""))
+            await _answer_preflight(send, permission, methods, sent.get(b"access-control-request-headers", b""))
         else:
             await application(scope, receive, _exposing(send, permission))
 
     return allowing
 
 
-async def _answer_preflight(send: Send, permission: tuple[bytes, bytes], names: bytes) -> None:
+def _methods(path: str) -> Sequence[str]:
+    """Returns the methods that pages of other origins may use on a path; empty where they may use none."""
+    if path.startswith(_GATEWAY_PATHS):
+        return _GATEWAY_METHODS
+    return _FEEDBACK_METHODS if _FEEDBACK_PATH.fullmatch(path) else ()
+
+
+async def _answer_preflight(send: Send, permission: tuple[bytes, bytes], methods: Sequence[str], names: bytes) -> None:
     found: HeaderList = [
         permission,
-        (b"access-control-allow-methods", _METHODS),
+        (b"access-control-allow-methods", ", ".join(methods).encode()),
         (b"access-control-max-age", b"%d" % _MAX_AGE_SECONDS),
         (b"vary", b"origin, access-control-request-headers"),
         (b"content-length", b"0"),

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from core.keys import MANAGE, METRICS, hash_key
+from core.keys import hash_key
+from core.scopes import MANAGE, METRICS_READ
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.reply import Receive, Reply, Send
@@ -50,7 +51,7 @@ def _may_see(runtime: Runtime, credential: bytes) -> bool:
         return False
     key = found[1]
     expired = key.expires_at is not None and key.expires_at.timestamp() <= time.time()
-    return not expired and not key.scopes.isdisjoint((MANAGE, METRICS))
+    return not expired and not key.scopes.isdisjoint((MANAGE, METRICS_READ))
 
 
 async def _look_up(runtime: Runtime, key_hash: str) -> None:

@@ -19,10 +19,11 @@ from typing_extensions import override
 from analytics.presenters.spend import cost_by
 from analytics.queries.dimensions import Dimension
 from analytics.ranges import TimeRange
-from core.keys import SCOPES, USUAL_SCOPES, issue_key, revoke_key
+from core.keys import issue_key, revoke_key
 from core.models import NAME_CHARACTERS, ApiKey
 from core.pagination import MAXIMUM_LIMIT
 from core.pagination import Page as ListPage
+from core.scopes import DESCRIPTIONS, USUAL_SCOPES
 from core.templatetags.ui import status
 from core.ui.formats import age, moment, money, number
 from core.ui.pages import Page, Visit
@@ -32,17 +33,11 @@ from core.ui.tables import Column, Empty, Table, page_link
 
 PAGE_ROWS = 100
 
-_SCOPES: Mapping[str, str] = {
-    "gateway": "gateway: call models and send telemetry",
-    "manage": "manage: the whole management API of this project",
-    "metrics:read": "metrics:read: monitoring, and nothing else",
-}
-
 
 class NewKeyForm(forms.Form):
     name = forms.CharField(max_length=NAME_CHARACTERS, help_text="Of the application that will have it.")
     scopes = forms.MultipleChoiceField(
-        choices=[(scope, _SCOPES.get(scope, scope)) for scope in SCOPES],
+        choices=[(scope, f"{scope}: {sentence}") for scope, sentence in DESCRIPTIONS.items()],
         widget=forms.CheckboxSelectMultiple,
         initial=list(USUAL_SCOPES),
     )

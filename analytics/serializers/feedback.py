@@ -1,4 +1,4 @@
-"""The body of the request that gives feedback on a session."""
+"""The bodies of the requests that give feedback on a session, and that make a token for it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from typing_extensions import override
 
+from analytics.feedback_tokens import DEFAULT_SECONDS, MAX_SECONDS, MIN_SECONDS
 from analytics.models import FEEDBACK_CHARACTERS, MAX_FEEDBACK, MIN_FEEDBACK
 from core.serializers import BodySerializer
 
@@ -42,3 +43,9 @@ class NewFeedbackSerializer(BodySerializer):
         if score is None and not text:
             raise serializers.ValidationError({"score": "Give a score, a text or both."}, code="required")
         return {"score": score, "text": text}
+
+
+class NewFeedbackTokenSerializer(BodySerializer):
+    expires_in = serializers.IntegerField(
+        min_value=MIN_SECONDS, max_value=MAX_SECONDS, default=DEFAULT_SECONDS, help_text="In seconds."
+    )

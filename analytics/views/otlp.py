@@ -21,7 +21,7 @@ from analytics.telemetry.errors import MalformedExportError, MethodNotAllowedErr
 from analytics.telemetry.exports import read_export
 from analytics.telemetry.signals import LOGS, METRICS, TRACES, Signal
 from analytics.telemetry.storage import Gatherer
-from core.authentication import usable_key
+from core.authentication import require_scope, usable_key
 from core.errors import ApplicationError, AuthenticationError
 from core.exception_handler import log_unexpected, request_id, translate
 from core.last_use import flush_last_uses_when_due, note_use
@@ -30,7 +30,7 @@ from core.tenancy import PROJECT_HEADER, requested_project
 View = Callable[[HttpRequest], HttpResponse]
 
 
-def _view(signal: Signal[Any]) -> View:
+def _view(signal: Signal[Any], operation_id: str) -> View:
     gatherer = Gatherer(signal.table, signal.columns) if signal.table else None
 
     @csrf_exempt
@@ -38,7 +38,7 @@ def _view(signal: Signal[Any]) -> View:
         encoding = Encoding.JSON
         try:
             encoding = _encoding(request)
-            project_id = _authenticated(request)
+            project_id = _authenticated(request, operation_id)
             if request.method != "POST":
                 raise MethodNotAllowedError("Use POST.", headers={"Allow": "POST"})
             encoding_of(request.content_type or "")
@@ -61,12 +61,12 @@ def _encoding(request: HttpRequest) -> Encoding:
         return Encoding.JSON
 
 
-def _authenticated(request: HttpRequest) -> UUID:
-    """Returns the project of the key. Any usable key is accepted, so that an application can use the one for its model
-    calls."""
+def _authenticated(request: HttpRequest, operation_id: str) -> UUID:
+    """Returns the project of the key, which may be the one that an application calls models with."""
     record = usable_key(request.headers.get("Authorization", "").strip())
     if request.headers.get(PROJECT_HEADER, "").strip() and requested_project(request) != record.project_id:
         raise AuthenticationError("This API key belongs to another project.", code="invalid_project")
+    require_scope(record.scopes, operation_id)
     note_use(record.id, timezone.now())
     flush_last_uses_when_due()
     return record.project_id
@@ -93,4 +93,5 @@ def _known(error: Exception, request: HttpRequest) -> ApplicationError:
     return known
 
 
-traces, logs, metrics = _view(TRACES), _view(LOGS), _view(METRICS)
+traces, logs = _view(TRACES, "exportTraces"), _view(LOGS, "exportLogs")
+metrics = _view(METRICS, "exportMetrics")

@@ -1,4 +1,4 @@
-"""The JSON of feedback on sessions."""
+"""The JSON of feedback on sessions, and of the tokens with which browsers give it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ class FeedbackEntry(TypedDict):
     text: str | None
     created_by: str
     created_at: datetime
+
+
+class FeedbackToken(TypedDict):
+    session_id: str
+    token: str
+    expires_at: datetime
 
 
 class FeedbackSerializer(serializers.ModelSerializer[Feedback]):

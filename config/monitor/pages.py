@@ -9,7 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from config.monitor.exposition import render
 from core.errors import ApplicationError
-from core.keys import MANAGE, METRICS
+from core.scopes import MANAGE, METRICS_READ
 from gateway.errors import MethodNotAllowedError
 from gateway.pipeline.authenticate import authenticate
 from gateway.protocol.headers import read_headers
@@ -17,7 +17,7 @@ from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.reply import Receive, Reply, Send
 from gateway.worker import current_runtime
 
-_SCOPES = frozenset({METRICS, MANAGE})
+_SCOPES = frozenset({METRICS_READ, MANAGE})
 
 
 async def metrics(scope: dict[str, Any], receive: Receive, send: Send) -> None:

@@ -18,8 +18,8 @@ def _each(names: str) -> frozenset[str]:
 
 # These operations make data and not configuration, or they make nothing at all.
 NOT_AUDITED = _each(
-    "search chatWithAgent createConversation deleteConversation recordScore recordScores addSessionFeedback tryModel"
-    " compareModels testIntegration dryRunGuardrails forecastRollout saveView deleteView"
+    "search chatWithAgent createConversation deleteConversation recordScore recordScores addSessionFeedback"
+    " createFeedbackToken tryModel compareModels testIntegration dryRunGuardrails forecastRollout saveView deleteView"
     " checkPrompt createTrial estimateTrial cancelTrial pickTrialWinner deleteTrial"
     " renderPrompt nextReviewItem assignReviewItems scoreReviewItem skipReviewItem"
 )

@@ -10,7 +10,7 @@ from django.contrib.auth.models import AnonymousUser
 
 from core.models import Membership, Project
 from core.rights.roles import PROJECT_RIGHTS, RIGHTS_OF, Right, Role
-from core.rights.table import MODELS, OPERATIONS, PAGES, SCOPES, TOOLS, Rows
+from core.rights.table import MODELS, OPERATIONS, PAGES, SCOPE_OPERATIONS, SCOPE_RIGHTS, TOOLS, Rows
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -45,7 +45,14 @@ def rights_of_rows(model: str) -> Rows:
 
 def rights_of_scopes(scopes: Iterable[str]) -> frozenset[Right]:
     """Returns the rights of an API key in its project."""
-    return frozenset[Right]().union(*(SCOPES.get(scope, frozenset()) for scope in scopes))
+    return frozenset[Right]().union(*(SCOPE_RIGHTS.get(scope, frozenset()) for scope in scopes))
+
+
+def scopes_of_operation(operation_id: str) -> list[str]:
+    """Returns the scopes of which an API key needs one for an operation of the management API or OTLP."""
+    right = right_of_operation(operation_id)
+    opening = [scope for scope, operations in SCOPE_OPERATIONS.items() if operation_id in operations]
+    return sorted([*opening, *(scope for scope, rights in SCOPE_RIGHTS.items() if right in rights)])
 
 
 def rights_in(person: Person, project_id: UUID) -> frozenset[Right]:

@@ -3,6 +3,7 @@
 API, admin, agent and MCP ask it through `core.rights.asking`. Whatever is added needs its line here:
 
 - an operation by its id, the first argument of `@operation`, in OPERATIONS;
+- a scope of API keys below `manage` by the ids of the operations that it opens in SCOPE_OPERATIONS;
 - a tool of the agent by its name in TOOLS;
 - a model that is registered in the admin as one `Rows` in MODELS; any other page of the admin by the name of its URL in
   PAGES.
@@ -17,16 +18,42 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from core.rights.roles import PROJECT_RIGHTS, Right
+from core.scopes import (
+    FEEDBACK_WRITE,
+    GATEWAY,
+    MANAGE,
+    METRICS_READ,
+    PROMPTS_READ,
+    SCORES_WRITE,
+    TELEMETRY_WRITE,
+)
 
 READ, READ_CONTENT, EDIT, ADMINISTER = PROJECT_RIGHTS
 OPERATE, OPEN, SIGNED_IN, KEY, NOBODY = Right.OPERATE, Right.OPEN, Right.SIGNED_IN, Right.KEY, Right.NOBODY
 
-# Keys have scopes and never a role: `manage` brings every right in its project, other scopes none.
-SCOPES: Mapping[str, frozenset[Right]] = {"manage": frozenset({*PROJECT_RIGHTS, KEY})}
-
 
 def _each(right: Right, names: str) -> dict[str, Right]:
     return dict.fromkeys(names.split(), right)
+
+
+# Keys have scopes and never a role: `manage` brings every right in its project, other scopes none.
+SCOPE_RIGHTS: Mapping[str, frozenset[Right]] = {MANAGE: frozenset({*PROJECT_RIGHTS, KEY})}
+_FIGURES = {
+    **_each(READ, "overview userMetrics modelMetrics operationMetrics dailyCost modelCost usageMetrics promptMetrics"),
+    **_each(READ, "errorMetrics errorGroups providerLatency providerHistory failovers totals"),
+    **_each(READ, "guardrailMetrics guardrailUsage scoreMetrics feedbackMetrics"),
+    **_each(READ, "cost costIntervals exportCost priceGaps"),
+}
+_PROMPTS, _TELEMETRY = ("getPrompt", "renderPrompt"), ("exportTraces", "exportLogs", "exportMetrics")
+# The operations that a scope opens without any right. Models, outside of this table, are for `gateway` alone.
+SCOPE_OPERATIONS: Mapping[str, frozenset[str]] = {
+    GATEWAY: frozenset({*_TELEMETRY, *_PROMPTS}),
+    PROMPTS_READ: frozenset(_PROMPTS),
+    FEEDBACK_WRITE: frozenset({"addSessionFeedback", "createFeedbackToken"}),
+    SCORES_WRITE: frozenset({"recordScore", "recordScores"}),
+    TELEMETRY_WRITE: frozenset(_TELEMETRY),
+    METRICS_READ: frozenset(_FIGURES),
+}
 
 
 OPERATIONS: Mapping[str, Right] = {
@@ -36,16 +63,13 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(READ, "requestFacets requestHistogram lookup"),
     # Views of lists are private: everybody sees and changes the own ones alone.
     **_each(READ, "listViews saveView deleteView"),
-    **_each(READ, "overview userMetrics modelMetrics operationMetrics dailyCost modelCost usageMetrics promptMetrics"),
-    **_each(READ, "errorMetrics errorGroups providerLatency providerHistory failovers totals listProblems"),
-    **_each(READ, "guardrailMetrics guardrailUsage listGuardrailRequests"),
-    **_each(READ, "cost costIntervals exportCost priceGaps"),
-    **_each(READ, "scoreMetrics feedbackMetrics usage"),
+    **_FIGURES,
+    **_each(READ, "listProblems listGuardrailRequests usage"),
     # Operations that show texts written by people and models.
     **_each(READ_CONTENT, "search exportRequests sessionTranscript requestConversation"),
     **_each(READ_CONTENT, "chatWithAgent listConversations createConversation deleteConversation"),
     **_each(READ_CONTENT, "listConversationMessages"),
-    **_each(EDIT, "recordScore recordScores addSessionFeedback"),
+    **_each(EDIT, "recordScore recordScores addSessionFeedback createFeedbackToken"),
     # Review queues name requests and show no texts.
     **_each(READ, "listReviewQueues getReviewQueue listReviewItems reviewAgreement"),
     **_each(EDIT, "createReviewQueue closeReviewQueue nextReviewItem assignReviewItems scoreReviewItem skipReviewItem"),

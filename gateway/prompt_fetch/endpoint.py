@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from core.errors import ApplicationError
 from core.exception_handler import ProtocolError, error_body, error_headers, log_unexpected, translate
+from core.rights.asking import scopes_of_operation
 from core.tenancy import require_same_project
 from gateway.errors import MethodNotAllowedError
 from gateway.pipeline.authenticate import authenticate
@@ -33,7 +34,7 @@ from gateway.worker import current_runtime
 
 Scope = dict[str, Any]
 
-SCOPES = frozenset({"gateway", "manage", "prompts:read"})
+SCOPES = frozenset(scopes_of_operation("getPrompt"))
 _UNEXPECTED = "The service failed unexpectedly."
 
 

@@ -99,6 +99,25 @@ def test_management__of_an_allowed_origin__stays_closed(opened: Gateway) -> None
     assert permissions(preflight(opened, APP, "/api/llm/settings")) == {}
 
 
+def test_feedback__of_an_allowed_origin__can_be_given_with_a_key_for_browsers(opened: Gateway) -> None:
+    path = "/api/llm/sessions/a%2Fb/feedback"
+    token = opened.manage("POST", "sessions/a%2Fb/feedback-token", {}).json()["token"]
+    key = opened.service.make_key(opened.project_id, scopes=["feedback:write"])
+    headers = {"authorization": f"Bearer {key}", "x-project-id": opened.project_id, "origin": APP}
+
+    allowed = preflight(opened, APP, path, names="authorization, x-svc-feedback-token")
+    given = opened.client.post(path, json={"project_id": opened.project_id, "score": 5}, headers=headers)
+    tokened = {**headers, "x-svc-feedback-token": token}
+    accepted = opened.client.post(path, json={"project_id": opened.project_id, "score": 5}, headers=tokened)
+
+    assert permissions(allowed)["access-control-allow-methods"] == "POST, OPTIONS"
+    assert (given.status_code, accepted.status_code) == (403, 201)
+    for answered in (allowed, given, accepted):
+        assert permissions(answered)["access-control-allow-origin"] == APP
+    assert permissions(opened.client.get(path, headers=headers)) == {}
+    assert permissions(preflight(opened, APP, f"{path}-token")) == {}
+
+
 def test_request__of_another_origin__is_served_and_cannot_be_read(opened: Gateway) -> None:
     response = opened.post(body(), headers={"origin": OTHER})
     names = {"access-control-allow-origin"} if "*" in opened.service.environment["CORS_ALLOWED_ORIGINS"] else set()

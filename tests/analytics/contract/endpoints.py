@@ -64,6 +64,7 @@ ENDPOINTS = (
     Endpoint("GET", "/api/llm/sessions/{session}/timeline"),
     Endpoint("GET", "/api/llm/sessions/{session}/feedback", _PAGE, store=False),
     Endpoint("POST", "/api/llm/sessions/{session}/feedback", body={"score": 5}, store=False),
+    Endpoint("POST", "/api/llm/sessions/{session}/feedback-token", body={"expires_in": 60}, store=False),
     Endpoint(
         "GET",
         "/api/llm/scores",

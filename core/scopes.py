@@ -1,0 +1,35 @@
+"""The scopes of API keys: their names, and a sentence on each for the people who choose them.
+
+`core.rights.table` says which operations a scope opens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+GATEWAY = "gateway"
+MANAGE = "manage"
+PROMPTS_READ = "prompts:read"
+FEEDBACK_WRITE = "feedback:write"
+SCORES_WRITE = "scores:write"
+TELEMETRY_WRITE = "telemetry:write"
+METRICS_READ = "metrics:read"
+
+DESCRIPTIONS: Mapping[str, str] = {
+    GATEWAY: "Calls models, reads the published content of managed prompts, and sends telemetry.",
+    MANAGE: "Has the whole management API of the project, and all that the scopes below open.",
+    PROMPTS_READ: "Reads the published content of managed prompts.",
+    FEEDBACK_WRITE: "Gives feedback on sessions. Safe in a browser as a key's only scope: each session then takes a"
+    " token too.",
+    SCORES_WRITE: "Records scores of requests.",
+    TELEMETRY_WRITE: "Sends spans and logs over OTLP.",
+    METRICS_READ: "Reads figures, and the state of the service for monitoring.",
+}
+SCOPES = tuple(DESCRIPTIONS)
+# The scopes of a key for which none were chosen.
+USUAL_SCOPES = (GATEWAY, MANAGE)
+
+
+def is_public(scopes: Collection[str]) -> bool:
+    """Returns whether a key with exactly these scopes may be known to anybody, as what is in a web page is."""
+    return set(scopes) == {FEEDBACK_WRITE}
