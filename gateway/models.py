@@ -18,6 +18,7 @@ from gateway.alert_models import AlertDelivery as AlertDelivery  # Django looks 
 from gateway.alert_models import AlertSecret as AlertSecret
 from gateway.alert_models import BudgetAlert as BudgetAlert
 from gateway.alert_models import OperatorAlert as OperatorAlert
+from gateway.group_models import ModelGroupRow as ModelGroupRow
 from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
 from gateway.project_settings.settings import DEFAULT_RETENTION_DAYS
 from gateway.trial_models import Trial as Trial

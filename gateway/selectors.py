@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
 import msgspec
 
-from gateway.models import GatewaySettings, all_scopes
+from gateway.models import GatewaySettings, ModelGroupRow, all_scopes
 from gateway.project_settings.guardrails import GuardrailSettings
+from gateway.project_settings.model_groups import ModelGroup, Strategy
 from gateway.project_settings.settings import (
     LimitSettings,
     LogSettings,
@@ -58,6 +60,16 @@ def project_settings(project_id: UUID) -> ProjectSettings:
         cache_ttl_seconds=row.cache_ttl_seconds,
         judge_model=row.judge_model,
     )
+
+
+def model_groups(project_id: UUID) -> Mapping[str, ModelGroup]:
+    """Returns the project's model groups by name."""
+    return {
+        row.name: ModelGroup(
+            row.name, Strategy(row.strategy), {member["model"]: member["weight"] for member in row.members}
+        )
+        for row in ModelGroupRow.objects.for_project(project_id)
+    }
 
 
 def _limits(row: GatewaySettings) -> LimitSettings:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from gateway.models import GatewaySettings
 from gateway.project_settings.guardrails import TrustMode
 from gateway.protocol.wire import AUTO
+from gateway.selectors import model_groups
 from gateway.services import whole_guardrails
 from integrations.registry import resolve
 from integrations.selectors import disabled_providers, enabled_credentials
@@ -84,9 +85,11 @@ def _of_budget(row: GatewaySettings) -> Iterator[SettingsWarning]:
 
 def _of_models(row: GatewaySettings, providers: frozenset[str], disabled: frozenset[str]) -> Iterator[SettingsWarning]:
     named = {"judge_model": row.judge_model, "agent_model": row.agent_model}
+    groups = model_groups(row.project_id)
     named |= {f"preferred_models.{place}": model for place, model in enumerate(row.preferred_models)}
     for field, model in named.items():
-        if model and model != AUTO and not resolve(model, providers, disabled):
+        members = groups[model].weights if model in groups else (model,)
+        if model and model != AUTO and not any(resolve(one, providers, disabled) for one in members):
             yield SettingsWarning(field, "model_not_served", "No enabled provider of this project serves this model.")
     if row.agent_model and not row.agent_enabled:
         yield SettingsWarning("agent_model", "agent_off", "Is not asked while agent_enabled is false.")

@@ -112,6 +112,7 @@ SUBJECTS: Mapping[str, Subject] = {
         nested=("guardrails",),
         has_defaults=True,
     ),
+    "gateway.modelgrouprow": Subject("model group", ("name", "strategy", "members"), label="name"),
     "gateway.alertsecret": Subject("webhook secret", (), secrets=("token",), label="project"),
     "prompts.promptconfig": Subject("prompt", ("name", "description"), label="name"),
     "prompts.promptversion": Subject(

@@ -40,7 +40,8 @@ class CallableModel:
 
 
 def callable_models(snapshot: ProjectSnapshot) -> dict[str, CallableModel]:
-    """Returns the models by id, in alphabetical order behind `auto`, which is there if it stands for a model."""
+    """Returns the models by id, in alphabetical order behind `auto` and the model groups, which are there if they stand
+    for a model."""
     enabled = snapshot.credentials
     priced: dict[str, list[str]] = {provider: [] for provider in enabled}
     for provider, name in snapshot.prices:
@@ -52,7 +53,7 @@ def callable_models(snapshot: ProjectSnapshot) -> dict[str, CallableModel]:
         for listed in _listed(snapshot, credentials, priced[provider])
         if (model := _callable(snapshot, provider, listed)) is not None
     }
-    return {model.id: model for model in (*_auto(snapshot), *(found[name] for name in sorted(found)))}
+    return {model.id: model for model in (*_names(snapshot), *(found[name] for name in sorted(found)))}
 
 
 def _listed(snapshot: ProjectSnapshot, credentials: Credentials, priced: Iterable[str]) -> Iterable[ListedModel]:
@@ -101,19 +102,21 @@ def _is_spoken(provider: str, model: str, operation: str) -> bool:
     return adapter is not None and adapter.serves(model)
 
 
-def _auto(snapshot: ProjectSnapshot) -> Iterator[CallableModel]:
-    """Yields the model `auto` if a preferred model can be called. What it can do depends on the model that a request
-    gets."""
-    preferred = [name for name in snapshot.settings.routing.preferred_models if name != AUTO]
-    found = [first for name in preferred for first in resolve(name, snapshot.credentials, snapshot.disabled)[:1]]
-    if found:
+def _names(snapshot: ProjectSnapshot) -> Iterator[CallableModel]:
+    """Yields `auto` and the model groups, each if a model that it stands for can be called. What they can do depends on
+    the model that a request gets."""
+    for name in (AUTO, *snapshot.groups):
+        models = list(snapshot.groups[name].weights) if name in snapshot.groups else snapshot.models_of(AUTO)
+        found = [first for model in models for first in resolve(model, snapshot.credentials, snapshot.disabled)[:1]]
+        if not found:
+            continue
         yield CallableModel(
-            id=AUTO,
-            full_id=AUTO,
+            id=name,
+            full_id=name,
             provider=found[0].provider,
             owned_by=found[0].provider,
-            prefix=AUTO,
-            name=AUTO,
+            prefix=name,
+            name=name,
             created=0,
             context_window=None,
             max_output_tokens=None,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from core.errors import ValidationError
 from gateway.errors import ModelNotFoundError
 from gateway.pipeline.context import SUBSTITUTE, Attempt, RequestContext
 from gateway.pipeline.native import is_native_only
@@ -29,7 +30,7 @@ _NO_PREFERENCES = ProviderPreferences()
 def select(context: RequestContext, health: HealthMonitor) -> list[Attempt]:
     """Returns the attempts: the request's model first, then `models`, each at the enabled providers that serve it, then
     the providers of `fallback_order` with a model of theirs. `auto` stands for the preferred models that can serve the
-    request.
+    request, and the name of a model group for the models of the group.
 
     Raises ModelNotFoundError (404) when no enabled provider serves any of them, and CredentialUnreadableError (500)
     when only one whose credential cannot be read does, or when no other may.
@@ -50,7 +51,7 @@ def _only_attempt(context: RequestContext) -> list[Attempt] | None:
     """Returns the only attempt, of one model at one provider, that almost every request has, and caches it in the
     snapshot; None when there are several to put in order."""
     snapshot, model = context.snapshot, context.request.model
-    if model == AUTO or snapshot.settings.routing.fallback_order or snapshot.unreadable:
+    if model == AUTO or model in snapshot.groups or snapshot.settings.routing.fallback_order or snapshot.unreadable:
         return None
     candidates = resolve(model, snapshot.credentials.keys(), snapshot.disabled)
     if len(candidates) != 1:
@@ -71,6 +72,7 @@ class _Selection:
         self._settings: RoutingSettings = context.snapshot.settings.routing
         self._preferences: ProviderPreferences = context.request.provider or _NO_PREFERENCES
         self._health = health
+        self._session_id = context.headers.session_id
         # The client protocol that a provider has to speak itself; empty where chat completions will do.
         native = context.native
         self._operation = native.surface.operation if native is not None and native.surface.native_only else ""
@@ -102,8 +104,14 @@ class _Selection:
         return attempts
 
     def _serving(self, requested: str) -> list[list[Candidate]]:
-        """Returns the candidates for a model of the request, in order; for `auto`, of each model it stands for."""
-        models = self._preferred() if requested == AUTO else [requested]
+        """Returns the candidates for a model of the request, in order; for `auto` and a group, of each model it stands
+        for."""
+        if requested == AUTO:
+            models = self._preferred()
+        elif requested in self._snapshot.groups:
+            models = self._members(requested)
+        else:
+            models = [requested]
         return [self._in_order(self._resolved(model)) for model in models]
 
     def _resolved(self, model: str) -> list[Candidate]:
@@ -119,9 +127,24 @@ class _Selection:
     def _preferred(self) -> list[str]:
         """Returns the preferred models that can serve the request, those that answer at present first."""
         needs = needs_of(self._request)
-        able = [model for model in self._settings.preferred_models if model != AUTO and self._able(model, needs)]
+        able = [model for model in self._snapshot.models_of(AUTO, self._session_id) if self._able(model, needs)]
         able.sort(key=lambda model: not self._answers(model))
         return able if self._fallbacks else able[:1]
+
+    def _members(self, group: str) -> list[str]:
+        """Returns the models of a group that are served, those that can do what the request needs before the others.
+
+        Raises ValidationError where only chat models are expected of a group.
+        """
+        if self._operation:
+            raise ValidationError(
+                f"model: the model group {group!r} stands for chat models; name a model for {self._operation}",
+                code="unsupported_parameter",
+            )
+        needs = needs_of(self._request)
+        served = [model for model in self._snapshot.models_of(group, self._session_id) if self._resolved(model)]
+        served.sort(key=lambda model: not self._able(model, needs))
+        return served if self._fallbacks else served[:1]
 
     def _able(self, model: str, needs: RequestNeeds) -> bool:
         return any(can(c.provider, c.upstream_model, needs) for c in self._resolved(model))
@@ -165,8 +188,8 @@ class _Selection:
 
     def _offer(self, provider: str, needs: RequestNeeds) -> Candidate | None:
         """Returns the same model at the provider, else the first preferred one, else the provider's default."""
-        bare = self._request.model.rpartition("/")[2]
-        names = [model for model in (bare, *self._settings.preferred_models) if model != AUTO]
+        own = [model.rpartition("/")[2] for model in self._snapshot.models_of(self._request.model, self._session_id)]
+        names = [*own, *self._snapshot.models_of(AUTO, self._session_id)]
         offers = [candidate for model in names for candidate in resolve(model, (provider,))]
         if default := default_model(provider):
             offers.append(Candidate(provider, default))
@@ -187,6 +210,8 @@ class _Selection:
         return Target(integration, candidate.provider, candidate.upstream_model)
 
     def _nothing_serves(self) -> str:
+        if self._request.model in self._snapshot.groups:
+            return f"model: no enabled provider of this project serves a model of the group {self._request.model!r}"
         if self._request.model != AUTO:
             return f"model: {self._unserved()}"
         if not self._settings.preferred_models:

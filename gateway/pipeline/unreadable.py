@@ -5,15 +5,19 @@ from __future__ import annotations
 from analytics.contracts import AttemptRecord
 from gateway.errors import CredentialUnreadableError
 from gateway.pipeline.context import RequestState
-from gateway.protocol.wire import AUTO, ChatCompletionRequest
+from gateway.protocol.wire import ChatCompletionRequest
 from gateway.snapshot.project import ProjectSnapshot
 from integrations.registry import Candidate, resolve
 
 
 def unreadable_choice(snapshot: ProjectSnapshot, request: ChatCompletionRequest) -> Candidate | None:
     """Returns the request's first choice when its credential cannot be read, else None."""
-    models = snapshot.settings.routing.preferred_models if request.model == AUTO else (request.model,)
+    models = snapshot.models_of(request.model)
     candidates = [found for model in models for found in resolve(model, _allowed(snapshot, request), snapshot.disabled)]
+    group = snapshot.groups.get(request.model)
+    if group is not None and any(candidate.provider not in snapshot.unreadable for candidate in candidates):
+        # The models of a group stand in for each other, so a readable one is as good a choice.
+        return None
     preferences = request.provider
     for provider in (preferences.order or ()) if preferences is not None else ():
         chosen = [candidate for candidate in candidates if candidate.provider == provider]

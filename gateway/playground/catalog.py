@@ -9,6 +9,7 @@ from django.db.models import Q
 
 from gateway.playground.shapes import PlaygroundModel
 from gateway.protocol.wire import AUTO
+from gateway.selectors import model_groups
 from gateway.services import current_settings
 from integrations.pricing.selectors import project_prices
 from integrations.sandbox.behaviours import BEHAVIOURS
@@ -16,12 +17,13 @@ from integrations.selectors import SANDBOX, enabled_credentials
 
 
 def list_models(project_id: UUID, search: str) -> list[PlaygroundModel]:
-    """Returns `auto` and the preferred models first, the others by name. `search` holds words that the name has to
-    contain."""
+    """Returns `auto` and the preferred models first, then the model groups, and the others by name. `search` holds
+    words that the name has to contain."""
     words = search.lower().split()
     providers = {credentials.provider for credentials in enabled_credentials(project_id)}
     preferred = current_settings(project_id).preferred_models
-    known = {model["model"]: model for model in _priced(project_id, providers)}
+    known = {name: _model(name, None) for name in model_groups(project_id)}
+    known.update((model["model"], model) for model in _priced(project_id, providers))
     if SANDBOX in providers:
         known.update((name, _model(name, SANDBOX)) for name in (f"{SANDBOX}/{model}" for model in BEHAVIOURS))
     first = [_preferred(known.pop(name, None), name) for name in ([AUTO, *preferred] if preferred else [])]

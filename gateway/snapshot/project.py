@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from core.keys import KeyRecord
+from gateway.project_settings.model_groups import ModelGroup
 from gateway.project_settings.settings import ProjectSettings
+from gateway.protocol.wire import AUTO
 from gateway.snapshot.prompts import ManagedPrompt
 from integrations.deployments import Deployment
 from integrations.model_lists.listed import ListedModel
@@ -29,7 +31,8 @@ class ProjectSnapshot:
     `deployments` maps all of them by name, in order of priority, and is empty where there is nothing to choose among
     them (`integrations.deployments.in_use`); `unreadable` are the providers of enabled
     integrations whose credential cannot be read, `disabled` those of integrations that are switched off. `keys` maps
-    the hash of each key that is not revoked, `prompts` the name of each prompt config.
+    the hash of each key that is not revoked, `prompts` the name of each prompt config, `groups` that of each model
+    group.
     """
 
     project_id: UUID
@@ -41,6 +44,7 @@ class ProjectSnapshot:
     serial: int
     prompts: Mapping[str, ManagedPrompt] = field(default_factory=dict)
     deployments: Mapping[str, Deployment] = field(default_factory=dict)
+    groups: Mapping[str, ModelGroup] = field(default_factory=dict)
     unreadable: frozenset[str] = frozenset()
     disabled: frozenset[str] = frozenset()
     # The models by provider, of each provider whose own list is known.
@@ -52,6 +56,18 @@ class ProjectSnapshot:
     # The attempts that `select` has computed for models that are requested without routing preferences.
     plain_attempts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _priced: dict[tuple[str, str], Price | None] = field(default_factory=dict, repr=False, compare=False)
+
+    def models_of(self, name: str, session_id: str = "") -> Sequence[str]:
+        """Returns the models that a name stands for in a request of the session: those of a model group, the preferred
+        ones for `auto`, else the name alone."""
+        if name == AUTO:
+            preferred = self.settings.routing.preferred_models
+            if self.groups.keys().isdisjoint(preferred):
+                return [model for model in preferred if model != AUTO]
+            found = (model for one in preferred if one != AUTO for model in self.models_of(one, session_id))
+            return list(dict.fromkeys(found))
+        group = self.groups.get(name)
+        return (name,) if group is None else group.models(session_id)
 
     def price_of(self, provider: str, model: str) -> Price | None:
         """Returns the price of a model, None when it is unknown. The search is done once per model, because names

@@ -8,6 +8,7 @@ from typing import cast
 from uuid import UUID
 
 from analytics.queries.request_samples import SampledRequest, sample_requests
+from gateway.selectors import model_groups
 from gateway.trials import shapes
 from gateway.trials.candidates import Candidate, resolved
 from gateway.trials.services import NewTrial
@@ -50,7 +51,9 @@ def _cost(project_id: UUID, candidate: Candidate, sample: Sequence[SampledReques
         known = [row.cost_usd for row in sample if row.cost_known]
         return sum(known, Decimal(0)) / len(known) * len(sample) if known else None
     enabled = {credentials.provider for credentials in enabled_credentials(project_id)}
-    found = resolve(candidate.model, enabled)
+    group = model_groups(project_id).get(candidate.model)
+    models = group.weights if group is not None else (candidate.model,)
+    found = [first for model in models for first in resolve(model, enabled)]
     price = applied_price(project_id, found[0].provider, found[0].upstream_model) if found else None
     if price is None or price.input_cost_per_1m is None or price.output_cost_per_1m is None:
         return None

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gateway.errors import ModelNotFoundError
 from gateway.pipeline.context import Attempt, RequestContext
 from gateway.pipeline.select import select
+from gateway.project_settings.model_groups import ModelGroup, Strategy
 from gateway.project_settings.settings import ProjectSettings, RoutingSettings
 from gateway.protocol.headers import RequestHeaders
 from gateway.protocol.wire import LazyFields, decode_request
@@ -42,6 +43,8 @@ def chosen(
     fields: dict[str, Any],
     enabled: Sequence[str] = ("openai", "azure_openai", "anthropic", "groq"),
     health: HealthMonitor | None = None,
+    groups: Sequence[ModelGroup] = (),
+    session_id: str = "",
     **settings: Any,
 ) -> list[Attempt]:
     request = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}], **fields}
@@ -55,8 +58,10 @@ def chosen(
         {},
         ProjectSettings(routing=RoutingSettings(**settings)),
         1,
+        groups={group.name: group for group in groups},
     )
-    context = RequestContext(snapshot, RequestHeaders(), body, decode_request(body), LazyFields(body))
+    headers = RequestHeaders(session_id=session_id)
+    context = RequestContext(snapshot, headers, body, decode_request(body), LazyFields(body))
     return select(context, health or a_monitor())
 
 
@@ -276,3 +281,59 @@ def test_select__any_preferences__only_allowed_providers_each_once(
     assert len(set(pairs(attempts))) == len(attempts)
     assert all(name not in ignore and (only is None or name in only) for name in names(attempts))
     assert [a.is_fallback for a in attempts] == [False] + [True] * (len(attempts) - 1)
+
+
+ORDERED = ModelGroup("fast", Strategy.ORDERED, {"openai/gpt-4o-mini": 1, "anthropic/claude-haiku-4-5": 1})
+WEIGHTED = ModelGroup("fast", Strategy.WEIGHTED, {"openai/gpt-4o-mini": 3, "anthropic/claude-haiku-4-5": 1})
+
+
+def test_select__ordered_group__its_models_in_order() -> None:
+    attempts = chosen({"model": "fast"}, groups=[ORDERED])
+
+    assert pairs(attempts) == [("openai", "gpt-4o-mini"), ("anthropic", "claude-haiku-4-5")]
+    assert [(a.entry, a.is_fallback, a.stands_in) for a in attempts] == [(0, False, False), (1, True, False)]
+
+
+def test_select__weighted_group__first_by_weight_and_the_rest_behind() -> None:
+    firsts = [chosen({"model": "fast"}, groups=[WEIGHTED], session_id=str(number)) for number in range(1000)]
+
+    assert all(len(attempts) == 2 for attempts in firsts)
+    # The sessions are fixed, so the share is the same in every run.
+    assert 0.72 < sum(attempts[0].provider == "openai" for attempts in firsts) / 1000 < 0.78
+
+
+def test_select__group_without_fallback__one_model() -> None:
+    for attempts in (
+        chosen({"model": "fast"}, groups=[ORDERED], fallback_enabled=False),
+        chosen({"model": "fast", "provider": {"allow_fallbacks": False}}, groups=[ORDERED]),
+    ):
+        assert pairs(attempts) == [("openai", "gpt-4o-mini")]
+
+
+def test_select__group_whose_first_model_is_not_served__the_next_is_the_first_choice() -> None:
+    (attempt,) = chosen({"model": "fast"}, enabled=["anthropic"], groups=[ORDERED], fallback_enabled=False)
+
+    assert (attempt.provider, attempt.is_fallback) == ("anthropic", False)
+
+
+def test_select__group_with_a_model_that_cannot_see__the_able_one_is_first() -> None:
+    group = ModelGroup("eyes", Strategy.ORDERED, {"groq/llama-3.1-8b-instant": 1, "openai/gpt-4o": 1})
+    message = {"role": "user", "content": [{"type": "text", "text": "look"}, IMAGE]}
+
+    assert names(chosen({"model": "eyes", "messages": [message]}, groups=[group])) == ["openai", "groq"]
+
+
+def test_select__group_and_a_provider_of_any_model__is_the_group() -> None:
+    assert names(chosen({"model": "fast"}, enabled=["ollama", "openai"], groups=[ORDERED])) == ["openai"]
+
+
+def test_select__group_served_by_nobody__404_names_the_group() -> None:
+    with pytest.raises(ModelNotFoundError, match="the group 'fast'"):
+        chosen({"model": "fast"}, enabled=["groq"], groups=[ORDERED])
+
+
+def test_select__group_and_fallback_order__substitutes_have_a_model_of_the_group() -> None:
+    group = ModelGroup("fast", Strategy.ORDERED, {"openai/gpt-4o-mini": 1})
+    attempts = chosen({"model": "fast"}, groups=[group], fallback_order=["azure_openai"])
+
+    assert pairs(attempts) == [("openai", "gpt-4o-mini"), ("azure_openai", "gpt-4o-mini")]

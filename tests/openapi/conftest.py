@@ -18,7 +18,7 @@ from analytics.models import ListPage
 from analytics.saved_views import save_view
 from core.models import Membership, Project
 from core.rights.roles import Role
-from gateway.models import GatewaySettings, Trial, TrialAnswer, TrialInput
+from gateway.models import GatewaySettings, ModelGroupRow, Trial, TrialAnswer, TrialInput
 from gateway.services import replace_settings
 from tests.factories.analytics import make_entry, store, uuid7
 from tests.factories.core import make_key, make_staff
@@ -80,6 +80,9 @@ def populated(db: None, stored_requests: None) -> Populated:
     change = GatewaySettings.objects.get(project=project).project.settings_changes.latest("id")
     conversation = create_conversation(project_id=project.pk, title="described", actor="test")
     Message.objects.create(conversation=conversation, sequence=1, role=Speaker.USER, content="a question")
+    ModelGroupRow.objects.create(
+        project=project, name="fast", strategy="ordered", members=[{"model": "gpt-4o-mini", "weight": 1}]
+    )
     trial = Trial.objects.create(project=project, input_limit=1, candidates=[{"label": "A"}, {"label": "B"}])
     past = TrialInput.objects.create(trial=trial, position=1, request_id=REQUEST_ID, requested_at=trial.created_at)
     TrialAnswer.objects.bulk_create([TrialAnswer(input=past, candidate=index) for index in range(2)])
@@ -107,5 +110,6 @@ def populated(db: None, stored_requests: None) -> Populated:
             "view_id": str(view.pk),
             "provider": "openai",
             "model": "gpt-4o-mini",
+            "group_name": "fast",
         },
     )

@@ -1,0 +1,1 @@
+"""The management of model groups (docs/model-groups.md)."""
