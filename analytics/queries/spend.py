@@ -1,4 +1,4 @@
-"""Sums the cost of a project's requests, and of a session's."""
+"""Sums the cost of the requests of a project, of sessions, of API keys and of users."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import TypeVar
 from uuid import UUID
 
 from analytics.clickhouse import client
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NEVER = datetime(2299, 1, 1, tzinfo=UTC)
+NEVER = datetime(2299, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class _Spend:
+    cost_usd: Decimal
+
+
+@dataclass(frozen=True)
+class _CallerSpend:
+    id: str
     cost_usd: Decimal
 
 
@@ -53,6 +60,34 @@ WHERE r.project_id = {project:UUID} AND r.session_id IN {sessions:Array(String)}
 GROUP BY session_id
 """
 
+# Of each key or user, whole hours come from the rollup and the requests after its last whole hour from the rows, up to
+# its own time and after another one, in microseconds.
+_CALLERS = """
+SELECT id, sum(cost_usd) AS cost_usd
+FROM (
+    SELECT toString(h.COLUMN) AS id, sum(h.cost_usd) AS cost_usd FROM ROLLUP AS h
+    WHERE h.project_id = {project:UUID} AND toString(h.COLUMN) IN {ids:Array(String)}
+        AND h.hour >= {start:DateTime64(6, 'UTC')}
+        AND toUnixTimestamp(h.hour) * 1000000 < {whole:Array(Int64)}[indexOf({ids:Array(String)}, toString(h.COLUMN))]
+    GROUP BY id
+    UNION ALL
+    SELECT toString(r.COLUMN) AS id, sum(toDecimal128(r.cost_usd, 10)) AS cost_usd FROM requests AS r
+    WHERE r.project_id = {project:UUID} AND toString(r.COLUMN) IN {ids:Array(String)}
+        AND r.ts >= {since:DateTime64(6, 'UTC')} AND r.ts < {end:DateTime64(6, 'UTC')}
+        AND toUnixTimestamp64Micro(r.ts) >= {whole:Array(Int64)}[indexOf({ids:Array(String)}, toString(r.COLUMN))]
+        AND (
+            toUnixTimestamp64Micro(r.ts) < {until:Array(Int64)}[indexOf({ids:Array(String)}, toString(r.COLUMN))]
+            OR toUnixTimestamp64Micro(r.ts) > {beyond:Array(Int64)}[indexOf({ids:Array(String)}, toString(r.COLUMN))]
+        )
+    GROUP BY id
+)
+GROUP BY id
+"""
+_KEYS = _CALLERS.replace("COLUMN", "api_key_id").replace("ROLLUP", "spend_hourly")
+_USERS = _CALLERS.replace("COLUMN", "user_id").replace("ROLLUP", "users_hourly")
+Id = TypeVar("Id", bound=str | int)
+Range = tuple[datetime, datetime]
+
 
 def project_spend(
     project_id: UUID, start: datetime, until: datetime, *, beyond: tuple[datetime, datetime] | None = None
@@ -75,7 +110,7 @@ def session_spends(
     after the one in `beyond`. Sessions without such requests are left out."""
     if not until:
         return {}
-    after = beyond or dict.fromkeys(until, _NEVER)
+    after = beyond or dict.fromkeys(until, NEVER)
     params = {
         "project": project_id,
         "sessions": list(until),
@@ -84,6 +119,40 @@ def session_spends(
     }
     rows = client.query(_SESSIONS, params, row=_SessionSpend, name="spend.sessions")
     return {row.session_id: row.cost_usd for row in rows}
+
+
+def key_spends(project_id: UUID, ranges: Mapping[Id, Range], limits: Range) -> Mapping[Id, Decimal]:
+    """Returns the cost in US dollars by API key, of the requests between the two `limits`, full hours, that arrived
+    before the first time of the key's range or after the second. Keys without such requests are left out."""
+    return _caller_spends(_KEYS, "spend.api_keys", project_id, ranges, limits)
+
+
+def user_spends(project_id: UUID, ranges: Mapping[Id, Range], limits: Range) -> Mapping[Id, Decimal]:
+    """Returns the same as `key_spends` by user."""
+    return _caller_spends(_USERS, "spend.users", project_id, ranges, limits)
+
+
+def _caller_spends(
+    sql: str, name: str, project_id: UUID, ranges: Mapping[Id, Range], limits: Range
+) -> Mapping[Id, Decimal]:
+    if not ranges:
+        return {}
+    start, end = limits
+    until = [min(max(start, first), end) for first, _ in ranges.values()]
+    whole = [max(start, time.replace(minute=0, second=0, microsecond=0)) for time in until]
+    by_text = {str(caller): caller for caller in ranges}
+    params = {
+        "project": project_id,
+        "ids": list(by_text),
+        "start": start,
+        "end": end,
+        "since": min(whole),
+        "whole": [_micros(time) for time in whole],
+        "until": [_micros(time) for time in until],
+        "beyond": [_micros(max(second, time)) for (_, second), time in zip(ranges.values(), until, strict=True)],
+    }
+    rows = client.query(sql, params, row=_CallerSpend, name=name)
+    return {by_text[row.id]: row.cost_usd for row in rows}
 
 
 def _micros(time: datetime) -> int:

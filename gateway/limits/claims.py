@@ -1,11 +1,13 @@
-"""A request's claim on its project's limits, and its reservation while it is in flight."""
+"""A request's claim on the limits that apply to it, and its reservation while it is in flight."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import msgspec
 
 from gateway.limits.keys import Scope, minute_of
-from gateway.limits.minute_limits import MinuteLimits
+from gateway.limits.minute_limits import NO_CALLER, AppliedLimits, Caller
 
 
 # These classes are structs, because a frozen dataclass costs five times as much to create.
@@ -18,6 +20,7 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     arrived_us: int
     tokens: int
     cost: int
+    caller: Caller = NO_CALLER
 
     @property
     def minute(self) -> int:
@@ -25,33 +28,46 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
 
 
 class Reservation(msgspec.Struct):
-    """An admitted claim with the limits of its minute. `name` is the reservation in Redis, empty when Redis was away;
-    `session` is None where no session is counted."""
+    """An admitted claim with the limits that apply to it. `name` is the reservation in Redis, empty when Redis was
+    away."""
 
     claim: Claim
     name: str
-    minute_limits: MinuteLimits
-    session: Scope | None
-
-    @property
-    def counts_tokens(self) -> bool:
-        return self.minute_limits.counts_tokens
-
-    @property
-    def month(self) -> Scope | None:
-        return self.minute_limits.month
+    applied: AppliedLimits
 
     def scopes(self) -> list[Scope]:
-        return [scope for scope in (self.minute_limits.month, self.session) if scope is not None]
+        return [budget.scope for budget in self.applied.budgets]
 
 
 class Admission(msgspec.Struct, frozen=True):
-    """The answer to a claim. `refused_by` is empty, `requests`, `tokens`, `month` or `session`. `requests` and `tokens`
-    are the minute's, this request included when it was admitted; None when the refusal came before they were read.
-    `month_is_spent` says that the month's budget is used up, reservations left out."""
+    """The answer to a claim. `refused_by` is empty or the name of a limit: `requests`, `tokens`, `month` or `session`
+    of the project, behind `key_` or `user_` `requests`, `tokens`, `concurrency`, `month` or `total`.
+
+    `requests` and `tokens` are those of the minute, this request included when it was admitted, of the limit that
+    leaves least; None without such a limit. `month_is_spent` says that the project's budget of the month is used up,
+    reservations left out.
+    """
 
     refused_by: str
     requests: int | None
     tokens: int | None
     reservation: Reservation | None
     month_is_spent: bool = False
+    requests_limit: int | None = None
+    tokens_limit: int | None = None
+
+
+def answer_to(
+    reservation: Reservation, refused_by: str, counts: Sequence[int], *, month_is_spent: bool = False
+) -> Admission:
+    """Returns the answer; `counts` are requests and tokens of each counter that applies."""
+    requests = requests_limit = tokens = tokens_limit = None
+    for place, counter in enumerate(reservation.applied.counters):
+        limit, used = counter.requests_limit, counts[2 * place]
+        if limit is not None and (requests_limit is None or limit - used < requests_limit - (requests or 0)):
+            requests, requests_limit = used, limit
+        limit, used = counter.tokens_limit, counts[2 * place + 1]
+        if limit is not None and (tokens_limit is None or limit - used < tokens_limit - (tokens or 0)):
+            tokens, tokens_limit = used, limit
+    admitted = None if refused_by else reservation
+    return Admission(refused_by, requests, tokens, admitted, month_is_spent, requests_limit, tokens_limit)

@@ -1,5 +1,5 @@
-"""The names of Redis keys. All keys of a project have one hash tag, so that a cluster keeps them on one node. A scope
-is an entity with a spend: a project's month or a session. Its `reservations` are sorted by their expiry."""
+"""The names of Redis keys. All keys of a project have one hash tag, so that a cluster keeps them on one node. The
+`reservations` of a scope are sorted by their expiry."""
 
 from __future__ import annotations
 
@@ -18,37 +18,48 @@ _HOUR_US = 3_600_000_000
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A session, or with an empty `session_id` the project's month `month` (YYYY-MM). `spend` and `reservations` are
-    its keys, `packed` is both in the form of a command."""
+    """An entity with a spend: the month `month` (YYYY-MM) of the project, of an API key or of an end user; with an
+    empty `month` a session, or an API key for as long as it exists. `spend` and `reservations` are its keys, `packed`
+    is both in the form of a command."""
 
     project: str
     month: str = ""
     session_id: str = ""
+    key_id: int = 0
+    user_id: str = ""
     spend: str = field(init=False, compare=False, repr=False)
     reservations: str = field(init=False, compare=False, repr=False)
     packed: bytes = field(init=False, compare=False, repr=False)
     _hash: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.month:
-            prefix = f"svc:limits:{{{self.project}}}:month:{self.month}"
-        else:
-            # Clients choose session ids, so the key holds a digest.
-            digest = hashlib.blake2b(self.session_id.encode("utf-8", "replace"), digest_size=16).hexdigest()
-            prefix = f"svc:limits:{{{self.project}}}:session:{digest}"
+        prefix = f"svc:limits:{{{self.project}}}:{self._name()}"
         object.__setattr__(self, "spend", f"{prefix}:spend")
         object.__setattr__(self, "reservations", f"{prefix}:held")
         object.__setattr__(self, "packed", packed((self.spend, self.reservations)))
-        object.__setattr__(self, "_hash", hash((self.project, self.month, self.session_id)))
+        object.__setattr__(self, "_hash", hash((self.project, self.month, self.session_id, self.key_id, self.user_id)))
+
+    def _name(self) -> str:
+        if self.session_id:
+            return f"session:{_digest(self.session_id)}"
+        caller = caller_part(self.key_id, self.user_id)
+        return f"{caller}month:{self.month}" if self.month else f"{caller}total"
 
     @override
     def __hash__(self) -> int:
         return self._hash
 
 
-@lru_cache(maxsize=20_000)
-def month_scope(project: str, month: str) -> Scope:
-    return Scope(project, month=month)
+def _digest(text: str) -> str:
+    """Returns a digest in place of a text that clients choose."""
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def caller_part(key_id: int = 0, user_id: str = "") -> str:
+    """Returns the part of a name in Redis that belongs to an API key or an end user; empty for the project."""
+    if key_id:
+        return f"key:{key_id}:"
+    return f"user:{_digest(user_id)}:" if user_id else ""
 
 
 @lru_cache(maxsize=20_000)
@@ -81,9 +92,15 @@ def seconds_left(arrived_us: int) -> int:
     return -(-(MINUTE_US - arrived_us % MINUTE_US) // 1_000_000)
 
 
-def requests_key(project: str, minute: int) -> str:
-    return f"svc:limits:{{{project}}}:requests:{minute}"
+def requests_key(project: str, minute: int, caller: str = "") -> str:
+    """Returns the key of a minute's requests; `caller` comes from `caller_part`."""
+    return f"svc:limits:{{{project}}}:{caller}requests:{minute}"
 
 
-def tokens_key(project: str, minute: int) -> str:
-    return f"svc:limits:{{{project}}}:tokens:{minute}"
+def tokens_key(project: str, minute: int, caller: str = "") -> str:
+    return f"svc:limits:{{{project}}}:{caller}tokens:{minute}"
+
+
+def open_key(project: str, caller: str) -> str:
+    """Returns the key of a caller's open requests."""
+    return f"svc:limits:{{{project}}}:{caller}open"

@@ -14,9 +14,9 @@ import redis
 from gateway.limits import scripts
 from gateway.limits.batch import Batch, Settlement
 from gateway.limits.channel import RedisAwayError
-from gateway.limits.claims import Admission, Claim, Reservation
+from gateway.limits.claims import Admission, Claim, Reservation, answer_to
 from gateway.limits.connection import ScriptConnection
-from gateway.limits.keys import MINUTE_US, Scope, session_scope
+from gateway.limits.keys import MINUTE_US, Scope
 from gateway.limits.local import KnownSpend, KnownSpends, LocalLimits
 from gateway.limits.minute_limits import MinuteLimits
 from gateway.project_settings.settings import LimitSettings
@@ -70,7 +70,7 @@ class Limiter:
         self._refusing = False
         self._minute_limits: dict[str, MinuteLimits] = {}
         # Each batch takes requests until it is sent to Redis.
-        self._open_batches: dict[MinuteLimits, Batch] = {}
+        self._open_batches: dict[str, Batch] = {}
         self._loop = asyncio.get_running_loop()
         self._log_timeout = log_timeout
         self._paused_until = self._loop.time() if log_timeout else float("inf")
@@ -102,23 +102,16 @@ class Limiter:
         await self._redis.close()
 
     async def admit(self, limits: LimitSettings, claim: Claim) -> Admission:
-        """Counts the claim in every limit of its project if it fits into all, else in none; returns the answer."""
-        minute_limits = self._minute_limits_of(limits, claim)
-        session = (
-            session_scope(claim.project, claim.session_id)
-            if minute_limits.counts_session and claim.session_id
-            else None
-        )
-        reservation = Reservation(
-            claim, f"{_NAME_PREFIX}{claim.request_id}|{claim.cost}|{claim.arrived_us}", minute_limits, session
-        )
+        """Counts the claim in every limit that applies to it if it fits into all, else in none; returns the answer."""
+        applied = self._minute_limits_of(limits, claim).applied(claim.session_id, claim.caller)
+        reservation = Reservation(claim, f"{_NAME_PREFIX}{claim.request_id}|{claim.cost}|{claim.arrived_us}", applied)
         try:
-            batch = self._open_batches.get(minute_limits) or self._new_batch(minute_limits)
+            batch = self._open_batches.get(claim.project) or self._new_batch(claim.project)
         except RedisAwayError:
             return self._local.admit(reservation)
         answer = batch.admit(reservation)
         try:
-            refused_by, requests, tokens = await answer
+            refused_by, *counts = await answer
         except RedisAwayError:
             return self._local.admit(reservation)
         except redis.RedisError as error:
@@ -134,9 +127,11 @@ class Limiter:
             if refused_by == _UNKNOWN:
                 await self._wait_for_scopes(reservation.scopes())
                 return await self.admit(limits, claim)
-            return Admission(refused_by.decode(), requests, tokens, None)
+            return answer_to(reservation, refused_by.decode(), counts)
         self._reservations[reservation.name] = reservation
-        return Admission("", requests, tokens, reservation, batch.month_is_spent)
+        month = applied.month
+        spent = month is not None and self._known.of(month.scope).spent >= month.units
+        return answer_to(reservation, "", counts, month_is_spent=spent)
 
     def log_is_away(self) -> None:
         """Pauses the waiting of admissions for the request log, which does not answer."""
@@ -173,11 +168,11 @@ class Limiter:
         self._reservations.pop(reservation.name, None)
         if not reservation.name:
             self._local.settle(reservation, tokens, cost)
-        minute_limits = reservation.minute_limits
-        if minute_limits.month is None and reservation.session is None and not minute_limits.counts_tokens:
+        if not reservation.applied.is_settled:
             return
+        project = reservation.claim.project
         try:
-            batch = self._open_batches.get(minute_limits) or self._new_batch(minute_limits)
+            batch = self._open_batches.get(project) or self._new_batch(project)
         except RedisAwayError:
             self._settle_alone(reservation, tokens, cost)
         else:
@@ -216,10 +211,10 @@ class Limiter:
             known.doubted = since
             self._on_doubt(scope, int(since))
 
-    def close_batch(self, minute_limits: MinuteLimits, batch: Batch) -> None:
+    def close_batch(self, project: str, batch: Batch) -> None:
         """Stops adding requests to `batch`, which is sent or has failed."""
-        if self._open_batches.get(minute_limits) is batch:
-            del self._open_batches[minute_limits]
+        if self._open_batches.get(project) is batch:
+            del self._open_batches[project]
 
     def settlement_failed(self, settled: Settlement, error: RedisAwayError | redis.ResponseError) -> None:
         if isinstance(error, redis.ResponseError):
@@ -246,19 +241,18 @@ class Limiter:
 
     def _minute_limits_of(self, limits: LimitSettings, claim: Claim) -> MinuteLimits:
         found = self._minute_limits.get(claim.project)
-        minute, run_id = claim.arrived_us // MINUTE_US, self._redis.run_id
-        if found is None or found.minute != minute or found.limits is not limits or found.run_id != run_id:
+        minute = claim.arrived_us // MINUTE_US
+        if found is None or found.minute != minute or found.limits is not limits:
             if len(self._minute_limits) >= _MAX_PROJECTS:
                 self._minute_limits.clear()
-            found = MinuteLimits(limits, claim.project, minute, lease_ms=self._lease_ms, run_id=run_id)
-            self._minute_limits[claim.project] = found
+            found = self._minute_limits[claim.project] = MinuteLimits(limits, claim.project, minute)
         return found
 
-    def _new_batch(self, minute_limits: MinuteLimits) -> Batch:
+    def _new_batch(self, project: str) -> Batch:
         """Returns a new batch for requests until it is sent. Raises RedisAwayError."""
-        batch = Batch(minute_limits, self, self._loop)
+        batch = Batch(project, self, self._loop, (self._lease_ms, self._redis.run_id))
         self._redis.ask(batch)
-        self._open_batches[minute_limits] = batch
+        self._open_batches[project] = batch
         return batch
 
     def _returned(self) -> None:
@@ -279,13 +273,15 @@ class Limiter:
         """Renews the leases of open reservations; most requests end long before theirs does."""
         while True:
             await asyncio.sleep(self._lease_ms / 3000)
-            by_scope: dict[Scope, list[str]] = {}
+            by_key: dict[str, list[str]] = {}
             for reservation in self._reservations.values():
-                for scope in reservation.scopes():
-                    by_scope.setdefault(scope, []).append(reservation.name)
-            for scope, names in by_scope.items():
+                applied = reservation.applied
+                keys = [budget.scope.reservations for budget in applied.budgets]
+                for key in (*keys, *(places.key for places in applied.places)):
+                    by_key.setdefault(key, []).append(reservation.name)
+            for key, names in by_key.items():
                 if self._redis.is_open:
-                    answer = self._redis.run(scripts.RENEW, [scope.reservations], [self._lease_ms, *names])
+                    answer = self._redis.run(scripts.RENEW, [key], [self._lease_ms, *names])
                     answer.add_done_callback(_note_renewal)
 
 

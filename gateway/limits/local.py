@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
 
-from gateway.limits.claims import Admission, Claim, Reservation
+from gateway.limits.claims import Admission, Claim, Reservation, answer_to
 from gateway.limits.keys import Scope
-from gateway.limits.units import to_units
-from gateway.project_settings.settings import LimitSettings
-
-if TYPE_CHECKING:
-    from decimal import Decimal
+from gateway.limits.minute_limits import AppliedLimits
+from gateway.limits.terms import Counter
 
 _MAX_SCOPES = 20_000
 
@@ -55,45 +51,39 @@ class _Minute:
 
 
 class LocalLimits:
-    """Counts in this worker's memory only. `workers` of them together admit at most the project's rates."""
+    """Counts in this worker's memory only. `workers` of them together admit at most what the rates allow."""
 
     def __init__(self, known: KnownSpends, workers: int) -> None:
         self._known = known
         self._workers = workers
         self._minutes: dict[str, _Minute] = {}
+        # The number of open requests that this worker has admitted, by the key of their places.
+        self._open: dict[str, int] = {}
 
     def admit(self, reservation: Reservation) -> Admission:
         """Admits a request with the reservation that Redis would have held; the name is cleared on admission."""
-        claim, limits = reservation.claim, reservation.minute_limits.limits
-        minute = self._minute(claim)
-        refused = self._refused_by_rate(limits, claim, minute)
-        if (
-            not refused
-            and limits.hard_stop
-            and self._is_spent(reservation.month, limits.monthly_budget_usd, claim.cost)
-        ):
-            refused = "month"
-        if not refused and self._is_spent(reservation.session, limits.session_budget_usd, claim.cost):
-            refused = "session"
+        claim, applied = reservation.claim, reservation.applied
+        minutes = [self._minute(counter) for counter in applied.counters]
+        refused = self._refused_by_rate(applied, claim, minutes) or self._refused_by_budget(applied, claim.cost)
         if refused:
-            return Admission(refused, minute.requests, minute.tokens, None)
-        minute.requests += 1
-        minute.tokens += claim.tokens
+            return answer_to(reservation, refused, _counts(minutes))
+        for minute in minutes:
+            minute.requests += 1
+            minute.tokens += claim.tokens
+        for places in applied.places:
+            self._open[places.key] = self._open.get(places.key, 0) + 1
         reservation.name = ""
         for scope in reservation.scopes():
             self._known.of(scope).spent += claim.cost
-        spent = (
-            reservation.month is not None
-            and self._known.of(reservation.month).spent >= reservation.minute_limits.month_budget
-        )
-        return Admission("", minute.requests, minute.tokens, reservation, spent)
+        month = applied.month
+        spent = month is not None and self._known.of(month.scope).spent >= month.units
+        return answer_to(reservation, "", _counts(minutes), month_is_spent=spent)
 
     def settle(self, reservation: Reservation, tokens: int, cost: int) -> None:
         """Settles a request. A reservation with a name was admitted by Redis, and is in no figure of this worker
         yet."""
-        minute = self._minutes.get(reservation.claim.project)
-        if not reservation.name and minute is not None and minute.number == reservation.claim.minute:
-            minute.tokens += tokens - reservation.claim.tokens
+        if not reservation.name:
+            self._give_back(reservation, tokens)
         for scope in reservation.scopes():
             self._known.of(scope).spent += cost if reservation.name else cost - reservation.claim.cost
 
@@ -101,23 +91,47 @@ class LocalLimits:
         """Drops the minute's counts, because Redis counts again."""
         self._minutes.clear()
 
-    def _minute(self, claim: Claim) -> _Minute:
-        found = self._minutes.get(claim.project)
-        if found is None or found.number != claim.minute:
-            found = self._minutes[claim.project] = _Minute(claim.minute)
+    def _give_back(self, reservation: Reservation, tokens: int) -> None:
+        """Corrects the tokens of the minute, and frees the places."""
+        claim = reservation.claim
+        for counter in reservation.applied.counters:
+            minute = self._minutes.get(counter.holder)
+            if minute is not None and minute.number == claim.minute:
+                minute.tokens += tokens - claim.tokens
+        for places in reservation.applied.places:
+            left = self._open.pop(places.key, 0) - 1
+            if left > 0:
+                self._open[places.key] = left
+
+    def _minute(self, counter: Counter) -> _Minute:
+        found = self._minutes.get(counter.holder)
+        if found is None or found.number != counter.minute:
+            if len(self._minutes) >= _MAX_SCOPES:
+                self._minutes.clear()
+            found = self._minutes[counter.holder] = _Minute(counter.minute)
         return found
 
-    def _refused_by_rate(self, limits: LimitSettings, claim: Claim, minute: _Minute) -> str:
-        if limits.requests_per_minute is not None and minute.requests + 1 > self._share(limits.requests_per_minute):
-            return "requests"
-        if limits.tokens_per_minute is not None and minute.tokens + claim.tokens > self._share(
-            limits.tokens_per_minute
-        ):
-            return "tokens"
+    def _refused_by_rate(self, applied: AppliedLimits, claim: Claim, minutes: list[_Minute]) -> str:
+        for counter, minute in zip(applied.counters, minutes, strict=True):
+            name, requests, tokens = counter.wire[0], counter.requests_limit, counter.tokens_limit
+            if requests is not None and minute.requests + 1 > self._share(requests):
+                return f"{name}requests"
+            if tokens is not None and minute.tokens + claim.tokens > self._share(tokens):
+                return f"{name}tokens"
+        for places in applied.places:
+            if self._open.get(places.key, 0) + 1 > self._share(places.limit):
+                return places.wire[0]
+        return ""
+
+    def _refused_by_budget(self, applied: AppliedLimits, cost: int) -> str:
+        for budget in applied.budgets:
+            if budget.refuses and self._known.of(budget.scope).spent + cost > budget.units:
+                return budget.name
         return ""
 
     def _share(self, limit: int) -> int:
         return -(-limit // self._workers)
 
-    def _is_spent(self, scope: Scope | None, budget: Decimal | None, cost: int) -> bool:
-        return scope is not None and budget is not None and self._known.of(scope).spent + cost > to_units(budget)
+
+def _counts(minutes: list[_Minute]) -> list[int]:
+    return [count for minute in minutes for count in (minute.requests, minute.tokens)]

@@ -1,62 +1,160 @@
-"""The limits that a project's requests of one minute share, packed once for all their batches."""
+"""The limits that apply to requests of one project in one minute: the project's, the session's, the API key's and the
+end user's. They are put together once for all requests to which the same limits apply."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from decimal import Decimal
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
-from gateway.limits.keys import MINUTE_US, Scope, month_of, month_scope, requests_key, tokens_key
-from gateway.limits.scripts import BATCH, packed
-from gateway.limits.units import to_units
+import msgspec
+
+from core.caller_limits import CallerLimits
+from gateway.limits.keys import MINUTE_US, Scope, caller_part, month_of, session_scope
+from gateway.limits.terms import (
+    MONTH_TTL,
+    SESSION_TTL,
+    TOTAL_TTL,
+    Budget,
+    Counter,
+    Places,
+    budget_of,
+    counter_of,
+    places_of,
+)
 from gateway.project_settings.settings import LimitSettings
 
-# The numbers of keys (requests, tokens, and two of the month) and of arguments for the limits.
-_KEYS, _LIMITS = 4, 8
+T = TypeVar("T")
+
+# Clients choose the names of sessions and users, so their number is bounded.
+_MAX_SUBJECTS = 20_000
+
+
+class _Holder(msgspec.Struct, frozen=True, eq=False):
+    """The limits of one key or user."""
+
+    limits: CallerLimits
+    counter: Counter | None
+    places: Places | None
+    budgets: tuple[Budget, ...]
+
+
+class AppliedLimits:
+    """All limits that apply to a request, in the order in which they are looked at. `month` is the project's budget of
+    the month, None without one."""
+
+    __slots__ = ("budgets", "counters", "holders", "month", "places", "token_counters")
+
+    def __init__(
+        self, counter: Counter | None, month: Budget | None, session: Budget | None, holders: Sequence[_Holder]
+    ) -> None:
+        self.holders = tuple(holder.limits for holder in holders)
+        self.counters = _present((counter, *(holder.counter for holder in holders)))
+        self.token_counters = tuple(found for found in self.counters if found.tokens_limit is not None)
+        self.places = _present(holder.places for holder in holders)
+        self.month = month
+        of_callers = [budget for holder in holders for budget in holder.budgets]
+        self.budgets = _present((month, *of_callers, session))
+
+    @property
+    def is_settled(self) -> bool:
+        """True if the end of a request changes a figure."""
+        return bool(self.token_counters or self.places or self.budgets)
+
+
+class Caller(msgspec.Struct, frozen=True, gc=False):
+    """The API key and the end user of a request as far as they have limits: 0 and empty without."""
+
+    key_id: int = 0
+    key_limits: CallerLimits | None = None
+    user_id: str = ""
+    user_limits: CallerLimits | None = None
+
+    @property
+    def limits(self) -> list[CallerLimits]:
+        return [limits for limits in (self.key_limits, self.user_limits) if limits is not None]
+
+
+NO_CALLER = Caller()
 
 
 class MinuteLimits:
-    """A project's limits in one minute. `month` is None without a monthly budget, which is `month_budget` units."""
+    """A project's limits in one minute, and those of its keys, users and sessions that had requests in it."""
 
-    __slots__ = (
-        "_keys",
-        "_limits",
-        "counts_session",
-        "counts_tokens",
-        "limits",
-        "minute",
-        "month",
-        "month_budget",
-        "run_id",
-    )
-
-    def __init__(self, limits: LimitSettings, project: str, minute: int, *, lease_ms: int, run_id: str) -> None:
-        """`run_id` identifies one start of the Redis server."""
+    def __init__(self, limits: LimitSettings, project: str, minute: int) -> None:
         self.limits = limits
         self.minute = minute
-        self.run_id = run_id
-        self.counts_tokens = limits.tokens_per_minute is not None
-        self.counts_session = limits.session_budget_usd is not None
-        budget = limits.monthly_budget_usd
-        self.month = None if budget is None else month_scope(project, month_of(minute * MINUTE_US))
-        self.month_budget = 0 if budget is None else to_units(budget)
-        requests, tokens = requests_key(project, minute), tokens_key(project, minute)
-        # Keys that the script does not touch have to lie on the same node too.
-        month = packed((requests, requests)) if self.month is None else self.month.packed
-        self._keys = packed((requests, tokens)) + month
-        rates = (_number(limits.requests_per_minute), _number(limits.tokens_per_minute))
-        budgets = (_money(budget), int(limits.hard_stop), _money(limits.session_budget_usd))
-        self._limits = packed((*rates, *budgets, lease_ms, run_id, limits.set_at_us))
+        self._project = project
+        self._month = month_of(minute * MINUTE_US)
+        self._counter = counter_of(project, minute, limits.requests_per_minute, limits.tokens_per_minute)
+        self._budget = budget_of(
+            Scope(project, month=self._month),
+            limits.monthly_budget_usd,
+            "month",
+            ttl=MONTH_TTL,
+            set_at_us=limits.set_at_us,
+            refuses=limits.hard_stop,
+        )
+        self._plain = AppliedLimits(self._counter, self._budget, None, ())
+        self._applied: dict[tuple[int, str, str], AppliedLimits] = {}
+        self._holders: dict[str, _Holder] = {}
 
-    def command(self, own: bytes, sessions: Collection[Scope]) -> bytes:
-        """Returns the command that runs batch.lua; `own` is its last argument."""
-        keys = _KEYS + 2 * len(sessions)
-        begin = BATCH.begun(1 + keys + _LIMITS + 1) + packed((keys,)) + self._keys
-        return b"".join((begin, *[session.packed for session in sessions], self._limits, packed((own,))))
+    def applied(self, session_id: str, caller: Caller) -> AppliedLimits:
+        """Returns the limits of a request; an empty `session_id` has no budget."""
+        if self.limits.session_budget_usd is None:
+            session_id = ""
+        if caller is NO_CALLER and not session_id:
+            return self._plain
+        name = caller.key_id, caller.user_id, session_id
+        found = self._applied.get(name)
+        if found is None or not _are_same(found.holders, caller):
+            if len(self._applied) >= _MAX_SUBJECTS:
+                self._applied.clear()
+            found = self._applied[name] = self._new(session_id, caller)
+        return found
+
+    def _new(self, session_id: str, caller: Caller) -> AppliedLimits:
+        holders = []
+        if caller.key_limits is not None:
+            holders.append(self._holder("key_", caller.key_limits, key_id=caller.key_id))
+        if caller.user_limits is not None:
+            holders.append(self._holder("user_", caller.user_limits, user_id=caller.user_id))
+        session = None
+        if session_id:
+            scope = session_scope(self._project, session_id)
+            amount, set_at_us = self.limits.session_budget_usd, self.limits.set_at_us
+            session = budget_of(scope, amount, "session", ttl=SESSION_TTL, set_at_us=set_at_us)
+        return AppliedLimits(self._counter, self._budget, session, holders)
+
+    def _holder(self, name: str, limits: CallerLimits, *, key_id: int = 0, user_id: str = "") -> _Holder:
+        """Returns the limits of a key or a user; `name` begins the names of their refusals."""
+        caller = caller_part(key_id, user_id)
+        found = self._holders.get(caller)
+        if found is not None and found.limits is limits:
+            return found
+        if len(self._holders) >= _MAX_SUBJECTS:
+            self._holders.clear()
+        project, set_at_us = self._project, limits.set_at_us
+        month = Scope(project, month=self._month, key_id=key_id, user_id=user_id)
+        total = Scope(project, key_id=key_id, user_id=user_id)
+        budgets = (
+            budget_of(month, limits.monthly_budget_usd, f"{name}month", ttl=MONTH_TTL, set_at_us=set_at_us),
+            budget_of(total, limits.total_budget_usd, f"{name}total", ttl=TOTAL_TTL, set_at_us=set_at_us),
+        )
+        rates = limits.requests_per_minute, limits.tokens_per_minute
+        found = self._holders[caller] = _Holder(
+            limits,
+            counter_of(project, self.minute, *rates, name=name, caller=caller),
+            places_of(project, limits.concurrent_requests, name=f"{name}concurrency", caller=caller),
+            _present(budgets),
+        )
+        return found
 
 
-def _number(limit: int | None) -> str:
-    return "" if limit is None else str(limit)
+def _present(found: Iterable[T | None]) -> tuple[T, ...]:
+    return tuple(item for item in found if item is not None)
 
 
-def _money(budget: Decimal | None) -> str:
-    return "" if budget is None else str(to_units(budget))
+def _are_same(holders: tuple[CallerLimits, ...], caller: Caller) -> bool:
+    """Returns whether these are the caller's present limits, which a change replaces by other objects."""
+    present = caller.limits
+    return len(holders) == len(present) and all(one is other for one, other in zip(holders, present, strict=True))

@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from time import monotonic, time_ns
 from typing import NamedTuple
 from uuid import UUID
@@ -20,7 +21,7 @@ from uuid import UUID
 from redis import RedisError
 
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
-from analytics.queries.spend import project_spend, session_spends
+from analytics.queries.spend import NEVER, key_spends, project_spend, session_spends, user_spends
 from gateway.limits.channel import RedisAwayError
 from gateway.limits.keys import Scope, month_limits
 from gateway.limits.limiter import Limiter
@@ -34,7 +35,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # records arrive.
 _QUERY_TIMES = (0.0, 2.0, 10.0, 30.0, 120.0)
 _RETRY_SECONDS = 2.0
-_MAX_SESSIONS = 500
+_MAX_SCOPES = 500
 
 
 class Times(NamedTuple):
@@ -96,7 +97,7 @@ class Seeder:
 
     async def _times_of(self, limiter: Limiter, scopes: Iterable[Scope]) -> dict[Scope, Times]:
         times: dict[Scope, Times] = {}
-        for scope in list(scopes)[:_MAX_SESSIONS]:
+        for scope in list(scopes)[:_MAX_SCOPES]:
             try:
                 doubt = await limiter.since(scope)
             except (RedisAwayError, RedisError):
@@ -141,20 +142,33 @@ class Seeder:
 def _spends(requested: Mapping[Scope, Times]) -> dict[Scope, int]:
     """Returns units of cost by scope."""
     spends: dict[Scope, int] = {}
-    sessions: dict[str, dict[str, Scope]] = {}
+    groups: dict[tuple[str, str, str], list[Scope]] = {}
     for scope, times in requested.items():
-        if scope.month:
+        if scope.key_id or scope.user_id or scope.session_id:
+            kind = "key" if scope.key_id else "user" if scope.user_id else "session"
+            groups.setdefault((scope.project, kind, scope.month), []).append(scope)
+        else:
             start, end = month_limits(scope.month)
             until, beyond = (min(max(start, _time(time)), end) for time in times)
             spends[scope] = to_units(project_spend(UUID(scope.project), start, until, beyond=(beyond, end)))
-        else:
-            sessions.setdefault(scope.project, {})[scope.session_id] = scope
-    for project, scopes in sessions.items():
-        limits = {session_id: _time(requested[scope].until_us) for session_id, scope in scopes.items()}
-        later = {session_id: _time(requested[scope].beyond_us) for session_id, scope in scopes.items()}
-        for session_id, cost in session_spends(UUID(project), limits, beyond=later).items():
-            spends[scopes[session_id]] = to_units(cost)
+    for (project, kind, month), scopes in groups.items():
+        found = _of_group(UUID(project), kind, month, {scope: requested[scope] for scope in scopes})
+        spends |= {scope: to_units(cost) for scope, cost in found.items()}
     return spends
+
+
+def _of_group(project: UUID, kind: str, month: str, times: Mapping[Scope, Times]) -> dict[Scope, Decimal]:
+    """Returns the costs of sessions, keys or users of one project, those of one month unless `month` is empty."""
+    if kind == "session":
+        sessions = {scope.session_id: scope for scope in times}
+        until = {name: _time(times[scope].until_us) for name, scope in sessions.items()}
+        beyond = {name: _time(times[scope].beyond_us) for name, scope in sessions.items()}
+        return {sessions[name]: cost for name, cost in session_spends(project, until, beyond=beyond).items()}
+    ids: dict[str | int, Scope] = {scope.key_id or scope.user_id: scope for scope in times}
+    limits = month_limits(month) if month else (_EPOCH, NEVER)
+    ranges = {name: (_time(times[scope].until_us), _time(times[scope].beyond_us)) for name, scope in ids.items()}
+    spends_of = key_spends if kind == "key" else user_spends
+    return {ids[name]: cost for name, cost in spends_of(project, ranges, limits).items()}
 
 
 def _time(microseconds: int) -> datetime:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gateway.pipeline.callers import caller_of, has_limits
 from gateway.pipeline.context import NO_LIMITS, RequestState
 from gateway.pipeline.rate_headers import uncounted_headers
 from gateway.protocol import headers
@@ -38,8 +39,8 @@ def error_headers(state: RequestState) -> HeaderList:
     found: HeaderList = [(headers.RETRY_COUNT, b"%d" % state.routing.retries)] if state.routing.failed else []
     if state.limits.reservation is not None:
         found += state.limits.headers
-    elif state.limits is NO_LIMITS and state.snapshot.settings.limits.is_set:
-        found += uncounted_headers(state.snapshot.settings.limits, state.arrived_us)
+    elif state.limits is NO_LIMITS and has_limits(state):
+        found += uncounted_headers(state.snapshot.settings.limits, caller_of(state).limits, state.arrived_us)
     found += _prompt_served(state)
     if state.warnings:
         found.append(_warning("; ".join(state.warnings)))

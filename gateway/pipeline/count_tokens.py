@@ -12,6 +12,7 @@ from gateway.errors import from_provider
 from gateway.pipeline.admit import admit_free
 from gateway.pipeline.answer_headers import served_by
 from gateway.pipeline.call import complete_once
+from gateway.pipeline.callers import has_limits
 from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.guard_input import guard_input
 from gateway.pipeline.inflight import note_in_flight
@@ -51,7 +52,7 @@ async def answer_count(runtime: Runtime, state: RequestState, reply: Reply, watc
     attempts = select(context, runtime.health)
     if state.key.is_restricted:
         attempts = permitted(state.key, request.model, attempts)
-    if context.snapshot.settings.limits.is_set:
+    if has_limits(state):
         await admit_free(runtime, state)
     state.serve_from(attempts[0])
     body = await _provider_count(runtime, context, attempts[0], state) or _estimate(context, state)

@@ -1,10 +1,12 @@
-"""The response headers that tell a client how much of its project's limits per minute is left, by OpenAI's names:
+"""The response headers that tell a client how much of the limits per minute is left, by OpenAI's names:
 https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers"""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
 
+from core.caller_limits import CallerLimits
 from gateway.limits.claims import Admission
 from gateway.limits.keys import seconds_left
 from gateway.project_settings.settings import LimitSettings
@@ -14,29 +16,31 @@ from gateway.protocol.reply import HeaderList
 _Names = tuple[bytes, ...]
 
 
-def rate_headers(limits: LimitSettings, arrived_us: int, admission: Admission) -> HeaderList:
-    """Returns the headers of a request that was admitted, or that a limit refused."""
+def rate_headers(arrived_us: int, admission: Admission) -> HeaderList:
+    """Returns the headers of a request that was admitted, or that a limit refused: those of the limit that leaves
+    least."""
     seconds = seconds_left(arrived_us)
     found: HeaderList = []
-    if limits.requests_per_minute is not None and admission.requests is not None:
-        found += _rate(headers.RATE_LIMIT_REQUESTS, limits.requests_per_minute, admission.requests, seconds)
-    if limits.tokens_per_minute is not None and admission.tokens is not None:
-        found += _rate(headers.RATE_LIMIT_TOKENS, limits.tokens_per_minute, admission.tokens, seconds)
+    if admission.requests_limit is not None and admission.requests is not None:
+        found += _rate(headers.RATE_LIMIT_REQUESTS, admission.requests_limit, admission.requests, seconds)
+    if admission.tokens_limit is not None and admission.tokens is not None:
+        found += _rate(headers.RATE_LIMIT_TOKENS, admission.tokens_limit, admission.tokens, seconds)
     return found
 
 
-def uncounted_headers(limits: LimitSettings, arrived_us: int) -> HeaderList:
+def uncounted_headers(limits: LimitSettings, of_callers: Collection[CallerLimits], arrived_us: int) -> HeaderList:
     """Returns the headers of a request that failed before the limits counted it: without what remains, which only the
     limits know."""
     seconds = seconds_left(arrived_us)
     found: HeaderList = []
-    for names, limit in (
-        (headers.RATE_LIMIT_REQUESTS, limits.requests_per_minute),
-        (headers.RATE_LIMIT_TOKENS, limits.tokens_per_minute),
+    for names, allowed_by in (
+        (headers.RATE_LIMIT_REQUESTS, [limits.requests_per_minute, *(each.requests_per_minute for each in of_callers)]),
+        (headers.RATE_LIMIT_TOKENS, [limits.tokens_per_minute, *(each.tokens_per_minute for each in of_callers)]),
     ):
+        limit = min((allowed for allowed in allowed_by if allowed is not None), default=None)
         if limit is not None:
-            allowed, _, reset = _shared_headers(names, limit, seconds)
-            found += [allowed, reset]
+            allowed_header, _, reset = _shared_headers(names, limit, seconds)
+            found += [allowed_header, reset]
     return found
 
 

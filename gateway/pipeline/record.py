@@ -10,6 +10,7 @@ import msgspec
 from analytics.contracts import AttemptRecord, Outcome, RequestRecord, SpoolEntry
 from gateway.guardrails.verdicts import VERDICTS
 from gateway.pipeline.admit import settle
+from gateway.pipeline.callers import user_of
 from gateway.pipeline.context import RequestState
 from gateway.pipeline.uncounted import estimate
 from gateway.protocol.headers import trace_parent
@@ -69,7 +70,7 @@ def _record_of(state: RequestState) -> RequestRecord:
         api_key_id=state.key.id,
         source=state.origin.source,
         session_id=state.headers.session_id,
-        user_id=state.headers.user_id or (request.user or "" if request is not None else ""),
+        user_id=user_of(state),
         provider=routing.provider,
         model=routing.model,
         requested_model=request.model if request is not None else "",

@@ -16,6 +16,7 @@ from gateway.pipeline.admit import admit
 from gateway.pipeline.answer_headers import served_by
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.cached import answer_key, look_up, replay, store
+from gateway.pipeline.callers import has_limits
 from gateway.pipeline.context import RequestContext, RequestState
 from gateway.pipeline.count_tokens import answer_count
 from gateway.pipeline.guard_input import guard_input
@@ -109,7 +110,7 @@ async def _answer(runtime: Runtime, state: RequestState, reply: Reply, watch: Cl
     attempts = select(context, runtime.health)
     if state.key.is_restricted:
         attempts = permitted(state.key, request.model, attempts)
-    if context.snapshot.settings.limits.is_set:
+    if has_limits(state):
         await admit(runtime, context, state, attempts)
     ttl = context.snapshot.settings.cache_ttl_seconds
     policy = cache_policy(context.headers.cache_control, ttl) if ttl or context.headers.cache_control else NO_CACHE

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from core.caller_limits import CallerLimits
 from core.keys import KeyRecord
 from gateway.project_settings.model_groups import ModelGroup
 from gateway.project_settings.settings import ProjectSettings
@@ -47,6 +48,9 @@ class ProjectSnapshot:
     groups: Mapping[str, ModelGroup] = field(default_factory=dict)
     unreadable: frozenset[str] = frozenset()
     disabled: frozenset[str] = frozenset()
+    # The limits of end users by name, and those of all others; a named user's None stands for no limit.
+    user_limits: Mapping[str, CallerLimits | None] = field(default_factory=dict)
+    default_user_limits: CallerLimits | None = None
     # The models by provider, of each provider whose own list is known.
     listed_models: Mapping[str, tuple[ListedModel, ...]] = field(default_factory=dict)
     # The models that `GET /models` lists, by id; found when the first client asks.
@@ -68,6 +72,11 @@ class ProjectSnapshot:
             return list(dict.fromkeys(found))
         group = self.groups.get(name)
         return (name,) if group is None else group.models(session_id)
+
+    @property
+    def limits_users(self) -> bool:
+        """True if an end user may have limits."""
+        return self.default_user_limits is not None or bool(self.user_limits)
 
     def price_of(self, provider: str, model: str) -> Price | None:
         """Returns the price of a model, None when it is unknown. The search is done once per model, because names

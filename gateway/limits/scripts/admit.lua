@@ -1,4 +1,4 @@
--- Admits requests within all limits of their project, or refuses them and counts nothing.
+-- Admits requests within all limits that apply to them, or refuses them and counts nothing.
 
 -- The microseconds after which the request log is queried again for a scope whose spend is certain.
 local RECHECK = 3600000000
@@ -11,9 +11,9 @@ local function freshen(scope)
         -- Redis was restarted or replaced, so it may have lost the latest writes.
         or scope.run ~= RUN
         -- The limits were changed since: before that the spend may not have been counted.
-        or tonumber(scope.set) < tonumber(SET_AT)
+        or tonumber(scope.set) < tonumber(scope.set_at)
     if unknown then
-        redis.call('HSET', scope.spend, 'run', RUN, 'set', larger(scope.set, SET_AT))
+        redis.call('HSET', scope.spend, 'run', RUN, 'set', larger(scope.set, scope.set_at))
         redis.call('HDEL', scope.spend, 'looked')
         doubt_scope(scope)
     elseif not scope.unsure and NOW - scope.arrived_before > RECHECK then
@@ -46,29 +46,38 @@ end
 
 local function write_reservations(scope)
     if #scope.made == 0 then return end
-    local ends, words = text_of(clock_ms() + LEASE), {}
-    for _, name in ipairs(scope.made) do
-        words[#words + 1] = ends
-        words[#words + 1] = name
-    end
-    redis.call('ZADD', scope.reservations, unpack(words))
+    redis.call('ZADD', scope.reservations, unpack(leases(scope.made)))
     redis.call('EXPIRE', scope.reservations, scope.ttl)
 end
 
--- Returns the name of the limit that refuses, 'unknown' or '', and the requests and tokens of the minute, this request
--- included.
-local function admit(session, name, tokens)
-    if minute.requests + 1 > (REQUESTS_LIMIT or math.huge) then return 'requests', minute.requests, false end
-    if minute.tokens + tokens > (TOKENS_LIMIT or math.huge) then return 'tokens', minute.requests, minute.tokens end
-
-    local cost = parts(name)
-    if month and HARD_STOP and is_unknown(month) or session and is_unknown(session) then
-        return 'unknown', minute.requests, minute.tokens
+-- Returns the name of the rate or the concurrency limit that refuses, or nil.
+local function refused_by_rate(subject, tokens)
+    for _, counter in ipairs(subject.counters) do
+        if counter.requests + 1 > (counter.requests_limit or math.huge) then return counter.name .. 'requests' end
+        if counter.tokens + tokens > (counter.tokens_limit or math.huge) then return counter.name .. 'tokens' end
     end
-    if month and is_full(month, cost) and HARD_STOP then return 'month', minute.requests, minute.tokens end
-    if session and is_full(session, cost) then return 'session', minute.requests, minute.tokens end
+    for _, place in ipairs(subject.places) do
+        if not has_place(place) then return place.name end
+    end
+end
 
-    if month then reserve(month, name, cost) end
-    if session then reserve(session, name, cost) end
-    return '', count_in_minute(tokens)
+-- Returns the name of the budget that refuses, 'unknown', or nil.
+local function refused_by_budget(subject, cost)
+    for _, scope in ipairs(subject.scopes) do
+        if scope.refuses and is_unknown(scope) then return 'unknown' end
+    end
+    for _, scope in ipairs(subject.scopes) do
+        if is_full(scope, cost) and scope.refuses then return scope.name end
+    end
+end
+
+-- Returns the name of the limit that refuses, 'unknown' or ''.
+local function admit(subject, name, tokens)
+    local cost = parts(name)
+    local refused = refused_by_rate(subject, tokens) or refused_by_budget(subject, cost)
+    if refused then return refused end
+    for _, counter in ipairs(subject.counters) do count_in_minute(counter, tokens) end
+    for _, place in ipairs(subject.places) do take_place(place, name) end
+    for _, scope in ipairs(subject.scopes) do reserve(scope, name, cost) end
+    return ''
 end

@@ -1,65 +1,83 @@
 -- Settles and admits requests of one project: first the settlements, then the admissions in order, each as if it came
 -- alone. Each count is read once and written once.
 --
--- KEYS: requests and tokens of the minute, spend and reservations of the month, then spend and reservations of each
---       session.
--- ARGV: 1 limit of requests, 2 limit of tokens, 3 budget of the month, 4 1 if that budget refuses requests, 5 budget of
---       a session, 6 lease in milliseconds, 7 id of this start of Redis, 8 time of the last change of the limits in
---       microseconds; '' stands for a limit that does not exist. 9, as MessagePack:
+-- KEYS: requests and tokens of each counter, the open requests of each concurrency limit, then spend and reservations of
+--       each budget.
+-- ARGV: 1 lease in milliseconds, 2 id of this start of Redis. 3, as MessagePack:
 --       - the time now in microseconds;
---       - the tokens that the settled requests used beyond their reservations, negative if they used less;
---       - the spend of the month and of each session as the worker last knew it;
---       - three lists of the settlements: number of the session (0: none), reservation, cost (as text above the largest
---         integer that a double holds); a request that Redis did not admit has a reservation that is not stored;
---       - three lists of the admissions: number of the session, reservation, tokens;
 --       - true if admissions are answered 'unknown', and count nothing, while the request log has not been queried for
---         a budget that they need.
--- Returns three things. For the settlements: nothing when all were counted, else one number each: 0 when it was
--- counted, 1 when the month did not count it, 2 when the session did not, 3 when neither did; or an error. For each
--- admission: the limit that refuses, 'unknown' or '', then requests and tokens of the minute; or an error and two
--- zeros. Then the standing (spend.lua) of the month and of each session, empty where there is none.
+--         a budget that they need;
+--       - the counters of requests and tokens in a minute: the beginning of the refusal's name, and the limits of
+--         requests and of tokens, false for a limit that does not exist;
+--       - the concurrency limits: the refusal's name and the limit;
+--       - the budgets: the refusal's name, the amount, true if it refuses requests, seconds to keep it, time of the last
+--         change of the limit in microseconds as text, and the spend as the worker last knew it;
+--       - the subjects, each for the requests to which the same limits apply: the numbers of its counters, of those
+--         among them that count tokens, of its concurrency limits and of its budgets;
+--       - four lists of the settlements: number of the subject, reservation, cost (as text above the largest integer
+--         that a double holds), and the tokens beyond the reservation, negative if the request used less; a request that
+--         Redis did not admit has a reservation that is not stored;
+--       - three lists of the admissions: number of the subject, reservation, tokens.
+-- Returns at least two things. For the settlements: nothing when all were counted, else one number each: 0 when it was
+-- counted in all budgets of its subject, else the sum of 1 for the first that did not count it, 2 for the second, 4 for
+-- the third and so on; or an error. For each admission: the limit that refuses, 'unknown' or '', then requests and tokens
+-- of each counter of its subject; or an error and zeros. Then the standing (spend.lua) of each budget, empty where it
+-- could not be counted.
 
--- Runs `work` for a session. An error ends the counting of this session and of no other.
-local function try(session, work, ...)
-    if session.error then return end
-    local done, problem = pcall(work, session, ...)
+-- Runs `work` for a scope. An error ends the counting of this scope and of no other.
+local function try(scope, work, ...)
+    if scope.error then return end
+    local done, problem = pcall(work, scope, ...)
     if done then return end
-    session.error = type(problem) == 'table' and {err = problem.err} or redis.error_reply(tostring(problem))
+    scope.error = type(problem) == 'table' and {err = problem.err} or redis.error_reply(tostring(problem))
 end
 
-local function add_settlement(scope, place, name, cost)
-    local index = #scope.ended + 1
-    scope.ended[index], scope.costs[index], scope.places[index] = name, cost, place
+-- Hands a settlement to the limits of its subject.
+local function distribute(row, subject, name, cost, extra)
+    for _, counter in ipairs(subject.token_counters) do counter.extra = counter.extra + extra end
+    for _, place in ipairs(subject.places) do place.ended[#place.ended + 1] = name end
+    for position, scope in ipairs(subject.scopes) do
+        local index = #scope.ended + 1
+        scope.ended[index], scope.costs[index] = name, cost
+        scope.rows[index], scope.flags[index] = row, 2 ^ (position - 1)
+    end
 end
 
 local function settle()
     local answers, all_counted = {}, true
-    local of_session, names, costs = unpack(SETTLEMENTS)
-    for place, name in ipairs(names) do
-        local session = sessions[of_session[place]]
-        answers[place] = 0
-        if month then add_settlement(month, place, name, costs[place]) end
-        if session then add_settlement(session, place, name, costs[place]) end
+    local of_subject, names, costs, extras = unpack(SETTLEMENTS)
+    for row, name in ipairs(names) do
+        answers[row] = 0
+        distribute(row, subjects[of_subject[row]], name, costs[row], extras[row])
     end
-    if month then settle_all(month, answers, 1) end
-    for _, session in ipairs(sessions) do
-        try(session, settle_all, answers, 2)
-        for _, place in ipairs(session.error and session.places or {}) do answers[place] = session.error end
+    for _, counter in ipairs(counters) do correct_tokens(counter) end
+    for _, place in ipairs(places) do free_places(place) end
+    for _, scope in ipairs(scopes) do try(scope, settle_all, answers) end
+    for _, scope in ipairs(scopes) do
+        for _, row in ipairs(scope.error and scope.rows or {}) do answers[row] = scope.error end
     end
     for _, answer in ipairs(answers) do all_counted = all_counted and answer == 0 end
     return all_counted and {} or answers
 end
 
+-- Returns the error of the first scope of the subject that cannot be counted.
+local function error_of(subject)
+    for _, scope in ipairs(subject.scopes) do
+        if not scope.fresh then try(scope, freshen) end
+        if scope.error then return scope.error end
+    end
+end
+
 local function admit_all()
     local answers = {}
-    local of_session, names, tokens = unpack(ADMISSIONS)
-    for place, name in ipairs(names) do
-        local session, index = sessions[of_session[place]], #answers + 1
-        if session and not session.fresh then try(session, freshen) end
-        if session and session.error then
-            answers[index], answers[index + 1], answers[index + 2] = session.error, 0, 0
-        else
-            answers[index], answers[index + 1], answers[index + 2] = admit(session, name, tokens[place])
+    local of_subject, names, tokens = unpack(ADMISSIONS)
+    for row, name in ipairs(names) do
+        local subject = subjects[of_subject[row]]
+        local failed = error_of(subject)
+        answers[#answers + 1] = failed or admit(subject, name, tokens[row])
+        for _, counter in ipairs(subject.counters) do
+            answers[#answers + 1] = failed and 0 or counter.requests
+            answers[#answers + 1] = failed and 0 or counter.tokens
         end
     end
     return answers
@@ -74,11 +92,10 @@ local function close(scope)
     return standing_of(scope)
 end
 
-read_minute()
-if month then read(month) end
-for _, session in ipairs(sessions) do try(session, read) end
-local reply = {settle(), admit_all(), {}}
-write_minute()
-if month then reply[3] = close(month) end
-for index, session in ipairs(sessions) do reply[index + 3] = close(session) end
+read_minutes()
+for _, scope in ipairs(scopes) do try(scope, read) end
+local reply = {settle(), admit_all()}
+for _, counter in ipairs(counters) do write_minute(counter) end
+for _, place in ipairs(places) do write_places(place) end
+for index, scope in ipairs(scopes) do reply[index + 2] = close(scope) end
 return reply

@@ -1,28 +1,38 @@
--- The requests and tokens of the minute, read once and written once for a batch.
-local minute = {requests = 0, tokens = 0, admitted = 0}
+-- The requests and tokens of a minute, of the project, a key and a user: read once and written once for a batch.
 
-local function read_minute()
-    if not (REQUESTS_LIMIT or TOKENS_LIMIT or EXTRA_TOKENS ~= 0) then return end
-    local found = redis.call('MGET', REQUESTS, TOKENS)
-    minute.requests = REQUESTS_LIMIT and tonumber(found[1]) or 0
-    minute.tokens = tonumber(found[2]) or 0
-    if found[2] and EXTRA_TOKENS ~= 0 then
-        -- The sum may be below 0 if the settled requests were admitted by a Redis that has lost its data since.
-        minute.tokens, minute.corrected = math.max(minute.tokens + EXTRA_TOKENS, 0), true
+local function read_minutes()
+    if #counters == 0 then return end
+    local keys = {}
+    for index, counter in ipairs(counters) do
+        keys[2 * index - 1], keys[2 * index] = counter.requests_key, counter.tokens_key
+    end
+    local found = redis.call('MGET', unpack(keys))
+    for index, counter in ipairs(counters) do
+        local requests, tokens = found[2 * index - 1], found[2 * index]
+        counter.requests = counter.requests_limit and tonumber(requests) or 0
+        counter.tokens = tonumber(tokens) or 0
+        counter.has_tokens = tokens
     end
 end
 
-local function count_in_minute(tokens)
-    minute.admitted = minute.admitted + 1
-    if REQUESTS_LIMIT then minute.requests = minute.requests + 1 end
-    if TOKENS_LIMIT then minute.tokens = minute.tokens + tokens end
-    return minute.requests, minute.tokens
+-- Corrects the tokens of a counter by what the settled requests used beyond their reservations.
+local function correct_tokens(counter)
+    if not counter.has_tokens or counter.extra == 0 then return end
+    -- The sum may be below 0 if the settled requests were admitted by a Redis that has lost its data since.
+    counter.tokens, counter.corrected = math.max(counter.tokens + counter.extra, 0), true
 end
 
-local function write_minute()
-    local admitted = minute.admitted > 0
-    if REQUESTS_LIMIT and admitted then redis.call('SET', REQUESTS, text_of(minute.requests), 'EX', 120) end
-    if minute.corrected or TOKENS_LIMIT and admitted then
-        redis.call('SET', TOKENS, text_of(minute.tokens), 'EX', 7200)
+local function count_in_minute(counter, tokens)
+    counter.admitted = true
+    if counter.requests_limit then counter.requests = counter.requests + 1 end
+    if counter.tokens_limit then counter.tokens = counter.tokens + tokens end
+end
+
+local function write_minute(counter)
+    if counter.requests_limit and counter.admitted then
+        redis.call('SET', counter.requests_key, text_of(counter.requests), 'EX', 120)
+    end
+    if counter.corrected or counter.tokens_limit and counter.admitted then
+        redis.call('SET', counter.tokens_key, text_of(counter.tokens), 'EX', 7200)
     end
 end

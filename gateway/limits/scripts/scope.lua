@@ -53,3 +53,13 @@ end
 local function standing_of(scope)
     return {scope.text.base, scope.text.after, scope.unsure and 1 or 0, whole(scope.since)}
 end
+
+-- Returns reservations with the end of their lease, in the form of ZADD.
+local function leases(names)
+    local ends, words = text_of(clock_ms() + LEASE), {}
+    for _, name in ipairs(names) do
+        words[#words + 1] = ends
+        words[#words + 1] = name
+    end
+    return words
+end

@@ -7,9 +7,9 @@ local function settle_one(scope, reserved, arrived, cost)
     if not is_earlier and arrived > scope.last then put(scope, 'last', arrived) end
 end
 
--- Settles all ended requests of a scope. Adds `flag` to the answers for those that were not counted; they put the scope
--- in doubt.
-local function settle_all(scope, answers, flag)
+-- Settles all ended requests of a scope. Adds the scope's flag to the answers for those that were not counted; they put
+-- the scope in doubt.
+local function settle_all(scope, answers)
     local names = scope.ended
     if #names == 0 then return end
     local holds = redis.call('ZMSCORE', scope.reservations, unpack(names))
@@ -22,8 +22,8 @@ local function settle_all(scope, answers, flag)
         else
             -- The request log has this request or will have it soon, so counting it here could count it twice.
             lost = math.max(lost or 0, arrived)
-            local place = scope.places[index]
-            answers[place] = answers[place] + flag
+            local row = scope.rows[index]
+            answers[row] = answers[row] + scope.flags[index]
         end
     end
     if lost then doubt_scope(scope, lost) end

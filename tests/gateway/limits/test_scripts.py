@@ -79,7 +79,7 @@ def test_batch__settles_first_and_admits_in_the_order_in_which_they_ask(own_redi
         [b"tokens", 3, 27],
         [b"", 4, 100],
         [b"", 5, 100],
-        [b"requests", 5, None],
+        [b"requests", 5, 100],
     ]
     assert spent(own_redis, MONTH) == spent(own_redis, SESSION) == (1, 9)
 
@@ -99,14 +99,16 @@ def test_batch__of_several_settlements__tells_which_were_not_counted(own_redis: 
 def test_batch__whose_session_cannot_be_counted__answers_the_others(own_redis: OwnRedis, key: str) -> None:
     """The session's key has a type of another program."""
     own_redis.client.set(key, "something else")
-    month_only, both = Terms(month=100), Terms(requests=10, month=100, session=100)
-    admit(own_redis, month_only, "a", cost=4)
+    admit(own_redis, Terms(month=100), "a", cost=4)
     keys = [*KEYS[:4], SESSION.spend, SESSION.reservations, OTHER.spend, OTHER.reservations]
-    limits = (both.requests, both.tokens, both.month, both.hard, both.session, LEASE_MS, "run-1", 0)
-    ended = columns([(1, f"a|4|{NOW}", 3)])
-    admissions = columns([(1, f"b|5|{NOW}", 1), (0, f"c|6|{NOW}", 1), (2, f"d|7|{NOW}", 1)])
-    own = msgspec.msgpack.encode((NOW, 0, [0, 0, 0], ended, admissions))
-    settled, admitted, month, session, other = own_redis.run(scripts.BATCH, keys, *limits, own)
+    budget = ("month", 100, True, 3_456_000, "0", 0.0)
+    subjects: Any = [([1], [], [], [1, 2]), ([1], [], [], [1]), ([1], [], [], [1, 3])]
+    ended = columns([(1, f"a|4|{NOW}", 3, 0)], 4)
+    admissions = columns([(1, f"b|5|{NOW}", 1), (2, f"c|6|{NOW}", 1), (3, f"d|7|{NOW}", 1)], 3)
+    own = msgspec.msgpack.encode(
+        (NOW, False, [("", 10, False)], [], [budget, budget, budget], subjects, ended, admissions)
+    )
+    settled, admitted, month, session, other = own_redis.run(scripts.BATCH, keys, LEASE_MS, "run-1", own)
     assert isinstance(settled[0], redis.ResponseError)
     assert isinstance(admitted[0], redis.ResponseError)
     assert admitted[3:] == [b"", 1, 0, b"", 2, 0]
@@ -146,7 +148,7 @@ def test_amounts__beyond_what_a_double_holds__are_exact(own_redis: OwnRedis, amo
 def test_tokens__of_a_request_that_this_redis_never_admitted__make_no_room(own_redis: OwnRedis) -> None:
     terms = Terms(tokens=100)
     admit(own_redis, terms, "a", tokens=10)
-    settle(own_redis, f"lost|0|{NOW}", tokens=-900)
+    settle(own_redis, f"lost|0|{NOW}", terms=terms, tokens=-900)
     assert own_redis.client.get(KEYS[1]) == b"0"
     assert own_redis.client.ttl(KEYS[1]) > 0
 

@@ -18,49 +18,77 @@ from typing_extensions import override
 
 from tests.gateway.limits.conftest import OwnRedis
 from tests.gateway.limits.script_calls import (
-    KEYS,
+    CALLER_SCOPES,
+    CALLERS,
     MONTH,
     NOW,
-    SESSION,
     Ended,
     Terms,
-    batch,
+    run_batch,
     spent,
 )
+
+
+@dataclass
+class Figures:
+    """The use of one holder of limits: the project, which all requests belong to, or the key and the user, to which
+    some do."""
+
+    requests: int = 0
+    tokens: int = 0
+    spent: int = 0
+    reserved: int = 0
+    open: int = 0
 
 
 @dataclass
 class Model:
     """A model of the limits' meaning, without Redis."""
 
-    requests: int = 0
-    tokens: int = 0
-    month: int = 0
-    session: int = 0
-    reservations: dict[str, tuple[int, int]] = field(default_factory=dict)
+    project: Figures = field(default_factory=Figures)
+    callers: Figures = field(default_factory=Figures)
+    reservations: dict[str, tuple[int, int, bool]] = field(default_factory=dict)
 
-    @property
-    def reserved(self) -> int:
-        return sum(cost for _, cost in self.reservations.values())
+    def refuses(self, terms: Terms, tokens: int, cost: int, plain: bool) -> str:
+        of_callers = terms.callers if not plain else {}
+        checks = [("requests", terms.requests, self.project.requests + 1)]
+        checks += [("tokens", terms.tokens, self.project.tokens + tokens)]
+        for name in CALLERS:
+            checks += [(f"{name}_requests", of_callers.get(f"{name}_requests", ""), self.callers.requests + 1)]
+            checks += [(f"{name}_tokens", of_callers.get(f"{name}_tokens", ""), self.callers.tokens + tokens)]
+        checks += [
+            (f"{name}_concurrency", of_callers.get(f"{name}_concurrency", ""), self.callers.open + 1)
+            for name in CALLERS
+        ]
+        in_project, in_callers = (each.spent + each.reserved + cost for each in (self.project, self.callers))
+        checks += [("month", terms.month if terms.hard else "", in_project)]
+        checks += [(name, of_callers.get(name, ""), in_callers) for name in CALLER_SCOPES]
+        checks += [("session", terms.session, in_project)]
+        return next((name for name, limit, used in checks if limit != "" and used > int(limit)), "")
 
-    def refuses(self, terms: Terms, tokens: int, cost: int) -> str:
-        if terms.requests != "" and self.requests + 1 > int(terms.requests):
-            return "requests"
-        if terms.tokens != "" and self.tokens + tokens > int(terms.tokens):
-            return "tokens"
-        if terms.month != "" and terms.hard and self.month + self.reserved + cost > int(terms.month):
-            return "month"
-        if terms.session != "" and self.session + self.reserved + cost > int(terms.session):
-            return "session"
-        return ""
+    def holders(self, plain: bool) -> list[Figures]:
+        return [self.project] if plain else [self.project, self.callers]
 
-    def ask(self, terms: Terms, name: str, tokens: int, cost: int) -> str:
-        refused = self.refuses(terms, tokens, cost)
+    def ask(self, terms: Terms, name: str, tokens: int, cost: int, plain: bool) -> str:
+        refused = self.refuses(terms, tokens, cost, plain)
         if not refused:
-            self.reservations[name] = (tokens, cost)
-            self.requests += 1
-            self.tokens += tokens
+            self.reservations[name] = (tokens, cost, plain)
+            for figures in self.holders(plain):
+                figures.requests += 1
+                figures.tokens += tokens
+                figures.reserved += cost
+                figures.open += 1
         return refused
+
+    def end(self, name: str, tokens: int, cost: int) -> tuple[int, bool]:
+        """Returns the reserved tokens, and whether the request was without limited key and user."""
+        reserved, reserved_cost, plain = self.reservations.pop(name)
+        for figures in self.holders(plain):
+            figures.tokens += tokens - reserved
+            figures.spent += cost
+            figures.reserved -= reserved_cost
+            figures.open -= 1
+        return reserved, plain
 
 
 # Some amounts exceed what a double holds exactly: budgets are compared as doubles, amounts are added as integers.
@@ -77,25 +105,34 @@ class Limits(RuleBasedStateMachine):
         month=BUDGET,
         session=BUDGET,
         hard=st.integers(0, 1),
+        callers=st.fixed_dictionaries(
+            {},
+            optional={
+                **{f"{name}_requests": st.integers(1, 6) for name in CALLERS},
+                **{f"{name}_tokens": st.integers(1, 60) for name in CALLERS},
+                **{f"{name}_concurrency": st.integers(1, 4) for name in CALLERS},
+                **{name: st.one_of(st.integers(0, 60), st.just(2**62)) for name in CALLER_SCOPES},
+            },
+        ),
     )
-    def begin(self, requests: Any, tokens: Any, month: Any, session: Any, hard: int) -> None:
+    def begin(self, requests: Any, tokens: Any, month: Any, session: Any, hard: int, callers: dict[str, int]) -> None:
         self.own.client.flushall()
-        self.terms = Terms(requests, tokens, month, session, hard)
+        self.terms = Terms(requests, tokens, month, session, hard, callers)
         self.model = Model()
         self.serial = 0
 
     @rule(
         data=st.data(),
-        arriving=st.lists(st.tuples(st.integers(0, 30), AMOUNT), max_size=5),
+        arriving=st.lists(st.tuples(st.integers(0, 30), AMOUNT, st.booleans()), max_size=5),
         used=st.lists(st.tuples(st.integers(0, 40), AMOUNT), max_size=5),
     )
-    def go_on(self, data: st.DataObject, arriving: list[tuple[int, int]], used: list[tuple[int, int]]) -> None:
+    def go_on(self, data: st.DataObject, arriving: list[tuple[int, int, bool]], used: list[tuple[int, int]]) -> None:
         """Sends ending and arriving requests in one batch."""
         ended = [self.end(data, *of_one) for of_one in used if self.model.reservations]
-        names = [self.name(cost) for _, cost in arriving]
+        names = [self.name(cost) for _, cost, _ in arriving]
         expected = [self.model.ask(self.terms, name, *of_one) for name, of_one in zip(names, arriving, strict=True)]
-        admissions = [(name, tokens) for name, (tokens, _) in zip(names, arriving, strict=True)]
-        answers = batch(self.own, self.terms, *admissions, *ended, now=NOW + 1000)[len(ended) : -2]
+        admissions = [(name, tokens, plain) for name, (tokens, _, plain) in zip(names, arriving, strict=True)]
+        answers = run_batch(self.own, self.terms, *admissions, *ended, now=NOW + 1000)[len(ended) : -1]
         assert [answer[0].decode() for answer in answers] == expected
 
     def name(self, cost: int) -> str:
@@ -104,27 +141,25 @@ class Limits(RuleBasedStateMachine):
 
     def end(self, data: st.DataObject, tokens: int, cost: int) -> Ended:
         name = data.draw(st.sampled_from(sorted(self.model.reservations)))
-        reserved, _ = self.model.reservations.pop(name)
-        self.model.tokens += tokens - reserved
-        self.model.month += cost
-        self.model.session += cost
+        reserved, plain = self.model.end(name, tokens, cost)
         as_sent = cost if cost < 2**53 else str(cost)
-        return Ended(name, as_sent, tokens - reserved if self.terms.tokens != "" else 0)
+        return Ended(name, as_sent, tokens - reserved, plain)
 
     @invariant()
     def agrees(self) -> None:
         if not hasattr(self, "model"):
             return
-        if self.terms.requests != "":
-            assert int(self.own.client.get(KEYS[0]) or 0) == self.model.requests
-        if self.terms.tokens != "" and self.model.requests:
-            assert int(self.own.client.get(KEYS[1]) or 0) == self.model.tokens
-        for scope, budget, amount in (
-            (MONTH, self.terms.month, self.model.month),
-            (SESSION, self.terms.session, self.model.session),
-        ):
-            if budget != "":
-                assert spent(self.own, scope) == (amount, self.model.reserved)
+        for (requests, tokens), (name, requests_limit, tokens_limit) in self.terms.counters():
+            figures = self.model.callers if name else self.model.project
+            if requests_limit is not False:
+                assert int(self.own.client.get(requests) or 0) == figures.requests
+            if tokens_limit is not False and figures.requests:
+                assert int(self.own.client.get(tokens) or 0) == figures.tokens
+        for key, _ in self.terms.places():
+            assert self.own.client.zcard(key) == self.model.callers.open
+        for scope, (name, *_) in self.terms.budgets():
+            figures = self.model.project if name in ("month", "session") else self.model.callers
+            assert spent(self.own, scope) == (figures.spent, figures.reserved)
 
     @override
     def teardown(self) -> None:

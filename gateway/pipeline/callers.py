@@ -1,0 +1,34 @@
+"""The API key and the end user of a request, as far as they have limits of their own."""
+
+from __future__ import annotations
+
+from gateway.limits.minute_limits import NO_CALLER, Caller
+from gateway.pipeline.context import RequestState
+
+
+def has_limits(state: RequestState) -> bool:
+    """Returns whether any limit may apply to the request."""
+    snapshot = state.snapshot
+    return snapshot.settings.limits.is_set or state.key.limits is not None or snapshot.limits_users
+
+
+def user_of(state: RequestState) -> str:
+    """Returns the end user: `x-svc-user-id`, else `user` of the body; empty without."""
+    if state.headers.user_id:
+        return state.headers.user_id
+    return state.request.user or "" if state.request is not None else ""
+
+
+def caller_of(state: RequestState) -> Caller:
+    """Returns the key and the user with their limits."""
+    snapshot, key = state.snapshot, state.key
+    user_id = user_of(state) if snapshot.limits_users else ""
+    user_limits = snapshot.user_limits.get(user_id, snapshot.default_user_limits) if user_id else None
+    if key.limits is None and user_limits is None:
+        return NO_CALLER
+    return Caller(
+        key.id if key.limits is not None else 0,
+        key.limits,
+        user_id if user_limits is not None else "",
+        user_limits,
+    )
