@@ -7,6 +7,8 @@ ApplicationError
 │   ├── ConfigNotFoundError          404
 │   ├── LabelNotFoundError           404
 │   └── VersionNotFoundError         404
+├── PermissionDeniedError
+│   └── LabelProtectedError          403
 ├── ConflictError
 │   ├── ConfigExistsError            409
 │   ├── RolloutActiveError           409
@@ -21,7 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from core.errors import ApplicationError, ConflictError, NotFoundError, ValidationError
+from core.errors import (
+    ApplicationError,
+    ConflictError,
+    NotFoundError,
+    PermissionDeniedError,
+    ValidationError,
+)
 
 # Clients choose the names they send, so a message quotes no more characters than a valid name has.
 _QUOTED_CHARACTERS = 100
@@ -54,6 +62,13 @@ class LabelNotFoundError(NotFoundError):
 
     def __init__(self, label: str) -> None:
         super().__init__(f"The prompt config has no label {label[:_QUOTED_CHARACTERS]!r}.")
+
+
+class LabelProtectedError(PermissionDeniedError):
+    code = "prompt_label_protected"
+
+    def __init__(self, label: str) -> None:
+        super().__init__(f"The label {label[:_QUOTED_CHARACTERS]!r} is protected: only administrators change it.")
 
 
 class ConfigExistsError(ConflictError):

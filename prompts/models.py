@@ -1,4 +1,4 @@
-"""Prompt configs, their numbered versions, and which version was active when."""
+"""Prompt configs, their numbered versions, which version was active when, and the labels of versions."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ MODEL_CHARACTERS = 200
 COMMIT_MESSAGE_CHARACTERS = 1000
 REASON_CHARACTERS = 1000
 ACTOR_CHARACTERS = 200
+LABEL_CHARACTERS = 50
 
 
 class PromptConfig(models.Model):
@@ -117,6 +118,50 @@ class PromptActivation(models.Model):
     @override
     def __str__(self) -> str:
         return f"{self.kind} {self.created_at:%Y-%m-%d %H:%M:%S}"
+
+    @override
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        _refuse_change(self)
+        super().save(*args, **kwargs)
+
+
+class PromptLabel(models.Model):
+    """A name such as `production` for one version of a config. Only administrators move a protected one."""
+
+    config = models.ForeignKey(PromptConfig, on_delete=models.CASCADE, related_name="labels")
+    name = models.CharField(max_length=LABEL_CHARACTERS)
+    # RESTRICT: versions are deleted with their config, never alone.
+    version = models.ForeignKey(PromptVersion, on_delete=models.RESTRICT, related_name="labels")
+    is_protected = models.BooleanField(default=False)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["config_id", "name"]
+        constraints = [models.UniqueConstraint(fields=["config", "name"], name="one_prompt_label_per_name")]
+
+    @override
+    def __str__(self) -> str:
+        return self.name
+
+
+class PromptLabelMove(models.Model):
+    """One move of a label: who, when, from, to, why. A label that is made has no `from_version`, one that is removed no
+    `to_version`. Rows are added and never changed."""
+
+    config = models.ForeignKey(PromptConfig, on_delete=models.CASCADE, related_name="label_moves")
+    label = models.CharField(max_length=LABEL_CHARACTERS)
+    from_version = models.ForeignKey(PromptVersion, on_delete=models.RESTRICT, null=True, related_name="+")
+    to_version = models.ForeignKey(PromptVersion, on_delete=models.RESTRICT, null=True, related_name="+")
+    actor = models.CharField(max_length=ACTOR_CHARACTERS)
+    reason = models.CharField(max_length=REASON_CHARACTERS, blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["config_id", "-id"]
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.label} {self.created_at:%Y-%m-%d %H:%M:%S}"
 
     @override
     def save(self, *args: Any, **kwargs: Any) -> None:

@@ -13,8 +13,11 @@ from django.db.models import Count, QuerySet
 
 from prompts.content import VersionContent
 from prompts.errors import ConfigNotFoundError, VersionNotFoundError
-from prompts.models import PromptActivation, PromptConfig, PromptVersion
+from prompts.models import PromptActivation, PromptConfig, PromptLabel, PromptVersion
 from prompts.templating import Template, compile_template
+
+LATEST = "latest"
+"""The label that every config has: that of its version with the highest number."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -91,6 +94,15 @@ def numbered_version(project_id: UUID, config_name: str, number: int) -> PromptV
     if version is None:
         raise VersionNotFoundError
     return version
+
+
+def labelled_versions(project_id: UUID) -> Mapping[UUID, Mapping[str, UUID]]:
+    """Returns the version of each label by config and name."""
+    found: dict[UUID, dict[str, UUID]] = {}
+    rows = PromptLabel.objects.filter(config__project_id=project_id)
+    for config_id, name, version_id in rows.values_list("config_id", "name", "version_id"):
+        found.setdefault(config_id, {})[name] = version_id
+    return found
 
 
 def list_configs(project_id: UUID) -> QuerySet[PromptConfig]:

@@ -38,7 +38,7 @@ def update_config(
 ) -> PromptConfig:
     """Changes the fields that are not None. Raises ConfigNotFoundError, ValidationError, ConfigExistsError."""
     with transaction.atomic():
-        row = _locked(config_id, project_id)
+        row = locked_config(config_id, project_id)
         if name is not None:
             row.name = named(name, before=row.name)
         if description is not None:
@@ -51,7 +51,7 @@ def update_config(
 def delete_config(*, project_id: UUID, config_id: UUID, actor: str = "") -> None:
     """Deletes a config with all its versions. Raises ConfigNotFoundError, and RolloutActiveError during a rollout."""
     with transaction.atomic():
-        row = _locked(config_id, project_id)
+        row = locked_config(config_id, project_id)
         if row.has_active_rollout:
             raise RolloutActiveError("A prompt config cannot be deleted")
         row.delete()
@@ -62,7 +62,7 @@ def add_version(*, project_id: UUID, config_id: UUID, content: VersionContent, a
     """Adds the next version; the first is activated at once. Raises ConfigNotFoundError, InvalidVersionError."""
     check_content(content)
     with transaction.atomic():
-        config = _locked(config_id, project_id)
+        config = locked_config(config_id, project_id)
         config.last_version_number += 1
         config.save(update_fields=["last_version_number", "updated_at"])
         version = PromptVersion.objects.create(
@@ -92,7 +92,7 @@ def activate_version(
     Raises ConfigNotFoundError, VersionNotFoundError, and RolloutActiveError during a rollout.
     """
     with transaction.atomic():
-        config = _locked(config_id, project_id)
+        config = locked_config(config_id, project_id)
         if config.has_active_rollout:
             raise RolloutActiveError("A version cannot be activated")
         version = _version_of(config, version_id)
@@ -107,7 +107,7 @@ def undo_activation(*, project_id: UUID, config_id: UUID, actor: str, reason: st
     Raises ConfigNotFoundError, NothingToUndoError, and RolloutActiveError during a rollout.
     """
     with transaction.atomic():
-        config = _locked(config_id, project_id)
+        config = locked_config(config_id, project_id)
         if config.has_active_rollout:
             raise RolloutActiveError("An activation cannot be undone")
         moves = PromptActivation.objects.filter(config=config, undone_by=None).exclude(kind=Kind.UNDONE)
@@ -120,7 +120,7 @@ def undo_activation(*, project_id: UUID, config_id: UUID, actor: str, reason: st
 def set_rollout_active(*, config_id: UUID, active: bool) -> None:
     """Sets the flag of an active rollout, in the transaction that changes its status. Raises ConfigNotFoundError."""
     with transaction.atomic():
-        config = _locked(config_id)
+        config = locked_config(config_id)
         config.has_active_rollout = active
         config.save(update_fields=["has_active_rollout", "updated_at"])
 
@@ -129,14 +129,15 @@ def activate_for_rollout(*, config_id: UUID, version_id: UUID, actor: str, reaso
     """Activates the version of a completed rollout, whether or not the rollout still counts as active. Raises
     ConfigNotFoundError and VersionNotFoundError."""
     with transaction.atomic():
-        config = _locked(config_id)
+        config = locked_config(config_id)
         version = _version_of(config, version_id)
         if version.pk != config.active_version_id:
             _move(config, version, kind=Kind.ROLLOUT, actor=actor, reason=reason)
     return config
 
 
-def _locked(config_id: UUID, project_id: UUID | None = None) -> PromptConfig:
+def locked_config(config_id: UUID, project_id: UUID | None = None) -> PromptConfig:
+    """Returns a config, locked until the transaction ends. Raises ConfigNotFoundError."""
     configs = PromptConfig.objects.all() if project_id is None else PromptConfig.objects.for_project(project_id)
     row = configs.select_for_update().filter(pk=config_id).first()
     if row is None:
@@ -146,6 +147,14 @@ def _locked(config_id: UUID, project_id: UUID | None = None) -> PromptConfig:
 
 def _version_of(config: PromptConfig, version_id: UUID) -> PromptVersion:
     version = PromptVersion.objects.filter(config=config, pk=version_id).first()
+    if version is None:
+        raise VersionNotFoundError
+    return version
+
+
+def version_of_config(config: PromptConfig, number: int) -> PromptVersion:
+    """Returns the version of this number. Raises VersionNotFoundError."""
+    version = PromptVersion.objects.filter(config=config, number=number).first()
     if version is None:
         raise VersionNotFoundError
     return version

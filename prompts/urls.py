@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+from prompts.label_views import LabelMoveViewSet, LabelViewSet
 from prompts.views import ActivationViewSet, CheckView, ConfigViewSet, ExportView, ImportView, VersionViewSet
 
 _CONFIG = "prompts/configs/<uuid:config_id>"
@@ -27,6 +28,13 @@ urlpatterns = [
     path(_VERSION, VersionViewSet.as_view({"get": "retrieve"}), name="prompt-version"),
     path(f"{_VERSION}/activate", VersionViewSet.as_view({"post": "activate"}), name="prompt-version-activate"),
     path(f"{_VERSION}/diff/<uuid:other_id>", VersionViewSet.as_view({"get": "diff"}), name="prompt-version-diff"),
+    path(f"{_CONFIG}/labels", LabelViewSet.as_view({"get": "list"}), name="prompt-labels"),
+    path(
+        f"{_CONFIG}/labels/<str:label>",
+        LabelViewSet.as_view({"put": "update", "delete": "destroy"}),
+        name="prompt-label",
+    ),
+    path(f"{_CONFIG}/label-moves", LabelMoveViewSet.as_view({"get": "list"}), name="prompt-label-moves"),
     path("prompts/check", CheckView.as_view(), name="prompts-check"),
     path("prompts/export", ExportView.as_view(), name="prompts-export"),
     path("prompts/import", ImportView.as_view(), name="prompts-import"),

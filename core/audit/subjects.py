@@ -121,6 +121,12 @@ SUBJECTS: Mapping[str, Subject] = {
     "prompts.promptactivation": Subject(
         "prompt activation", ("from_version_id", "to_version_id", "kind", "reason"), project="config.project_id"
     ),
+    "prompts.promptlabel": Subject(
+        "prompt label", ("name", "version_id", "is_protected"), label="name", project="config.project_id"
+    ),
+    "prompts.promptlabelmove": Subject(
+        "prompt label move", ("label", "from_version_id", "to_version_id", "reason"), project="config.project_id"
+    ),
     "rollouts.rollout": Subject(
         "rollout", ("name", "mode", "allocation_type", "policy", "status", "current_stage"), label="name"
     ),

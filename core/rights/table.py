@@ -76,11 +76,12 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(ADMINISTER, "deleteRequest deleteSession"),
     # Operations on managed prompts and rollouts.
     **_each(READ, "listPromptConfigs getPromptConfig listPromptVersions getPromptVersion diffPromptVersions"),
-    **_each(READ, "getPrompt renderPrompt"),
+    **_each(READ, "getPrompt renderPrompt listPromptLabels listPromptLabelMoves"),
     **_each(READ, "listActivations exportPromptConfig exportPrompts listRollouts getRollout rolloutMetrics"),
     **_each(READ, "forecastRollout"),
     **_each(EDIT, "createPromptConfig updatePromptConfig deletePromptConfig createPromptVersion importPrompts"),
-    **_each(EDIT, "activatePromptVersion undoActivation checkPrompt"),
+    # Of a protected label, only administrators may do the same.
+    **_each(EDIT, "activatePromptVersion undoActivation checkPrompt putPromptLabel deletePromptLabel"),
     **_each(EDIT, "createRollout startRollout pauseRollout promoteRollout rollbackRollout completeRollout"),
     **_each(EDIT, "tryModel compareModels listPlaygroundModels"),
     **_each(READ, "listTrials getTrial listTrialInputs"),

@@ -19,7 +19,7 @@ from gateway.pipeline.inflight import note_in_flight
 from gateway.pipeline.native import native_counter, read_native
 from gateway.pipeline.parse import parse, read_body
 from gateway.pipeline.permitted import permitted
-from gateway.pipeline.prompt import with_prompt
+from gateway.pipeline.prompt import prompted
 from gateway.pipeline.reservation import prompt_tokens
 from gateway.pipeline.select import select
 from gateway.pipeline.watch import ClientWatch
@@ -45,7 +45,7 @@ async def answer_count(runtime: Runtime, state: RequestState, reply: Reply, watc
     state.request = request = parse(state.body, state.headers)
     state.slot = note_in_flight(runtime, state, request)
     context = RequestContext(state.snapshot, state.headers, state.body, request, LazyFields(state.body), native)
-    context = with_prompt(context, state)
+    context = await prompted(runtime.snapshots, context, state)
     state.prompt = _NO_PROMPT
     if context.snapshot.settings.guardrails.is_on:
         context = await guard_input(context, state)

@@ -11,16 +11,25 @@ from typing import Any
 
 from gateway.errors import PromptConfigNotFoundError
 from gateway.pipeline.context import RequestContext, RequestState
+from gateway.pipeline.pin import is_pinned, named_prompt, pin
 from gateway.pipeline.rebuild import SystemMessage, rebuilt
 from gateway.pipeline.variant import version_for
 from gateway.protocol.wire import ChatCompletionRequest
 from gateway.snapshot.prompts import ManagedPrompt, PromptUse
+from gateway.snapshot.store import SnapshotStore
 from prompts.selectors import PromptVersionRecord
 
 # Clients choose the names of prompt configs that they send, so an error quotes no more than these characters of a name.
 _MAX_QUOTED_CHARACTERS = 100
 _MAX_CACHED_TEXTS, _MAX_CACHED_CHARACTERS = 100, 10_000
 _NONE_NAMED = "explicit mode with no prompt_config sent: no managed prompt was used"
+
+
+async def prompted(snapshots: SnapshotStore, context: RequestContext, state: RequestState) -> RequestContext:
+    """Returns the request as `with_prompt` does, after a version that it names itself was found."""
+    if is_pinned(context):
+        await pin(snapshots, context, state)
+    return with_prompt(context, state)
 
 
 def with_prompt(context: RequestContext, state: RequestState) -> RequestContext:
@@ -39,7 +48,7 @@ def with_prompt(context: RequestContext, state: RequestState) -> RequestContext:
         if prompts and not _is_declined(context) and not _has_system_message(request):
             state.warnings = (_NONE_NAMED,)
         return context
-    prompt = prompts.get(name)
+    prompt = named_prompt(prompts, name)
     if prompt is None:
         raise PromptConfigNotFoundError(f"The project has no prompt config named {name[:_MAX_QUOTED_CHARACTERS]!r}")
     if _has_system_message(request):

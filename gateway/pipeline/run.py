@@ -24,7 +24,7 @@ from gateway.pipeline.inflight import note_allocation, note_in_flight
 from gateway.pipeline.native import translate
 from gateway.pipeline.parse import ClientGoneError, late_body, parse, read_body
 from gateway.pipeline.permitted import permitted
-from gateway.pipeline.prompt import with_prompt
+from gateway.pipeline.prompt import prompted
 from gateway.pipeline.record import record
 from gateway.pipeline.respond import StreamedAnswer, answer_error, whole_answer
 from gateway.pipeline.select import select
@@ -100,7 +100,7 @@ async def _answer(runtime: Runtime, state: RequestState, reply: Reply, watch: Cl
     state.request = request = parse(state.body, state.headers)
     state.slot = note_in_flight(runtime, state, request)
     context = RequestContext(state.snapshot, state.headers, state.body, request, LazyFields(state.body), native)
-    context = with_prompt(context, state)
+    context = await prompted(runtime.snapshots, context, state)
     if state.prompt.rollout_id:
         note_allocation(runtime, state, state.slot)
     if context.snapshot.settings.guardrails.is_on:

@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 
 from gateway.errors import PromptConfigNotFoundError
+from gateway.pipeline.pin import pinned_version
 from gateway.pipeline.variant import allocation_for
 from gateway.prompt_fetch.query import PromptQuery
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.prompts import ManagedPrompt, RunningRollout
 from gateway.snapshot.store import SnapshotStore
-from prompts.errors import LabelNotFoundError, VersionNotFoundError
+from prompts.errors import VersionNotFoundError
 from prompts.rendering import prompt_messages
 from prompts.selectors import PromptVersionRecord
 from rollouts.allocation import Allocation, UnitKind, Variant
@@ -63,13 +64,8 @@ async def prompt_answer(
 
 
 async def _choice(snapshots: SnapshotStore, prompt: ManagedPrompt, query: PromptQuery, request_id: str) -> _Choice:
-    if query.label:
-        raise LabelNotFoundError(query.label)
-    if query.version:
-        pinned = await snapshots.prompt_version(prompt, query.version)
-        if pinned is None:
-            raise VersionNotFoundError
-        return _Choice(pinned)
+    if query.label or query.version:
+        return _Choice(await pinned_version(snapshots, prompt, query.label or str(query.version)))
     if prompt.active is None:
         raise VersionNotFoundError
     rollout = prompt.rollout

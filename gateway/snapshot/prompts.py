@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from prompts.selectors import PromptVersionRecord, prompt_configs, version_records
+from prompts.selectors import PromptVersionRecord, labelled_versions, prompt_configs, version_records
 from prompts.variable_names import variable_names
 from rollouts.allocation import Allocation, AllocationType
 from rollouts.selectors import RolloutRecord, running_rollouts
@@ -53,7 +53,8 @@ class RunningRollout:
 @dataclass(frozen=True, slots=True)
 class ManagedPrompt:
     """A prompt config. `active` is None until it has a version. `names` are the variables of all its versions: sending
-    one is no mistake, whichever version is served. `last_version` is the highest number of its versions."""
+    one is no mistake, whichever version is served. `last_version` is the highest number of its versions, `labels` maps
+    the name of each label."""
 
     config_id: str
     name: str
@@ -61,15 +62,20 @@ class ManagedPrompt:
     names: frozenset[str] = frozenset()
     rollout: RunningRollout | None = None
     last_version: int = 0
+    labels: Mapping[str, PromptVersionRecord] = field(default_factory=dict)
     # The texts that `prompt` has rendered of its versions.
     rendered: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 def known_version(prompt: ManagedPrompt, number: int) -> PromptVersionRecord | None:
-    """Returns a version that every snapshot holds: the active one, or one of the rollout; None for any other."""
+    """Returns a version that every snapshot holds: the active one, one of the rollout, or one with a label; None for
+    another one."""
     rollout = prompt.rollout
     held = (prompt.active, rollout.baseline, rollout.target) if rollout is not None else (prompt.active,)
-    return next((version for version in held if version is not None and version.number == number), None)
+    return next(
+        (version for version in (*held, *prompt.labels.values()) if version is not None and version.number == number),
+        None,
+    )
 
 
 def managed_prompts(project_id: UUID) -> Mapping[str, ManagedPrompt]:
@@ -79,6 +85,8 @@ def managed_prompts(project_id: UUID) -> Mapping[str, ManagedPrompt]:
         return {}
     rollouts = {config_id: _running(record) for config_id, record in running_rollouts(project_id).items()}
     names = variable_names(project_id)
+    labels = labelled_versions(project_id)
+    records = version_records({version_id for of_config in labels.values() for version_id in of_config.values()})
     return {
         name: ManagedPrompt(
             config_id=str(config.id),
@@ -87,6 +95,11 @@ def managed_prompts(project_id: UUID) -> Mapping[str, ManagedPrompt]:
             names=_names(config.active, rollouts.get(config.id)).union(names.get(config.id, ())),
             rollout=rollouts.get(config.id),
             last_version=config.last_version,
+            labels={
+                label: records[version_id]
+                for label, version_id in labels.get(config.id, {}).items()
+                if version_id in records
+            },
         )
         for name, config in configs.items()
     }

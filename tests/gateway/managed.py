@@ -39,6 +39,10 @@ class Prompt:
     def activate(self, version_id: str) -> None:
         self._call("activate_prompt", version_id=version_id)
 
+    def label(self, name: str, number: int) -> None:
+        """Points a label at the version of this number."""
+        self._call("set_label", name=name, number=number)
+
     def delete(self) -> None:
         self._call("delete_prompt")
 

@@ -118,6 +118,20 @@ def activate_prompt(command: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
+def set_label(command: dict[str, Any]) -> dict[str, Any]:
+    from prompts import labels
+
+    labels.set_label(
+        project_id=UUID(command["project_id"]),
+        config_id=UUID(command["config_id"]),
+        name=command["name"],
+        number=command["number"],
+        actor="test",
+        is_administrator=True,
+    )
+    return {}
+
+
 def delete_prompt(command: dict[str, Any]) -> dict[str, Any]:
     from prompts.services import delete_config
 
@@ -203,6 +217,7 @@ COMMANDS = {
         make_prompt,
         add_prompt_version,
         activate_prompt,
+        set_label,
         delete_prompt,
         start_rollout,
         move_rollout,

@@ -40,7 +40,7 @@ def test_managed_prompts__known_versions__four_queries_however_many_configs() ->
     with CaptureQueriesContext(connection) as queries:
         assert managed_prompts(project.pk) == held
 
-    assert len(queries) == 3
+    assert len(queries) == 4
 
 
 def test_managed_prompts__rollout__pending_running_paused_completed() -> None:

@@ -20,6 +20,7 @@ from core.models import Membership, Project
 from core.rights.roles import Role
 from gateway.models import GatewaySettings, ModelGroupRow, Trial, TrialAnswer, TrialInput
 from gateway.services import replace_settings
+from prompts.labels import set_label
 from tests.factories.analytics import make_entry, store, uuid7
 from tests.factories.core import make_key, make_staff
 from tests.factories.prompts import make_config
@@ -73,6 +74,14 @@ def populated(db: None, stored_requests: None) -> Populated:
     member = Membership.objects.create(project=project, user=make_staff(name="described"), role=Role.READER)
     config = make_config(project, versions=3)
     versions = list(config.versions.order_by("number"))
+    set_label(
+        project_id=project.pk,
+        config_id=config.pk,
+        name="production",
+        number=1,
+        actor="test",
+        is_administrator=True,
+    )
     rollout = make_rollout(config)
     make_score(project, request_id=REQUEST_ID)
     queue = make_queue(project, request_ids=[REQUEST_ID])
@@ -108,6 +117,7 @@ def populated(db: None, stored_requests: None) -> Populated:
             "trial_id": str(trial.pk),
             "position": past.position,
             "view_id": str(view.pk),
+            "label": "production",
             "provider": "openai",
             "model": "gpt-4o-mini",
             "group_name": "fast",

@@ -1,0 +1,65 @@
+"""The version that a request names itself: `name@label`, `name@3` or `name@latest` in place of a prompt's name.
+
+A version that is named so takes no part in a rollout. A prompt whose own name has an `@`, as names could have once, is
+found first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from gateway.pipeline.context import RequestContext, RequestState
+from gateway.snapshot.prompts import ManagedPrompt
+from gateway.snapshot.store import SnapshotStore
+from prompts.errors import LabelNotFoundError, VersionNotFoundError
+from prompts.selectors import LATEST, PromptVersionRecord
+
+_SEPARATOR = "@"
+_MAX_DIGITS = 10
+
+
+def is_pinned(context: RequestContext) -> bool:
+    """Returns whether the request may name a version beside its prompt."""
+    name = context.request.prompt_config or context.headers.prompt_config
+    return name is not None and _SEPARATOR in name
+
+
+def named_prompt(prompts: Mapping[str, ManagedPrompt], name: str) -> ManagedPrompt | None:
+    """Returns the prompt that a request names, with or without a version."""
+    prompt = prompts.get(name)
+    if prompt is None and _SEPARATOR in name:
+        prompt = prompts.get(name.rpartition(_SEPARATOR)[0])
+    return prompt
+
+
+async def pin(snapshots: SnapshotStore, context: RequestContext, state: RequestState) -> None:
+    """Notes in `state.origin` the version that the request names beside a prompt that there is. Raises
+    LabelNotFoundError and VersionNotFoundError (404), and ServiceUnavailableError when it cannot be read."""
+    if context.native is not None and context.native.surface.native_only:
+        return
+    name = context.request.prompt_config or context.headers.prompt_config or ""
+    prompts = context.snapshot.prompts
+    prompt = named_prompt(prompts, name)
+    if prompt is None or name in prompts or state.origin.pinned is not None:
+        return
+    version = await pinned_version(snapshots, prompt, name.rpartition(_SEPARATOR)[2])
+    state.origin = msgspec.structs.replace(state.origin, pinned=version)
+
+
+async def pinned_version(snapshots: SnapshotStore, prompt: ManagedPrompt, reference: str) -> PromptVersionRecord:
+    """Returns the version to which a label points, or the one of a number. Raises as `pin` does."""
+    labelled = prompt.labels.get(reference)
+    if labelled is not None:
+        return labelled
+    if reference == LATEST and prompt.last_version:
+        number = prompt.last_version
+    elif reference.isascii() and reference.isdecimal() and len(reference) <= _MAX_DIGITS:
+        number = int(reference)
+    else:
+        raise LabelNotFoundError(reference)
+    version = await snapshots.prompt_version(prompt, number)
+    if version is None:
+        raise VersionNotFoundError
+    return version
