@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -18,8 +19,11 @@ from analytics.pages.attempts_plot import attempts_waterfall
 from analytics.pages.curl import MAX_CHARACTERS, curl_command
 from analytics.pages.record import Record
 from analytics.pages.request_links import facts, tiles
+from analytics.pages.request_queue import add_to_queue, queue_context
 from analytics.pages.score_form import ScoreForm
 from analytics.presenters.timelines import neighbours_of
+from analytics.queries import visible
+from analytics.queries.requests import get_request_time
 from analytics.wire.conversations import TextBounds
 from analytics.wire.request_conversations import request_conversation
 from core.errors import ApplicationError
@@ -54,11 +58,16 @@ class RequestPage(Page):
             "log": visit.link("analytics_requests_changelist"),
             "playground": playground if visit.sees_content else "",
             "may_delete": visit.may(Right.ADMINISTER),
+            **queue_context(visit),
         }
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return self._panels(visit, route["request_id"], ScoreForm())
+
+    @override
+    def existence(self, visit: Visit, **route: Any) -> Callable[[], bool]:
+        return partial(visible.looked_up(visit.project.pk).run, _is_stored, visit.project.pk, route["request_id"])
 
     def _panels(self, visit: Visit, request_id: UUID, form: ScoreForm) -> Sequence[Panel]:
         record = Record(visit.project.pk, request_id, sees_content=visit.sees_content)
@@ -113,12 +122,16 @@ class RequestPage(Page):
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        """Records a score, or deletes the request."""
+        """Records a score, adds the request to a review queue, or deletes it."""
         request_id: UUID = route["request_id"]
-        if visit.request.POST.get("action") == "delete":
+        action = visit.request.POST.get("action")
+        if action == "delete":
             return self._delete(visit, request_id)
         if not visit.may(Right.EDIT):
             raise PermissionDenied
+        if action == "queue":
+            add_to_queue(visit, request_id)
+            return HttpResponseRedirect(visit.request.get_full_path())
         form = ScoreForm(visit.request.POST)
         if not form.is_valid():
             return self.render(visit, self._panels(visit, request_id, form), **self.context(visit, **route))
@@ -138,6 +151,10 @@ class RequestPage(Page):
             return HttpResponseRedirect(visit.request.get_full_path())
         messages.success(visit.request, "The request is deleted.")
         return HttpResponseRedirect(visit.link(self.parent))
+
+
+def _is_stored(project_id: UUID, request_id: UUID) -> bool:
+    return get_request_time(project_id, request_id) is not None
 
 
 def _raw(record: Record, *, show_all: bool) -> Mapping[str, Any]:

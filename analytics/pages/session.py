@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -20,6 +22,8 @@ from analytics.pages.session_facts import session_facts, session_tiles
 from analytics.pages.session_timeline import timeline_context
 from analytics.presenters import sessions
 from analytics.presenters.transcripts import transcript
+from analytics.queries import visible
+from analytics.queries.lookup import find_session
 from analytics.queries.request_cursor import parse_cursor
 from analytics.wire.conversations import TextBounds
 from analytics.wire.texts import session_without_texts, telemetry_without_texts
@@ -62,6 +66,10 @@ class SessionPage(Page):
         if len(session_id) > SESSION_ID_CHARACTERS or "\x00" in session_id:
             raise Http404("There is no such session.")
         return self._panels(visit, session_id, FeedbackForm())
+
+    @override
+    def existence(self, visit: Visit, **route: Any) -> Callable[[], bool]:
+        return partial(visible.looked_up(visit.project.pk).run, _is_stored, visit.project.pk, route["session_id"])
 
     def _panels(self, visit: Visit, session_id: str, form: FeedbackForm) -> Sequence[Panel]:
         project_id = visit.project.pk
@@ -127,6 +135,10 @@ class SessionPage(Page):
             return HttpResponseRedirect(visit.request.get_full_path())
         messages.success(visit.request, "The session is deleted.")
         return HttpResponseRedirect(visit.link(self.parent))
+
+
+def _is_stored(project_id: UUID, session_id: str) -> bool:
+    return bool(find_session(project_id, session_id))
 
 
 def _actor(visit: Visit) -> str:

@@ -81,6 +81,11 @@ class _Count:
     count: int
 
 
+@dataclass(frozen=True)
+class _Time:
+    ts: datetime
+
+
 COLUMNS = ", ".join(RequestRow.__dataclass_fields__)
 _WITHOUT_PREVIEWS = ", ".join(
     f"'' AS {column}" if column.endswith("_preview") else column for column in RequestRow.__dataclass_fields__
@@ -158,6 +163,14 @@ def get_request(project_id: UUID, request_id: UUID) -> RequestDetailRow | None:
     sql = f"SELECT {COLUMNS}, attributes FROM requests WHERE {where} LIMIT 1"
     rows = visible.query(sql, {"project": project_id, "request": request_id}, row=RequestDetailRow, name="requests.get")
     return rows[0] if rows else None
+
+
+def get_request_time(project_id: UUID, request_id: UUID) -> datetime | None:
+    """Returns when a request was made, or None for one that is not stored, without reading its wide row."""
+    where = "project_id = {project:UUID} AND request_id = {request:UUID}"
+    sql = f"SELECT ts FROM requests PREWHERE {where} LIMIT 1"
+    rows = visible.query(sql, {"project": project_id, "request": request_id}, row=_Time, name="requests.time")
+    return rows[0].ts if rows else None
 
 
 def get_payload(project_id: UUID, request: RequestRow) -> Payload | None:

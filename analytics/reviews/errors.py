@@ -3,10 +3,12 @@
 ApplicationError
 ├── NotFoundError
 │   ├── QueueNotFoundError      the project has no queue of this id
-│   └── ItemNotFoundError       the queue has no item of this id
+│   ├── ItemNotFoundError       the queue has no item of this id
+│   └── RequestNotFoundError    the project has no request of this id
 ├── ConflictError
 │   ├── QueueExistsError        the project has a queue of this name
-│   ├── QueueClosedError        the queue takes no more scores
+│   ├── QueueClosedError        the queue takes no more scores and items
+│   ├── QueueFullError          the queue has as many items as one may have
 │   └── ItemTakenError          another person has the item open, or has scored it
 └── ValidationError
     └── NothingToReviewError    no request matches the filter of a new queue
@@ -31,6 +33,13 @@ class ItemNotFoundError(NotFoundError):
         super().__init__("There is no such item in this review queue.")
 
 
+class RequestNotFoundError(NotFoundError):
+    code = "request_not_found"
+
+    def __init__(self) -> None:
+        super().__init__("There is no such request in this project.")
+
+
 class QueueExistsError(ConflictError):
     code = "review_queue_exists"
 
@@ -44,6 +53,13 @@ class QueueClosedError(ConflictError):
 
     def __init__(self) -> None:
         super().__init__("The review queue is closed.")
+
+
+class QueueFullError(ConflictError):
+    code = "review_queue_full"
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"The review queue has {most:,} items; no more fit in.")
 
 
 class ItemTakenError(ConflictError):

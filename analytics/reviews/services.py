@@ -9,11 +9,12 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
+from django.db.models import Case, IntegerField, Max, Q, QuerySet, Value, When
 from django.utils import timezone
 
 from analytics.models import Score
 from analytics.queries.request_filters import RequestFilter
+from analytics.queries.requests import get_request_time
 from analytics.queries.review_sample import sample_requests
 from analytics.review_models import ItemState, QueueState, ReviewItem, ReviewQueue
 from analytics.reviews.errors import (
@@ -22,6 +23,8 @@ from analytics.reviews.errors import (
     NothingToReviewError,
     QueueClosedError,
     QueueExistsError,
+    QueueFullError,
+    RequestNotFoundError,
 )
 from analytics.reviews.rubric import verdict_of
 from analytics.reviews.selectors import get_queue
@@ -90,6 +93,28 @@ def create_queue(*, project_id: UUID, new: NewQueue, actor: str) -> ReviewQueue:
         "review_queue.created queue_id=%s project_id=%s items=%d actor=%s", queue.pk, project_id, len(chosen), actor
     )
     return queue
+
+
+def add_item(*, project_id: UUID, queue_id: UUID, request_id: UUID, actor: str) -> tuple[ReviewItem, bool]:
+    """Adds a request to a queue, behind all others; returns its item, and whether that is new.
+
+    Raises QueueNotFoundError, QueueClosedError, QueueFullError, RequestNotFoundError and the errors of the store.
+    """
+    get_queue(project_id, queue_id)
+    made_at = get_request_time(project_id, request_id)
+    if made_at is None:
+        raise RequestNotFoundError
+    with transaction.atomic():
+        queue = _open(_locked(project_id, queue_id))
+        known = queue.items.filter(request_id=request_id).first()
+        if known is not None:
+            return known, False
+        if queue.items.count() >= MAX_ITEMS:
+            raise QueueFullError(MAX_ITEMS)
+        last = queue.items.aggregate(last=Max("position"))["last"] or 0
+        item = ReviewItem.objects.create(queue=queue, position=last + 1, request_id=request_id, ts=made_at)
+    logger.info("review_queue.item_added queue_id=%s item_id=%s actor=%s", queue_id, item.pk, actor)
+    return item, True
 
 
 def close_queue(*, project_id: UUID, queue_id: UUID, actor: str) -> ReviewQueue:

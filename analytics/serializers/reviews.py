@@ -92,6 +92,12 @@ class NewReviewQueueSerializer(BodySerializer):
         return NewQueue(**values, parameters=parameters, filters=RequestParameters(data=parameters).to_filter())
 
 
+class NewReviewItemSerializer(BodySerializer):
+    """The body that adds a request to a queue."""
+
+    request_id = serializers.UUIDField()
+
+
 class ReviewAnswerSerializer(BodySerializer):
     score_value = ScoreValueField(required=False, allow_null=True)
     score_label = serializers.CharField(

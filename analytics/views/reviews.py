@@ -19,10 +19,12 @@ from analytics.reviews.wire import (
     ReviewItemEntry,
     ReviewQueueEntry,
     ScoredReviewItem,
+    item_entry,
 )
 from analytics.serializers.reviews import (
     AssignmentSerializer,
     ItemParameters,
+    NewReviewItemSerializer,
     NewReviewQueueSerializer,
     QueueParameters,
     ReviewAnswerSerializer,
@@ -76,6 +78,24 @@ class ReviewItemsView(ProjectAPIView):
         page, given = parse_page(request), _given(ItemParameters, request)
         queue = get_queue(self.project_id, queue_id)
         return listing_response(request, page, reviews.items(queue, page, **given))
+
+    @operation(
+        "addReviewItem",
+        "Add a request to a review queue",
+        body=NewReviewItemSerializer,
+        answer=ReviewItemEntry,
+        status=201,
+        errors=[404, 409],
+    )
+    def post(self, request: Request, queue_id: UUID) -> Response:
+        """The request comes behind all others. One that the queue has already stays where it is."""
+        body = NewReviewItemSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        request_id = body.validated_data["request_id"]
+        item, _ = services.add_item(
+            project_id=self.project_id, queue_id=queue_id, request_id=request_id, actor=self.actor
+        )
+        return Response(item_entry(item), status=status.HTTP_201_CREATED)
 
 
 class ReviewAgreementView(ProjectAPIView):

@@ -21,7 +21,7 @@ NOT_AUDITED = _each(
     "search chatWithAgent createConversation deleteConversation recordScore recordScores addSessionFeedback"
     " createFeedbackToken tryModel compareModels testIntegration dryRunGuardrails forecastRollout saveView deleteView"
     " checkPrompt createTrial estimateTrial cancelTrial pickTrialWinner deleteTrial"
-    " renderPrompt nextReviewItem assignReviewItems scoreReviewItem skipReviewItem"
+    " renderPrompt addReviewItem nextReviewItem assignReviewItems scoreReviewItem skipReviewItem"
 )
 _ACTIONS = {"POST": CREATED, "DELETE": DELETED}
 # A PUT that replaces values with the same ones changes nothing.

@@ -72,7 +72,8 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(EDIT, "recordScore recordScores addSessionFeedback createFeedbackToken"),
     # Review queues name requests and show no texts.
     **_each(READ, "listReviewQueues getReviewQueue listReviewItems reviewAgreement"),
-    **_each(EDIT, "createReviewQueue closeReviewQueue nextReviewItem assignReviewItems scoreReviewItem skipReviewItem"),
+    **_each(EDIT, "createReviewQueue closeReviewQueue addReviewItem nextReviewItem assignReviewItems"),
+    **_each(EDIT, "scoreReviewItem skipReviewItem"),
     **_each(ADMINISTER, "deleteRequest deleteSession"),
     # Operations on managed prompts and rollouts.
     **_each(READ, "listPromptConfigs getPromptConfig listPromptVersions getPromptVersion diffPromptVersions"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from uuid import UUID
@@ -20,7 +20,7 @@ from core.rights.roles import Right
 from core.ui.choices import ZONE, choose_period, choose_project, choose_zone, zone_of
 from core.ui.frame import make_frame
 from core.ui.navigation import address_if_there, address_of
-from core.ui.panels import Panel, page_response, panel_response
+from core.ui.panels import Panel, in_thread, page_response, panel_response, within_limit
 from core.ui.periods import Period
 
 _PANEL = "panel"
@@ -110,6 +110,15 @@ class Page:
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return ()
 
+    def existence(self, visit: Visit, **route: Any) -> Callable[[], bool] | None:
+        """Returns a function that asks the analytics store whether it has the record of the page, for a thread that may
+        not use the SQL database; None for a page that needs no answer.
+
+        A page without its record has the status 404. Its first byte waits for the answer as long as a panel may take;
+        if there is none by then, the status is 200 and the panels say what is wrong.
+        """
+        return None
+
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         """Handles a form of the page. A page with forms has POST among its `methods`."""
         return HttpResponseNotAllowed(self.methods)
@@ -154,7 +163,12 @@ class Page:
             if found is None:
                 raise Http404("There is no such panel.")
             return panel_response(visit.request, found, {"visit": visit, "page": self})
-        return self.render(visit, panels, **self.context(visit, **route))
+        existence = self.existence(visit, **route)
+        asked = None if existence is None else in_thread(existence)
+        page = self.render(visit, panels, **self.context(visit, **route))
+        if asked is not None and not within_limit(asked, otherwise=True):
+            page.status_code = 404
+        return page
 
     def _address_query(self, visit: Visit, with_project: bool) -> str:
         """Returns the query of the page's full address, so that a copied address shows others the same."""

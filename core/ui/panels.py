@@ -56,6 +56,14 @@ def in_thread(function: Callable[[], Result]) -> Future[Result]:
     return _threads.submit(function)
 
 
+def within_limit(asked: Future[Result], otherwise: Result) -> Result:
+    """Returns what was started by `in_thread`, or `otherwise` when that fails or takes longer than a panel may."""
+    try:
+        return asked.result(timeout=PANEL_SECONDS)
+    except (ApplicationError, TimeoutError):
+        return otherwise
+
+
 def marker(name: str) -> str:
     """Returns the text that stands for a panel's content in the rendered page."""
     return f"<!--panel:{name}-->"

@@ -13,6 +13,7 @@ from rest_framework.test import APIClient
 
 from analytics.clickhouse import client as store_client
 from analytics.contracts import AttemptRecord, Outcome
+from analytics.errors import AnalyticsUnavailableError
 from analytics.models import Score
 from core.models import Project
 from core.rights.roles import Role
@@ -20,6 +21,7 @@ from core.ui.formats import money
 from tests.analytics.conversation.test_bodies import PNG
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_staff
+from tests.factories.reviews import make_queue
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -179,8 +181,55 @@ def test_request__store_away__frame_and_message(project: Project, monkeypatch: p
     assert 'aria-label="Pages"' in shown
 
 
-def test_request__unknown__message(project: Project) -> None:
-    assert "There is no such request in this project." in page(project, str(project.pk))
+def test_request__unknown__404_with_frame_and_message(project: Project) -> None:
+    answer = signed_in(project).get(address(project, str(project.pk)))
+
+    assert answer.status_code == 404
+    shown = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+    assert "There is no such request in this project." in shown and 'id="navigation"' in shown
+
+
+def test_request__store_away__200_with_the_panels_message(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*given: Any, **options: Any) -> Any:
+        raise AnalyticsUnavailableError("The store is away.")
+
+    monkeypatch.setattr(store_client, "query", away)
+    assert "Try again" in page(project, str(project.pk))
+
+
+def test_request__added_to_a_queue__once_and_behind_the_others(project: Project, spool: Path) -> None:
+    request_id = stored(spool, project)
+    queue, closed = make_queue(project, items=2), make_queue(project, state="closed")
+    editor = signed_in(project, Role.EDITOR)
+    shown = text_of(editor.get(address(project, request_id)))
+    assert f'<option value="{queue.pk}">{queue.name}</option>' in shown and str(closed.pk) not in shown
+    form = {"action": "queue", "queue_id": str(queue.pk)}
+
+    for said in ("is in the review queue now", "was in the review queue already"):
+        answer = editor.post(address(project, request_id), form, follow=True)
+        assert f"The request {said}: {queue.name}." in text_of(answer)
+
+    assert [str(one) for one in queue.items.values_list("request_id", flat=True)][2:] == [request_id]
+
+
+def test_request__added_to_no_or_a_closed_queue__says_so(project: Project, spool: Path) -> None:
+    request_id, closed = stored(spool, project), make_queue(project, state="closed")
+    editor = signed_in(project, Role.EDITOR)
+    assert "No review queue is open." in text_of(editor.get(address(project, request_id)))
+
+    for queue_id, said in ((closed.pk, "is closed"), ("x", "There is no such review queue")):
+        form = {"action": "queue", "queue_id": str(queue_id)}
+        assert said in text_of(editor.post(address(project, request_id), form, follow=True))
+    assert closed.items.count() == 3
+
+
+def test_request__reader__has_no_queues(project: Project, spool: Path) -> None:
+    request_id, queue = stored(spool, project), make_queue(project)
+    reader = signed_in(project, Role.READER)
+
+    assert "Add to queue" not in text_of(reader.get(address(project, request_id)))
+    form = {"action": "queue", "queue_id": str(queue.pk)}
+    assert reader.post(address(project, request_id), form).status_code == 403
 
 
 def test_request__long_texts__cut_with_a_link_to_all_of_them(project: Project, spool: Path) -> None:

@@ -205,3 +205,11 @@ def test_session__long_conversation__page_below_150_kilobytes(project: Project, 
 
     assert len(shown.encode()) < 150_000
     assert shown.count('class="call"') == 24
+
+
+def test_session__unknown__404_with_frame_and_message(project: Project) -> None:
+    answer = signed_in(project).get(f"{LIST}{project.pk}/nobody's")
+
+    assert answer.status_code == 404
+    opened = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+    assert "There is no such session in this project." in opened and 'id="navigation"' in opened

@@ -295,3 +295,41 @@ def test_request__deleted__its_item_and_score_are_gone(api: APIClient, project: 
 
     assert [row.position for row in queue.items.all()] == [2]
     assert not Score.objects.exists()
+
+
+@pytest.mark.usefixtures("clickhouse")
+def test_item__added__behind_the_others_and_only_once(api: APIClient, project: Project, spool: Path) -> None:
+    entry = make_entry(project_id=str(project.pk))
+    store(spool, entry)
+    queue = make_queue(project, items=2)
+    body = {"request_id": entry.record.request_id}
+
+    answers = [api.post(path_of(queue, "items"), body, format="json") for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [201, 201]
+    assert answers[0].json() == answers[1].json()
+    assert (answers[0].json()["position"], answers[0].json()["request_id"]) == (3, entry.record.request_id)
+    assert queue.items.count() == 3
+
+
+@pytest.mark.usefixtures("clickhouse")
+def test_item__added_where_it_cannot_be__refused(
+    api: APIClient, project: Project, spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry, foreign = make_entry(project_id=str(project.pk)), make_entry(project_id=str(make_project().pk))
+    store(spool, entry, foreign)
+    own, of_another = {"request_id": entry.record.request_id}, {"request_id": foreign.record.request_id}
+    queue, closed, other = make_queue(project), make_queue(project, state="closed"), make_queue(make_project())
+    monkeypatch.setattr("analytics.reviews.services.MAX_ITEMS", 3)
+    cases: tuple[tuple[ReviewQueue, dict[str, str], int, str], ...] = (
+        (queue, {}, 400, "missing_field"),
+        (queue, {"request_id": "x"}, 400, "invalid_value"),
+        (queue, of_another, 404, "request_not_found"),
+        (other, own, 404, "review_queue_not_found"),
+        (closed, own, 409, "review_queue_closed"),
+        (queue, own, 409, "review_queue_full"),
+    )
+    for where, body, status, code in cases:
+        answer = api.post(path_of(where, "items"), body, format="json")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+    assert ReviewItem.objects.filter(queue__in=[queue, closed, other]).count() == 9

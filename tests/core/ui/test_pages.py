@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
@@ -140,3 +141,12 @@ def test_navigation__by_role__offers_what_may_be_opened(client: Client, project:
 
     assert "Playground" in offered(Role.EDITOR)
     assert "Playground" not in offered(Role.READER)
+
+
+def test_within_limit__nothing_comes__the_other_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kit, "PANEL_SECONDS", 0.01)
+    asked: Future[bool] = Future()
+
+    assert kit.within_limit(asked, otherwise=True)
+    asked.set_result(False)
+    assert not kit.within_limit(asked, otherwise=True)
