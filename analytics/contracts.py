@@ -40,7 +40,8 @@ class Operation(StrEnum):
 class AttemptRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One call to one provider. `status` is the provider's HTTP status, 0 when there was none; times in ms.
 
-    `offset_us` is when it began, in microseconds from the request's arrival.
+    `offset_us` is when it began, in microseconds from the request's arrival. `deployment` is the integration of the
+    provider, by name, where the project has to choose among several.
 
     Tokens and cost are those that the provider bills for this call: of the one that answered, and of one that failed
     after it had counted. `cost_usd` is empty when nothing is billed or the price is unknown.
@@ -55,6 +56,7 @@ class AttemptRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     completion_tokens: int = 0
     cost_usd: str = ""
     offset_us: int = 0
+    deployment: str = ""
 
 
 class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):

@@ -29,6 +29,7 @@ _EXPOSED = b", ".join(
         headers.REQUEST_ID,
         headers.ECHOED_REQUEST_ID,
         headers.PROVIDER,
+        headers.DEPLOYMENT,
         headers.MODEL_USED,
         headers.ORIGINAL_MODEL,
         headers.FALLBACK_USED,

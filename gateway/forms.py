@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from gateway.models import MAX_PROMPT_TOKENS, GatewaySettings, validate_names
 from gateway.project_settings.guardrails import TrustMode
-from gateway.services import whole_guardrails
+from gateway.services import unknown_provider, whole_guardrails
 
 if TYPE_CHECKING:
     # The class is generic in the type stubs only.
@@ -82,6 +82,16 @@ class GatewaySettingsForm(SettingsModelForm):
         super().__init__(*given, **options)
         for name, value in whole_guardrails(self.instance.guardrails).items():
             self.initial.setdefault(PREFIX + name, value)
+
+    def clean_fallback_order(self) -> Any:
+        names, project = self.cleaned_data["fallback_order"] or [], self.cleaned_data.get("project")
+        project_id = project.pk if project is not None else self.instance.project_id
+        if project_id is None or not isinstance(names, list):
+            return names
+        named = [name for name in names if isinstance(name, str)]
+        if problem := unknown_provider(project_id, named, self.initial.get("fallback_order") or ()):
+            raise forms.ValidationError(problem)
+        return names
 
     @override
     def clean(self) -> dict[str, Any]:

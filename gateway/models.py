@@ -24,7 +24,6 @@ from gateway.project_settings.settings import DEFAULT_RETENTION_DAYS
 from gateway.trial_models import Trial as Trial
 from gateway.trial_models import TrialAnswer as TrialAnswer
 from gateway.trial_models import TrialInput as TrialInput
-from integrations.registry import is_known
 
 MAX_TRIES = 10
 MAX_NAMES = 50
@@ -51,10 +50,9 @@ def validate_names(value: Any) -> None:
 
 
 def validate_providers(value: Any) -> None:
+    """Raises ValidationError for what cannot be names of providers or of deployments. Which deployments there are
+    depends on the project (`services.check_fallback_order`)."""
     validate_names(value)
-    unknown = [name for name in value if not is_known(name)]
-    if unknown:
-        raise ValidationError(f"Unknown provider: {unknown[0]}.", code="unknown_provider")
 
 
 def validate_scopes(value: Any) -> None:

@@ -29,6 +29,7 @@ _REQUEST_HEADERS = {
 _RESPONSE_HEADERS = {
     headers.ECHOED_REQUEST_ID: "The client's own `x-request-id`.",
     headers.PROVIDER: "Who answered.",
+    headers.DEPLOYMENT: "Which of several deployments of the provider answered.",
     headers.MODEL_USED: "Which model answered.",
     headers.ORIGINAL_MODEL: "The model asked for, where another answered.",
     headers.FALLBACK_USED: "`true` where another provider or model answered.",

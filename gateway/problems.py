@@ -121,7 +121,7 @@ def _providers(question: _Question) -> Iterator[Problem]:
         share = f"{row.health.error_share:.0%}".replace("%", " %")
         yield _problem(
             "provider_down" if is_down else "provider_degraded",
-            f"{row.provider} is {row.status}: {share} of its calls of the last five minutes failed.",
+            f"{row.deployment or row.provider} is {row.status}: {share} of its calls of the last five minutes failed.",
             is_critical=is_down,
             subject=row.provider,
             value=row.health.error_share,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -13,8 +13,11 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from core.errors import ConflictError, NotFoundError
+from core.errors import ValidationError as InvalidError
 from gateway.models import GatewaySettings, SettingsChange
 from gateway.project_settings.guardrails import GuardrailSettings
+from integrations.registry import is_known
+from integrations.selectors import deployment_names
 
 logger = logging.getLogger("gateway.settings")
 
@@ -32,6 +35,8 @@ def replace_settings(*, project_id: UUID, values: Mapping[str, Any], actor: str)
     with transaction.atomic():
         row = _locked(project_id)
         before = settings_values(row)
+        if problem := unknown_provider(project_id, values.get("fallback_order", []), row.fallback_order):
+            raise InvalidError(f"fallback_order: {problem}", details={"fallback_order": [problem]})
         for name, value in values.items():
             setattr(row, name, value)
         row.save()
@@ -57,6 +62,16 @@ def restore_settings(*, project_id: UUID, change_id: int, actor: str) -> Gateway
     values = {name: _from_json(name, old) for name, (old, _) in change.changes.items() if name in FIELDS}
     _check(values)
     return replace_settings(project_id=project_id, values=values, actor=actor)
+
+
+def unknown_provider(project_id: UUID, names: Sequence[str], known: Sequence[str]) -> str:
+    """Returns what is wrong with an order of fallbacks: it names neither a provider nor a deployment of the project.
+    Names that stood there before, which are `known`, stay when their deployment is gone. Empty where nothing is."""
+    unknown = [name for name in names if not is_known(name) and name not in known]
+    if unknown:
+        deployments = deployment_names(project_id)
+        unknown = [name for name in unknown if name not in deployments]
+    return f"Unknown provider: {unknown[0]}." if unknown else ""
 
 
 def _check(values: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from gateway.protocol.wire import AUTO
 from gateway.selectors import model_groups
 from gateway.services import whole_guardrails
 from integrations.registry import resolve
-from integrations.selectors import disabled_providers, enabled_credentials
+from integrations.selectors import disabled_providers, read_deployments
 
 WARNING_CODES = (
     "guardrails_off",
@@ -39,14 +39,15 @@ class SettingsWarning(NamedTuple):
 
 def settings_warnings(row: GatewaySettings) -> list[SettingsWarning]:
     """Returns the warnings for a project's settings; empty when all of them have an effect."""
-    providers = frozenset(credentials.provider for credentials in enabled_credentials(row.project_id))
+    deployments = read_deployments(row.project_id)[0]
+    providers = frozenset(deployment.provider for deployment in deployments)
     disabled = disabled_providers(row.project_id)
     return [
         *_of_guardrails(row),
         *_of_limits(row),
         *_of_budget(row),
         *_of_models(row, providers, disabled),
-        *_of_routing(row, providers),
+        *_of_routing(row, providers | {deployment.name for deployment in deployments}),
     ]
 
 

@@ -84,10 +84,12 @@ _ADAPTERS = {
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A provider that may serve a model, and the model's name there."""
+    """A provider that may serve a model, and the model's name there. `deployment` names one of several integrations of
+    the provider; empty where the project has nothing to choose among them."""
 
     provider: str
     upstream_model: str
+    deployment: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,11 @@ def disabled_providers(project_id: UUID) -> frozenset[str]:
     return frozenset(provider for provider, _ in rows) - {provider for provider, enabled in rows if enabled}
 
 
+def deployment_names(project_id: UUID) -> frozenset[str]:
+    """Returns the names of the project's integrations, those that are switched off included."""
+    return frozenset(row.name for row in project_integrations(project_id).only("name", "provider"))
+
+
 def provider_of(project_id: UUID, name: str) -> str:
     """Returns the kind of the project's integration with the name; empty where there is none."""
     row = ProviderIntegration.objects.for_project(project_id).filter(called(name)).only("name", "provider").first()

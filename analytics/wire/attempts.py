@@ -19,6 +19,7 @@ class AttemptEntry(TypedDict):
 
     number: int
     provider: str
+    deployment: str
     model: str
     started_ms: float
     wait_ms: float
@@ -54,6 +55,7 @@ def _entry(row: RequestRow, number: int, attempt: AttemptRecord, before: float, 
     return {
         "number": number,
         "provider": attempt.provider,
+        "deployment": attempt.deployment or attempt.provider,
         "model": attempt.model,
         "started_ms": started,
         "wait_ms": max(round(started - before, 3), 0),

@@ -26,6 +26,7 @@ class ModelLatency(Latency):
 
 class ProviderLatency(Latency):
     provider: str
+    deployment: str
     models: list[ModelLatency]
 
 
@@ -37,7 +38,8 @@ class ProviderLatencies(TypedDict):
 
 def provider_latency(row: ProviderHealth) -> ProviderLatency:
     models = [_model_latency(item) for item in row.models]
-    return {"provider": row.provider, **_latency(row.health, row.status), "models": models}
+    deployment = row.deployment or row.provider
+    return {"provider": row.provider, "deployment": deployment, **_latency(row.health, row.status), "models": models}
 
 
 def _model_latency(item: ModelHealth) -> ModelLatency:

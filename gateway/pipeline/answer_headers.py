@@ -24,6 +24,8 @@ def served_by(state: RequestState) -> HeaderList:
     if routing.fallback_used and state.request is not None:
         served.append((headers.ORIGINAL_MODEL, headers.header_value(state.request.model)))
         served.append((headers.FALLBACK_USED, b"true"))
+    if routing.deployment:
+        served.append((headers.DEPLOYMENT, routing.deployment.encode()))
     served += state.limits.headers
     served += _prompt_served(state)
     if state.answer.contract_violation:

@@ -195,7 +195,7 @@ def _request_of(context: RequestContext, attempt: Attempt, stream: bool) -> Chat
     credentials = attempt.credentials
     if not credentials.sets_parameters:
         return ChatRequest(
-            attempt.model,
+            attempt.sent_model or attempt.model,
             stream,
             context.body,
             context.fields,
@@ -205,7 +205,7 @@ def _request_of(context: RequestContext, attempt: Attempt, stream: bool) -> Chat
     body = with_parameters(context.body, credentials)
     own = frozenset(credentials.default_parameters) | frozenset(credentials.forced_parameters)
     return ChatRequest(
-        attempt.model,
+        attempt.sent_model or attempt.model,
         stream,
         body,
         LazyFields(body),

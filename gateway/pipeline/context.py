@@ -66,6 +66,8 @@ class Attempt(msgspec.Struct, frozen=True):
     every attempt but the first choice, `crosses_vendor` for one whose provider is another than the first choice's,
     `stands_in` for one with a model of the request's `models` in place of its own, which no provider serves here.
     `max_output` is the model's largest answer in tokens, None where it is unknown or the adapter does not need it.
+    `deployment` names the integration where the project has to choose among several; `sent_model` is its own name of
+    the model, empty where it is the same, and `own_prices` are its prices by model, None without any.
     """
 
     provider: str
@@ -78,6 +80,15 @@ class Attempt(msgspec.Struct, frozen=True):
     stands_in: bool = False
     entry: int = 0
     max_output: int | None = None
+    deployment: str = ""
+    sent_model: str = ""
+    own_prices: Mapping[str, Price] | None = None
+
+    def price_in(self, snapshot: ProjectSnapshot) -> Price | None:
+        """Returns the price of the attempt, the deployment's own before that of the price list; None if unknown."""
+        if self.own_prices is not None and self.model in self.own_prices:
+            return self.own_prices[self.model]
+        return snapshot.price_of(self.provider, self.model)
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -127,6 +138,7 @@ class RoutingState(msgspec.Struct):
 
     provider: str = ""
     model: str = ""
+    deployment: str = ""
     price: Price | None = None
     fallback_used: bool = False
     retries: int = 0
@@ -207,7 +219,7 @@ class RequestState(msgspec.Struct):
         billed = call.usage if call.usage is not None and call.usage.is_billed else None
         cost = None
         if billed is not None:
-            cost = known_cost(billed, self.snapshot.price_of(attempt.provider, attempt.model))
+            cost = known_cost(billed, attempt.price_in(self.snapshot))
             self.routing.failed_costs += (cost,)
         usage = billed or Usage()
         self.routing.failed += (
@@ -221,6 +233,7 @@ class RequestState(msgspec.Struct):
                 completion_tokens=usage.completion_tokens,
                 cost_usd=f"{cost.total:f}" if cost is not None else "",
                 offset_us=self.offset_us(),
+                deployment=attempt.deployment,
             ),
         )
 
@@ -234,9 +247,10 @@ class RequestState(msgspec.Struct):
         routing = self.routing
         routing.provider = attempt.provider
         routing.model = attempt.model
+        routing.deployment = attempt.deployment
         routing.attempt_warnings = ()
         routing.fallback_used = attempt.is_fallback or attempt.stands_in
-        routing.price = self.snapshot.price_of(attempt.provider, attempt.model)
+        routing.price = attempt.price_in(self.snapshot)
 
     def fail(self, error: ApplicationError) -> None:
         """Makes `error` the outcome of the request."""

@@ -49,7 +49,7 @@ async def answer_count(runtime: Runtime, state: RequestState, reply: Reply, watc
     state.prompt = _NO_PROMPT
     if context.snapshot.settings.guardrails.is_on:
         context = await guard_input(context, state)
-    attempts = select(context, runtime.health)
+    attempts = select(context, runtime.health, state.headers.session_id or state.request_id)
     if state.key.is_restricted:
         attempts = permitted(state.key, request.model, attempts)
     if has_limits(state):

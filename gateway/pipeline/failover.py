@@ -33,7 +33,7 @@ async def first_answer(runtime: Runtime, attempts: list[Attempt], state: Request
     A target whose circuit is open comes last, as the last resort; one whose circuit is half open gets one probe. When
     the request's time is up, no further provider is called.
     """
-    failover = _Failover(runtime, state, call)
+    failover = _Failover(runtime, state, call, attempts)
     postponed: list[Attempt] = []
     for attempt in attempts:
         if failover.is_late():
@@ -77,6 +77,7 @@ class _Failover(Generic[T]):
     that often plus once for each fallback: the retries are shared."""
 
     __slots__ = (
+        "_attempts",
         "_barred",
         "_call",
         "_last_failure_entry",
@@ -87,10 +88,11 @@ class _Failover(Generic[T]):
         "last_failure",
     )
 
-    def __init__(self, runtime: Runtime, state: RequestState, call: Call[T]) -> None:
+    def __init__(self, runtime: Runtime, state: RequestState, call: Call[T], attempts: list[Attempt]) -> None:
         self._runtime = runtime
         self._state = state
         self._call = call
+        self._attempts = attempts
         routing = state.snapshot.settings.routing
         self._retries_left = routing.retry_max_attempts - 1 if routing.retry_enabled else 0
         self._waits: list[float] = []
@@ -116,6 +118,8 @@ class _Failover(Generic[T]):
                 if isinstance(failure, UnsupportedParameterError):
                     return None
                 self._keep(failure, attempt)
+                if attempt.deployment and self._has_sibling(attempt):
+                    return None
                 if self._retries_left <= 0 or not await _waited(self._runtime, failure, retries, state):
                     return None
                 retries += 1
@@ -132,6 +136,17 @@ class _Failover(Generic[T]):
                 routing.served_seconds = seconds
                 self._runtime.health.note_success(attempt.target, seconds * 1000)
                 return result
+
+    def _has_sibling(self, attempt: Attempt) -> bool:
+        """Returns whether another deployment of the same provider comes behind the attempt: it can answer at once, so
+        that nobody has to wait for this one."""
+        later = self._attempts[self._attempts.index(attempt) + 1 :]
+        return any(
+            other.provider == attempt.provider
+            and other.model == attempt.model
+            and self._runtime.health.health_of(other.target).circuit is CircuitState.CLOSED
+            for other in later
+        )
 
     def soonest(self, attempts: list[Attempt]) -> float | None:
         """Returns the seconds until a provider may answer again, by their own word or as their circuits stay open; None

@@ -125,7 +125,12 @@ def native_request(context: RequestContext, attempt: Attempt, adapter: NativeAda
     names = adapter.forward_headers
     headers = tuple(client_headers(context.headers.raw, names)) if names else ()
     return ChatRequest(
-        attempt.model, stream, body, LazyFields(body), crosses_vendor=attempt.crosses_vendor, headers=headers
+        attempt.sent_model or attempt.model,
+        stream,
+        body,
+        LazyFields(body),
+        crosses_vendor=attempt.crosses_vendor,
+        headers=headers,
     )
 
 

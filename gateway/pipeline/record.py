@@ -159,6 +159,7 @@ def _attempts(state: RequestState, usage: Usage, cost: str) -> tuple[AttemptReco
         usage.completion_tokens,
         cost,
         state.offset_us(),
+        routing.deployment,
     )
     return (*routing.failed, served) if routing.failed else (served,)
 

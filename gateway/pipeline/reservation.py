@@ -67,5 +67,5 @@ def cost_units(prices: Iterable[Price | None], prompt: int, completion: int) -> 
 
 def prices_of(context: RequestContext, attempts: list[Attempt]) -> Iterable[Price | None]:
     """Returns the price at every provider and model that may answer: a request that fails over has to fit as well."""
-    price_of = context.snapshot.price_of
-    return [price_of(attempt.provider, attempt.model) for attempt in attempts]
+    snapshot = context.snapshot
+    return [attempt.price_in(snapshot) for attempt in attempts]

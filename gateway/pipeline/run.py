@@ -107,7 +107,7 @@ async def _answer(runtime: Runtime, state: RequestState, reply: Reply, watch: Cl
         context = await guard_input(context, state)
     if context.snapshot.unreadable:
         note_unreadable(state, context.request)
-    attempts = select(context, runtime.health)
+    attempts = select(context, runtime.health, state.headers.session_id or state.request_id)
     if state.key.is_restricted:
         attempts = permitted(state.key, request.model, attempts)
     if has_limits(state):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
 
 import msgspec
 
 from core.errors import ValidationError
 from gateway.errors import ModelNotFoundError
+from gateway.pipeline.candidates import access_of, allowed_names, by_rank, candidates_of, of_name, picked
 from gateway.pipeline.context import SUBSTITUTE, Attempt, RequestContext
 from gateway.pipeline.native import is_native_only
 from gateway.pipeline.requirements import needs_of
@@ -21,16 +21,18 @@ from integrations.health.monitor import HealthMonitor
 from integrations.health.order import order_by_health, order_by_latency
 from integrations.health.targets import CircuitState, Target
 from integrations.native import native_adapter
-from integrations.registry import Candidate, adapter_for, default_model, owner_of, resolve
+from integrations.registry import Candidate, adapter_for, default_model, owner_of
+from integrations.rendezvous import rank
 
 _MAX_CACHED_MODELS = 2000
 _NO_PREFERENCES = ProviderPreferences()
 
 
-def select(context: RequestContext, health: HealthMonitor) -> list[Attempt]:
+def select(context: RequestContext, health: HealthMonitor, key: str = "") -> list[Attempt]:
     """Returns the attempts: the request's model first, then `models`, each at the enabled providers that serve it, then
     the providers of `fallback_order` with a model of theirs. `auto` stands for the preferred models that can serve the
-    request, and the name of a model group for the models of the group.
+    request, and the name of a model group for the models of the group. `key` is the session or the request by which one
+    of several deployments of a provider is chosen.
 
     Raises ModelNotFoundError (404) when no enabled provider serves any of them, and CredentialUnreadableError (500)
     when only one whose credential cannot be read does, or when no other may.
@@ -44,7 +46,7 @@ def select(context: RequestContext, health: HealthMonitor) -> list[Attempt]:
         only = _only_attempt(context)
         if only is not None:
             return only
-    return _Selection(context, health).attempts()
+    return _Selection(context, health, key).attempts()
 
 
 def _only_attempt(context: RequestContext) -> list[Attempt] | None:
@@ -53,7 +55,7 @@ def _only_attempt(context: RequestContext) -> list[Attempt] | None:
     snapshot, model = context.snapshot, context.request.model
     if model == AUTO or model in snapshot.groups or snapshot.settings.routing.fallback_order or snapshot.unreadable:
         return None
-    candidates = resolve(model, snapshot.credentials.keys(), snapshot.disabled)
+    candidates = candidates_of(snapshot, model, snapshot.deployments.keys() or snapshot.credentials.keys())
     if len(candidates) != 1:
         return None
     # Clients choose the names, so the cache is bounded.
@@ -66,21 +68,20 @@ def _only_attempt(context: RequestContext) -> list[Attempt] | None:
 class _Selection:
     """The choice of attempts for one request."""
 
-    def __init__(self, context: RequestContext, health: HealthMonitor) -> None:
+    def __init__(self, context: RequestContext, health: HealthMonitor, key: str) -> None:
         self._request: ChatCompletionRequest = context.request
         self._snapshot: ProjectSnapshot = context.snapshot
         self._settings: RoutingSettings = context.snapshot.settings.routing
         self._preferences: ProviderPreferences = context.request.provider or _NO_PREFERENCES
         self._health = health
         self._session_id = context.headers.session_id
+        self._key = key
         # The client protocol that a provider has to speak itself; empty where chat completions will do.
         native = context.native
         self._operation = native.surface.operation if native is not None and native.surface.native_only else ""
         preferences = self._preferences
         only, ignore = preferences.only, preferences.ignore or ()
-        self._allowed = frozenset(
-            name for name in context.snapshot.credentials if (only is None or name in only) and name not in ignore
-        )
+        self._allowed = allowed_names(context.snapshot, only, ignore)
         self._fallbacks = self._settings.fallback_enabled and preferences.allow_fallbacks is not False
 
     def attempts(self) -> list[Attempt]:
@@ -115,7 +116,7 @@ class _Selection:
         return [self._in_order(self._resolved(model)) for model in models]
 
     def _resolved(self, model: str) -> list[Candidate]:
-        candidates = resolve(model, self._allowed, self._snapshot.disabled)
+        candidates = candidates_of(self._snapshot, model, self._allowed)
         if not self._operation:
             return candidates
         return [candidate for candidate in candidates if self._has_operation(candidate)]
@@ -155,7 +156,8 @@ class _Selection:
 
     def _in_order(self, candidates: list[Candidate]) -> list[Candidate]:
         """Orders one model's providers: `provider.order`, then by latency if requested, else as the project says."""
-        preferred = _picked(candidates, self._preferences.order or ())
+        candidates = self._spread(candidates)
+        preferred = picked(candidates, self._preferences.order or ())
         rest = [candidate for candidate in candidates if candidate not in preferred]
         if self._preferences.sort == "latency":
             rest = self._sorted_by_latency(rest)
@@ -166,33 +168,57 @@ class _Selection:
             return preferred or rest[:1]
         return preferred + rest
 
+    def _spread(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Returns the candidates with each provider's deployments in the order of this request. Those that take no
+        request at present come last, so that the keys of a deployment return to it when it is well again."""
+        if len(candidates) < 2 or not self._snapshot.deployments:
+            return candidates
+        groups: dict[str, list[Candidate]] = {}
+        for candidate in by_rank(self._snapshot, candidates, self._key):
+            groups.setdefault(candidate.provider, []).append(candidate)
+        return [one for group in groups.values() for one in sorted(group, key=self._is_open)]
+
+    def _is_open(self, candidate: Candidate) -> bool:
+        return self._health.health_of(self._target(candidate)).circuit is CircuitState.OPEN
+
     def _as_project_falls_back(self, candidates: list[Candidate], *, first_is_chosen: bool) -> list[Candidate]:
         """Orders by `fallback_order`, then by health. A list that leaves out the first choice ranks those behind it."""
         healthy = self._sorted_by_health(candidates)
-        listed = _picked(healthy, self._settings.fallback_order)
+        listed = picked(healthy, self._settings.fallback_order)
         others = [candidate for candidate in healthy if candidate not in listed]
         if first_is_chosen or not others or candidates[0] in listed:
             return listed + others
-        return others[:1] + listed + others[1:]
+        chosen = [candidate for candidate in others if candidate.provider == others[0].provider]
+        return chosen + listed + others[len(chosen) :]
 
     def _substitutes(self, chosen: list[Candidate]) -> list[Candidate]:
         """Returns the substitutes of the project's fallback providers that serve none of the request's models."""
-        taken = {candidate.provider for candidate in chosen}
+        taken = {candidate.deployment or candidate.provider for candidate in chosen}
         needs = needs_of(self._request) if self._settings.fallback_order else RequestNeeds()
         offers = (
-            self._offer(provider, needs)
-            for provider in self._settings.fallback_order
-            if provider in self._allowed and provider not in taken
+            self._offer(provider, deployment, needs)
+            for name in self._settings.fallback_order
+            for provider, deployment in self._places_of(name)
+            if (deployment or provider) not in taken
         )
         return [offer for offer in offers if offer is not None]
 
-    def _offer(self, provider: str, needs: RequestNeeds) -> Candidate | None:
+    def _places_of(self, name: str) -> list[tuple[str, str]]:
+        """Returns the permitted provider of the name, or its deployments in the order of this request."""
+        if not self._snapshot.deployments:
+            return [(name, "")] if name in self._allowed else []
+        found = of_name(self._snapshot, name, self._allowed)
+        return [(one.provider, one.name) for one in sorted(found, key=lambda one: rank(one, self._key))]
+
+    def _offer(self, provider: str, deployment: str, needs: RequestNeeds) -> Candidate | None:
         """Returns the same model at the provider, else the first preferred one, else the provider's default."""
         own = [model.rpartition("/")[2] for model in self._snapshot.models_of(self._request.model, self._session_id)]
         names = [*own, *self._snapshot.models_of(AUTO, self._session_id)]
-        offers = [candidate for model in names for candidate in resolve(model, (provider,))]
-        if default := default_model(provider):
-            offers.append(Candidate(provider, default))
+        places = (deployment or provider,)
+        offers = [candidate for model in names for candidate in candidates_of(self._snapshot, model, places)]
+        default = default_model(provider)
+        if default and (not deployment or self._snapshot.deployments[deployment].serves(default)):
+            offers.append(Candidate(provider, default, deployment))
         return next((offer for offer in offers if can(offer.provider, offer.upstream_model, needs)), None)
 
     def _sorted_by_latency(self, candidates: list[Candidate]) -> list[Candidate]:
@@ -202,11 +228,15 @@ class _Selection:
         return [by_target[target] for target in order_by_latency(list(by_target), self._health.health_of, draw)]
 
     def _sorted_by_health(self, candidates: list[Candidate]) -> list[Candidate]:
-        by_target = {self._target(candidate): candidate for candidate in candidates}
-        return [by_target[target] for target in order_by_health(list(by_target), self._health.health_of)]
+        """Orders the providers; the deployments of one stay in their order, and the first stands for all."""
+        groups: dict[str, list[Candidate]] = {}
+        for candidate in candidates:
+            groups.setdefault(candidate.provider, []).append(candidate)
+        by_target = {self._target(group[0]): group for group in groups.values()}
+        return [one for target in order_by_health(list(by_target), self._health.health_of) for one in by_target[target]]
 
     def _target(self, candidate: Candidate) -> Target:
-        integration = self._snapshot.credentials[candidate.provider].integration_id
+        integration = access_of(self._snapshot, candidate).integration_id
         return Target(integration, candidate.provider, candidate.upstream_model)
 
     def _nothing_serves(self) -> str:
@@ -221,8 +251,8 @@ class _Selection:
     def _unserved(self) -> str:
         """Returns the reason why no provider serves the request's model."""
         model, snapshot = self._request.model, self._snapshot
-        if self._operation and (serving := resolve(model, self._allowed, snapshot.disabled)):
-            names = ", ".join(candidate.provider for candidate in serving)
+        if self._operation and (serving := candidates_of(snapshot, model, self._allowed)):
+            names = ", ".join(dict.fromkeys(candidate.provider for candidate in serving))
             return f"the gateway has no {self._operation} of the providers that serve {model!r} ({names})"
         owner = owner_of(model)
         if not owner or model == f"{owner}/":
@@ -233,11 +263,6 @@ class _Selection:
         if owner in snapshot.disabled:
             return f"{alone}, and this project's integration {owner!r} is disabled"
         return f"{alone}, and this project has no integration {owner!r}"
-
-
-def _picked(candidates: list[Candidate], providers: Iterable[str]) -> list[Candidate]:
-    """Returns the candidates of these providers, in the providers' order."""
-    return [candidate for provider in providers for candidate in candidates if candidate.provider == provider]
 
 
 def _entries(models: list[list[Candidate]]) -> dict[Candidate, int]:
@@ -251,7 +276,8 @@ def _entries(models: list[list[Candidate]]) -> dict[Candidate, int]:
 
 def _attempt(snapshot: ProjectSnapshot, candidate: Candidate, first: Candidate | None, entry: int = 0) -> Attempt:
     """Returns the attempt with a candidate. `first` is the first choice; None when there is no other."""
-    credentials, adapter = snapshot.credentials[candidate.provider], adapter_for(candidate.provider)
+    credentials, adapter = access_of(snapshot, candidate), adapter_for(candidate.provider)
+    deployment = snapshot.deployments.get(candidate.deployment) if candidate.deployment else None
     needs_max_output = adapter.traits.needs_max_output
     return Attempt(
         provider=candidate.provider,
@@ -263,4 +289,7 @@ def _attempt(snapshot: ProjectSnapshot, candidate: Candidate, first: Candidate |
         crosses_vendor=first is not None and candidate.provider != first.provider,
         entry=entry,
         max_output=max_output_of(candidate.provider, candidate.upstream_model) if needs_max_output else None,
+        deployment=candidate.deployment,
+        sent_model=deployment.models.get(candidate.upstream_model, "") if deployment is not None else "",
+        own_prices=deployment.prices or None if deployment is not None else None,
     )

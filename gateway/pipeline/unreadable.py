@@ -20,7 +20,7 @@ def unreadable_choice(snapshot: ProjectSnapshot, request: ChatCompletionRequest)
         return None
     preferences = request.provider
     for provider in (preferences.order or ()) if preferences is not None else ():
-        chosen = [candidate for candidate in candidates if candidate.provider == provider]
+        chosen = [candidate for candidate in candidates if candidate.provider == _kind(snapshot, provider)]
         if chosen:
             candidates = chosen
             break
@@ -57,5 +57,11 @@ def _allowed(snapshot: ProjectSnapshot, request: ChatCompletionRequest) -> froze
     if preferences is None:
         return allowed
     if preferences.only is not None:
-        allowed &= frozenset(preferences.only)
+        allowed &= frozenset(_kind(snapshot, name) for name in preferences.only)
     return allowed - frozenset(preferences.ignore or ())
+
+
+def _kind(snapshot: ProjectSnapshot, name: str) -> str:
+    """Returns the provider of a deployment; any other name is a provider's."""
+    deployment = snapshot.deployments.get(name)
+    return deployment.provider if deployment is not None else name

@@ -16,6 +16,7 @@ MAX_VARIABLE_CHARACTERS = 255
 REQUEST_ID = b"x-request-id"
 ECHOED_REQUEST_ID = b"x-client-request-id"
 PROVIDER = f"{PREFIX}provider".encode()
+DEPLOYMENT = f"{PREFIX}deployment".encode()
 MODEL_USED = f"{PREFIX}model-used".encode()
 ORIGINAL_MODEL = f"{PREFIX}original-model".encode()
 FALLBACK_USED = f"{PREFIX}fallback-used".encode()

@@ -14,6 +14,7 @@ from django.conf import settings
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from integrations.deployments import Deployment
 from integrations.errors import HealthUnavailableError
 from integrations.health.circuit import SHARE_TO_OPEN, Circuit
 from integrations.health.keys import circuit_key, models_key, slice_key
@@ -22,7 +23,7 @@ from integrations.health.summary import summarize
 from integrations.health.targets import CircuitState, TargetHealth
 from integrations.health.window import Counts, current_slices, total
 from integrations.sandbox.behaviours import BEHAVIOURS
-from integrations.selectors import enabled_credentials
+from integrations.selectors import read_deployments
 
 logger = logging.getLogger("integrations.health")
 
@@ -49,27 +50,28 @@ class ModelHealth:
 
 @dataclass(frozen=True, slots=True)
 class ProviderHealth:
-    """The health of one provider. `health` has the figures over all of its models together; its field `circuit` has no
-    meaning."""
+    """The health of one provider, or of one of several deployments there. `health` has the figures over all of its
+    models together; its field `circuit` has no meaning."""
 
     provider: str
     status: HealthStatus
     health: TargetHealth
     models: tuple[ModelHealth, ...]
+    deployment: str = ""
 
 
 def project_health(project_id: UUID, *, now: float | None = None) -> list[ProviderHealth]:
-    """Returns one row for each usable integration of the project, by provider name, also without samples. `now` is in
-    Unix seconds. Raises HealthUnavailableError when Redis does not answer."""
+    """Returns one row for each usable integration of the project, by provider and name, also without samples. `now` is
+    in Unix seconds. Raises HealthUnavailableError when Redis does not answer."""
     at = time.time() if now is None else now
-    integrations = {item.integration_id: item.provider for item in enabled_credentials(project_id)}
+    integrations = {one.credentials.integration_id: one for one in read_deployments(project_id)[0]}
     try:
         found = _read(list(integrations), at)
     except redis.RedisError as error:
         logger.warning("reading.failed error=%s", type(error).__name__)
         raise HealthUnavailableError("The live figures are not available: Redis does not answer.") from error
-    rows = [_provider(name, found[integration_id]) for integration_id, name in integrations.items()]
-    return sorted(rows, key=lambda row: row.provider)
+    rows = [_provider(one, found[integration_id]) for integration_id, one in integrations.items()]
+    return sorted(rows, key=lambda row: (row.provider, row.deployment))
 
 
 _Models = dict[str, tuple[Counts, CircuitState]]
@@ -112,10 +114,11 @@ def _state(record: bytes | None, now: float) -> CircuitState:
     return circuit.state(now)
 
 
-def _provider(name: str, models: Mapping[str, tuple[Counts, CircuitState]]) -> ProviderHealth:
+def _provider(deployment: Deployment, models: Mapping[str, tuple[Counts, CircuitState]]) -> ProviderHealth:
     rows = [_model(model, counts, state) for model, (counts, state) in models.items()]
     health = summarize(total(counts for counts, _ in models.values()), CircuitState.CLOSED)
-    return ProviderHealth(name, _provider_status(health, rows), health, tuple(rows))
+    status = _provider_status(health, rows)
+    return ProviderHealth(deployment.provider, status, health, tuple(rows), deployment.name)
 
 
 def _model(model: str, counts: Counts, state: CircuitState) -> ModelHealth:

@@ -114,6 +114,7 @@ def test_provider_latency__no_samples__nulls(project: Project) -> None:
     assert providers(project) == {
         "openai": {
             "provider": "openai",
+            "deployment": "openai",
             "p50_ms": None,
             "p95_ms": None,
             "p99_ms": None,

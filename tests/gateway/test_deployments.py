@@ -1,0 +1,74 @@
+"""Several deployments of one provider, as a client and an operator see them over HTTP."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.fakes import scripted as play
+from tests.fakes.scripted import ScriptedServer
+from tests.gateway.service import Gateway, GatewayService
+from tests.gateway.wire import assert_error, body
+
+USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
+PRICE = {"model": "gpt-4o", "input_cost_per_1m": "1", "output_cost_per_1m": "10"}
+EU = {"models": [{"model": "gpt-4o", "deployment": "my-gpt4o-eu"}], "prices": [PRICE], "weight": 1}
+
+
+@pytest.fixture
+def gateway(service: GatewayService, upstream: ScriptedServer) -> Gateway:
+    """A project with `openai`, and with `openai-eu` behind it."""
+    gateway = service.new_project(base_urls={"openai": upstream.base_url("d-own")}, routing={"retry_enabled": False})
+    fields = {"name": "openai-eu", "provider": "openai", "api_key": "sk-eu-0123456789", "priority": 1, **EU}
+    added = gateway.manage("POST", "integrations", {**fields, "base_url": upstream.base_url("d-eu")})
+    assert added.status_code == 201, added.text
+    upstream.play("d-eu", play.answer("eu"))
+    named = body(model="openai-eu/gpt-4o")
+    for port in service.ports:
+        service.until(lambda: gateway.post(named, port=port).status_code, lambda status: status == 200)  # noqa: B023
+    return gateway
+
+
+def test_deployments__first_one_fails__its_sibling_answers_under_its_own_name(
+    gateway: Gateway, upstream: ScriptedServer
+) -> None:
+    upstream.play("d-own", play.status(503))
+    eu = upstream.play("d-eu", play.answer("from the EU", usage=USAGE))
+
+    response = gateway.post(body(model="gpt-4o"))
+
+    assert response.json()["choices"][0]["message"]["content"] == "from the EU"
+    assert (response.headers["x-svc-provider"], response.headers["x-svc-deployment"]) == ("openai", "openai-eu")
+    assert response.headers["x-svc-model-used"] == "gpt-4o"
+    sent = eu.received[-1]
+    assert json.loads(sent.body)["model"] == "my-gpt4o-eu"
+    record = gateway.record(response)
+    assert [(one.provider, one.deployment, one.model) for one in record.attempts] == [
+        ("openai", "openai", "gpt-4o"),
+        ("openai", "openai-eu", "gpt-4o"),
+    ]
+    # The price is the deployment's own: 1,000 tokens of input and 100 of output.
+    assert (record.provider, record.model, record.cost_usd) == ("openai", "gpt-4o", "0.0020000000")
+
+
+def test_deployments__chosen_by_name__that_one_alone(gateway: Gateway, upstream: ScriptedServer) -> None:
+    own, eu = upstream.play("d-own", play.answer("own")), upstream.play("d-eu", play.answer("eu"))
+    asked = len(own.received)
+
+    for fields in ({"model": "openai-eu/gpt-4o"}, {"model": "gpt-4o", "provider": {"order": ["openai-eu"]}}):
+        assert gateway.post(body(**fields)).headers["x-svc-deployment"] == "openai-eu"
+    refused = gateway.post(body(model="openai-eu/gpt-4o-mini"))
+
+    assert_error(refused, 404, "model_not_found", naming="gpt-4o-mini")
+    assert (len(own.received), len(eu.received) > 1) == (asked, True)
+
+
+def test_settings__order_of_fallbacks__takes_names_of_this_project_alone(
+    gateway: Gateway, service: GatewayService
+) -> None:
+    settings = {"fallback_order": ["openai-eu", "openai"]}
+    assert gateway.manage("PUT", "settings", settings).json()["fallback_order"] == ["openai-eu", "openai"]
+    other = service.new_project()
+    refused = other.manage("PUT", "settings", settings)
+    assert (refused.status_code, list(refused.json()["error"]["details"])) == (400, ["fallback_order"])
