@@ -24,6 +24,7 @@ from core.ui.navigation import address_if_there
 from prompts import services
 from prompts.admin_pages import activate_page, actor_of, diff_page, pretty, undo_page
 from prompts.errors import ConfigExistsError
+from prompts.messages import written_out
 from prompts.models import PromptActivation, PromptConfig, PromptVersion
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ class PromptVersionAdmin(RightsAdmin):
 
     @admin.display(description="system prompt")
     def prompt(self, version: PromptVersion) -> str:
-        return _block(version.system_prompt)
+        return _block(written_out(version.system_prompt, version.messages))
 
     @admin.display(description="variables")
     def shown_variables(self, version: PromptVersion) -> str:

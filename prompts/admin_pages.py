@@ -58,7 +58,7 @@ def diff_page(owner: RightsAdmin, request: HttpRequest, config_id: UUID) -> Http
             (change.kind, change.name, pretty(change.before), pretty(change.after))
             for change in (*diff.parameters, *diff.variables, *diff.tools)
         ]
-        context |= {"before": before, "after": after, "rows": diff.system_prompt, "changes": changes}
+        context |= {"before": before, "after": after, "rows": diff.rows, "changes": changes}
     return _render(owner, request, "diff", context)
 
 

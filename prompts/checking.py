@@ -26,10 +26,22 @@ _BRACES = re.compile(r"\{\{")
 class Draft:
     """A version as it is being written. `tools` and `response_format` are JSON values, or texts of JSON."""
 
-    system_prompt: str
+    system_prompt: str = ""
     variables: list[Any] = field(default_factory=list)
     tools: Any = None
     response_format: Any = None
+    messages: list[Any] = field(default_factory=list)
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        """The path of the field of each text, and the text."""
+        if not self.messages:
+            return [("system_prompt", self.system_prompt)]
+        return [
+            (f"messages.{index}.content", message["content"])
+            for index, message in enumerate(self.messages)
+            if isinstance(message, Mapping) and isinstance(message.get("content"), str)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +58,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class VariableUse:
-    """A variable that is declared or that the text has a placeholder for; `count` is the number of placeholders."""
+    """A variable that is declared or that a text has a placeholder for. `count` is the number of placeholders,
+    `first_line` the line of the first one in its text."""
 
     name: str
     type: str
@@ -58,7 +71,7 @@ class VariableUse:
 
 @dataclass(frozen=True, slots=True)
 class DraftCheck:
-    """The outcome of a check. `token_count` is estimated from `size_bytes`, the text's bytes of UTF-8."""
+    """The outcome of a check. `token_count` is estimated from `size_bytes`, the texts' bytes of UTF-8."""
 
     findings: Sequence[Finding]
     variables: Sequence[VariableUse]
@@ -73,10 +86,11 @@ def check_draft(draft: Draft) -> DraftCheck:
     response_format = _parsed(draft.response_format, "response_format", findings)
     findings += _content_findings(draft, tools, response_format)
     findings += _schema_findings(response_format)
-    findings += _stray_braces(draft.system_prompt)
+    for path, text in draft.texts:
+        findings += _stray_braces(path, text)
     variables = _variables(draft)
     findings += _unmatched(variables)
-    size = len(draft.system_prompt.encode("utf-8", "replace"))
+    size = sum(len(text.encode("utf-8", "replace")) for _, text in draft.texts)
     return DraftCheck(findings, variables, estimated_tokens(size), size)
 
 
@@ -116,7 +130,11 @@ def _content_findings(draft: Draft, tools: Any, response_format: Any) -> Iterato
     try:
         check_content(
             VersionContent(
-                draft.system_prompt, variables=draft.variables, tools=tools or [], response_format=response_format
+                draft.system_prompt,
+                messages=draft.messages,
+                variables=draft.variables,
+                tools=tools or [],
+                response_format=response_format,
             )
         )
     except InvalidVersionError as error:
@@ -147,7 +165,7 @@ def _schema_findings(response_format: Any) -> Iterator[Finding]:
         yield Finding("error", f"{path}.schema", f"Not a JSON schema: {error}"[:_MAX_MESSAGE_CHARACTERS])
 
 
-def _stray_braces(text: str) -> Iterator[Finding]:
+def _stray_braces(path: str, text: str) -> Iterator[Finding]:
     """Yields the braces that begin no placeholder: they reach the model as they are written."""
     placeholders = {placeholder.start for placeholder in find_placeholders(text)}
     starts = (found.start() for found in _BRACES.finditer(text))
@@ -155,7 +173,7 @@ def _stray_braces(text: str) -> Iterator[Finding]:
     for start in strays:
         line, column = _place(text, start)
         message = "These braces hold no variable's name and stay as they are written."
-        yield Finding("warning", "system_prompt", message, line, column)
+        yield Finding("warning", path, message, line, column)
 
 
 def _unmatched(variables: Iterable[VariableUse]) -> Iterator[Finding]:
@@ -168,12 +186,13 @@ def _unmatched(variables: Iterable[VariableUse]) -> Iterator[Finding]:
 
 
 def _variables(draft: Draft) -> list[VariableUse]:
-    """Returns the declared variables, and then the undeclared ones in the order of the text."""
+    """Returns the declared variables, and then the undeclared ones in the order of the texts."""
     first: dict[str, int] = {}
     count: dict[str, int] = {}
-    for placeholder in find_placeholders(draft.system_prompt):
-        first.setdefault(placeholder.name, placeholder.start)
-        count[placeholder.name] = count.get(placeholder.name, 0) + 1
+    for _, text in draft.texts:
+        for placeholder in find_placeholders(text):
+            first.setdefault(placeholder.name, _place(text, placeholder.start)[0])
+            count[placeholder.name] = count.get(placeholder.name, 0) + 1
     declared = {item["name"]: item for item in draft.variables if _is_named(item)}
     return [
         VariableUse(
@@ -182,7 +201,7 @@ def _variables(draft: Draft) -> list[VariableUse]:
             required=declared.get(name, {}).get("required") is True,
             is_declared=name in declared,
             count=count.get(name, 0),
-            first_line=_place(draft.system_prompt, first[name])[0] if name in first else None,
+            first_line=first.get(name),
         )
         for name in dict.fromkeys([*declared, *first])
     ]

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prompts.errors import InvalidVersionError
-from prompts.templating import MAX_RENDERED_BYTES, compile_template
+from prompts.messages import check_messages, texts_of
+from prompts.templating import MAX_RENDERED_BYTES, RoleAndText, compile_messages
 
 MAX_TEMPERATURE = 2.0
 MAX_TOKENS = 1_000_000
@@ -27,7 +28,7 @@ _FUNCTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 class VersionContent:
     """The content of a version; the fields are those of PromptVersion."""
 
-    system_prompt: str
+    system_prompt: str = ""
     model: str = ""
     temperature: float | None = None
     max_tokens: int | None = None
@@ -35,6 +36,12 @@ class VersionContent:
     tools: list[dict[str, Any]] = field(default_factory=list)
     response_format: dict[str, Any] | None = None
     commit_message: str = ""
+    messages: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def texts(self) -> list[RoleAndText]:
+        """The roles and texts of the messages, of which a system prompt is one."""
+        return texts_of(self.system_prompt, self.messages)
 
 
 def check_content(content: VersionContent) -> None:
@@ -50,6 +57,11 @@ def check_content(content: VersionContent) -> None:
 
 
 def _check_prompt(content: VersionContent) -> None:
+    if content.messages:
+        if content.system_prompt:
+            raise _invalid("messages", "A version has either a system_prompt or messages.")
+        check_messages(content.messages)
+        return
     if not content.system_prompt.strip():
         raise _invalid("system_prompt", "This field may not be blank.")
     size = len(content.system_prompt.encode())
@@ -58,7 +70,7 @@ def _check_prompt(content: VersionContent) -> None:
 
 
 def _check_variables(content: VersionContent) -> None:
-    compile_template(content.system_prompt, content.variables)
+    compile_messages((), content.variables)
 
 
 def _check_tools(content: VersionContent) -> None:

@@ -1,4 +1,4 @@
-"""Differences between two versions: the prompt line by line, variables and tools by name, the rest by value. Pure."""
+"""Differences between two versions: the texts line by line, variables and tools by name, the rest by value. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from prompts.content import VersionContent
 from prompts.line_diff import Parts, compare_lines
+from prompts.templating import RoleAndText
 
 # Above this many pairs of lines the middle part counts as replaced: comparing takes time in proportion to the pairs.
 MAX_LINE_PAIRS = 4_000_000
@@ -34,6 +35,27 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class MessageChange:
+    """One message of both versions, or of one of them; a side without it is None. Indexes begin at 0. A message is
+    `changed` when its role or its text is another one; `lines` are the rows of the texts."""
+
+    kind: Kind
+    from_index: int | None
+    from_role: str | None
+    to_index: int | None
+    to_role: str | None
+    lines: tuple[Row, ...]
+
+    @property
+    def heading(self) -> str:
+        """The role, and what became of the message: `user, added`."""
+        if self.from_role and self.to_role and self.from_role != self.to_role:
+            return f"{self.from_role}, now {self.to_role}"
+        role = self.to_role or self.from_role or ""
+        return f"{role}, {self.kind}" if self.kind in ("added", "removed") else role
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """A change of a named item: `before` is None when it was added, `after` when it was removed."""
 
@@ -50,21 +72,72 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class VersionDiff:
-    """The differences between two versions; an empty field is unchanged, and `system_prompt` has all lines."""
+    """The differences between two versions; an empty field is unchanged. `system_prompt` has all lines, `messages` all
+    messages, unless neither version has any: a system prompt is a message beside them."""
 
     system_prompt: tuple[Row, ...]
+    messages: tuple[MessageChange, ...]
     variables: tuple[Change, ...]
     tools: tuple[Change, ...]
     parameters: tuple[Change, ...]
 
+    @property
+    def sections(self) -> list[tuple[str, tuple[Row, ...]]]:
+        """The rows of each message under a heading, or those of the system prompt under none."""
+        if not self.messages:
+            return [("", self.system_prompt)]
+        return [(message.heading, message.lines) for message in self.messages]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows of all texts, one after the other."""
+        return [row for _, rows in self.sections for row in rows]
+
 
 def diff_contents(before: VersionContent, after: VersionContent) -> VersionDiff:
+    if before.messages or after.messages:
+        # One of the two texts, or both, is empty.
+        prompts = _whole(before.system_prompt, "") + _whole("", after.system_prompt)
+        messages = diff_messages(before.texts, after.texts)
+    else:
+        prompts, messages = diff_texts(before.system_prompt, after.system_prompt), ()
     return VersionDiff(
-        system_prompt=diff_texts(before.system_prompt, after.system_prompt),
+        system_prompt=prompts,
+        messages=messages,
         variables=_changes(_variables(before), _variables(after)),
         tools=_changes(_tools(before), _tools(after)),
         parameters=_changes(_parameters(before), _parameters(after)),
     )
+
+
+def _whole(before: str, after: str) -> tuple[Row, ...]:
+    """Returns the rows of a text that stands on one side only, the other being empty."""
+    removed = tuple(Row("removed", number, line, None, None) for number, line in enumerate(_lines(before), 1))
+    added = tuple(Row("added", None, None, number, line) for number, line in enumerate(_lines(after), 1))
+    return removed + added
+
+
+def diff_messages(before: Sequence[RoleAndText], after: Sequence[RoleAndText]) -> tuple[MessageChange, ...]:
+    """Returns the messages in their order, those that neither side changed too."""
+    found: list[MessageChange] = []
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        paired = min(i2 - i1, j2 - j1)
+        for step in range(paired):
+            (from_role, from_text), (to_role, to_text) = before[i1 + step], after[j1 + step]
+            rows = diff_texts(from_text, to_text)
+            kind: Kind = "equal" if tag == "equal" else "changed"
+            found.append(MessageChange(kind, i1 + step, from_role, j1 + step, to_role, rows))
+        for i in range(i1 + paired, i2):
+            role, text = before[i]
+            found.append(MessageChange("removed", i, role, None, None, _whole(text, "")))
+        for j in range(j1 + paired, j2):
+            role, text = after[j]
+            found.append(MessageChange("added", None, None, j, role, _whole("", text)))
+    return tuple(found)
+
+
+def _lines(text: str) -> list[str]:
+    return text.split("\n") if text else []
 
 
 def diff_texts(before: str, after: str) -> tuple[Row, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from django import forms
 from django.db.models import Q, QuerySet
 from django_filters import rest_framework as filters
@@ -36,7 +38,7 @@ class ConfigFilter(filters.FilterSet):  # type: ignore[misc]  # the package has 
 
 
 class VersionFilter(filters.FilterSet):  # type: ignore[misc]  # the package has no types
-    """Filters of versions: `search` matches in prompt or commit message in any letter case."""
+    """Filters of versions: `search` matches in prompt, messages or commit message in any letter case."""
 
     version_number = WholeNumberFilter(field_name="number")
     search = filters.CharFilter(method="find", max_length=_SEARCH_CHARACTERS)
@@ -46,7 +48,10 @@ class VersionFilter(filters.FilterSet):  # type: ignore[misc]  # the package has
         fields: tuple[str, ...] = ()
 
     def find(self, versions: QuerySet[PromptVersion], name: str, value: str) -> QuerySet[PromptVersion]:
-        return versions.filter(Q(system_prompt__icontains=value) | Q(commit_message__icontains=value))
+        # The messages are searched as their JSON, in which a text has its line ends and quotation marks escaped.
+        written = json.dumps(value, ensure_ascii=False)[1:-1]
+        in_texts = Q(system_prompt__icontains=value) | Q(messages__icontains=written)
+        return versions.filter(in_texts | Q(commit_message__icontains=value))
 
 
 class ActivationFilter(filters.FilterSet):  # type: ignore[misc]  # the package has no types

@@ -54,7 +54,8 @@ class PromptConfig(models.Model):
 class PromptVersion(models.Model):
     """The content of one version of a config. Written once: a change is a new version.
 
-    `variables` is a list of `{name, type, required}`, `tools` of OpenAI's function tools, `response_format` OpenAI's.
+    Either `system_prompt` or `messages` is set, a list of `{role, content}`. `variables` is a list of `{name, type,
+    required}`, `tools` of OpenAI's function tools, `response_format` OpenAI's.
     An empty `model` and null leave the request's value.
     """
 
@@ -62,6 +63,7 @@ class PromptVersion(models.Model):
     config = models.ForeignKey(PromptConfig, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
     system_prompt = models.TextField()
+    messages = OrderedJSONField(default=list, db_default=[])
     model = models.CharField(max_length=MODEL_CHARACTERS, blank=True, default="")
     temperature = models.FloatField(null=True, blank=True)
     max_tokens = models.PositiveIntegerField(null=True, blank=True)

@@ -21,5 +21,5 @@ def prompt_messages(
     """Returns the version's messages with `values` filled in, or as they are written when `values` is None. A text that
     renders to nothing is no message. Raises VariableError."""
     template = version.template
-    text = template.text if values is None else template.render(values, tolerated=tolerated)
-    return [{"role": "system", "content": text}] if text else []
+    messages = template.messages if values is None else template.render_messages(values, tolerated=tolerated)
+    return [{"role": role, "content": text} for role, text in messages]

@@ -13,8 +13,9 @@ from django.db.models import Count, QuerySet
 
 from prompts.content import VersionContent
 from prompts.errors import ConfigNotFoundError, VersionNotFoundError
+from prompts.messages import texts_of
 from prompts.models import PromptActivation, PromptConfig, PromptLabel, PromptVersion
-from prompts.templating import Template, compile_template
+from prompts.templating import Template, compile_messages
 
 LATEST = "latest"
 """The label that every config has: that of its version with the highest number."""
@@ -136,6 +137,7 @@ def get_version(project_id: UUID, config_id: UUID, version_id: UUID) -> PromptVe
 def version_content(version: PromptVersion) -> VersionContent:
     return VersionContent(
         system_prompt=version.system_prompt,
+        messages=version.messages,
         model=version.model,
         temperature=version.temperature,
         max_tokens=version.max_tokens,
@@ -162,7 +164,7 @@ def _record(row: PromptVersion) -> PromptVersionRecord:
     return PromptVersionRecord(
         id=row.pk,
         number=row.number,
-        template=compile_template(row.system_prompt, row.variables),
+        template=compile_messages(texts_of(row.system_prompt, row.messages), row.variables),
         model=row.model,
         temperature=row.temperature,
         max_tokens=row.max_tokens,

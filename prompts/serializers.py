@@ -14,6 +14,7 @@ from prompts.checking import Draft
 from prompts.content import MAX_TEMPERATURE, MAX_TOKENS, VersionContent, check_content
 from prompts.diff import Change, VersionDiff
 from prompts.errors import InvalidVersionError
+from prompts.messages import MAX_MESSAGES
 from prompts.models import (
     COMMIT_MESSAGE_CHARACTERS,
     DESCRIPTION_CHARACTERS,
@@ -80,6 +81,7 @@ class VersionSerializer(serializers.ModelSerializer[PromptVersion]):
     version_number = serializers.IntegerField(source="number", read_only=True)
     is_active = serializers.SerializerMethodField()
     # The model's JSON columns have a class of their own, for which DRF knows no serializer field.
+    messages = serializers.ReadOnlyField()
     variables = serializers.ReadOnlyField()
     tools = serializers.ReadOnlyField()
     response_format = serializers.ReadOnlyField()
@@ -92,6 +94,7 @@ class VersionSerializer(serializers.ModelSerializer[PromptVersion]):
             "version_number",
             "is_active",
             "system_prompt",
+            "messages",
             "model",
             "temperature",
             "max_tokens",
@@ -111,7 +114,12 @@ class VersionSerializer(serializers.ModelSerializer[PromptVersion]):
 class _VersionFields(StrictSerializer):
     """The fields of a version's body. Blanks of `system_prompt` are kept; null elsewhere counts as left out."""
 
-    system_prompt = serializers.CharField(trim_whitespace=False)
+    system_prompt = serializers.CharField(
+        trim_whitespace=False, required=False, allow_blank=True, allow_null=True, help_text="Required without messages."
+    )
+    messages = serializers.ListField(
+        required=False, allow_null=True, help_text="Objects of role and content, in place of system_prompt."
+    )
     model = serializers.CharField(max_length=MODEL_CHARACTERS, required=False, allow_blank=True, allow_null=True)
     temperature = NumberField(min_value=0.0, max_value=MAX_TEMPERATURE, required=False, allow_null=True)
     max_tokens = serializers.IntegerField(min_value=1, max_value=MAX_TOKENS, required=False, allow_null=True)
@@ -124,6 +132,8 @@ class _VersionFields(StrictSerializer):
 
     @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs.get("system_prompt") is None and not attrs.get("messages"):
+            raise serializers.ValidationError({"system_prompt": "This field is required."}, code="required")
         content = content_of(attrs)
         try:
             check_content(content)
@@ -144,6 +154,9 @@ class CheckSerializer(BodySerializer):
     system_prompt = serializers.CharField(
         trim_whitespace=False, required=False, allow_blank=True, default="", help_text="The text with its placeholders."
     )
+    messages = serializers.ListField(
+        required=False, allow_null=True, max_length=MAX_MESSAGES, help_text="The messages, in place of the text."
+    )
     variables = serializers.ListField(required=False, allow_null=True, max_length=_MAX_CHECKED_VARIABLES)
     tools = serializers.JSONField(required=False, allow_null=True, help_text="A list, or its JSON as a text.")
     response_format = serializers.JSONField(
@@ -154,6 +167,7 @@ class CheckSerializer(BodySerializer):
         given = self.validated_data
         return Draft(
             system_prompt=given["system_prompt"],
+            messages=given.get("messages") or [],
             variables=given.get("variables") or [],
             tools=given.get("tools"),
             response_format=given.get("response_format"),
@@ -262,7 +276,8 @@ def import_body(outcomes: list[ConfigOutcome], *, dry_run: bool) -> dict[str, An
 def content_of(data: dict[str, Any]) -> VersionContent:
     """Returns the content of validated fields; fields that are left out or null are not set."""
     return VersionContent(
-        system_prompt=data["system_prompt"],
+        system_prompt=data.get("system_prompt") or "",
+        messages=data.get("messages") or [],
         model=data.get("model") or "",
         temperature=data.get("temperature"),
         max_tokens=data.get("max_tokens"),
@@ -275,11 +290,12 @@ def content_of(data: dict[str, Any]) -> VersionContent:
 
 def diff_body(before: PromptVersion, after: PromptVersion, diff: VersionDiff) -> dict[str, Any]:
     """Returns a diff's wire form: `system_prompt` has a row for each line, whose `kind` is equal, changed, removed or
-    added; the other fields hold only changes."""
+    added, as has each of `messages`, which is empty for two versions without; the other fields hold only changes."""
     return {
         "from": _head(before),
         "to": _head(after),
         "system_prompt": [asdict(row) for row in diff.system_prompt],
+        "messages": [asdict(message) for message in diff.messages],
         "variables": [_change(change) for change in diff.variables],
         "tools": [_change(change) for change in diff.tools],
         "parameters": [_change(change) for change in diff.parameters],

@@ -69,6 +69,7 @@ def add_version(*, project_id: UUID, config_id: UUID, content: VersionContent, a
             config=config,
             number=config.last_version_number,
             system_prompt=content.system_prompt,
+            messages=content.messages,
             model=content.model,
             temperature=content.temperature,
             max_tokens=content.max_tokens,

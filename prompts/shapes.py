@@ -19,6 +19,7 @@ class PromptVersionHead(TypedDict):
 class PromptVersionEntry(PromptVersionHead):
     config_id: UUID
     system_prompt: str
+    messages: list[dict[str, Any]]
     model: str
     temperature: float | None
     max_tokens: int | None
@@ -51,6 +52,15 @@ class PromptLine(TypedDict):
     to_parts: list[PromptLinePart] | None
 
 
+class PromptMessageChange(TypedDict):
+    kind: Literal["equal", "changed", "removed", "added"]
+    from_index: int | None
+    from_role: str | None
+    to_index: int | None
+    to_role: str | None
+    lines: list[PromptLine]
+
+
 PromptChange = TypedDict(
     "PromptChange", {"name": str, "kind": Literal["changed", "removed", "added"], "from": Any, "to": Any}
 )
@@ -60,6 +70,7 @@ PromptDiff = TypedDict(
         "from": PromptVersionHead,
         "to": PromptVersionHead,
         "system_prompt": list[PromptLine],
+        "messages": list[PromptMessageChange],
         "variables": list[PromptChange],
         "tools": list[PromptChange],
         "parameters": list[PromptChange],

@@ -1,4 +1,4 @@
-"""Placeholders `{{ name }}` in a system prompt: compiled once a version, filled in by text substitution only.
+"""Placeholders `{{ name }}` in the texts of a version: compiled once, filled in by text substitution only.
 
 - A placeholder is two braces, a name of ASCII letters, digits and underscores that does not begin with a digit, and two
   braces; blanks around the name do not matter. Anything else in braces is plain text, whatever language it looks like.
@@ -17,7 +17,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,9 @@ NAME_CHARACTERS = 100
 MAX_VARIABLES = 200
 # The gateway's limit for one message (docs/limits.md#sizes-of-a-request).
 MAX_RENDERED_BYTES = 1_048_576
+
+RoleAndText = tuple[str, str]
+"""The role of a message, and its text."""
 
 _NAME = rf"[A-Za-z_][A-Za-z0-9_]{{0,{NAME_CHARACTERS - 1}}}"
 _PLACEHOLDER = re.compile(rf"\{{\{{\s*({_NAME})\s*\}}\}}", re.ASCII)
@@ -69,18 +72,20 @@ class Placeholder:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A compiled system prompt. `names` are all variables it takes: the declared ones and undeclared placeholders."""
+    """The compiled messages of a version, in most cases one of role system. `names` are all variables they take: the
+    declared ones and undeclared placeholders."""
 
     variables: tuple[Variable, ...]
     names: frozenset[str]
     _undeclared: tuple[str, ...]
     _pieces: tuple[str, ...]  # The text and the placeholders as they are written, in order.
     _slots: tuple[tuple[int, str], ...]  # The index in `_pieces` and the name of each placeholder.
+    _ends: tuple[tuple[str, int], ...]  # The role of each message, and the index in `_pieces` after its last piece.
 
     @property
-    def text(self) -> str:
-        """The system prompt as it is written."""
-        return "".join(self._pieces)
+    def messages(self) -> list[RoleAndText]:
+        """The messages as they are written."""
+        return self._split(self._pieces)
 
     def render(
         self,
@@ -89,12 +94,35 @@ class Template:
         tolerated: Collection[str] = (),
         limit_bytes: int = MAX_RENDERED_BYTES,
     ) -> str:
-        """Returns the prompt with `values` filled in, at most `limit_bytes` of UTF-8.
+        """Returns the texts with `values` filled in, one after the other, at most `limit_bytes` of UTF-8.
 
         `tolerated` are names that are no error though this template does not take them: those of the other variant of a
         rollout, so that a client's request fits both. Raises MissingVariableError, InvalidVariableError and
         UnknownVariableError.
         """
+        return "".join(self._filled(values, tolerated, limit_bytes))
+
+    def render_messages(
+        self,
+        values: Mapping[str, Any],
+        *,
+        tolerated: Collection[str] = (),
+        limit_bytes: int = MAX_RENDERED_BYTES,
+    ) -> list[RoleAndText]:
+        """Does the same, and returns each message with its role. A text that renders to nothing is no message."""
+        return self._split(self._filled(values, tolerated, limit_bytes))
+
+    def _split(self, pieces: Sequence[str]) -> list[RoleAndText]:
+        found, start = [], 0
+        for role, end in self._ends:
+            text = "".join(pieces[start:end])
+            start = end
+            if text:
+                found.append((role, text))
+        return found
+
+    def _filled(self, values: Mapping[str, Any], tolerated: Collection[str], limit_bytes: int) -> list[str]:
+        """Returns the pieces with the values in their places."""
         if values and not self.names.issuperset(values):
             self._refuse_unknown(values, tolerated)
         texts = self._texts(values)
@@ -106,10 +134,9 @@ class Template:
         characters = sum(map(len, pieces))
         if characters * _BYTES_PER_CHARACTER > limit_bytes:
             self._check_size(pieces, texts, limit_bytes)
-        rendered = "".join(pieces)
-        if not rendered.isascii():
+        if texts:
             _require_texts(texts)
-        return rendered
+        return pieces
 
     def _refuse_unknown(self, values: Mapping[str, Any], tolerated: Collection[str]) -> None:
         for name in values:
@@ -153,17 +180,19 @@ class Template:
 
 
 def compile_template(system_prompt: str, variables: Sequence[Mapping[str, Any]]) -> Template:
-    """Compiles a template. Raises InvalidVersionError that names the variable's field: `variables.0.type`."""
+    """Compiles a system prompt. Raises InvalidVersionError that names the variable's field: `variables.0.type`."""
+    return compile_messages([("system", system_prompt)], variables)
+
+
+def compile_messages(messages: Iterable[RoleAndText], variables: Sequence[Mapping[str, Any]]) -> Template:
+    """Compiles messages of roles and texts. Raises as `compile_template` does."""
     declared = _declared(variables)
     pieces: list[str] = []
     slots: list[tuple[int, str]] = []
-    position = 0
-    for placeholder in _PLACEHOLDER.finditer(system_prompt):
-        pieces.append(system_prompt[position : placeholder.start()])
-        slots.append((len(pieces), placeholder[1]))
-        pieces.append(placeholder[0])
-        position = placeholder.end()
-    pieces.append(system_prompt[position:])
+    ends: list[tuple[str, int]] = []
+    for role, text in messages:
+        _compile_text(text, pieces, slots)
+        ends.append((role, len(pieces)))
     known = {variable.name for variable in declared}
     undeclared = dict.fromkeys(name for _, name in slots if name not in known)
     return Template(
@@ -172,12 +201,24 @@ def compile_template(system_prompt: str, variables: Sequence[Mapping[str, Any]])
         _undeclared=tuple(undeclared),
         _pieces=tuple(pieces),
         _slots=tuple(slots),
+        _ends=tuple(ends),
     )
 
 
-def find_placeholders(system_prompt: str) -> list[Placeholder]:
+def _compile_text(text: str, pieces: list[str], slots: list[tuple[int, str]]) -> None:
+    """Adds the pieces of one text, and the places of its placeholders."""
+    position = 0
+    for placeholder in _PLACEHOLDER.finditer(text):
+        pieces.append(text[position : placeholder.start()])
+        slots.append((len(pieces), placeholder[1]))
+        pieces.append(placeholder[0])
+        position = placeholder.end()
+    pieces.append(text[position:])
+
+
+def find_placeholders(text: str) -> list[Placeholder]:
     """Returns the placeholders of a text in order."""
-    return [Placeholder(found[1], found.start()) for found in _PLACEHOLDER.finditer(system_prompt)]
+    return [Placeholder(found[1], found.start()) for found in _PLACEHOLDER.finditer(text)]
 
 
 def _declared(variables: Sequence[Mapping[str, Any]]) -> tuple[Variable, ...]:
@@ -244,6 +285,8 @@ def _wrong_type(variable: Variable) -> InvalidVariableError:
 def _require_texts(texts: Mapping[str, str]) -> None:
     """Refuses a single surrogate, which JSON can express and which cannot be sent as UTF-8."""
     for name, text in texts.items():
+        if text.isascii():
+            continue
         try:
             text.encode()
         except UnicodeEncodeError:

@@ -11,8 +11,9 @@ from uuid import UUID
 
 from django.db.models import F
 
+from prompts.messages import texts_of
 from prompts.models import PromptVersion
-from prompts.templating import compile_template
+from prompts.templating import compile_messages
 
 LATEST_VERSIONS = 50
 
@@ -40,7 +41,8 @@ def _names_of(version_ids: list[UUID]) -> dict[UUID, frozenset[str]]:
     if unknown:
         if len(_names) + len(unknown) > _REMEMBERED:
             _names.clear()
-        rows = PromptVersion.objects.filter(pk__in=unknown).values_list("pk", "system_prompt", "variables")
-        for version_id, system_prompt, variables in rows:
-            found[version_id] = _names[version_id] = compile_template(system_prompt, variables).names
+        rows = PromptVersion.objects.filter(pk__in=unknown).values_list("pk", "system_prompt", "messages", "variables")
+        for version_id, system_prompt, messages, variables in rows:
+            texts = texts_of(system_prompt, messages)
+            found[version_id] = _names[version_id] = compile_messages(texts, variables).names
     return found

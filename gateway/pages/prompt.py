@@ -150,7 +150,7 @@ def _newest_other(config: PromptConfig, versions: Sequence[PromptVersion]) -> Pr
 
 
 def _version_in_full(version: PromptVersion) -> Mapping[str, Any]:
-    size = len(version.system_prompt.encode())
+    size = sum(len(text.encode()) for _, text in version_content(version).texts)
     return {
         "tokens": estimated_tokens(size),
         "tools": pretty(version.tools),
@@ -166,7 +166,7 @@ def _differences(before: PromptVersion | None, after: PromptVersion | None) -> M
 
 def shown_diff(before: PromptVersion, after: PromptVersion) -> Mapping[str, Any]:
     diff = diff_contents(version_content(before), version_content(after))
-    return {"rows": diff.system_prompt, "changes": [*diff.parameters, *diff.variables, *diff.tools]}
+    return {"sections": diff.sections, "changes": [*diff.parameters, *diff.variables, *diff.tools]}
 
 
 def _links(visit: Visit, config: PromptConfig, shown: PromptVersion | None) -> Mapping[str, Any]:

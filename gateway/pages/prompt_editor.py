@@ -218,7 +218,7 @@ def _newer(edit: Edit) -> PromptVersion | None:
 def _diff(before: PromptVersion | None, text: str) -> Mapping[str, Any] | None:
     if before is None or before.system_prompt == text:
         return None
-    return {"rows": diff_texts(before.system_prompt, text), "changes": []}
+    return {"sections": [("", diff_texts(before.system_prompt, text))], "changes": []}
 
 
 def _numbered(config: PromptConfig, given: str) -> PromptVersion | None:

@@ -12,11 +12,12 @@ from typing import Any
 from gateway.errors import PromptConfigNotFoundError
 from gateway.pipeline.context import RequestContext, RequestState
 from gateway.pipeline.pin import is_pinned, named_prompt, pin
-from gateway.pipeline.rebuild import SystemMessage, rebuilt
+from gateway.pipeline.rebuild import PromptMessages, rebuilt
 from gateway.pipeline.variant import version_for
 from gateway.protocol.wire import ChatCompletionRequest
 from gateway.snapshot.prompts import ManagedPrompt, PromptUse
 from gateway.snapshot.store import SnapshotStore
+from prompts.rendering import prompt_messages
 from prompts.selectors import PromptVersionRecord
 
 # Clients choose the names of prompt configs that they send, so an error quotes no more than these characters of a name.
@@ -62,7 +63,7 @@ def with_prompt(context: RequestContext, state: RequestState) -> RequestContext:
         return _skipped(context, state, prompt, "it has no version yet")
     else:
         version = version_for(prompt, prompt.active, context, state)
-    changed = rebuilt(context, version, _system_message(prompt, version, variables_of(context)))
+    changed = rebuilt(context, version, _messages(prompt, version, variables_of(context)))
     state.injected_bytes = len(changed.body) - len(context.body)
     return changed
 
@@ -86,10 +87,8 @@ def _has_system_message(request: ChatCompletionRequest) -> bool:
     return False
 
 
-def _system_message(
-    prompt: ManagedPrompt, version: PromptVersionRecord, values: Mapping[str, Any]
-) -> SystemMessage | None:
-    """Returns the prompt with its variables filled in; None when the text is empty. Raises VariableError.
+def _messages(prompt: ManagedPrompt, version: PromptVersionRecord, values: Mapping[str, Any]) -> PromptMessages | None:
+    """Returns the prompt with its variables filled in; None when all its texts are empty. Raises VariableError.
 
     Short texts are cached: many prompts have no variables, or the same ones in request after request.
     """
@@ -98,19 +97,19 @@ def _system_message(
             # As keys of the cache, 1, 1.0 and true are equal; as texts they differ.
             return _rendered(prompt, version, values)
     key = (version.number, *values, *values.values())
-    message: SystemMessage | None = prompt.rendered.get(key)
-    if message is None:
-        message = _rendered(prompt, version, values)
-        if message is not None and len(message.json) + sum(map(len, values.values())) <= _MAX_CACHED_CHARACTERS:
+    messages: PromptMessages | None = prompt.rendered.get(key)
+    if messages is None:
+        messages = _rendered(prompt, version, values)
+        if messages is not None and len(messages.json) + sum(map(len, values.values())) <= _MAX_CACHED_CHARACTERS:
             if len(prompt.rendered) >= _MAX_CACHED_TEXTS:
                 prompt.rendered.clear()
-            prompt.rendered[key] = message
-    return message
+            prompt.rendered[key] = messages
+    return messages
 
 
-def _rendered(prompt: ManagedPrompt, version: PromptVersionRecord, values: Mapping[str, Any]) -> SystemMessage | None:
-    text = version.template.render(values, tolerated=prompt.names)
-    return SystemMessage(text) if text else None
+def _rendered(prompt: ManagedPrompt, version: PromptVersionRecord, values: Mapping[str, Any]) -> PromptMessages | None:
+    messages = prompt_messages(version, values, tolerated=prompt.names)
+    return PromptMessages(messages) if messages else None
 
 
 def variables_of(context: RequestContext) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,6 +10,7 @@ import msgspec
 
 from gateway.pipeline.context import NativeRequest, RequestContext
 from gateway.protocol.wire import AUTO, ChatCompletionRequest, JsonObject, LazyFields, Message, ResponseFormat
+from prompts.rendering import PromptMessage
 from prompts.selectors import PromptVersionRecord
 
 # The values are typed Any instead of Raw: new values stand beside bytes that stay, and the encoder takes both.
@@ -20,19 +21,20 @@ _encode = msgspec.json.Encoder().encode
 _FORWARDED = frozenset({"model", "messages"})
 
 
-class SystemMessage:
-    """A system message: its text, the request's object, and the beginning of the JSON array of messages."""
+class PromptMessages:
+    """The messages of a managed prompt: as rendered, as the request's objects, and as the beginning of the JSON array
+    of messages."""
 
-    __slots__ = ("json", "message", "text")
+    __slots__ = ("json", "messages", "rendered")
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.message = Message("system", text)
-        self.json = b'[{"role":"system","content":%b},' % _encode(text)
+    def __init__(self, rendered: Sequence[PromptMessage]) -> None:
+        self.rendered = rendered
+        self.messages = msgspec.convert(rendered, list[Message])
+        self.json = b"%b," % _encode(rendered)[:-1]
 
 
-def rebuilt(context: RequestContext, version: PromptVersionRecord, system: SystemMessage | None) -> RequestContext:
-    """Returns the request with the system message, if there is one, before all others, and with the version's
+def rebuilt(context: RequestContext, version: PromptVersionRecord, prompt: PromptMessages | None) -> RequestContext:
+    """Returns the request with the prompt's messages, if there are any, before all others, and with the version's
     parameters where it leaves them out.
 
     Its body, decoded fields and request object agree; the fields that concern only the gateway are gone.
@@ -47,22 +49,22 @@ def rebuilt(context: RequestContext, version: PromptVersionRecord, system: Syste
         for name, stored in (("tools", version.tools), ("response_format", version.response_format)):
             if name in changes and stored is not None:
                 fields[name] = msgspec.Raw(stored)
-    if system is not None:
-        changes["messages"] = [system.message, *request.messages]
+    if prompt is not None:
+        changes["messages"] = [*prompt.messages, *request.messages]
         # The slice is of a view: conversations are long, and a slice of bytes would copy them twice more.
-        fields["messages"] = msgspec.Raw(b"".join((system.json, memoryview(fields["messages"])[1:])))
+        fields["messages"] = msgspec.Raw(b"".join((prompt.json, memoryview(fields["messages"])[1:])))
     body = _encode(fields)
     changed = msgspec.structs.replace(request, **changes) if changes else request
-    native = None if context.native is None else _native(context.native, system, changes)
+    native = None if context.native is None else _native(context.native, prompt, changes)
     return RequestContext(context.snapshot, context.headers, body, changed, LazyFields(body), native)
 
 
-def _native(native: NativeRequest, system: SystemMessage | None, changes: Collection[str]) -> NativeRequest:
-    """Returns the request in the client's own protocol with the system message. Other additions have a form in chat
+def _native(native: NativeRequest, prompt: PromptMessages | None, changes: Collection[str]) -> NativeRequest:
+    """Returns the request in the client's own protocol with the prompt's messages. Other additions have a form in chat
     completions only; the model's name is no part of what is forwarded."""
     body = native.body
-    if body is not None and system is not None:
-        body = native.surface.with_system(body, system.text)
+    if body is not None and prompt is not None:
+        body = native.surface.with_prompt(body, prompt.rendered)
     return msgspec.structs.replace(native, body=body if _FORWARDED.issuperset(changes) else None)
 
 

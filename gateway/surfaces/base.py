@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from core.errors import ApplicationError
+from prompts.rendering import PromptMessage
 
 
 class SurfaceRequest(msgspec.Struct, frozen=True):
@@ -85,7 +86,8 @@ class Surface(Protocol):
         another vendor made. All other bytes stay as they are."""
         ...
 
-    def with_system(self, body: bytes, text: str) -> bytes:
-        """Returns the client's own `body` with the managed prompt `text` as its instructions; called only where the
-        request has none. All other bytes of the request stay as they are."""
+    def with_prompt(self, body: bytes, messages: Sequence[PromptMessage]) -> bytes:
+        """Returns the client's own `body` with the messages of a managed prompt, of which there is at least one: those
+        of role system and developer as its instructions, the others before the client's. Called only where the request
+        has no instructions. All other bytes of the request stay as they are."""
         ...

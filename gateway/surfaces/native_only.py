@@ -6,6 +6,7 @@ before the call: routing, guardrails, limits, and the record.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -15,6 +16,7 @@ from gateway.protocol.message_sizes import MAX_MESSAGE_BYTES
 from gateway.protocol.wire import AUTO, MAX_MESSAGES, Name, ProviderPreferences, explain
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.chat.surface import ChatStream
+from prompts.rendering import PromptMessage
 
 T = TypeVar("T")
 # No vocabulary is as large, and larger numbers cannot be written again.
@@ -56,7 +58,7 @@ class NativeOnlySurface:
     def forwarded(self, body: bytes) -> bytes:
         return body
 
-    def with_system(self, body: bytes, text: str) -> bytes:
+    def with_prompt(self, body: bytes, messages: Sequence[PromptMessage]) -> bytes:
         return body
 
 

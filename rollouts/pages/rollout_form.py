@@ -160,7 +160,7 @@ def _diff(visit: Visit, draft: Draft) -> Mapping[str, Any]:
     if baseline is None or target is None:
         return {}
     diff = diff_contents(version_content(baseline), version_content(target))
-    changed = [row for row in diff.system_prompt if row.kind != "equal"]
+    changed = [row for row in diff.rows if row.kind != "equal"]
     before = Rollout.objects.filter(
         target_version=target, status=Status.ROLLED_BACK.value, started_at__isnull=False
     ).order_by("-ended_at")

@@ -18,7 +18,7 @@ from gateway.protocol.wire import LazyFields, decode_request
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.prompts import ManagedPrompt
 from prompts.selectors import PromptVersionRecord
-from prompts.templating import compile_template
+from prompts.templating import compile_messages
 
 PROJECT = uuid4()
 ROLLOUT = "01890000-0000-7000-8000-000000000001"
@@ -32,13 +32,16 @@ JSON = st.recursive(
 )
 
 
-def a_version(text: str = "Be kind.", variables: Any = (), **content: Any) -> PromptVersionRecord:
+def a_version(
+    text: str = "Be kind.", variables: Any = (), *, messages: Any = (), **content: Any
+) -> PromptVersionRecord:
+    """Returns a compiled version of one text, or of these roles and texts."""
     fields: dict[str, Any] = {"model": "", "temperature": None, "max_tokens": None, "tools": None}
     fields |= {"response_format": None, **content}
     for name in ("tools", "response_format"):
         if fields[name] is not None:
             fields[name] = json.dumps(fields[name]).encode()
-    return PromptVersionRecord(uuid4(), 3, compile_template(text, variables), **fields)
+    return PromptVersionRecord(uuid4(), 3, compile_messages(messages or [("system", text)], variables), **fields)
 
 
 def a_prompt(version: PromptVersionRecord | None, name: str = "support", **fields: Any) -> ManagedPrompt:

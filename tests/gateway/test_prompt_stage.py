@@ -38,6 +38,33 @@ def test_prompt__messages__stay_byte_for_byte() -> None:
     assert b'"vendor":1.0e0' in context.body
 
 
+def test_prompt__with_messages__all_stand_before_the_clients() -> None:
+    texts = [("developer", "In {{language}}."), ("user", "Good day"), ("assistant", "{{ hint }}"), ("user", "Now:")]
+    version = a_version(messages=texts, variables=[{"name": "hint"}])
+    own = b' {"role":"user", "content":"\\u00e9"} ]'
+    body = b'{"model":"m","prompt_config":"support","prompt_variables":{"language":"German"},"messages":[' + own + b"}"
+
+    context, state = injected(body, a_prompt(version))
+
+    # A text that renders to nothing is no message.
+    assert sent(context)["messages"][:3] == [
+        {"role": "developer", "content": "In German."},
+        {"role": "user", "content": "Good day"},
+        {"role": "user", "content": "Now:"},
+    ]
+    assert context.body.endswith(b"," + own + b"}")
+    assert state.injected_bytes == len(context.body) - len(body)
+
+
+def test_prompt__with_messages_and_a_request_with_instructions__is_skipped() -> None:
+    version = a_version(messages=[("user", "Good day"), ("assistant", "Guten Tag")])
+
+    context, state = injected({"messages": [{"role": "system", "content": "Mine."}]}, a_prompt(version))
+
+    assert b"Guten Tag" not in context.body
+    assert (state.prompt.version, len(state.warnings)) == (0, 1)
+
+
 def test_prompt__header_and_body_name_different_configs__the_bodys_is_used() -> None:
     other = a_prompt(a_version("Other."), name="other")
 

@@ -9,6 +9,7 @@ import msgspec
 from core.errors import ApplicationError
 from gateway.protocol import sse
 from gateway.surfaces.base import SurfaceRequest
+from prompts.rendering import PromptMessage
 
 
 class ChatStream:
@@ -44,7 +45,7 @@ class ChatSurface:
     def forwarded(self, body: bytes) -> bytes:
         return body
 
-    def with_system(self, body: bytes, text: str) -> bytes:
+    def with_prompt(self, body: bytes, messages: Sequence[PromptMessage]) -> bytes:
         return body
 
 

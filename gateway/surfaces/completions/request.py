@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +12,8 @@ from core.errors import ValidationError
 from gateway.protocol.wire import Name
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.native_only import Token, decoded
+from gateway.surfaces.prompt import text_of
+from prompts.rendering import PromptMessage
 
 MAX_PROMPTS = 1000
 
@@ -48,11 +51,13 @@ def read(body: bytes) -> SurfaceRequest:
     return SurfaceRequest(_encode(copied), tuple(_untranslatable(fields, prompts)), opaque=opaque)
 
 
-def with_instructions(body: bytes, text: str) -> bytes:
-    """Returns the client's body with `text` before each prompt. Raises ValidationError for prompts of tokens."""
+def with_prompt(body: bytes, messages: Sequence[PromptMessage]) -> bytes:
+    """Returns the client's body with the texts of the messages before each prompt. Raises ValidationError for prompts
+    of tokens."""
     prompts = _prompts(decoded(_decoder, body).prompt)
     if not isinstance(prompts[0], str):
         raise ValidationError("prompt: a managed prompt cannot be put before tokens", code="unsupported_parameter")
+    text = text_of(messages)
     changed = [f"{text}\n\n{prompt}" for prompt in prompts]
     fields: dict[str, Any] = dict(_decode_raw(body))
     return _encode({**fields, "prompt": changed[0] if len(changed) == 1 else changed})

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from core.errors import ApplicationError
 from gateway.surfaces.base import SurfaceRequest
-from gateway.surfaces.completions.request import read, with_instructions
+from gateway.surfaces.completions.request import read, with_prompt
 from gateway.surfaces.completions.response import whole
 from gateway.surfaces.completions.stream import CompletionStream
+from prompts.rendering import PromptMessage
 
 
 class CompletionsSurface:
@@ -31,8 +34,8 @@ class CompletionsSurface:
     def forwarded(self, body: bytes) -> bytes:
         return body
 
-    def with_system(self, body: bytes, text: str) -> bytes:
-        return with_instructions(body, text)
+    def with_prompt(self, body: bytes, messages: Sequence[PromptMessage]) -> bytes:
+        return with_prompt(body, messages)
 
 
 SURFACE = CompletionsSurface()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from typing_extensions import override
 
 from core.errors import ApplicationError
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.messages.errors import error_body
 from gateway.surfaces.messages.foreign import without_foreign
+from gateway.surfaces.messages.prompt import with_prompt
 from gateway.surfaces.messages.request import read, read_count
 from gateway.surfaces.messages.response import counted, message_of
 from gateway.surfaces.messages.stream import MessagesStream
-from gateway.surfaces.messages.system import with_system
+from prompts.rendering import PromptMessage
 
 
 class MessagesSurface:
@@ -34,8 +37,8 @@ class MessagesSurface:
     def forwarded(self, body: bytes) -> bytes:
         return without_foreign(body)
 
-    def with_system(self, body: bytes, text: str) -> bytes:
-        return with_system(body, text)
+    def with_prompt(self, body: bytes, messages: Sequence[PromptMessage]) -> bytes:
+        return with_prompt(body, messages)
 
 
 class CountTokensSurface(MessagesSurface):

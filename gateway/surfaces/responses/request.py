@@ -63,13 +63,6 @@ def read(body: bytes) -> SurfaceRequest:
     return SurfaceRequest(_encode(chat), tuple(untranslatable), fields, is_stateful=is_stateful)
 
 
-def with_instructions(body: bytes, text: str) -> bytes:
-    """Returns the client's body with `instructions`."""
-    fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    fields["instructions"] = msgspec.Raw(_encode(text))
-    return _encode(fields)
-
-
 def _fields(body: bytes) -> Json:
     try:
         return _decode(body)

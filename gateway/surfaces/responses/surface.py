@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from core.errors import ApplicationError
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.responses.errors import error_body
+from gateway.surfaces.responses.prompt import with_prompt
 from gateway.surfaces.responses.reasoning import without_foreign
-from gateway.surfaces.responses.request import read, with_instructions
+from gateway.surfaces.responses.request import read
 from gateway.surfaces.responses.response import whole
 from gateway.surfaces.responses.stream import ResponseStream
+from prompts.rendering import PromptMessage
 
 
 class ResponsesSurface:
@@ -31,8 +35,8 @@ class ResponsesSurface:
     def forwarded(self, body: bytes) -> bytes:
         return without_foreign(body)
 
-    def with_system(self, body: bytes, text: str) -> bytes:
-        return with_instructions(body, text)
+    def with_prompt(self, body: bytes, messages: Sequence[PromptMessage]) -> bytes:
+        return with_prompt(body, messages)
 
 
 SURFACE = ResponsesSurface()

@@ -30,6 +30,36 @@ def test_prompt__request_without_instructions__becomes_them(routed: Routed, way:
     assert (record.prompt_config_id, record.prompt_version, record.is_native) == (prompt.config_id, 1, way.is_native)
 
 
+@EVERY_WAY
+@WHOLE_AND_STREAMED
+def test_prompt__with_messages__stand_before_the_clients(routed: Routed, way: Way, stream: bool) -> None:
+    gateway, scripts = routed(**{way.provider: [way.answer(text="Hello")]})
+    messages = [
+        {"role": "system", "content": "You help {{name}}."},
+        {"role": "user", "content": "Good day"},
+        {"role": "assistant", "content": "Guten Tag"},
+    ]
+    make_prompt(gateway, "", messages=messages)
+
+    response = way.ask(gateway, way.body("Where is it?", stream=stream, **IN_BODY))
+
+    assert way.read(response).text == "Hello"
+    texts = texts_of(json.loads(scripts[way.provider].received[-1].body))
+    assert texts == ["You help Ann.", "Good day", "Guten Tag", "Where is it?"]
+    record = gateway.record(response)
+    assert (record.prompt_version, record.is_native) == (1, way.is_native)
+
+
+def texts_of(body: Json) -> list[str]:
+    """Returns the texts that a provider received, its instructions first."""
+    if "prompt" in body:
+        return str(body["prompt"]).split("\n\n")
+    turns = body.get("input") or body["messages"]
+    found = [body.get("instructions") or body.get("system"), *(turn["content"] for turn in turns)]
+    texts = [one if isinstance(one, str) else one[0]["text"] for one in found if one]
+    return [str(text) for text in texts]
+
+
 @EVERY_WAY_WITH_INSTRUCTIONS
 def test_prompt__request_with_instructions__is_left_as_it_is(routed: Routed, way: Way) -> None:
     gateway, scripts = routed(**{way.provider: [way.answer(text="Hello")]})

@@ -6,6 +6,13 @@ import { FieldProblem } from "./problems.js";
 
 const MAX_LISTED = 1000;
 
+// The texts of a version: its system prompt, or each message below its role.
+function textOf(version) {
+  const messages = version?.messages ?? [];
+  if (messages.length === 0) return version?.system_prompt ?? "";
+  return messages.map(({ role, content }) => `[${role}]\n${content}`).join("\n\n");
+}
+
 export class Prompts {
   #configs = [];
   #versions = [];
@@ -105,7 +112,7 @@ export class Prompts {
   #showVersion() {
     const version = this.#version;
     byId("prompt-text").hidden = !version;
-    showText(byId("prompt-text").querySelector("pre"), version?.system_prompt ?? "");
+    showText(byId("prompt-text").querySelector("pre"), textOf(version));
     showText(byId("prompt_config-problem"), "");
     const fields = (version?.variables ?? []).map((variable, index) => this.#field(variable, `variable-${index}`));
     byId("variables").replaceChildren(...fields);

@@ -10,6 +10,7 @@ import pytest
 from gateway.protocol.wire import decode_request
 from gateway.surfaces.messages.surface import SURFACE
 from gateway.surfaces.messages.user import user_and_session
+from prompts.rendering import PromptMessage
 from tests.gateway.surfaces.messages.clients import ask, chat
 
 MARK = {"type": "ephemeral", "ttl": "1h"}
@@ -225,5 +226,20 @@ def test_max_tokens__zero__named() -> None:
         (b'{"n": 1e2, "system": ""}', b'{"n":1e2,"system":"Be \\"brief\\"."}'),
     ],
 )
-def test_with_system__no_instructions__the_text_and_the_clients_own_bytes(body: bytes, expected: bytes) -> None:
-    assert SURFACE.with_system(body, 'Be "brief".') == expected
+def test_with_prompt__no_instructions__the_text_and_the_clients_own_bytes(body: bytes, expected: bytes) -> None:
+    assert SURFACE.with_prompt(body, [{"role": "system", "content": 'Be "brief".'}]) == expected
+
+
+def test_with_prompt__turns__stand_before_the_clients_own_bytes() -> None:
+    turns: list[PromptMessage] = [
+        {"role": "system", "content": "A"},
+        {"role": "developer", "content": "B"},
+        {"role": "user", "content": "u"},
+        {"role": "assistant", "content": "a"},
+    ]
+    body = b'{"model":"m", "messages" : [ {"role":"user", "content":"\\u00e9"} ]}'
+
+    changed = SURFACE.with_prompt(body, turns)
+
+    own = b'{"role":"user","content":"u"},{"role":"assistant","content":"a"}, {"role":"user", "content":"\\u00e9"} ]'
+    assert changed == b'{"model":"m","messages":[' + own + b',"system":"A\\n\\nB"}'

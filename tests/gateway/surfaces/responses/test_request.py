@@ -11,7 +11,9 @@ from core.errors import ApplicationError
 from gateway.protocol.wire import decode_request
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.responses.surface import SURFACE
+from prompts.rendering import PromptMessage
 
+BE_KIND: list[PromptMessage] = [{"role": "system", "content": "Be kind."}]
 SCHEMA = {"type": "object", "properties": {"x": {"type": "integer"}}}
 
 
@@ -142,6 +144,37 @@ def test_fault__is_refused_by_the_clients_own_field(fields: dict[str, Any], code
 
 
 def test_prompt__becomes_the_instructions_and_nothing_else_changes() -> None:
-    changed = SURFACE.with_system(b'{"model":"m","input":[{"x":1.50}]}', "Be kind.")
+    changed = SURFACE.with_prompt(b'{"model":"m","input":[{"x":1.50}]}', BE_KIND)
 
     assert changed == b'{"model":"m","input":[{"x":1.50}],"instructions":"Be kind."}'
+
+
+TURNS: list[PromptMessage] = [
+    {"role": "developer", "content": "Answer in German."},
+    {"role": "user", "content": "Good day"},
+    {"role": "assistant", "content": "Guten Tag"},
+]
+BEFORE = b'{"role":"user","content":"Good day"},{"role":"assistant","content":"Guten Tag"}'
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (b'"input":[ {"x":1.50}]', b'"input":[' + BEFORE + b', {"x":1.50}]'),
+        (b'"input":"H\\u0069"', b'"input":[' + BEFORE + b',{"role":"user","content":"H\\u0069"}]'),
+        (b'"input":[ ]', b'"input":[' + BEFORE + b" ]"),
+        (b'"store":false', b'"store":false'),
+        (b'"input":"Hi","previous_response_id":"r-1"', b'"input":"Hi","previous_response_id":"r-1"'),
+    ],
+)
+def test_prompt__with_turns__stand_before_the_input(given: bytes, expected: bytes) -> None:
+    changed = SURFACE.with_prompt(b'{"model":"m",%b}' % given, [*BE_KIND, *TURNS])
+
+    rest = b',"input":[' + BEFORE + b"]" if b"store" in given else b""
+    assert changed == b'{"model":"m",%b,"instructions":"Be kind.\\n\\nAnswer in German."%b}' % (expected, rest)
+
+
+def test_prompt__only_turns__adds_no_instructions() -> None:
+    changed = SURFACE.with_prompt(b'{"input":"Hi"}', TURNS[1:2])
+
+    assert json.loads(changed) == {"input": [TURNS[1], {"role": "user", "content": "Hi"}]}
