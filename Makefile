@@ -9,7 +9,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
 	--no-emit-index-url --no-emit-find-links --quiet
 
 .PHONY: serve test quick format demo pictures chaos bench bench-analytics soak fuzz lint types imports migrations openapi check \
-	clients lock clean
+	typescript clients lock clean
 
 serve: $(READY)
 	$(BIN)/python manage.py serve
@@ -66,7 +66,11 @@ migrations: $(READY)
 openapi: $(READY)
 	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml
 
-check: lint imports types migrations openapi
+check: lint imports types typescript migrations openapi
+
+# Checks the client for TypeScript, and compiles it for tests/clients.
+typescript: $(CLIENTS)/typescript/.ready
+	$(CLIENTS)/typescript/node_modules/.bin/tsc -p clients/typescript --outDir $(CLIENTS)/typescript/dist
 
 # The lock names versions and hashes only; chdb-core's unused pandas and pyarrow stay out (see pyproject.toml).
 lock: $(READY)
@@ -76,6 +80,7 @@ lock: $(READY)
 	$(COMPILE) requirements/clients.in --only-binary :all: -o requirements/clients.lock
 	$(COMPILE) requirements/clients-openai-2.in --only-binary :all: -o requirements/clients-openai-2.lock
 	npm install --prefix tests/clients/node --package-lock-only --omit-lockfile-registry-resolved --no-fund
+	npm install --prefix clients/typescript --package-lock-only --omit-lockfile-registry-resolved --no-fund
 
 clients: $(CLIENTS)/python/.ready $(CLIENTS)/python-openai-2/.ready $(CLIENTS)/node/.ready
 
@@ -90,9 +95,12 @@ $(CLIENTS)/python/.ready $(CLIENTS)/python-openai-2/.ready:
 	touch $@
 
 $(CLIENTS)/node/.ready: tests/clients/node/package-lock.json
+$(CLIENTS)/typescript/.ready: clients/typescript/package-lock.json
+
+$(CLIENTS)/node/.ready $(CLIENTS)/typescript/.ready:
 	@command -v npm node >/dev/null || { echo "npm or node is missing: install Node.js for the clients of tests/clients" >&2; exit 1; }
 	mkdir -p $(@D)
-	cp tests/clients/node/package.json tests/clients/node/package-lock.json $(@D)
+	cp $(<D)/package.json $(<D)/package-lock.json $(@D)
 	npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
 	touch $@
 

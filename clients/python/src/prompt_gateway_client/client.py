@@ -1,0 +1,121 @@
+"""The client of applications: prompts, feedback and scores."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from prompt_gateway_client.cache import PromptCache
+from prompt_gateway_client.errors import PromptGatewayError, UnavailableError
+from prompt_gateway_client.http import Answer, Http
+from prompt_gateway_client.prompt import Prompt
+
+_NOT_FOUND = 404
+
+
+class _Question(NamedTuple):
+    """The parameters of a fetch; `variables` are JSON, and None where the texts are fetched as they are written."""
+
+    name: str
+    label: str | None
+    version: int | None
+    variables: str | None
+    user_id: str | None
+    session_id: str | None
+
+
+class PromptGateway:
+    """A client of one project, which threads may share: one for the whole application, so that they share prompts.
+
+    `timeout` bounds a call, in seconds. `clock` gives the seconds by which prompts become old.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        project_id: str,
+        *,
+        timeout: float = 5.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._http, self._project_id = Http(base_url, api_key, project_id, timeout), project_id
+        self._prompts: PromptCache[_Question] = PromptCache(self._fetch, clock, timeout)
+
+    def get_prompt(
+        self,
+        name: str,
+        *,
+        label: str | None = None,
+        version: int | None = None,
+        variables: Mapping[str, Any] | None = None,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        fallback: Prompt | str | None = None,
+    ) -> Prompt:
+        """Returns the prompt that `label` or `version` names, or the active one, which a rollout decides for the user
+        or the session. With `variables` it is rendered.
+
+        `fallback`, a prompt or a system's text, is returned when there is no usable answer and none was kept, and when
+        the service knows no such prompt. Raises UnavailableError without it, and PromptGatewayError for what is wrong
+        in the call, as a missing variable.
+        """
+        values = None if variables is None else json.dumps(dict(variables), sort_keys=True)
+        try:
+            return self._prompts.get(_Question(name, label, version, values, user_id, session_id))
+        except PromptGatewayError as error:
+            if fallback is None or not (isinstance(error, UnavailableError) or error.status == _NOT_FOUND):
+                raise
+            return Prompt.of_text(name, fallback) if isinstance(fallback, str) else fallback
+
+    def feedback(
+        self, session_id: str, *, score: int | None = None, text: str | None = None, token: str | None = None
+    ) -> None:
+        """Gives feedback on a session: a score from 1 to 5, a text or both. A key with no scope but `feedback:write`
+        needs the session's token."""
+        body = {"project_id": self._project_id, "score": score, "text": text}
+        headers = {} if token is None else {"x-svc-feedback-token": token}
+        self._http.send("POST", f"sessions/{quote(session_id, safe='')}/feedback", body=body, headers=headers)
+
+    def feedback_token(self, session_id: str, *, expires_in: int = 3600) -> str:
+        """Returns a token with which a browser gives feedback on this session for `expires_in` seconds."""
+        path = f"sessions/{quote(session_id, safe='')}/feedback-token"
+        return str(self._http.send("POST", path, body={"expires_in": expires_in}).body["token"])
+
+    def score(self, request_id: str, score_name: str, score_value: float | bool, **more: Any) -> None:
+        """Records a score of a request. `more` are the score's other fields, as `score_id`, `score_type`, `reason`."""
+        fields = {"request_id": request_id, "score_name": score_name, "score_value": score_value, **more}
+        self._http.send("POST", "scores", body={"project_id": self._project_id, **fields})
+
+    def _fetch(self, question: _Question, etag: str) -> Answer:
+        asked = {name: value for name, value in question._asdict().items() if value is not None}
+        name, variables = asked.pop("name"), asked.pop("variables", None)
+        if variables is not None:
+            # Values are sent in a body: proxies and logs keep URLs.
+            body = {**asked, "variables": json.loads(variables)}
+            return self._http.send("POST", f"prompts/{quote(name, safe='')}/render", body=body)
+        headers = {"If-None-Match": etag} if etag else {}
+        return self._http.send("GET", "prompts", query={"name": name, **asked}, headers=headers)
+
+
+class AsyncPromptGateway:
+    """The same client for asyncio: each call waits in a thread. Share the prompts by passing the client itself."""
+
+    def __init__(self, client: PromptGateway) -> None:
+        self._client = client
+
+    async def get_prompt(self, name: str, **options: Any) -> Prompt:
+        """Returns what `PromptGateway.get_prompt` returns."""
+        return await asyncio.to_thread(self._client.get_prompt, name, **options)
+
+    async def feedback(self, session_id: str, **given: Any) -> None:
+        """Gives feedback as `PromptGateway.feedback` does."""
+        await asyncio.to_thread(self._client.feedback, session_id, **given)
+
+    async def score(self, request_id: str, score_name: str, score_value: float | bool, **more: Any) -> None:
+        """Records a score as `PromptGateway.score` does."""
+        await asyncio.to_thread(self._client.score, request_id, score_name, score_value, **more)
