@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from uuid import UUID
 
 from django.http import QueryDict
 
 from analytics.contracts import Operation, Outcome
 from analytics.wire.request_figures import FacetEntry
+from core.lookup import Kind, as_uuid, look_up
+from core.rights.roles import Right
 from core.ui.filters import Facet, FacetValue, FilterField, Filters
 
 _SHOWN_VALUES = 5
@@ -47,22 +51,50 @@ FIELDS = (
 _LABELS = {field.name: field.label for field in FIELDS} | {"prompt_config_id": "Prompt"}
 
 
-def facets_of(entries: Sequence[FacetEntry], query: QueryDict) -> Filters:
+# Filters whose values are ids of records that people know by name.
+_NAMED = {"prompt_config_id": Kind.PROMPT, "rollout_id": Kind.ROLLOUT}
+
+
+def named_fields(project_id: UUID, query: QueryDict) -> Sequence[FilterField]:
+    """Returns the fields, whose chips have the names of chosen prompts and rollouts."""
+    return [
+        replace(field, choices=list(_names(project_id, field.name, [query.get(field.name, "")]).items()))
+        if field.name in _NAMED
+        else field
+        for field in FIELDS
+    ]
+
+
+def facets_of(project_id: UUID, entries: Sequence[FacetEntry], query: QueryDict) -> Filters:
     """Returns the commonest values with their counts as links. What has one value alone tells nothing and is left
     out, unless it is chosen."""
     facets = [
         Facet(
             entry["name"],
             _LABELS[entry["name"]],
-            [
-                FacetValue(value["value"], value["request_count"], _short(value["value"]))
-                for value in entry["values"][:_SHOWN_VALUES]
-            ],
+            _facet_values(project_id, entry),
         )
         for entry in entries
         if len(entry["values"]) > 1 or query.get(entry["name"])
     ]
     return Filters(FIELDS, query, facets=facets)
+
+
+def _facet_values(project_id: UUID, entry: FacetEntry) -> Sequence[FacetValue]:
+    shown = entry["values"][:_SHOWN_VALUES]
+    names = _names(project_id, entry["name"], [value["value"] for value in shown])
+    return [
+        FacetValue(value["value"], value["request_count"], _short(names.get(value["value"], value["value"])))
+        for value in shown
+    ]
+
+
+def _names(project_id: UUID, field: str, ids: Iterable[str]) -> Mapping[str, str]:
+    """Returns the names of records by id, for a field that filters by such ids; deleted records have none."""
+    if field not in _NAMED:
+        return {}
+    found = (look_up(project_id, key, [Right.READ], [_NAMED[field]]) for key in ids if as_uuid(key))
+    return {match.id: match.label for matches in found for match in matches}
 
 
 def _short(value: str) -> str:

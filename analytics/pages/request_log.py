@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from analytics.models import ListPage
 from analytics.pages.request_columns import columns_of
-from analytics.pages.request_fields import FIELDS, facets_of
+from analytics.pages.request_fields import facets_of, named_fields
 from analytics.pages.request_query import QueryProblem, RequestQuery, chosen_filters, parse_query
 from analytics.pages.view_forms import handle_view_form, view_context
 from analytics.presenters import request_figures
@@ -69,7 +69,7 @@ class RequestsPage(Page):
         query, errors = visit.request.GET, _problems(visit)
         exported = {**chosen_filters(query), "sort": "", "cursor": ""}
         return {
-            "filters": Filters(FIELDS, query, errors=errors),
+            "filters": Filters(named_fields(visit.project.pk, query), query, errors=errors),
             "is_readable": not errors,
             "export": visit.link_if_there("analytics_requests_export", **exported),
             "review": visit.link_if_there("reviews", **chosen_filters(query)),
@@ -144,7 +144,7 @@ def _plot(visit: Visit, found: RequestHistogram) -> Plot:
 def _facets(visit: Visit, request_query: RequestQuery) -> Mapping[str, Any]:
     entries = request_figures.facets(visit.project.pk, request_query.filters)["facets"]
     since = max((entry["counted_since"] for entry in entries if entry["counted_since"]), default=None)
-    return {"filters": facets_of(entries, visit.request.GET), "counted_since": since}
+    return {"filters": facets_of(visit.project.pk, entries, visit.request.GET), "counted_since": since}
 
 
 def _list(visit: Visit, request_query: RequestQuery) -> Mapping[str, Any]:

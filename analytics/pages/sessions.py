@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from analytics.models import ListPage
 from analytics.pages.view_forms import handle_view_form, view_context
-from analytics.presenters.sessions import session_page
+from analytics.presenters.sessions import SessionPage, session_page
 from analytics.queries.session_cursors import SessionCursor, WholeSessionFilter
 from analytics.session_list_parameters import SessionListParameters
 from analytics.wire.sessions import SessionEntry
@@ -61,7 +61,7 @@ class SessionsPage(Page):
         def load() -> Mapping[str, Any]:
             filters, after = _chosen(visit)
             page = session_page(visit.project.pk, filters, after=after, limit=_LIMIT)
-            return {"table": _table(visit, page.results, page.next_cursor)}
+            return {"table": _table(visit, page)}
 
         return [Panel("sessions", "Sessions", "analytics/pages/panels/sessions.html", load, is_wide=True)]
 
@@ -91,7 +91,7 @@ def _escaped(text: str) -> str:
     return text
 
 
-def _table(visit: Visit, rows: Sequence[SessionEntry], next_cursor: str) -> Table:
+def _table(visit: Visit, page: SessionPage) -> Table:
     project_id, query = visit.project.pk, visit.request.GET
 
     def user(row: SessionEntry) -> Any:
@@ -113,10 +113,11 @@ def _table(visit: Visit, rows: Sequence[SessionEntry], next_cursor: str) -> Tabl
             Column("feedback", "Feedback", cell=_feedback, is_numeric=True),
             Column("first", "First request", cell=lambda row: moment(row["started_at"]), is_default=False),
         ],
-        rows=rows,
+        rows=page.results,
         empty=_empty(query),
         query=query,
-        next_url=page_link(query, cursor=next_cursor) if next_cursor else "",
+        next_url=page_link(query, cursor=page.next_cursor) if page.next_cursor else "",
+        previous_url=page_link(query, cursor=page.previous_cursor) if page.previous_cursor else "",
         key=lambda row: visit.link("session", project_id, row["session_id"]),
         has_chooser=True,
     )

@@ -35,21 +35,32 @@ def sessions(project_id: UUID, filters: SessionFilter, page: Page) -> Listing:
 
 @dataclass(frozen=True, slots=True)
 class SessionPage:
-    """A page of a list that is read on from a cursor; `next_cursor` is empty at the end of the list."""
+    """A page of a list that is read on from a cursor; the cursors of its neighbours are empty at the ends of the
+    list."""
 
     results: Sequence[SessionEntry]
     next_cursor: str
+    previous_cursor: str
 
 
 def session_page(
     project_id: UUID, filters: WholeSessionFilter, *, after: SessionCursor | None, limit: int
 ) -> SessionPage:
-    """Returns a page of sessions behind the cursor, the latest active first."""
+    """Returns a page of sessions behind the cursor, or before one that leads back, the latest active first."""
     rows = list_sessions_after(project_id, filters, after=after, limit=limit + 1)
-    shown = rows[:limit]
+    is_back = after is not None and after.is_back
+    if is_back and len(rows) <= limit:
+        # What is left before the cursor is the beginning of the list, whose page is a full one.
+        return session_page(project_id, filters, after=None, limit=limit)
+    shown = rows[-limit:] if is_back else rows[:limit]
     scores = selectors.feedback_scores(project_id, [row.session_id for row in shown])
-    last = str(SessionCursor(shown[-1].ended_at, shown[-1].session_hash)) if len(rows) > limit else ""
-    return SessionPage([session_entry(row, scores.get(row.session_id)) for row in shown], last)
+    entries = [session_entry(row, scores.get(row.session_id)) for row in shown]
+    has_next, has_previous = is_back or len(rows) > limit, after is not None and bool(shown)
+    return SessionPage(
+        entries,
+        str(SessionCursor(shown[-1].ended_at, shown[-1].session_hash)) if has_next else "",
+        str(SessionCursor(shown[0].ended_at, shown[0].session_hash, is_back=True)) if has_previous else "",
+    )
 
 
 def session_listing(
@@ -58,7 +69,10 @@ def session_listing(
     """Returns what `session_page` does, with the number of all sessions that match."""
     page = session_page(project_id, filters, after=after, limit=limit)
     return CursorListing(
-        count_whole_sessions(project_id, filters), page.results, next=page.next_cursor or None, previous=None
+        count_whole_sessions(project_id, filters),
+        page.results,
+        next=page.next_cursor or None,
+        previous=page.previous_cursor or None,
     )
 
 

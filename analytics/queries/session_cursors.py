@@ -23,7 +23,7 @@ from analytics.queries.sessions import SessionSummary, sums_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_FORM = re.compile(r"([0-9]{1,16})-([0-9]{1,20})", re.ASCII)
+_FORM = re.compile(r"(-?)([0-9]{1,16})-([0-9]{1,20})", re.ASCII)
 _MAX_HASH = 2**64 - 1
 _FIRST_DAYS, _WIDER = 2, 5
 # A range that ends within this time of now has no later requests worth a query of their own.
@@ -32,22 +32,24 @@ _NOW = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class SessionCursor:
-    """The last session of a page."""
+    """The session at the end of a page, behind which the next one begins; with `is_back` the one at its beginning,
+    before which the previous page ends."""
 
     ended_at: datetime
     session_hash: int
+    is_back: bool = False
 
     @override
     def __str__(self) -> str:
-        return f"{(self.ended_at - _EPOCH) // _MICROSECOND}-{self.session_hash}"
+        return f"{'-' if self.is_back else ''}{(self.ended_at - _EPOCH) // _MICROSECOND}-{self.session_hash}"
 
 
 def parse_session_cursor(text: str) -> SessionCursor | None:
     """Returns the cursor that `str` made a text of; None for any other text."""
     found = _FORM.fullmatch(text)
-    if found is None or int(found[2]) > _MAX_HASH:
+    if found is None or int(found[3]) > _MAX_HASH:
         return None
-    return SessionCursor(_EPOCH + int(found[1]) * _MICROSECOND, int(found[2]))
+    return SessionCursor(_EPOCH + int(found[2]) * _MICROSECOND, int(found[3]), is_back=bool(found[1]))
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,9 @@ _PAGE = """
 SELECT s.session_hash AS session_hash, max(s.ended_at) AS last_at
 FROM session_days AS s WHERE {where} AND s.day >= {{since:Date}}
 GROUP BY s.session_hash HAVING {having}
-ORDER BY last_at DESC, session_hash LIMIT {{limit:UInt64}}
+ORDER BY {order} LIMIT {{limit:UInt64}}
 """
+_NEWEST_FIRST, _OLDEST_FIRST = "last_at DESC, session_hash", "last_at, session_hash DESC"
 _COUNT = """
 SELECT count() AS count FROM (
     SELECT s.session_hash AS session_hash, max(s.ended_at) AS last_at
@@ -92,6 +95,10 @@ _WITH_FEEDBACK = (
 _BEHIND = (
     "(last_at < {cursor:DateTime64(6, 'UTC')}"
     " OR (last_at = {cursor:DateTime64(6, 'UTC')} AND session_hash > {cursor_hash:UInt64}))"
+)
+_BEFORE = (
+    "(last_at > {cursor:DateTime64(6, 'UTC')}"
+    " OR (last_at = {cursor:DateTime64(6, 'UTC')} AND session_hash < {cursor_hash:UInt64}))"
 )
 
 
@@ -110,12 +117,18 @@ def count_whole_sessions(project_id: UUID, filters: WholeSessionFilter) -> int:
 def list_sessions_after(
     project_id: UUID, filters: WholeSessionFilter, *, after: SessionCursor | None, limit: int
 ) -> list[SessionSummary]:
-    """Returns the sessions behind the cursor; `limit` at most."""
+    """Returns the sessions behind the cursor, or those before a cursor that leads back: `limit` of those next to it at
+    most, the latest active first."""
     where, having, params = _conditions(project_id, filters, after)
-    sql = _PAGE.format(where=where, having=having)
+    if after is not None and after.is_back:
+        sql = _PAGE.format(where=where, having=having, order=_OLDEST_FIRST)
+        since = _EPOCH.date() if _is_of_whole(filters) else after.ended_at.date()
+        keys = visible.query(sql, {**params, "since": since, "limit": limit}, row=_Key, name="sessions.before")
+        return sums_of(project_id, [key.session_hash for key in reversed(keys)])
+    sql = _PAGE.format(where=where, having=having, order=_NEWEST_FIRST)
     newest = (after.ended_at if after else datetime.now(UTC)).date()
     oldest = _oldest_day(filters)
-    days = _FIRST_DAYS if filters.min_cost_usd is None and filters.max_cost_usd is None else (newest - oldest).days + 1
+    days = (newest - oldest).days + 1 if _is_of_whole(filters) else _FIRST_DAYS
     while True:
         since = max(newest - timedelta(days=min(days, (newest - oldest).days + 1)), oldest)
         page = {**params, "since": since, "limit": limit}
@@ -126,10 +139,14 @@ def list_sessions_after(
 
 
 def _oldest_day(filters: WholeSessionFilter) -> date:
-    """Returns the first day whose rows can matter. What a session cost is in all of its rows."""
+    """Returns the first day whose rows can matter."""
     start = filters.sessions.start
-    is_of_whole = filters.min_cost_usd is not None or filters.max_cost_usd is not None
-    return _EPOCH.date() if start is None or is_of_whole else start.date()
+    return _EPOCH.date() if start is None or _is_of_whole(filters) else start.date()
+
+
+def _is_of_whole(filters: WholeSessionFilter) -> bool:
+    """Returns whether all rows of a session decide: what it cost is in each of them."""
+    return filters.min_cost_usd is not None or filters.max_cost_usd is not None
 
 
 def _conditions(
@@ -154,6 +171,6 @@ def _conditions(
         having.append("last_at <= {quiet_since:DateTime64(6, 'UTC')}")
         params["quiet_since"] = datetime.now(UTC) - timedelta(minutes=settings.SESSION_LISTING_DELAY_MINUTES)
     if after:
-        having.append(_BEHIND)
+        having.append(_BEFORE if after.is_back else _BEHIND)
         params |= {"cursor": after.ended_at, "cursor_hash": after.session_hash}
     return " AND ".join(where), " AND ".join(having), params

@@ -7,6 +7,7 @@ import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import Client
@@ -21,6 +22,7 @@ from core.rights.roles import Role
 from tests.analytics.requests.entries import NOW, entry
 from tests.factories.analytics import store
 from tests.factories.core import make_project, make_staff
+from tests.factories.prompts import make_config
 from tests.factories.scores import make_score
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
@@ -123,6 +125,18 @@ def test_log__histogram_and_facets__figures_of_the_api(reader: Client, api: APIC
     assert f"{histogram['error_count']} failed" in text
     for value in (*facets["user_id"], *facets["model"]):
         assert re.search(rf'>{value["value"]}</a> <span class="muted">{value["request_count"]}<', text)
+
+
+def test_log__prompts_and_rollouts__by_their_names(reader: Client, project: Project, spool: Path) -> None:
+    configs = [make_config(project, name=name) for name in ("welcome <mail>", "refunds")]
+    store(spool, *(entry(project, prompt_config_id=str(one.pk), prompt_version=1) for one in configs))
+    gone = uuid4()
+
+    text = shown(reader, project, prompt_config_id=str(configs[0].pk))
+    assert "Id of the prompt: welcome &lt;mail&gt; " in text
+    facets = shown(reader, project)
+    assert ">welcome &lt;mail&gt;</a>" in facets and ">refunds</a>" in facets
+    assert f"Id of the prompt: {gone} " in shown(reader, project, prompt_config_id=str(gone))
 
 
 @pytest.mark.usefixtures("log")

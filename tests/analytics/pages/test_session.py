@@ -48,6 +48,15 @@ def listed(client: Client, project: Project, **query: str) -> tuple[list[str], s
     return ids, following[1].replace("&amp;", "&") if following else ""
 
 
+def neighbours(client: Client, address: str) -> tuple[list[str], str, str]:
+    """Returns the sessions of a page of the list, and the addresses of the next and of the previous page."""
+    shown = text_of(client.get(LIST + address))
+    ids = re.findall(r'<a class="row-link" href="[^"]*">([^<]*)</a>', shown)
+    found = [re.search(rf'rel="{name}" href="([^"]*)"', shown) for name in ("next", "prev")]
+    onward, back = (one[1].replace("&amp;", "&") if one else "" for one in found)
+    return ids, onward, back
+
+
 def page(project: Project, session: str, role: Role = Role.ADMINISTRATOR, **query: str) -> str:
     return text_of(signed_in(project, role).get(f"{LIST}{project.pk}/{session}", query))
 
@@ -56,14 +65,18 @@ def test_sessions__many__all_by_cursors_the_latest_first(project: Project, spool
     store(spool, *(entry(project, f"s{number:03d}", number / 10) for number in range(120)))
     client = signed_in(project)
 
-    found, address = listed(client, project)
+    pages, address = [], f"?project={project.pk}"
     while address:
-        more = text_of(client.get(LIST + address))
-        found += re.findall(r'<a class="row-link" href="[^"]*">([^<]*)</a>', more)
-        following = re.search(r'rel="next" href="(\?[^"]*)"|href="(\?[^"]*)" rel="next"', more)
-        address = (following[1] or following[2]).replace("&amp;", "&") if following else ""
+        ids, address, back = neighbours(client, address)
+        pages.append(ids)
+    assert [session for ids in pages for session in ids] == [f"s{number:03d}" for number in range(120)]
 
-    assert found == [f"s{number:03d}" for number in range(120)]
+    returned = [pages[-1]]
+    while back:
+        ids, onward, back = neighbours(client, back)
+        returned.append(ids)
+        assert onward
+    assert returned == pages[::-1]
 
 
 def test_sessions__filters__user_beginning_cost_and_feedback(project: Project, spool: Path) -> None:

@@ -216,9 +216,12 @@ def test_list__cost_and_feedback__whole_sessions_by_cursors(api: APIClient, proj
         page = api.get(url).json()
         found += [item["session_id"] for item in page["results"]]
         assert page["count"] == 4
-        url = page["next"]
+        url, back = page["next"], page["previous"]
 
     assert found == ["s0", "s1", "s2", "s3"]
+    first = api.get(back).json()
+    assert [item["session_id"] for item in first["results"]] == ["s0", "s1"]
+    assert (first["previous"], ids(api.get(first["next"]))) == (None, ["s2", "s3"])
     assert ids(api.get("/api/llm/sessions", {"max_cost_usd": "1"})) == ["s4"]
     assert ids(api.get("/api/llm/sessions", {"feedback": "any"})) == ["s1", "s2"]
     assert ids(api.get("/api/llm/sessions", {"feedback": "good", "user_id": "nobody"})) == []
@@ -229,6 +232,7 @@ def test_list__cost_and_feedback__whole_sessions_by_cursors(api: APIClient, proj
     [
         ({"cursor": "x"}, "cursor"),
         ({"cursor": "1-99999999999999999999"}, "cursor"),
+        ({"cursor": "--1-1"}, "cursor"),
         ({"feedback": "5"}, "feedback"),
         ({"min_cost_usd": "-1"}, "min_cost_usd"),
         ({"min_cost_usd": "1", "offset": "20"}, "offset"),
