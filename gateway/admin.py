@@ -77,6 +77,7 @@ class GatewaySettingsAdmin(RightsAdmin):
                     "introspection_enabled",
                     "thinking_budget_tokens",
                     "cache_ttl_seconds",
+                    "prompt_cache_markers",
                 ]
             },
         ),

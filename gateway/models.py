@@ -159,6 +159,11 @@ class GatewaySettings(models.Model):
         validators=[MaxValueValidator(MAX_CACHE_SECONDS)],
         help_text="For how long an answer is given again to the same request; 0: only where one asks for it.",
     )
+    prompt_cache_markers = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Whether requests get the markers that a provider's prompt cache needs.",
+    )
     log_content = models.BooleanField(default=True, help_text="Whether the texts of requests and answers are kept.")
     retention_days = models.PositiveIntegerField(
         default=DEFAULT_RETENTION_DAYS,

@@ -59,6 +59,7 @@ def project_settings(project_id: UUID) -> ProjectSettings:
         guardrails=msgspec.convert(row.guardrails, GuardrailSettings),
         cache_ttl_seconds=row.cache_ttl_seconds,
         judge_model=row.judge_model,
+        prompt_cache_markers=row.prompt_cache_markers,
     )
 
 

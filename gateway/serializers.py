@@ -156,6 +156,7 @@ class SettingsSerializer(BodySerializer):
         max_value=MAX_CACHE_SECONDS,
         help_text="For how long an answer is given again to the same request; 0: only where one asks for it.",
     )
+    prompt_cache_markers = _switch("Adds the markers that a provider's prompt cache needs.")
     log_content = _switch("Whether the texts of requests and answers are kept.", default=True)
     retention_days = serializers.IntegerField(
         required=False,

@@ -45,7 +45,8 @@ _SETTINGS = (
     "introspection_enabled", "thinking_budget_tokens", "fallback_enabled", "fallback_order", "preferred_models",
     "retry_enabled", "retry_max_attempts", "rate_limit_enabled", "rate_limit_rpm", "rate_limit_tpm",
     "monthly_budget_usd", "budget_alert_enabled", "budget_hard_stop", "session_budget_usd",
-    "cache_ttl_seconds", "log_content", "retention_days", "judge_model", "agent_enabled", "agent_scopes", "agent_model",
+    "cache_ttl_seconds", "prompt_cache_markers", "log_content", "retention_days", "judge_model", "agent_enabled",
+    "agent_scopes", "agent_model",
     "alert_emails",
 )  # fmt: skip
 

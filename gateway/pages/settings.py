@@ -45,6 +45,7 @@ class SettingsPage(SettingsFormPage):
                 "introspection_enabled",
                 "thinking_budget_tokens",
                 "cache_ttl_seconds",
+                "prompt_cache_markers",
             ),
         ),
         *LimitsPage.sections,

@@ -201,6 +201,7 @@ def _request_of(context: RequestContext, attempt: Attempt, stream: bool) -> Chat
             context.fields,
             crosses_vendor=attempt.crosses_vendor,
             max_output=attempt.max_output,
+            cache_markers=context.snapshot.settings.prompt_cache_markers,
         )
     body = with_parameters(context.body, credentials)
     own = frozenset(credentials.default_parameters) | frozenset(credentials.forced_parameters)
@@ -212,6 +213,7 @@ def _request_of(context: RequestContext, attempt: Attempt, stream: bool) -> Chat
         crosses_vendor=attempt.crosses_vendor,
         own_parameters=own,
         max_output=attempt.max_output,
+        cache_markers=context.snapshot.settings.prompt_cache_markers,
     )
 
 

@@ -131,6 +131,7 @@ def native_request(context: RequestContext, attempt: Attempt, adapter: NativeAda
         LazyFields(body),
         crosses_vendor=attempt.crosses_vendor,
         headers=headers,
+        cache_markers=context.snapshot.settings.prompt_cache_markers,
     )
 
 

@@ -65,7 +65,8 @@ class ReasoningSettings:
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
     """All settings of a project. With `cache_ttl_seconds` 0 only requests that ask for it are cached; an empty
-    `judge_model` means that the project has no judge."""
+    `judge_model` means that the project has no judge. `prompt_cache_markers` adds the markers that a provider's prompt
+    cache needs."""
 
     routing: RoutingSettings = RoutingSettings()
     limits: LimitSettings = LimitSettings()
@@ -74,3 +75,4 @@ class ProjectSettings:
     guardrails: GuardrailSettings = NO_GUARDRAILS
     cache_ttl_seconds: int = 0
     judge_model: str = ""
+    prompt_cache_markers: bool = False

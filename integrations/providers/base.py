@@ -70,6 +70,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
     integration set for this provider, so that they are kept when the vendor changes. `max_output` is the listed largest
     answer of the model in tokens, filled in where the provider's traits ask for it. `headers` are the client's headers
     that belong to its own protocol, of a request that is forwarded in that protocol (`integrations.native`).
+    `cache_markers` means that the project asks for prompt-cache markers where the provider needs them.
     """
 
     model: str
@@ -82,6 +83,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
     own_parameters: frozenset[str] = frozenset()
     max_output: int | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    cache_markers: bool = False
 
     @override
     def __repr__(self) -> str:

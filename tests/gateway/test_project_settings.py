@@ -42,13 +42,14 @@ def test_settings__of_each_stage__are_read() -> None:
         thinking_budget_tokens=2048,
         cache_ttl_seconds=60,
         judge_model="gpt-4o-mini",
+        prompt_cache_markers=True,
         guardrails={"trust_mode": "enforce", "blocked_tools": ["rm"]},
     )
 
     assert found.limits == LimitSettings(60, 1000, Decimal("12.5"), True, False, Decimal("0.01"))
     assert found.logging == LogSettings(content=False, retention_days=30)
     assert found.reasoning == ReasoningSettings(True, 2048)
-    assert (found.cache_ttl_seconds, found.judge_model) == (60, "gpt-4o-mini")
+    assert (found.cache_ttl_seconds, found.judge_model, found.prompt_cache_markers) == (60, "gpt-4o-mini", True)
     assert found.guardrails == GuardrailSettings(trust_mode=TrustMode.ENFORCE, blocked_tools=("rm",))
 
 

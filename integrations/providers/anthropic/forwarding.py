@@ -8,6 +8,7 @@ import msgspec
 from typing_extensions import override
 
 from integrations.providers.anthropic.adapter import TRAITS, AnthropicAdapter
+from integrations.providers.anthropic.cache_markers import marked
 from integrations.providers.anthropic.finish import finish_reason, reported_failure, unusable
 from integrations.providers.anthropic.foundry import FoundryAdapter
 from integrations.providers.anthropic.response import parse_response
@@ -71,7 +72,7 @@ class VendorForwarder(MessagesForwarder):
         endpoint = self._endpoint(credentials)
         model = credentials.extra.get("deployment", "") or request.model
         headers = {**endpoint.headers, **dict(request.headers)} if request.headers else endpoint.headers
-        return UpstreamRequest("POST", endpoint.url, headers, with_model(request.body, model))
+        return UpstreamRequest("POST", endpoint.url, headers, with_model(marked(request), model))
 
 
 def _parsed(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:

@@ -67,6 +67,13 @@ def rules_of(model: str, max_output: int | None = None) -> Rules:
     )
 
 
+@lru_cache(maxsize=1024)
+def family_and_version(model: str) -> tuple[str, tuple[int, int]]:
+    """Returns family and version as the model's name shows them, empty and (0, 0) where it does not."""
+    family, version = _named(model)
+    return family, version or (0, 0)
+
+
 def _named(model: str) -> tuple[str, tuple[int, int] | None]:
     """Returns family and version: of `claude-3-5-sonnet-20241022`, `claude-opus-4-1@20250805`, `claude-sonnet-5`."""
     words = model.lower().rpartition("/")[2].partition("@")[0].replace(".", "-").split("-")

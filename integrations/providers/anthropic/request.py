@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from integrations.providers.anthropic.answer_tool import with_answer_tool
+from integrations.providers.anthropic.cache_markers import add_markers, wants_markers
 from integrations.providers.anthropic.hosts import OWN, Host
 from integrations.providers.anthropic.messages import Messages, read_messages
 from integrations.providers.anthropic.models import Rules, rules_of
@@ -67,6 +68,8 @@ def build(request: ChatRequest, *, provider: str, host: Host = OWN, deployment: 
     if request.stream:
         body["stream"] = True
     body |= more
+    if request.cache_markers and wants_markers(request):
+        add_markers(body)
     betas += [*betas_of(body, files=translated.files), *host.betas_of(body)]
     if translated.system_as_user:
         mapped.notes.append("messages: the system message was sent as the user's, anthropic wants one of the user")

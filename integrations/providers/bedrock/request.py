@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from integrations.providers.base import ChatRequest
+from integrations.providers.bedrock.cache_markers import add_points, wants_points
 from integrations.providers.bedrock.history import Rebuilder
 from integrations.providers.bedrock.media import PROVIDER, MediaBlocks
 from integrations.providers.bedrock.messages import MessageWriter, is_native, tool_use_id
@@ -79,6 +80,8 @@ def build_body(request: ChatRequest) -> tuple[Body, tuple[str, ...]]:
     if additional:
         body["additionalModelRequestFields"] = additional
     _add_native(mapped, body)
+    if request.cache_markers and wants_points(request, model):
+        add_points(body, model)
     return body, mapped.warnings()
 
 

@@ -11,6 +11,7 @@ from typing import cast
 import msgspec
 from typing_extensions import override
 
+from integrations.providers.anthropic.cache_markers import marked
 from integrations.providers.anthropic.forwarding import MessagesForwarder, MessagesRelay
 from integrations.providers.base import ChatRequest, Credentials, StreamTranslator, UpstreamRequest
 from integrations.providers.bedrock import ADAPTER
@@ -67,7 +68,7 @@ class BedrockForwarder(MessagesForwarder):
         if _BETAS.encode() in request.body:
             betas = list(dict.fromkeys((*_own_betas(request.body), *betas)))
         extra = {_BETAS: betas} if betas else None
-        body = at_host(request.body, version_for(request.headers, _VERSION), ("model", "stream"), extra)
+        body = at_host(marked(request), version_for(request.headers, _VERSION), ("model", "stream"), extra)
         action = _STREAMED if request.stream else _WHOLE
         return ADAPTER.signed(request.model, action, body, credentials, stream=request.stream)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing_extensions import override
 
+from integrations.providers.anthropic.cache_markers import marked
 from integrations.providers.anthropic.counting import parse_count
 from integrations.providers.anthropic.forwarding import MessagesForwarder
 from integrations.providers.anthropic.hosts import VERTEX_AI
@@ -42,7 +43,7 @@ class VertexForwarder(MessagesForwarder):
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         model = publisher_model(request.model)
         path = partner_of(model).path(model, request.stream)
-        body = at_host(request.body, version_for(request.headers, VERTEX_AI.version), ("model",))
+        body = at_host(marked(request), version_for(request.headers, VERTEX_AI.version), ("model",))
         return ADAPTER.partner_request(request, credentials, UpstreamRequest("POST", path, {}, body, betas=VERTEX))
 
 
