@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from core.rendezvous import score
 from integrations.models import ProviderIntegration
 from integrations.pricing.cost import Price
 from integrations.pricing.models import PriceSource
@@ -40,8 +41,19 @@ class Deployment:
         """Returns True for a deployment without any setting of its own, which is called like its kind."""
         return self.name == self.provider and not (self.models or self.prices or self.rpm or self.tpm)
 
+    @property
+    def is_limited(self) -> bool:
+        """Returns True for a deployment whose vendor has a limit."""
+        return self.rpm is not None or self.tpm is not None
+
     def serves(self, model: str) -> bool:
         return not self.models or model in self.models
+
+
+def rank(deployment: Deployment, key: str) -> tuple[int, float]:
+    """Returns the deployment's place for the key, the least first: by priority, then so that a deployment comes first
+    for a share of the keys that is its weight's share."""
+    return deployment.priority, score(key, deployment.name, deployment.weight)
 
 
 def deployment_of(row: ProviderIntegration, credentials: Credentials) -> Deployment:

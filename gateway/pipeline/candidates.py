@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from gateway.snapshot.project import ProjectSnapshot
-from integrations.deployments import Deployment
+from integrations.deployments import Deployment, rank
 from integrations.providers.base import Credentials
 from integrations.registry import Candidate, prefix_of, resolve
-from integrations.rendezvous import rank
 
 
 def candidates_of(snapshot: ProjectSnapshot, model: str, allowed: Collection[str]) -> list[Candidate]:

@@ -67,7 +67,8 @@ class Attempt(msgspec.Struct, frozen=True):
     `stands_in` for one with a model of the request's `models` in place of its own, which no provider serves here.
     `max_output` is the model's largest answer in tokens, None where it is unknown or the adapter does not need it.
     `deployment` names the integration where the project has to choose among several; `sent_model` is its own name of
-    the model, empty where it is the same, and `own_prices` are its prices by model, None without any.
+    the model, empty where it is the same, and `own_prices` are its prices by model, None without any. `is_limited`
+    means that the vendor's own limits count its use.
     """
 
     provider: str
@@ -81,6 +82,7 @@ class Attempt(msgspec.Struct, frozen=True):
     entry: int = 0
     max_output: int | None = None
     deployment: str = ""
+    is_limited: bool = False
     sent_model: str = ""
     own_prices: Mapping[str, Price] | None = None
 
@@ -130,6 +132,7 @@ class FailedCall(msgspec.Struct, frozen=True):
 class RoutingState(msgspec.Struct):
     """The provider and model of the latest attempt, with the attempts that failed before it.
 
+    `limited_id` is the integration of the latest attempt whose use is counted, None where it is not.
     `attempt_warnings` name what the adapter left out of the latest request. `called_at` is the start of the latest call
     (`perf_counter`), `served_seconds` the duration of the call that answers, None while no call has. `stream_error` is
     the kind of failure that broke a stream after its first output. `failed_costs` belong to the failed attempts that
@@ -139,6 +142,7 @@ class RoutingState(msgspec.Struct):
     provider: str = ""
     model: str = ""
     deployment: str = ""
+    limited_id: int | None = None
     price: Price | None = None
     fallback_used: bool = False
     retries: int = 0
@@ -248,6 +252,7 @@ class RequestState(msgspec.Struct):
         routing.provider = attempt.provider
         routing.model = attempt.model
         routing.deployment = attempt.deployment
+        routing.limited_id = attempt.target.integration_id if attempt.is_limited else None
         routing.attempt_warnings = ()
         routing.fallback_used = attempt.is_fallback or attempt.stands_in
         routing.price = attempt.price_in(self.snapshot)

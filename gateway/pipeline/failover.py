@@ -19,6 +19,7 @@ from gateway.pipeline.context import SUBSTITUTE, Attempt, FailedCall, RequestSta
 from gateway.runtime import Runtime
 from integrations.health.targets import CircuitState
 from integrations.providers.errors import MODEL_REFUSALS, FailureKind, ProviderError, UnsupportedParameterError
+from integrations.providers.usage import estimated_tokens
 
 T = TypeVar("T")
 Call = Callable[[Attempt], Awaitable[T]]
@@ -107,6 +108,8 @@ class _Failover(Generic[T]):
         state, routing, retries = self._state, self._state.routing, 0
         while True:
             state.serve_from(attempt)
+            if attempt.is_limited:
+                self._note_use(attempt)
             routing.called_at = time.perf_counter()
             try:
                 result = await self._call(attempt)
@@ -118,9 +121,7 @@ class _Failover(Generic[T]):
                 if isinstance(failure, UnsupportedParameterError):
                     return None
                 self._keep(failure, attempt)
-                if attempt.deployment and self._has_sibling(attempt):
-                    return None
-                if self._retries_left <= 0 or not await _waited(self._runtime, failure, retries, state):
+                if not self._may_retry(attempt) or not await _waited(self._runtime, failure, retries, state):
                     return None
                 retries += 1
                 self._retries_left -= 1
@@ -137,9 +138,17 @@ class _Failover(Generic[T]):
                 self._runtime.health.note_success(attempt.target, seconds * 1000)
                 return result
 
+    def _note_use(self, attempt: Attempt) -> None:
+        """Counts the call and its prompt, by an estimate, against the vendor's own limits."""
+        prompt = estimated_tokens(len(self._state.body))
+        self._runtime.health.use.note(attempt.target.integration_id, requests=1, tokens=prompt)
+
+    def _may_retry(self, attempt: Attempt) -> bool:
+        """Returns whether the same provider may be called again. Another deployment of it that comes behind the attempt
+        can answer at once, so that nobody has to wait for this one."""
+        return self._retries_left > 0 and not (attempt.deployment and self._has_sibling(attempt))
+
     def _has_sibling(self, attempt: Attempt) -> bool:
-        """Returns whether another deployment of the same provider comes behind the attempt: it can answer at once, so
-        that nobody has to wait for this one."""
         later = self._attempts[self._attempts.index(attempt) + 1 :]
         return any(
             other.provider == attempt.provider

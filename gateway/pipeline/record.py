@@ -36,6 +36,11 @@ def record(runtime: Runtime, state: RequestState) -> None:
     entry = _entry_of(state)
     state.record = entry.record
     runtime.spool.append(entry)
+    number = state.routing.limited_id
+    if number is not None and state.routing.served_seconds is not None:
+        # The call has counted the estimated prompt already.
+        tokens = entry.record.prompt_tokens + entry.record.completion_tokens
+        runtime.health.use.note(number, tokens=tokens - estimated_tokens(len(state.body)))
     if state.slot is not None:
         runtime.inflight.end(state.slot)
     if state.prompt.rollout_id:

@@ -17,12 +17,12 @@ from gateway.project_settings.settings import RoutingSettings
 from gateway.protocol.wire import AUTO, ChatCompletionRequest, ProviderPreferences
 from gateway.snapshot.project import ProjectSnapshot
 from integrations.capabilities.lookup import RequestNeeds, can, max_output_of
+from integrations.deployments import rank
 from integrations.health.monitor import HealthMonitor
 from integrations.health.order import order_by_health, order_by_latency
 from integrations.health.targets import CircuitState, Target
 from integrations.native import native_adapter
 from integrations.registry import Candidate, adapter_for, default_model, owner_of
-from integrations.rendezvous import rank
 
 _MAX_CACHED_MODELS = 2000
 _NO_PREFERENCES = ProviderPreferences()
@@ -163,6 +163,8 @@ class _Selection:
             rest = self._sorted_by_latency(rest)
         elif len(rest) > 1:
             rest = self._as_project_falls_back(rest, first_is_chosen=bool(preferred))
+        if self._snapshot.deployments:
+            preferred, rest = sorted(preferred, key=self._is_used_up), sorted(rest, key=self._is_used_up)
         if not self._fallbacks:
             # `order` with `allow_fallbacks` false names all that may answer; without `order` that is the first choice.
             return preferred or rest[:1]
@@ -176,10 +178,18 @@ class _Selection:
         groups: dict[str, list[Candidate]] = {}
         for candidate in by_rank(self._snapshot, candidates, self._key):
             groups.setdefault(candidate.provider, []).append(candidate)
-        return [one for group in groups.values() for one in sorted(group, key=self._is_open)]
+        return [one for group in groups.values() for one in sorted(group, key=self._is_away)]
 
-    def _is_open(self, candidate: Candidate) -> bool:
-        return self._health.health_of(self._target(candidate)).circuit is CircuitState.OPEN
+    def _is_away(self, candidate: Candidate) -> bool:
+        """Returns True for a deployment that takes no request at present."""
+        is_open = self._health.health_of(self._target(candidate)).circuit is CircuitState.OPEN
+        return is_open or self._is_used_up(candidate)
+
+    def _is_used_up(self, candidate: Candidate) -> bool:
+        """Returns True for a deployment whose vendor's limit of this minute is reached."""
+        found = self._snapshot.deployments[candidate.deployment]
+        number = found.credentials.integration_id
+        return found.is_limited and self._health.use.is_used_up(number, rpm=found.rpm, tpm=found.tpm)
 
     def _as_project_falls_back(self, candidates: list[Candidate], *, first_is_chosen: bool) -> list[Candidate]:
         """Orders by `fallback_order`, then by health. A list that leaves out the first choice ranks those behind it."""
@@ -290,6 +300,7 @@ def _attempt(snapshot: ProjectSnapshot, candidate: Candidate, first: Candidate |
         entry=entry,
         max_output=max_output_of(candidate.provider, candidate.upstream_model) if needs_max_output else None,
         deployment=candidate.deployment,
+        is_limited=deployment is not None and deployment.is_limited,
         sent_model=deployment.models.get(candidate.upstream_model, "") if deployment is not None else "",
         own_prices=deployment.prices or None if deployment is not None else None,
     )

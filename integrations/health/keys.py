@@ -19,6 +19,11 @@ def slice_key(integration_id: int, model: str, number: int) -> str:
     return f"{{health:{integration_id}}}:{number}:{model}"
 
 
+def minute_key(integration_id: int, minute: int) -> str:
+    """Returns the key of what a deployment used in a minute, counted from 1970."""
+    return f"{{health:{integration_id}}}:minute:{minute}"
+
+
 def circuit_key(integration_id: int, model: str) -> str:
     return f"{{health:{integration_id}}}:circuit:{model}"
 

@@ -13,6 +13,7 @@ from itertools import islice
 
 from integrations.health.entries import MAX_TARGETS, Entries, Entry
 from integrations.health.histogram import bucket_of
+from integrations.health.minute_use import MinuteUse
 from integrations.health.store import HealthStore
 from integrations.health.sync import HealthSync
 from integrations.health.targets import UNKNOWN, CircuitState, Target, TargetHealth
@@ -41,6 +42,7 @@ class HealthMonitor:
         self.clock = clock
         self._draw = draw
         self._entries = Entries(max_targets)
+        self.use = MinuteUse(redis_url, clock=clock)
         sender = secrets.token_hex(8)
         self.sync = HealthSync(HealthStore(redis_url, sender), self._entries, sender, clock=clock, draw=draw)
 
@@ -150,11 +152,14 @@ class HealthMonitor:
 
     async def follow(self) -> None:
         """Runs as long as the worker: sends this worker's outcomes to the others and receives theirs."""
-        await self.sync.run()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.sync.run())
+            tasks.create_task(self.use.follow())
 
     async def close(self) -> None:
         """Closes the connections to Redis; called after `follow` was cancelled."""
         await self.sync.close()
+        await self.use.close()
 
     def _health_of_unknown(self, target: Target) -> TargetHealth:
         now = self.clock()

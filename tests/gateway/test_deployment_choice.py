@@ -29,12 +29,12 @@ from gateway.protocol.headers import RequestHeaders
 from gateway.protocol.wire import LazyFields, decode_request
 from gateway.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
-from integrations.deployments import Deployment, first_of_each_kind, in_use
+from integrations.deployments import Deployment, first_of_each_kind, in_use, rank
 from integrations.health.monitor import HealthMonitor
 from integrations.pricing.cost import Price
 from integrations.providers.base import Credentials
 from integrations.providers.errors import FailureKind, ProviderError
-from integrations.rendezvous import rank
+from integrations.providers.usage import estimated_tokens
 from tests.gateway.scene import TIMEOUTS, Clock
 
 PROJECT = UUID(int=1)
@@ -252,6 +252,21 @@ def test_select__priority__the_lowest_while_it_is_well() -> None:
     for _ in range(5):
         project.health.note_failure(project.attempts()[0].target, FailureKind.UNAVAILABLE, 1.0)
     assert project.names() == ["openai", "eu"]
+
+
+@pytest.mark.parametrize("limit", ["rpm", "tpm"])
+def test_select__vendors_limit_reached__others_answer_until_the_minute_is_over(limit: str) -> None:
+    # A call counts one request, and the tokens that its prompt is estimated at.
+    prompt = estimated_tokens(len(Project(THREE).context().body))
+    limits: dict[str, Any] = {limit: 3 if limit == "rpm" else 3 * prompt}
+    limited = deployment("openai-eu", 2, weight=1000, **limits)
+    project = Project((deployment("openai", 1, weight=0), limited, *OTHERS))
+    assert project.shares(range(3)) == {"openai-eu": 1.0}
+    assert project.names() == ["openai", "azure_openai", "openai-eu"]
+    assert project.shares(range(50)) == {"openai": 1.0}
+    assert project.names(provider={"only": ["openai-eu"]}) == ["openai-eu"]
+    project.clock.now += 60.0
+    assert project.names()[0] == "openai-eu"
 
 
 def test_in_use__one_plain_deployment_of_each_provider__there_is_nothing_to_choose() -> None:

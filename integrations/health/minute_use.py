@@ -1,0 +1,111 @@
+"""The requests and tokens that each deployment got in this minute from all workers, against the vendor's own limits.
+
+A worker counts in memory and adds its counts to Redis several times a second, so that selection waits for nothing. What
+other workers did within that time is missing, and the vendor's own refusal is what is left then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import redis.asyncio
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from integrations.health.keys import minute_key
+
+logger = logging.getLogger("integrations.health")
+
+SYNC_SECONDS = 0.1
+ANSWER_SECONDS = 1.0
+_EXPIRY_SECONDS = 120
+_REQUESTS, _TOKENS = "requests", "tokens"
+
+
+@dataclass(slots=True)
+class _Count:
+    """The use of one deployment in a minute; what this worker has not yet added to Redis is `unsent` of it."""
+
+    minute: int
+    requests: int = 0
+    tokens: int = 0
+    unsent_requests: int = 0
+    unsent_tokens: int = 0
+
+
+class MinuteUse:
+    """The use that one web worker knows of. `clock` returns Unix seconds. Without `follow`, and while Redis does not
+    answer, it holds this worker's own only."""
+
+    def __init__(self, redis_url: str, *, clock: Callable[[], float]) -> None:
+        self._redis = redis.asyncio.Redis.from_url(
+            redis_url,
+            socket_timeout=None,
+            socket_connect_timeout=ANSWER_SECONDS,
+            retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
+        )
+        self._clock = clock
+        # One for each deployment with limits, whose number operators choose.
+        self._counts: dict[int, _Count] = {}
+        self._changed = asyncio.Event()
+
+    def note(self, integration_id: int, *, requests: int = 0, tokens: int = 0) -> None:
+        count = self._now(integration_id)
+        count.requests += requests
+        count.tokens += tokens
+        count.unsent_requests += requests
+        count.unsent_tokens += tokens
+        self._changed.set()
+
+    def is_used_up(self, integration_id: int, *, rpm: int | None, tpm: int | None) -> bool:
+        """Returns True when one of the limits of this minute is reached; None is no limit."""
+        count = self._counts.get(integration_id)
+        if count is None or count.minute != int(self._clock() // 60):
+            return False
+        return (rpm is not None and count.requests >= rpm) or (tpm is not None and count.tokens >= tpm)
+
+    async def follow(self) -> None:
+        """Runs as long as the worker: adds this worker's counts to those of the others and reads the sums."""
+        while True:
+            await self._changed.wait()
+            await asyncio.sleep(SYNC_SECONDS)
+            self._changed.clear()
+            await self.sync()
+
+    async def sync(self) -> None:
+        """Adds what is unsent and reads the sums. While Redis does not answer, the counts stay this worker's own."""
+        unsent = {
+            number: count for number, count in self._counts.items() if count.unsent_requests or count.unsent_tokens
+        }
+        if not unsent:
+            return
+        async with self._redis.pipeline(transaction=False) as batch:
+            for number, count in unsent.items():
+                key = minute_key(number, count.minute)
+                batch.hincrby(key, _REQUESTS, count.unsent_requests)
+                batch.hincrby(key, _TOKENS, count.unsent_tokens)
+                batch.expire(key, _EXPIRY_SECONDS)
+                count.unsent_requests = count.unsent_tokens = 0
+            try:
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    replies = await batch.execute()
+            except (redis.RedisError, OSError) as error:
+                logger.warning("minute_use.unsent error=%s", type(error).__name__)
+                return
+        for count, requests, tokens in zip(unsent.values(), replies[::3], replies[1::3], strict=True):
+            # The counts went on while Redis answered.
+            count.requests = requests + count.unsent_requests
+            count.tokens = tokens + count.unsent_tokens
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+    def _now(self, integration_id: int) -> _Count:
+        minute = int(self._clock() // 60)
+        count = self._counts.get(integration_id)
+        if count is None or count.minute != minute:
+            count = self._counts[integration_id] = _Count(minute)
+        return count
