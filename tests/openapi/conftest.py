@@ -119,6 +119,7 @@ def populated(db: None, stored_requests: None) -> Populated:
             "view_id": str(view.pk),
             "label": "production",
             "provider": "openai",
+            "name": "openai",
             "model": "gpt-4o-mini",
             "group_name": "fast",
         },
