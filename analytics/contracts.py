@@ -20,6 +20,10 @@ CLIENT_REQUEST_ID = "client_request_id"
 """The attribute of a record with the id that the client gave its request in the header `x-request-id`."""
 
 
+TELEMETRY = "telemetry"
+"""The source of a record that was made of an application's span: its call did not pass the gateway."""
+
+
 class Operation(StrEnum):
     """The client protocols of requests. Their order is that of their numbers in the table of requests in flight, so a
     further one goes to the end."""

@@ -203,7 +203,7 @@ def _milliseconds(began: float, seen: Callable[[], bool]) -> float | None:
 
 def _kinds(service: Service) -> list[Kind]:
     service.manage("PUT", "settings", _SESSION_BUDGET)
-    return [_settings(service), _prices(service), _prompts(service), *_keys(service)]
+    return [_settings(service), _prices(service), _prompts(service), _labels(service), *_keys(service)]
 
 
 def _settings(service: Service) -> Kind:
@@ -239,6 +239,20 @@ def _prompts(service: Service) -> Kind:
         return lambda answer: answer[1].get("x-svc-prompt-version") == str(at + 1)
 
     return Kind("prompt version activated", change, fields={"prompt_config": "propagation", "max_tokens": 1})
+
+
+def _labels(service: Service) -> Kind:
+    config = service.manage("POST", "prompts/configs", {"name": "labelled"})["id"]
+    path = f"prompts/configs/{config}"
+    for text in ("One.", "Two."):
+        service.manage("POST", f"{path}/versions", {"system_prompt": text})
+
+    def change(number: int) -> Seen:
+        version = number % 2 + 1
+        service.manage("PUT", f"{path}/labels/production", {"version_number": version})
+        return lambda answer: answer[1].get("x-svc-prompt-version") == str(version)
+
+    return Kind("prompt label moved", change, fields={"prompt_config": "labelled@production", "max_tokens": 1})
 
 
 def _keys(service: Service) -> Iterator[Kind]:

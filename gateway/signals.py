@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models.signals import post_delete, post_save
 
+from analytics.telemetry.prompt_calls import prompt_calls_stored
 from core.models import ApiKey, Project
 from gateway.alerts.secrets import ensure_secret
 from gateway.models import GatewaySettings, ModelGroupRow
@@ -41,6 +42,13 @@ def _price_changed(instance: ModelPrice, **_: Any) -> None:
     transaction.on_commit(partial(announce, PRICES if instance.project_id is None else str(instance.project_id)))
 
 
+def _prompt_calls_stored(**stored: Any) -> None:
+    # Every process connects signals; only web workers, which take spans, load the gateway's runtime.
+    from gateway.prompt_outcomes import record_calls
+
+    record_calls(**stored)
+
+
 def _settings_saved(instance: GatewaySettings, raw: bool = False, **_: Any) -> None:
     # The receiver of webhooks needs the secret before the first alert.
     if instance.alert_webhook_url and not raw:
@@ -49,6 +57,7 @@ def _settings_saved(instance: GatewaySettings, raw: bool = False, **_: Any) -> N
 
 def connect() -> None:
     post_save.connect(_settings_saved, sender=GatewaySettings, dispatch_uid="gateway.alert_secret")
+    prompt_calls_stored.connect(_prompt_calls_stored, dispatch_uid="gateway.prompt_outcomes")
     prices_changed.connect(_prices_changed, dispatch_uid="gateway.prices")
     model_list_changed.connect(_model_list_changed, dispatch_uid="gateway.model_list")
     for signal in (post_save, post_delete):

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from analytics.clickhouse import client
+from analytics.contracts import TELEMETRY
 from analytics.shipper.batch import Located
 from analytics.telemetry import spans
 from analytics.telemetry.request_spans import request_spans
@@ -36,7 +37,10 @@ def insert_spans(located: Sequence[Located], token: str) -> None:
 def _rows(located: Sequence[Located]) -> Iterator[Row]:
     for item in located:
         try:
-            yield from request_spans(item.frame.record())
+            record = item.frame.record()
+            # The application has sent the span of its own call.
+            if record.source != TELEMETRY:
+                yield from request_spans(record)
         except (msgspec.DecodeError, ValueError):
             # The frame is no record: it is a dead letter already, and is in the log.
             continue

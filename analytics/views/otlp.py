@@ -6,6 +6,7 @@ views: an exporter has its own envelopes, and REST framework does not parse its 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -18,7 +19,8 @@ from django.views.decorators.csrf import csrf_exempt
 from analytics.telemetry import answers
 from analytics.telemetry.body import Encoding, encoding_of, read_body
 from analytics.telemetry.errors import MalformedExportError, MethodNotAllowedError, UnsupportedExportError
-from analytics.telemetry.exports import read_export
+from analytics.telemetry.exports import Export, read_export
+from analytics.telemetry.prompt_calls import prompt_calls, prompt_calls_stored
 from analytics.telemetry.signals import LOGS, METRICS, TRACES, Signal
 from analytics.telemetry.storage import Gatherer
 from core.authentication import require_scope, usable_key
@@ -26,6 +28,8 @@ from core.errors import ApplicationError, AuthenticationError
 from core.exception_handler import log_unexpected, request_id, translate
 from core.last_use import flush_last_uses_when_due, note_use
 from core.tenancy import PROJECT_HEADER, requested_project
+
+logger = logging.getLogger("analytics.telemetry")
 
 View = Callable[[HttpRequest], HttpResponse]
 
@@ -46,11 +50,23 @@ def _view(signal: Signal[Any], operation_id: str) -> View:
             found = read_export(signal, encoding, body)
             if gatherer is not None:
                 gatherer.store(project_id, found.rows, body=body, size=found.size)
+            if signal is TRACES:
+                _announce_calls(project_id, found)
         except Exception as error:
             return answers.refused(_known(error, request), encoding)
         return answers.taken(found, signal.rejected, encoding)
 
     return export
+
+
+def _announce_calls(project_id: UUID, found: Export) -> None:
+    """Announces the calls of prompts among spans that are stored: what fails now does not fail the export."""
+    calls = prompt_calls(found.rows)
+    if not calls:
+        return
+    for _, error in prompt_calls_stored.send_robust(sender=None, project_id=project_id, calls=calls):
+        if isinstance(error, Exception):
+            logger.error("calls.not_recorded project_id=%s error=%s", project_id, type(error).__name__)
 
 
 def _encoding(request: HttpRequest) -> Encoding:

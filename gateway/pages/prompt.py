@@ -25,6 +25,7 @@ from core.ui.panels import Panel
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
 from gateway.pages.prompt_figures import figures_of_versions, scores_of_versions
+from gateway.pages.prompt_labels import change_label, labels_by_version, labels_context
 from gateway.pages.prompts import use_columns
 from integrations.providers.usage import estimated_tokens
 from prompts.diff import diff_contents
@@ -76,6 +77,7 @@ class PromptPage(RecordOfPrompt):
             "table": _versions_table(visit, config, versions),
             "activations": _activations_table(visit, config),
             "rollout": _running(visit, config),
+            **labels_context(visit, config),
             "may_edit": visit.may(Right.EDIT),
             **_links(visit, config, shown),
         }
@@ -95,7 +97,7 @@ class PromptPage(RecordOfPrompt):
         given = visit.request.POST
         reason = given.get("reason", "")[:REASON_CHARACTERS]
         try:
-            done = _undo(visit, config, reason) if given.get("action") == "undo" else _activate(visit, config, reason)
+            done = _done(visit, config, given.get("action", ""), reason)
         except ApplicationError as error:
             messages.error(visit.request, error.message)
         else:
@@ -196,7 +198,7 @@ def _running(visit: Visit, config: PromptConfig) -> Mapping[str, Any] | None:
 
 
 def _versions_table(visit: Visit, config: PromptConfig, versions: Sequence[PromptVersion]) -> Table:
-    active = config.active_version
+    active, labels = config.active_version, labels_by_version(visit, config)
 
     def actions(version: PromptVersion) -> Any:
         if active is None or version.pk == active.pk:
@@ -211,6 +213,7 @@ def _versions_table(visit: Visit, config: PromptConfig, versions: Sequence[Promp
         columns=[
             Column("number", "Version", lambda row: f"Version {row.number}"),
             Column("state", "State", lambda row: status("active") if active and row.pk == active.pk else NONE),
+            Column("labels", "Labels", lambda row: labels.get(row.number, NONE)),
             Column("message", "What changed", lambda row: row.commit_message or NONE),
             Column("model", "Model", lambda row: row.model or "the request's"),
             Column("by", "By", lambda row: row.created_by.removeprefix("user:") or NONE),
@@ -266,6 +269,12 @@ def _use(visit: Visit, config: PromptConfig) -> Table:
         empty=Empty("No request was served this prompt in this range."),
         key=lambda version: visit.link("prompt", config.pk, version=version),
     )
+
+
+def _done(visit: Visit, config: PromptConfig, action: str, reason: str) -> str:
+    if action in ("label", "remove_label"):
+        return change_label(visit, config, actor_of(visit.request))
+    return _undo(visit, config, reason) if action == "undo" else _activate(visit, config, reason)
 
 
 def _activate(visit: Visit, config: PromptConfig, reason: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from analytics.telemetry import prompt_calls as names
 from gateway.errors import PromptConfigNotFoundError
 from gateway.pipeline.pin import pinned_version
 from gateway.pipeline.variant import allocation_for
@@ -112,18 +113,18 @@ def _attributes(prompt: ManagedPrompt, choice: _Choice, label: str) -> dict[str,
     """Returns the attributes by which a span names the version: those of the GenAI conventions, and our own for what
     they have no name for."""
     found = {
-        "gen_ai.prompt.name": prompt.name,
-        "gen_ai.prompt.version": str(choice.version.number),
-        "prompt_gateway.prompt.config_id": prompt.config_id,
+        names.PROMPT_NAME: prompt.name,
+        names.PROMPT_VERSION: str(choice.version.number),
+        names.CONFIG_ID: prompt.config_id,
     }
     if label:
-        found["prompt_gateway.prompt.label"] = label
+        found[names.LABEL] = label
     if choice.rollout is not None and choice.allocation is not None:
         found |= {
-            "prompt_gateway.rollout_id": choice.rollout.id,
-            "prompt_gateway.rollout_stage": str(choice.rollout.stage),
-            "prompt_gateway.variant": choice.allocation.variant.value,
-            "prompt_gateway.allocation_unit": str(choice.allocation.unit),
-            "prompt_gateway.allocation_fallback": "true" if choice.allocation.fallback else "false",
+            names.ROLLOUT_ID: choice.rollout.id,
+            names.ROLLOUT_STAGE: str(choice.rollout.stage),
+            names.VARIANT: choice.allocation.variant.value,
+            names.ALLOCATION_UNIT: str(choice.allocation.unit),
+            names.ALLOCATION_FALLBACK: "true" if choice.allocation.fallback else "false",
         }
     return found

@@ -16,7 +16,9 @@ from prompts import selectors
 from prompts.details import version_detail, version_diff
 from prompts.errors import ConfigNotFoundError, VersionNotFoundError
 from prompts.filters import ActivationFilter, ConfigFilter, VersionFilter
-from prompts.models import NAME_CHARACTERS, PromptConfig
+from prompts.label_views import LabelMoveFilter, LabelMoveSerializer, LabelSerializer
+from prompts.labels import list_label_moves, list_labels
+from prompts.models import LABEL_CHARACTERS, NAME_CHARACTERS, PromptConfig
 from prompts.serializers import ActivationSerializer, ConfigSerializer, VersionSerializer
 
 _SEARCH_CHARACTERS = 200
@@ -72,6 +74,15 @@ class ListActivations(PageArguments, kw_only=True, frozen=True):
     ] = None
 
 
+class ListLabels(PageArguments, kw_only=True, frozen=True):
+    config: _Config
+
+
+class ListLabelMoves(PageArguments, kw_only=True, frozen=True):
+    config: _Config
+    label: Annotated[str, Meta(max_length=LABEL_CHARACTERS, description="Only moves of this label.")] = ""
+
+
 def _list_configs(context: ToolContext, arguments: ListConfigs) -> dict[str, Any]:
     values = chosen(arguments, ["name", "search"])
     if arguments.has_active_rollout is not None:
@@ -107,6 +118,18 @@ def _list_activations(context: ToolContext, arguments: ListActivations) -> dict[
     rows = selectors.list_activations(context.project_id, config.pk)
     return listed_rows(
         filtered(ActivationFilter, {"kind": arguments.kind}, rows), ActivationSerializer, page_of(arguments)
+    )
+
+
+def _list_labels(context: ToolContext, arguments: ListLabels) -> dict[str, Any]:
+    rows = list_labels(context.project_id, _config(context, arguments.config).pk)
+    return listed_rows(rows, LabelSerializer, page_of(arguments))
+
+
+def _list_label_moves(context: ToolContext, arguments: ListLabelMoves) -> dict[str, Any]:
+    rows = list_label_moves(context.project_id, _config(context, arguments.config).pk)
+    return listed_rows(
+        filtered(LabelMoveFilter, {"label": arguments.label}, rows), LabelMoveSerializer, page_of(arguments)
     )
 
 
@@ -205,5 +228,21 @@ TOOLS: tuple[Tool, ...] = (
         ),
         arguments=ListActivations,
         run=_list_activations,
+    ),
+    Tool(
+        name="list_prompt_labels",
+        scope=SCOPE,
+        title="Prompt labels",
+        description="The labels of a prompt config by name, each with its version and whether it is protected.",
+        arguments=ListLabels,
+        run=_list_labels,
+    ),
+    Tool(
+        name="list_prompt_label_moves",
+        scope=SCOPE,
+        title="Prompt label history",
+        description="Which label of a prompt config was moved when, between which versions, by whom and why.",
+        arguments=ListLabelMoves,
+        run=_list_label_moves,
     ),
 )

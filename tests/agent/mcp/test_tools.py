@@ -28,7 +28,14 @@ OF_SESSION = (
     "list_session_logs",
     "get_session_spend",
 )
-OF_CONFIG = ("get_prompt_config", "list_prompt_versions", "get_prompt_version", "list_prompt_activations")
+OF_CONFIG = (
+    "get_prompt_config",
+    "list_prompt_versions",
+    "get_prompt_version",
+    "list_prompt_activations",
+    "list_prompt_labels",
+    "list_prompt_label_moves",
+)
 
 
 async def test_initialize__official_client__gets_the_servers_name_version_and_instructions(gateway: Gateway) -> None:

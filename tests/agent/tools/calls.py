@@ -33,6 +33,8 @@ def calls(world: World) -> dict[str, dict[str, Any]]:
         "get_prompt_version": of_config,
         "diff_prompt_versions": {**of_config, "from_version": "1", "to_version": "2"},
         "list_prompt_activations": of_config,
+        "list_prompt_labels": of_config,
+        "list_prompt_label_moves": of_config,
         "list_rollouts": {},
         "get_rollout": of_rollout,
         "get_rollout_metrics": of_rollout,

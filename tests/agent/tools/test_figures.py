@@ -236,6 +236,14 @@ CHECKS: dict[str, Callable[[World], None]] = {
     "list_prompt_activations": _same_list(
         "list_prompt_activations", f"{_CONFIG}/activations", query={}, config=_config
     ),
+    "list_prompt_labels": _same_list("list_prompt_labels", f"{_CONFIG}/labels", query={}, config=_config),
+    "list_prompt_label_moves": _same_list(
+        "list_prompt_label_moves",
+        f"{_CONFIG}/label-moves",
+        query={"label": "production"},
+        config=_config,
+        label="production",
+    ),
     "list_rollouts": _same_list("list_rollouts", f"{LLM}/prompts/rollouts", status="running", mode="manual"),
     "get_rollout": _rollout,
     "get_rollout_metrics": _same(

@@ -14,7 +14,8 @@ from core.models import Project
 from core.rights.roles import Role
 from core.ui.formats import money
 from gateway.pages import prompt_figures
-from prompts.models import PromptActivation, PromptConfig
+from prompts.labels import set_label
+from prompts.models import PromptActivation, PromptConfig, PromptLabel, PromptLabelMove
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import client_of, make_project, make_staff
 from tests.factories.prompts import make_config
@@ -149,3 +150,30 @@ def test_prompt__of_another_project__is_not_there(editor: Client, config: Prompt
     assert editor.get(page_of(foreign)).status_code in (403, 404)
     assert editor.post(page_of(foreign), {"action": "undo"}).status_code in (403, 404)
     assert editor.get(f"{LIST}{config.project_id}/").status_code == 404
+
+
+def test_prompt__label_made_moved_and_removed__with_reason_and_actor(editor: Client, config: PromptConfig) -> None:
+    address = f"/admin/prompts/{config.pk}/"
+    editor.post(address, {"action": "label", "label": "production", "version": "1", "reason": "first"})
+    editor.post(address, {"action": "label", "label": "production", "version": "2", "reason": "better"})
+
+    page = shown(editor, address, config.project)
+    [label] = PromptLabel.objects.all()
+    assert (label.name, label.version.number, label.is_protected) == ("production", 2, False)
+    assert "better" in page and "1 → 2" in page
+    assert [move.actor for move in PromptLabelMove.objects.all()] == ["user:ann", "user:ann"]
+
+    editor.post(address, {"action": "remove_label", "label": "production", "reason": "unused"})
+    assert not PromptLabel.objects.exists()
+
+
+def test_prompt__protected_label__editor_gets_a_message(editor: Client, config: PromptConfig) -> None:
+    given: dict[str, Any] = {"project_id": config.project_id, "config_id": config.pk, "name": "production"}
+    set_label(**given, number=1, actor="a", is_administrator=True, is_protected=True)
+
+    answer = editor.post(
+        f"/admin/prompts/{config.pk}/", {"action": "label", "label": "production", "version": "2"}, follow=True
+    )
+
+    assert "protected" in text_of(answer)
+    assert PromptLabel.objects.get().version.number == 1

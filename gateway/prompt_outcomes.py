@@ -1,0 +1,223 @@
+"""Records the calls that applications made by themselves with a prompt that a rollout chose, from their spans.
+
+Such a call becomes a row of the request log with source `telemetry`, so that it counts in the figures of its arm. It
+gets an id made of its span's, by which a span that is sent again is recognized.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import redis
+from asgiref.sync import sync_to_async
+from django.conf import settings
+
+from analytics.contracts import TELEMETRY, Outcome, RequestRecord, SpoolEntry
+from analytics.queries.gateway_calls import gateway_calls
+from analytics.telemetry import prompt_calls as names
+from analytics.telemetry.prompt_calls import PromptCall
+from gateway.runtime import Runtime
+from gateway.snapshot.project import ProjectSnapshot
+from gateway.snapshot.prompts import ManagedPrompt, RunningRollout
+from gateway.worker import on_loop
+from integrations.pricing.cost import Cost, known_cost
+from integrations.providers.usage import Usage
+from rollouts.allocation import Variant
+
+logger = logging.getLogger("gateway.prompt_outcomes")
+
+_SEEN_SECONDS = 86_400
+_MAX_64 = 2**64 - 1
+_MAX_TEXT = 200
+_NS_A_MS = 1_000_000
+# The names of providers in the GenAI conventions that differ from ours.
+_PROVIDERS = {
+    "azure.ai.openai": "azure_openai",
+    "gcp.gemini": "google",
+    "gcp.vertex_ai": "google_vertex",
+    "aws.bedrock": "bedrock",
+    "mistral_ai": "mistral",
+    "x_ai": "xai",
+}
+_TRIED_AGAIN = frozenset({408, 429})
+
+_redis: redis.Redis | None = None
+
+
+def record_calls(project_id: UUID, calls: Sequence[PromptCall], **_: Any) -> None:
+    """Records calls that did not pass the gateway. Raises the errors of the stores."""
+    passed = gateway_calls(project_id, {call.trace_id for call in calls})
+    own = [
+        call
+        for call in calls
+        if not any(
+            row.trace_id == call.trace_id and 0 <= row.started_ns - call.started_ns <= call.duration_ns
+            for row in passed
+        )
+    ]
+    if own:
+        on_loop(lambda runtime: _record(runtime, project_id, own))
+
+
+async def _record(runtime: Runtime, project_id: UUID, calls: Sequence[PromptCall]) -> None:
+    snapshot = await runtime.snapshots.project(project_id)
+    records = [record for call in calls if (record := record_of(snapshot, call)) is not None]
+    for record in await sync_to_async(_unseen, thread_sensitive=False)(records):
+        runtime.spool.append(SpoolEntry(record))
+
+
+def _unseen(records: Sequence[RequestRecord]) -> Sequence[RequestRecord]:
+    """Returns the records whose spans come for the first time. All count as such while Redis is away."""
+    global _redis
+    if not records:
+        return records
+    if _redis is None:
+        _redis = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1)
+    try:
+        with _redis.pipeline(transaction=False) as commands:
+            for record in records:
+                commands.set(f"svc:outcome:{record.request_id}", 1, nx=True, ex=_SEEN_SECONDS)
+            return [record for record, is_new in zip(records, commands.execute(), strict=True) if is_new]
+    except redis.RedisError as error:
+        logger.warning("outcomes.not_compared error=%s", type(error).__name__)
+        return records
+
+
+def record_of(snapshot: ProjectSnapshot, call: PromptCall) -> RequestRecord | None:
+    """Returns the record of a call; None for one that names no arm of a rollout that the project runs."""
+    prompt, rollout = _rolled_out(snapshot, call)
+    unit, stage = _number(call, names.ALLOCATION_UNIT), _number(call, names.ROLLOUT_STAGE)
+    if prompt is None or rollout is None or not 0 < unit <= _MAX_64 or not 0 <= stage <= rollout.stage:
+        return None
+    usage, provider = _usage(call), _provider(call)
+    model = _text(call, "gen_ai.response.model") or _text(call, "gen_ai.request.model")
+    price = snapshot.price_of(provider, model)
+    if price is None:
+        price = snapshot.price_of(provider, _text(call, "gen_ai.request.model"))
+    return RequestRecord(
+        request_id=_request_id(snapshot, call),
+        project_id=snapshot.id_text,
+        ts=call.started_ns // 1000,
+        source=TELEMETRY,
+        session_id=_text(call, "gen_ai.conversation.id") or _text(call, "session.id"),
+        user_id=_text(call, "user.id"),
+        provider=provider,
+        model=model,
+        requested_model=_text(call, "gen_ai.request.model"),
+        finish_reason=_finish_reason(call),
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        cache_read_tokens=usage.cache_read_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+        latency_ms=call.duration_ns // _NS_A_MS,
+        retention_days=snapshot.settings.logging.retention_days,
+        prompt_config_id=prompt.config_id,
+        prompt_name=prompt.name,
+        prompt_version=_number(call, names.PROMPT_VERSION),
+        rollout_id=rollout.id,
+        rollout_stage=stage,
+        variant=call.attributes[names.VARIANT],
+        alloc_unit=unit,
+        alloc_fallback=call.attributes.get(names.ALLOCATION_FALLBACK) == "true",
+        trace_id=call.trace_id,
+        parent_span_id=call.span_id,
+        **_outcome(call),
+        **_costs(known_cost(usage, price) if usage.is_billed or price is None else Cost()),
+    )
+
+
+def _rolled_out(snapshot: ProjectSnapshot, call: PromptCall) -> tuple[ManagedPrompt | None, RunningRollout | None]:
+    """Returns the prompt and the rollout that the call names, if the version is that of the arm."""
+    arm, version = call.attributes[names.VARIANT], _number(call, names.PROMPT_VERSION)
+    for prompt in snapshot.prompts.values():
+        rollout = prompt.rollout
+        if rollout is None or rollout.id != call.attributes[names.ROLLOUT_ID]:
+            continue
+        versions = {Variant.TARGET.value: rollout.target.number, Variant.BASELINE.value: rollout.baseline.number}
+        if prompt.config_id == call.attributes[names.CONFIG_ID] and versions.get(arm) == version:
+            return prompt, rollout
+    return None, None
+
+
+def _request_id(snapshot: ProjectSnapshot, call: PromptCall) -> str:
+    """Returns a UUIDv7 of the call's start and its span, the same whenever the span is sent."""
+    named = f"{snapshot.id_text}:{call.trace_id}:{call.span_id}".encode()
+    digest = int.from_bytes(hashlib.blake2b(named, digest_size=10).digest(), "big") & ((1 << 74) - 1)
+    milliseconds = (call.started_ns // _NS_A_MS) & ((1 << 48) - 1)
+    value = milliseconds << 80 | 0x7 << 76 | (digest >> 62) << 64 | 0b10 << 62 | digest & ((1 << 62) - 1)
+    return str(UUID(int=value))
+
+
+def _outcome(call: PromptCall) -> Mapping[str, Any]:
+    """Returns the outcome. What a vendor refuses for the request's sake is the request's fault; a limit of the vendor
+    and everything else is the vendor's."""
+    if not call.failed:
+        return {"outcome": Outcome.SUCCESS, "status_code": 200}
+    status = _number(call, "http.response.status_code")
+    if 400 <= status < 500 and status not in _TRIED_AGAIN:
+        failure = (400, "invalid_request_error", "provider_rejected")
+    else:
+        failure = (503, "service_unavailable_error", "provider_unavailable")
+    return {
+        "outcome": Outcome.ERROR,
+        "status_code": failure[0],
+        "error_type": failure[1],
+        "error_code": failure[2],
+        "error_message": _text(call, "error.type"),
+    }
+
+
+def _usage(call: PromptCall) -> Usage:
+    prompt, completion = _number(call, "gen_ai.usage.input_tokens"), _number(call, "gen_ai.usage.output_tokens")
+    reads = _number(call, "gen_ai.usage.cache_read.input_tokens")
+    writes = _number(call, "gen_ai.usage.cache_creation.input_tokens")
+    return Usage(
+        prompt_tokens=max(prompt, reads + writes),
+        completion_tokens=completion,
+        cache_read_tokens=reads,
+        cache_write_tokens=writes,
+    )
+
+
+def _costs(cost: Cost | None) -> Mapping[str, Any]:
+    if cost is None:
+        return {}
+    return {
+        "cost_known": True,
+        "cost_input_usd": f"{cost.input:f}",
+        "cost_cache_read_usd": f"{cost.cache_read:f}",
+        "cost_cache_write_usd": f"{cost.cache_write:f}",
+        "cost_output_usd": f"{cost.output:f}",
+        "cost_other_usd": f"{cost.other:f}",
+        "cost_usd": f"{cost.total:f}",
+        "cost_source": cost.source,
+    }
+
+
+def _finish_reason(call: PromptCall) -> str:
+    try:
+        reasons = json.loads(call.attributes.get("gen_ai.response.finish_reasons", "[]"))
+    except (ValueError, RecursionError):
+        return ""
+    return reasons[0][:_MAX_TEXT] if isinstance(reasons, list) and reasons and isinstance(reasons[0], str) else ""
+
+
+def _provider(call: PromptCall) -> str:
+    # The second name is that of older conventions.
+    name = _text(call, "gen_ai.provider.name") or _text(call, "gen_ai.system")
+    return _PROVIDERS.get(name, name)
+
+
+def _text(call: PromptCall, name: str) -> str:
+    return call.attributes.get(name, "")[:_MAX_TEXT]
+
+
+def _number(call: PromptCall, name: str) -> int:
+    """Returns a whole number that is not negative; 0 where there is none."""
+    text = call.attributes.get(name, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 20 else 0
