@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import signal
 import statistics
 import sys
@@ -21,6 +20,7 @@ from tqdm import tqdm
 from benchmarks import report as machine_report
 from benchmarks.analytics_report import QuestionTimes, Report, explained, markdown, picture, write
 from benchmarks.analytics_store import Store, merge_as_time_would, store, table_sizes, wait_for_merges
+from benchmarks.django_setup import positive_number, set_up_django
 from benchmarks.targets.base import ROOT
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A SIGTERM to the benchmark also ends its engine.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with store(options.data) as measured:
-        _prepare_django(measured)
+        set_up_django(measured)
         found = _measure(options, measured)
     print(markdown(found))
     if options.explain:
@@ -53,11 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.analytics", description=__doc__)
     parser.add_argument(
-        "--requests", type=_number, default=10_000_000, help="how many to generate (default 10,000,000)"
+        "--requests", type=positive_number, default=10_000_000, help="how many to generate (default 10,000,000)"
     )
-    parser.add_argument("--days", type=_number, default=90)
+    parser.add_argument("--days", type=positive_number, default=90)
     parser.add_argument("--content-days", type=int, default=30, help="how many of the newest days have texts")
-    parser.add_argument("--calls", type=_number, default=60, help="of each question (default 60)")
+    parser.add_argument("--calls", type=positive_number, default=60, help="of each question (default 60)")
     parser.add_argument("--data", type=Path, help="keep the store here, and reuse what an earlier run left")
     parser.add_argument("--only", default="", help="questions whose group or name contains this")
     parser.add_argument("--explain", action="store_true", help="also say what every query of a question takes")
@@ -65,28 +65,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--picture", type=Path, help="write an SVG to this file")
     parser.add_argument("--write-docs", action="store_true", help="put the tables into docs/performance.md")
     return parser.parse_args(arguments)
-
-
-def _number(text: str) -> int:
-    value = int(text.replace("_", "").replace(",", ""))
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return value
-
-
-def _prepare_django(measured: Store) -> None:
-    """The benchmark has settings of its own, so that it touches neither a database nor a spool in use."""
-    os.environ.update(
-        {
-            "DJANGO_SETTINGS_MODULE": "config.settings.base",
-            "VAR_DIR": str(measured.folder),
-            "DATABASE_URL": f"sqlite:///{measured.folder / 'benchmark.sqlite3'}",
-            "CLICKHOUSE_URL": measured.url,
-        }
-    )
-    import django
-
-    django.setup()
 
 
 def _measure(options: argparse.Namespace, measured: Store) -> Report:

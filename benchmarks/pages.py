@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
-import re
 import signal
 import statistics
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +18,12 @@ from tqdm import tqdm
 from benchmarks import report as machine_report
 from benchmarks.analytics_report import QueryTimes
 from benchmarks.analytics_store import Store, merge_as_time_would, store, wait_for_merges
+from benchmarks.django_setup import positive_number, set_up_django
+from benchmarks.page_addresses import page_addresses, prepare_records
 from benchmarks.pages_assets import AssetBytes, asset_bytes
+from benchmarks.redis_server import redis_server
 
 _WARM_UP = 2
-_ROW_LINK = re.compile(r'class="row-link" href="([^"]+)"')
 _LATE = "Not available now"
 _KILOBYTE = 1000
 # The bounds of the server's time in ms by the name of the page's URL; every other page is a list.
@@ -57,8 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     # A SIGTERM to the benchmark also ends its engine.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    with store(options.data) as measured:
-        _prepare_django(measured)
+    with store(options.data) as measured, redis_server() as redis_url:
+        # The client of Django names a host of its own.
+        set_up_django(measured, REDIS_URL=redis_url, ALLOWED_HOSTS="testserver,localhost")
         found = asyncio.run(_measure(options, measured))
     print(markdown(found, options.requests, options.range))
     if options.explain:
@@ -68,10 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pages", description=__doc__)
-    parser.add_argument("--requests", type=_number, default=10_000_000, help="how many to generate")
-    parser.add_argument("--days", type=_number, default=90)
+    parser.add_argument("--requests", type=positive_number, default=10_000_000, help="how many to generate")
+    parser.add_argument("--days", type=positive_number, default=90)
     parser.add_argument("--content-days", type=int, default=30, help="how many of the newest days have texts")
-    parser.add_argument("--calls", type=_number, default=40, help="of each page (default 40)")
+    parser.add_argument("--calls", type=positive_number, default=40, help="of each page (default 40)")
     parser.add_argument("--range", default="24h", help="the range of time of the pages: 1h, 24h, 7d, 30d or month")
     parser.add_argument("--data", type=Path, help="keep the store here, and reuse what an earlier run left")
     parser.add_argument("--explain", action="store_true", help="also say which queries a page comes down to")
@@ -79,35 +79,15 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _number(text: str) -> int:
-    value = int(text.replace("_", "").replace(",", ""))
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return value
-
-
-def _prepare_django(measured: Store) -> None:
-    """The benchmark has settings of its own, so that it touches neither a database nor a spool in use."""
-    os.environ.update(
-        {
-            "DJANGO_SETTINGS_MODULE": "config.settings.base",
-            "VAR_DIR": str(measured.folder),
-            "DATABASE_URL": f"sqlite:///{measured.folder / 'benchmark.sqlite3'}",
-            "CLICKHOUSE_URL": measured.url,
-            # The host that the client of Django names.
-            "ALLOWED_HOSTS": "testserver,localhost",
-        }
-    )
-    import django
-
-    django.setup()
-
-
 async def _measure(options: argparse.Namespace, measured: Store) -> list[PageTimes]:
     project = await asyncio.to_thread(_filled_project, options, measured)
     browser = await asyncio.to_thread(_signed_in)
-    found = []
-    addresses = [pair async for pair in _addresses(browser, project, options.range)]
+    found: list[PageTimes] = []
+
+    async def opened(address: str) -> str:
+        return (await _opened(browser, address))[0]
+
+    addresses = [pair async for pair in page_addresses(opened, project, options.range)]
     for name, address in tqdm(addresses, desc="opening", unit="page", disable=None):
         if options.only in name:
             found.append(await _page(browser, name, address, options.calls, measured))
@@ -121,6 +101,7 @@ def _filled_project(options: argparse.Namespace, measured: Store) -> str:
     traffic = project_with_traffic(size, measured)
     wait_for_merges()
     merge_as_time_would()
+    prepare_records(traffic.project)
     return str(traffic.project)
 
 
@@ -133,36 +114,6 @@ def _signed_in() -> Any:
     client = AsyncClient(raise_request_exception=False)
     client.force_login(person)
     return client
-
-
-async def _addresses(browser: Any, project: str, range_name: str) -> AsyncIterator[tuple[str, str]]:
-    """Yields the name and the address of each page of the navigation, and of each kind of page that their first rows
-    lead to."""
-    from django.contrib import admin
-    from django.urls import resolve
-
-    from core.ui.navigation import GROUPS, address_if_there
-
-    # Django's autodiscovery imports the apps' admin modules, which register their pages.
-    admin.autodiscover()
-    names = [entry.url_name for group in GROUPS for entry in group.entries]
-    seen = set(names)
-    for page in names:
-        address = address_if_there(page, query={"project": project, "range": range_name})
-        if not address:
-            continue
-        yield page, address
-        text, _, _, _ = await _opened(browser, address)
-        for link in list(_row_links(text))[:1]:
-            name = resolve(link.partition("?")[0]).url_name or link
-            if name not in seen:
-                seen.add(name)
-                yield name, link
-
-
-def _row_links(text: str) -> Iterator[str]:
-    for found in _ROW_LINK.finditer(text):
-        yield unescape(found[1])
 
 
 async def _page(browser: Any, name: str, address: str, calls: int, measured: Store) -> PageTimes:

