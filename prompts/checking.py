@@ -7,10 +7,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
+from uuid import UUID
 
 import jsonschema_rs
 
 from integrations.providers.usage import estimated_tokens
+from prompts.composition import Library, compose, is_composed
 from prompts.content import VersionContent, check_content
 from prompts.errors import InvalidVersionError
 from prompts.templating import TYPES, find_placeholders
@@ -31,6 +33,8 @@ class Draft:
     tools: Any = None
     response_format: Any = None
     messages: list[Any] = field(default_factory=list)
+    # The config that the version is to be one of, which it cannot include; None for a new one.
+    config_id: UUID | None = None
 
     @property
     def texts(self) -> list[tuple[str, str]]:
@@ -79,8 +83,9 @@ class DraftCheck:
     size_bytes: int
 
 
-def check_draft(draft: Draft) -> DraftCheck:
-    """Checks by the rules of `check_content`, and also what these let pass."""
+def check_draft(draft: Draft, library: Library | None = None) -> DraftCheck:
+    """Checks by the rules of `check_content`, and also what these let pass. `library` has the prompts that the draft
+    may include; without one they are not looked at."""
     findings: list[Finding] = []
     tools = _parsed(draft.tools, "tools", findings)
     response_format = _parsed(draft.response_format, "response_format", findings)
@@ -88,9 +93,16 @@ def check_draft(draft: Draft) -> DraftCheck:
     findings += _schema_findings(response_format)
     for path, text in draft.texts:
         findings += _stray_braces(path, text)
-    variables = _variables(draft)
+    texts, declared = [text for _, text in draft.texts], draft.variables
+    if library is not None and is_composed(draft.messages) and not any(one.severity == "error" for one in findings):
+        try:
+            made = compose(library, draft.config_id, draft.messages, draft.variables)
+            texts, declared = [text for _, text in made.texts], made.variables
+        except InvalidVersionError as error:
+            findings += _errors(error)
+    variables = _variables(texts, declared)
     findings += _unmatched(variables)
-    size = sum(len(text.encode("utf-8", "replace")) for _, text in draft.texts)
+    size = sum(len(text.encode("utf-8", "replace")) for text in texts)
     return DraftCheck(findings, variables, estimated_tokens(size), size)
 
 
@@ -138,10 +150,14 @@ def _content_findings(draft: Draft, tools: Any, response_format: Any) -> Iterato
             )
         )
     except InvalidVersionError as error:
-        for path, messages in (error.details or {}).items():
-            yield from (Finding("error", path, message) for message in messages)
+        yield from _errors(error)
     except UnicodeEncodeError:
         yield Finding("error", "system_prompt", "Holds text that is not well-formed.")
+
+
+def _errors(error: InvalidVersionError) -> Iterator[Finding]:
+    for path, messages in (error.details or {}).items():
+        yield from (Finding("error", path, message) for message in messages)
 
 
 def _schema_findings(response_format: Any) -> Iterator[Finding]:
@@ -185,15 +201,15 @@ def _unmatched(variables: Iterable[VariableUse]) -> Iterator[Finding]:
             yield Finding("warning", "variables", f"{variable.name} is declared and not used in the text.")
 
 
-def _variables(draft: Draft) -> list[VariableUse]:
+def _variables(texts: Iterable[str], variables: Iterable[Any]) -> list[VariableUse]:
     """Returns the declared variables, and then the undeclared ones in the order of the texts."""
     first: dict[str, int] = {}
     count: dict[str, int] = {}
-    for _, text in draft.texts:
+    for text in texts:
         for placeholder in find_placeholders(text):
             first.setdefault(placeholder.name, _place(text, placeholder.start)[0])
             count[placeholder.name] = count.get(placeholder.name, 0) + 1
-    declared = {item["name"]: item for item in draft.variables if _is_named(item)}
+    declared = {item["name"]: item for item in variables if _is_named(item)}
     return [
         VariableUse(
             name=name,

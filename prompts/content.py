@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prompts.errors import InvalidVersionError
-from prompts.messages import check_messages, texts_of
+from prompts.messages import check_messages, shown_messages
 from prompts.templating import MAX_RENDERED_BYTES, RoleAndText, compile_messages
 
 MAX_TEMPERATURE = 2.0
@@ -40,8 +40,8 @@ class VersionContent:
 
     @property
     def texts(self) -> list[RoleAndText]:
-        """The roles and texts of the messages, of which a system prompt is one."""
-        return texts_of(self.system_prompt, self.messages)
+        """The roles and texts of the messages as people read them; a system prompt is one message."""
+        return shown_messages(self.system_prompt, self.messages)
 
 
 def check_content(content: VersionContent) -> None:

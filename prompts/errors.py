@@ -10,7 +10,9 @@ ApplicationError
 ├── PermissionDeniedError
 │   └── LabelProtectedError          403
 ├── ConflictError
+│   ├── BrokenIncludeError           409
 │   ├── ConfigExistsError            409
+│   ├── IncludedPromptError          409
 │   ├── RolloutActiveError           409
 │   └── NothingToUndoError           409
 └── VariableError                    422, of one variable of a template
@@ -69,6 +71,24 @@ class LabelProtectedError(PermissionDeniedError):
 
     def __init__(self, label: str) -> None:
         super().__init__(f"The label {label[:_QUOTED_CHARACTERS]!r} is protected: only administrators change it.")
+
+
+class BrokenIncludeError(ConflictError):
+    """Raised where a version is used whose included prompts have changed so that it cannot be."""
+
+    code = "prompt_include_broken"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"The prompt cannot be used: {problem}")
+
+
+class IncludedPromptError(ConflictError):
+    """Raised when a prompt is to go that others include."""
+
+    code = "prompt_included"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(f"It is included by the active version of {', '.join(names)}.")
 
 
 class ConfigExistsError(ConflictError):

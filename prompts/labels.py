@@ -11,8 +11,8 @@ from django.db.models import QuerySet
 
 from core.errors import ValidationError
 from prompts.errors import LabelNotFoundError, LabelProtectedError
-from prompts.models import LABEL_CHARACTERS, PromptConfig, PromptLabel, PromptLabelMove, PromptVersion
-from prompts.selectors import LATEST, get_config
+from prompts.models import LABEL_CHARACTERS, LATEST, PromptConfig, PromptLabel, PromptLabelMove, PromptVersion
+from prompts.selectors import get_config
 from prompts.services import locked_config, version_of_config
 
 logger = logging.getLogger("prompts")

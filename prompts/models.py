@@ -19,6 +19,8 @@ MODEL_CHARACTERS = 200
 COMMIT_MESSAGE_CHARACTERS = 1000
 REASON_CHARACTERS = 1000
 ACTOR_CHARACTERS = 200
+LATEST = "latest"
+"""The label that every config has: that of its version with the highest number."""
 LABEL_CHARACTERS = 50
 
 
@@ -54,8 +56,8 @@ class PromptConfig(models.Model):
 class PromptVersion(models.Model):
     """The content of one version of a config. Written once: a change is a new version.
 
-    Either `system_prompt` or `messages` is set, a list of `{role, content}`. `variables` is a list of `{name, type,
-    required}`, `tools` of OpenAI's function tools, `response_format` OpenAI's.
+    Either `system_prompt` or `messages` is set, a list of `{role, content}` and `{prompt}`. `variables` is a list of
+    `{name, type, required}`, `tools` of OpenAI's function tools, `response_format` OpenAI's.
     An empty `model` and null leave the request's value.
     """
 

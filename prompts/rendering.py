@@ -7,6 +7,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
+from prompts.errors import BrokenIncludeError
 from prompts.selectors import PromptVersionRecord
 
 
@@ -19,7 +20,10 @@ def prompt_messages(
     version: PromptVersionRecord, values: Mapping[str, Any] | None, *, tolerated: Collection[str] = ()
 ) -> list[PromptMessage]:
     """Returns the version's messages with `values` filled in, or as they are written when `values` is None. A text that
-    renders to nothing is no message. Raises VariableError."""
+    renders to nothing is no message. Raises VariableError, and
+    BrokenIncludeError for a version whose included prompts have changed so that it cannot be used."""
+    if version.problem:
+        raise BrokenIncludeError(version.problem)
     template = version.template
     messages = template.messages if values is None else template.render_messages(values, tolerated=tolerated)
     return [{"role": role, "content": text} for role, text in messages]

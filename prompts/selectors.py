@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 from weakref import WeakValueDictionary
 
 from django.db.models import Count, QuerySet
 
+from prompts.composition import Library, compose, is_composed
 from prompts.content import VersionContent
-from prompts.errors import ConfigNotFoundError, VersionNotFoundError
+from prompts.errors import ConfigNotFoundError, InvalidVersionError, VersionNotFoundError
 from prompts.messages import texts_of
 from prompts.models import PromptActivation, PromptConfig, PromptLabel, PromptVersion
-from prompts.templating import Template, compile_messages
-
-LATEST = "latest"
-"""The label that every config has: that of its version with the highest number."""
+from prompts.templating import RoleAndText, Template, compile_messages
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class PromptVersionRecord:
     """A version as the hot path needs it: compiled, with `tools` and `response_format` as the JSON to send.
 
-    An empty `model`, and None elsewhere, leaves the request's value.
+    An empty `model`, and None elsewhere, leaves the request's value. `included` has the version number of each prompt
+    that this one includes, by config and name; `problem` says what keeps it from being used, now that one of these has
+    changed.
     """
 
     id: UUID
@@ -36,6 +36,13 @@ class PromptVersionRecord:
     max_tokens: int | None
     tools: bytes | None
     response_format: bytes | None
+    included: Mapping[tuple[UUID, str], int] = field(default_factory=dict)
+    problem: str = ""
+
+    @property
+    def is_composed(self) -> bool:
+        """Whether the texts follow other prompts, so that they may change."""
+        return bool(self.included or self.problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,8 @@ class PromptConfigRecord:
     last_version: int
 
 
-# Versions never change, so a snapshot reuses the compiled ones of the snapshot before it.
+# Versions never change, so a snapshot reuses the compiled ones of the snapshot before it. What a version includes may
+# change, so that one with includes is compiled for each snapshot.
 _records: WeakValueDictionary[UUID, PromptVersionRecord] = WeakValueDictionary()
 
 
@@ -75,8 +83,15 @@ def version_records(version_ids: Collection[UUID]) -> dict[UUID, PromptVersionRe
     found = {version_id: record for version_id, record in known.items() if record is not None}
     unknown = known.keys() - found.keys()
     if unknown:
-        for row in PromptVersion.objects.filter(pk__in=unknown):
-            found[row.pk] = _records[row.pk] = _record(row)
+        libraries: dict[UUID, Library] = {}
+        for row in PromptVersion.objects.filter(pk__in=unknown).select_related("config"):
+            if is_composed(row.messages):
+                project_id = row.config.project_id
+                found[row.pk] = _composed(row, libraries.setdefault(project_id, Library(project_id)))
+            else:
+                found[row.pk] = _records[row.pk] = _record(
+                    row, texts_of(row.system_prompt, row.messages), row.variables
+                )
     return found
 
 
@@ -160,11 +175,22 @@ def _require_config(project_id: UUID, config_id: UUID) -> None:
         raise ConfigNotFoundError
 
 
-def _record(row: PromptVersion) -> PromptVersionRecord:
+def _composed(row: PromptVersion, library: Library) -> PromptVersionRecord:
+    try:
+        made = compose(library, row.config_id, row.messages, row.variables)
+        return replace(_record(row, made.texts, made.variables), included=made.included)
+    except InvalidVersionError as error:
+        # The version was in order when it was saved.
+        return replace(_record(row, texts_of("", row.messages), row.variables), problem=error.message)
+
+
+def _record(
+    row: PromptVersion, texts: Iterable[RoleAndText], variables: Sequence[Mapping[str, Any]]
+) -> PromptVersionRecord:
     return PromptVersionRecord(
         id=row.pk,
         number=row.number,
-        template=compile_messages(texts_of(row.system_prompt, row.messages), row.variables),
+        template=compile_messages(texts, variables),
         model=row.model,
         temperature=row.temperature,
         max_tokens=row.max_tokens,

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
 from core.errors import ValidationError
+from prompts.composition import Library, compose, is_composed
 from prompts.content import VersionContent, check_content
 from prompts.errors import (
     ConfigExistsError,
     ConfigNotFoundError,
+    IncludedPromptError,
     NothingToUndoError,
     RolloutActiveError,
     VersionNotFoundError,
 )
+from prompts.messages import INCLUDE
 from prompts.models import NAME_CHARACTERS, PromptActivation, PromptConfig, PromptVersion
+from prompts.templating import compile_messages
 
 logger = logging.getLogger("prompts")
 
@@ -36,10 +42,12 @@ def create_config(*, project_id: UUID, name: str, description: str = "", actor: 
 def update_config(
     *, project_id: UUID, config_id: UUID, name: str | None = None, description: str | None = None, actor: str = ""
 ) -> PromptConfig:
-    """Changes the fields that are not None. Raises ConfigNotFoundError, ValidationError, ConfigExistsError."""
+    """Changes the fields that are not None. Raises ConfigNotFoundError, ValidationError, ConfigExistsError, and
+    IncludedPromptError for the name of a prompt that another one includes."""
     with transaction.atomic():
         row = locked_config(config_id, project_id)
-        if name is not None:
+        if name is not None and name != row.name:
+            _require_not_included(row)
             row.name = named(name, before=row.name)
         if description is not None:
             row.description = description
@@ -49,20 +57,29 @@ def update_config(
 
 
 def delete_config(*, project_id: UUID, config_id: UUID, actor: str = "") -> None:
-    """Deletes a config with all its versions. Raises ConfigNotFoundError, and RolloutActiveError during a rollout."""
+    """Deletes a config with all its versions. Raises ConfigNotFoundError, RolloutActiveError during a rollout, and
+    IncludedPromptError while another prompt includes it."""
     with transaction.atomic():
         row = locked_config(config_id, project_id)
         if row.has_active_rollout:
             raise RolloutActiveError("A prompt config cannot be deleted")
+        _require_not_included(row)
         row.delete()
     _log("prompt_config.deleted", project_id, config_id, actor)
 
 
-def add_version(*, project_id: UUID, config_id: UUID, content: VersionContent, actor: str) -> PromptVersion:
-    """Adds the next version; the first is activated at once. Raises ConfigNotFoundError, InvalidVersionError."""
+def add_version(
+    *, project_id: UUID, config_id: UUID, content: VersionContent, actor: str, check_includes: bool = True
+) -> PromptVersion:
+    """Adds the next version; the first is activated at once. Raises ConfigNotFoundError, InvalidVersionError.
+
+    Without `check_includes` the prompts that it includes may follow: the caller checks them.
+    """
     check_content(content)
     with transaction.atomic():
         config = locked_config(config_id, project_id)
+        if check_includes:
+            require_composable(project_id, config_id, content.messages, content.variables)
         config.last_version_number += 1
         config.save(update_fields=["last_version_number", "updated_at"])
         version = PromptVersion.objects.create(
@@ -86,17 +103,26 @@ def add_version(*, project_id: UUID, config_id: UUID, content: VersionContent, a
 
 
 def activate_version(
-    *, project_id: UUID, config_id: UUID, version_id: UUID, actor: str, reason: str = ""
+    *,
+    project_id: UUID,
+    config_id: UUID,
+    version_id: UUID,
+    actor: str,
+    reason: str = "",
+    check_includes: bool = True,
 ) -> PromptConfig:
     """Activates a version. Activating the active one changes nothing and adds no row to the history.
 
-    Raises ConfigNotFoundError, VersionNotFoundError, and RolloutActiveError during a rollout.
+    Raises ConfigNotFoundError, VersionNotFoundError, RolloutActiveError during a rollout, and InvalidVersionError when
+    it includes what is not there any more.
     """
     with transaction.atomic():
         config = locked_config(config_id, project_id)
         if config.has_active_rollout:
             raise RolloutActiveError("A version cannot be activated")
         version = _version_of(config, version_id)
+        if check_includes:
+            require_composable(project_id, config_id, version.messages, version.variables)
         if version.pk != config.active_version_id:
             _move(config, version, kind=Kind.ACTIVATED, actor=actor, reason=reason)
     return config
@@ -159,6 +185,32 @@ def version_of_config(config: PromptConfig, number: int) -> PromptVersion:
     if version is None:
         raise VersionNotFoundError
     return version
+
+
+def require_composable(
+    project_id: UUID, config_id: UUID, messages: Sequence[Mapping[str, Any]], variables: Sequence[Mapping[str, Any]]
+) -> None:
+    """Raises InvalidVersionError for messages that include what cannot be included."""
+    if is_composed(messages):
+        made = compose(Library(project_id), config_id, messages, variables)
+        compile_messages(made.texts, made.variables)
+
+
+def _require_not_included(config: PromptConfig) -> None:
+    """Raises IncludedPromptError when the active version of another prompt includes this one."""
+    others = PromptConfig.objects.for_project(config.project_id).exclude(pk=config.pk).order_by("name")
+    # The messages are JSON in a text: most versions include nothing.
+    rows = others.filter(active_version__messages__contains=f'"{INCLUDE}"').values_list(
+        "name", "active_version__messages"
+    )
+    names = [name for name, messages in rows if _includes(messages, config.name)]
+    if names:
+        raise IncludedPromptError(names)
+
+
+def _includes(messages: Sequence[Mapping[str, Any]], name: str) -> bool:
+    references = [message.get(INCLUDE, "") for message in messages]
+    return any(reference == name or reference.rpartition("@")[0] == name for reference in references)
 
 
 def _move(

@@ -19,7 +19,7 @@ from django.utils import timezone
 from prompts.content import VersionContent
 from prompts.models import PromptConfig
 from prompts.selectors import version_content
-from prompts.services import activate_version, add_version, create_config
+from prompts.services import activate_version, add_version, create_config, require_composable
 
 FORMAT = "prompt-gateway/prompts"
 FORMAT_VERSION = 1
@@ -69,10 +69,20 @@ def import_prompts(
 ) -> list[ConfigOutcome]:
     """Imports a document as a whole or not at all. Importing it again changes nothing."""
     with transaction.atomic():
-        return [
-            _import_config(project_id, imported, actor=actor, dry_run=dry_run)
-            for imported in sorted(configs, key=lambda item: item.name)
-        ]
+        ordered = sorted(configs, key=lambda item: item.name)
+        outcomes = [_import_config(project_id, imported, actor=actor, dry_run=dry_run) for imported in ordered]
+        if not dry_run:
+            # A prompt may include one that stands behind it in the document.
+            for imported in ordered:
+                _check_includes(project_id, imported)
+        return outcomes
+
+
+def _check_includes(project_id: UUID, imported: ImportedConfig) -> None:
+    """Raises InvalidVersionError for a version that includes what neither the project nor the document has."""
+    config_id = PromptConfig.objects.for_project(project_id).values_list("pk", flat=True).get(name=imported.name)
+    for item in imported.versions:
+        require_composable(project_id, config_id, item.content.messages, item.content.variables)
 
 
 def _exported(config: PromptConfig) -> dict[str, Any]:
@@ -135,7 +145,9 @@ def _add(
         project_id=project_id, name=imported.name, description=imported.description, actor=actor
     )
     added = {
-        item.number: add_version(project_id=project_id, config_id=config.pk, content=item.content, actor=actor)
+        item.number: add_version(
+            project_id=project_id, config_id=config.pk, content=item.content, actor=actor, check_includes=False
+        )
         for item in missing
     }
     if existing is None and imported.active is not None:
@@ -145,6 +157,7 @@ def _add(
             version_id=added[imported.active].pk,
             actor=actor,
             reason="active in the import",
+            check_includes=False,
         )
 
 

@@ -16,6 +16,7 @@ from core.openapi import PAGE, operation
 from core.views import ProjectAPIView
 from prompts import selectors, services, shapes
 from prompts.checking import check_body, check_draft
+from prompts.composition import Library
 from prompts.details import version_detail, version_diff
 from prompts.filters import ActivationFilter, ConfigFilter, VersionFilter
 from prompts.models import PromptActivation, PromptConfig, PromptVersion
@@ -197,7 +198,7 @@ class CheckView(ProjectAPIView):
         why."""
         serializer = CheckSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        return Response(check_body(check_draft(serializer.draft())))
+        return Response(check_body(check_draft(serializer.draft(), Library(self.project_id))))
 
 
 class ExportView(ProjectAPIView):

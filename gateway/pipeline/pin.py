@@ -14,7 +14,8 @@ from gateway.pipeline.context import RequestContext, RequestState
 from gateway.snapshot.prompts import ManagedPrompt
 from gateway.snapshot.store import SnapshotStore
 from prompts.errors import LabelNotFoundError, VersionNotFoundError
-from prompts.selectors import LATEST, PromptVersionRecord
+from prompts.models import LATEST
+from prompts.selectors import PromptVersionRecord
 
 _SEPARATOR = "@"
 _MAX_DIGITS = 10

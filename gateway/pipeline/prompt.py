@@ -22,6 +22,8 @@ from prompts.selectors import PromptVersionRecord
 
 # Clients choose the names of prompt configs that they send, so an error quotes no more than these characters of a name.
 _MAX_QUOTED_CHARACTERS = 100
+INCLUDED = "prompt_included"
+"""The attribute of a record that names the versions which the managed prompt included."""
 _MAX_CACHED_TEXTS, _MAX_CACHED_CHARACTERS = 100, 10_000
 _NONE_NAMED = "explicit mode with no prompt_config sent: no managed prompt was used"
 
@@ -36,7 +38,7 @@ async def prompted(snapshots: SnapshotStore, context: RequestContext, state: Req
 def with_prompt(context: RequestContext, state: RequestState) -> RequestContext:
     """Returns the request with the prompt that it names, or as it is, and notes in `state.prompt` which version it got.
 
-    Raises PromptConfigNotFoundError (404), VariableError (422).
+    Raises PromptConfigNotFoundError (404), BrokenIncludeError (409), VariableError (422).
     """
     if context.native is not None and context.native.surface.native_only:
         if context.headers.prompt_config:
@@ -65,7 +67,13 @@ def with_prompt(context: RequestContext, state: RequestState) -> RequestContext:
         version = version_for(prompt, prompt.active, context, state)
     changed = rebuilt(context, version, _messages(prompt, version, variables_of(context)))
     state.injected_bytes = len(changed.body) - len(context.body)
+    _note_included(state, version)
     return changed
+
+
+def _note_included(state: RequestState, version: PromptVersionRecord) -> None:
+    if version.included:
+        state.attributes[INCLUDED] = ", ".join(f"{name}@{number}" for (_, name), number in version.included.items())
 
 
 def _is_declined(context: RequestContext) -> bool:

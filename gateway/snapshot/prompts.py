@@ -92,7 +92,9 @@ def managed_prompts(project_id: UUID) -> Mapping[str, ManagedPrompt]:
             config_id=str(config.id),
             name=name,
             active=config.active,
-            names=_names(config.active, rollouts.get(config.id)).union(names.get(config.id, ())),
+            names=_names(config.active, rollouts.get(config.id)).union(
+                *(names.get(config_id, ()) for config_id in (config.id, *_included(config.active)))
+            ),
             rollout=rollouts.get(config.id),
             last_version=config.last_version,
             labels={
@@ -120,6 +122,11 @@ def _running(record: RolloutRecord) -> RunningRollout | None:
         baseline=baseline,
         target=target,
     )
+
+
+def _included(active: PromptVersionRecord | None) -> list[UUID]:
+    """Returns the configs that a version includes: sending the variables of their other versions is no mistake."""
+    return [config_id for config_id, _ in active.included] if active is not None else []
 
 
 def _names(active: PromptVersionRecord | None, rollout: RunningRollout | None) -> frozenset[str]:

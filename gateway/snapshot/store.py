@@ -184,10 +184,16 @@ class SnapshotStore:
                 return
             self._forget(project_id)
         self._by_project[project_id] = snapshot
+        self._forget_composed()
         self._used.setdefault(project_id, time.monotonic())
         for key_hash, record in snapshot.keys.items():
             self._by_hash[key_hash] = (snapshot, record)
             self._unknown.pop(key_hash, None)
+
+    def _forget_composed(self) -> None:
+        """Forgets the versions that follow other prompts, which a change of the project may have changed."""
+        for key in [key for key, version in self._versions.items() if version is not None and version.is_composed]:
+            del self._versions[key]
 
     async def _read_prices(self) -> PriceTable:
         serial = next(self._serials)

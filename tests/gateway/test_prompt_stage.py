@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from core.errors import ValidationError
 from gateway.errors import PromptConfigNotFoundError
-from prompts.errors import InvalidVariableError, MissingVariableError, UnknownVariableError
+from prompts.errors import BrokenIncludeError, InvalidVariableError, MissingVariableError, UnknownVariableError
 from tests.gateway.prompted import JSON, SCHEMA, TOOL, a_prompt, a_version, injected, sent
 
 
@@ -63,6 +64,15 @@ def test_prompt__with_messages_and_a_request_with_instructions__is_skipped() -> 
 
     assert b"Guten Tag" not in context.body
     assert (state.prompt.version, len(state.warnings)) == (0, 1)
+
+
+def test_prompt__include_that_went__is_refused() -> None:
+    version = replace(a_version(), problem="messages.0.prompt: it went.")
+
+    with pytest.raises(BrokenIncludeError) as raised:
+        injected({}, a_prompt(version))
+
+    assert (raised.value.status, raised.value.code) == (409, "prompt_include_broken")
 
 
 def test_prompt__header_and_body_name_different_configs__the_bodys_is_used() -> None:

@@ -318,6 +318,26 @@ def test_prompt__activated_undone_deleted__is_seen_by_every_worker(service: Gate
     all_serve("404")
 
 
+def test_prompt__included_one_moves_on__is_seen_by_every_worker(service: GatewayService, scripted: Scripted) -> None:
+    project, script = scripted(play.answer())
+    style = make_prompt(project, "Be calm.", "Be quick.", name="style")
+    make_prompt(project, "", messages=[{"prompt": "style"}, {"role": "user", "content": "Now:"}])
+
+    def texts(port: int) -> list[str]:
+        response = project.post(body(), headers=NAMED, port=port)
+        return [message["content"] for message in last_sent(script)["messages"][:2]] if response.is_success else []
+
+    for port in service.ports:
+        expected = ["Be calm.", "Now:"]
+        assert service.until(lambda at=port: texts(at), lambda got: got == ["Be calm.", "Now:"]) == expected  # type: ignore[misc]
+    style.activate(style.version_ids[1])
+    for port in service.ports:
+        expected = ["Be quick.", "Now:"]
+        assert service.until(lambda at=port: texts(at), lambda got: got == ["Be quick.", "Now:"]) == expected  # type: ignore[misc]
+    record = project.record(project.post(body(), headers=NAMED))
+    assert record.attributes["prompt_included"] == "style@2"
+
+
 def test_prompt__name_outside_ascii__is_found_by_header_and_body(scripted: Scripted) -> None:
     project, script = scripted(play.answer())
     make_prompt(project, "Grüße.", name="größe 🌊")
