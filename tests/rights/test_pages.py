@@ -13,25 +13,17 @@ from django.db import models, transaction
 from django.test import Client
 from django.urls import URLPattern
 
-from agent.services import create_conversation
-from analytics.models import Deletion, Feedback, ReviewQueue
 from core.models import ApiKey, Membership, Project
 from core.rights.asking import may
 from core.rights.checks import every_page_has_a_line, page_names
 from core.rights.roles import RIGHTS_OF, Right, Role
 from core.rights.table import MODELS, PAGES
-from gateway.alert_models import AlertSecret, BudgetAlert, OperatorAlert
-from gateway.models import GatewaySettings, Trial
-from gateway.services import replace_settings
-from integrations.models import ModelPrice, PricePeriod, PriceSyncLog, ProviderIntegration
-from integrations.services import IntegrationChange, add_integration
-from prompts.models import PromptActivation, PromptConfig, PromptVersion
-from rollouts.models import Rollout
+from gateway.models import Trial
+from integrations.models import ModelPrice
+from prompts.models import PromptConfig
 from tests.factories.core import make_key, make_staff
+from tests.factories.everything import one_of_everything
 from tests.factories.prompts import make_config
-from tests.factories.reviews import make_queue
-from tests.factories.rollouts import make_rollout
-from tests.factories.scores import make_score
 from tests.openapi.conftest import REQUEST_ID
 from tests.rights.conftest import PEOPLE, Populated, person, signed_in
 
@@ -89,7 +81,7 @@ def test_pages__of_the_own_project__as_the_role_allows(
     client = signed_in(user)
 
     wrong = []
-    for page in _pages(own, mine):
+    for page in pages_of(own, mine):
         status = _status(client, page)
         allowed = may(user, page.right, own.pk) if page.of_project else may(user, page.right)
         if page.name.startswith("auth_user") or page.right in (Right.NOBODY, Right.OPERATE):
@@ -107,7 +99,7 @@ def test_pages__of_another_project__not_there(
     client, theirs = signed_in(person(role, own)), one_of_everything(other)
 
     wrong = []
-    for page in _pages(other, theirs):
+    for page in pages_of(other, theirs):
         if not page.of_project:
             continue
         status = _status(client, page)
@@ -216,57 +208,7 @@ def test_accounts__made_by_somebody_who_is_no_superuser__are_not(own: Project) -
     assert not User.objects.filter(username="eve").exists()
 
 
-def one_of_everything(project: Project) -> dict[str, Any]:
-    """Returns a row of each table of the admin, by `app_model`; existing rows are used."""
-    config = PromptConfig.objects.filter(project=project).first() or make_config(project, versions=3)
-    rollout = Rollout.objects.filter(project=project).first() or make_rollout(config)
-    # Nobody may delete an active version.
-    Rollout.objects.filter(pk=rollout.pk).update(status="rolled_back")
-    PromptConfig.objects.filter(pk=config.pk).update(has_active_rollout=False)
-    replace_settings(project_id=project.pk, values={"retry_max_attempts": 4}, actor="test")
-    add_integration(
-        project_id=project.pk,
-        provider="openai",
-        change=IntegrationChange(secret="sk-1234567890", base_url="", options={}, secret_extra=None),
-    )
-    ProviderIntegration.objects.filter(project=project).update(base_url="http://127.0.0.1:9/v1")
-    price = ModelPrice.objects.create(project=project, provider="openai", model="m", source="manual")
-    BudgetAlert.objects.create(project=project, month="2026-11", threshold_percent=50, spent_usd="1", budget_usd="2")
-    AlertSecret.objects.get_or_create(project=project, defaults={"token": "none"})
-    user = make_staff(name=f"account of {project.pk}")
-    PriceSyncLog.objects.create(status="success", trigger="admin", started_at="2026-11-01T00:00:00Z")
-    rows: dict[str, Any] = {
-        "core_project": project,
-        "core_apikey": make_key(project)[0],
-        "core_membership": Membership.objects.create(project=project, user=user, role=Role.READER),
-        "integrations_providerintegration": ProviderIntegration.objects.get(project=project, provider="openai"),
-        "integrations_modelprice": price,
-        "integrations_priceperiod": PricePeriod.objects.create(
-            project=project, provider="openai", model="m", source="manual", valid_from="2026-11-01T00:00:00Z"
-        ),
-        "integrations_pricesynclog": PriceSyncLog.objects.latest("pk"),
-        "analytics_deletion": Deletion.objects.create(project=project, kind="request", subject_hash="a" * 64),
-        "analytics_score": make_score(project),
-        "analytics_feedback": Feedback.objects.create(project=project, session_id="s", score=3),
-        "prompts_promptconfig": config,
-        "prompts_promptversion": PromptVersion.objects.filter(config=config).first(),
-        "prompts_promptactivation": PromptActivation.objects.filter(config=config).first(),
-        "rollouts_rollout": rollout,
-        "gateway_budgetalert": BudgetAlert.objects.get(project=project),
-        "gateway_alertsecret": AlertSecret.objects.get(project=project),
-        "gateway_operatoralert": OperatorAlert.objects.get_or_create(
-            kind="disk_low", host=str(project.pk), defaults={"text": "It is.", "raised_at": "2026-11-01T00:00:00Z"}
-        )[0],
-        "gateway_gatewaysettings": GatewaySettings.objects.get(project=project),
-        "gateway_settingschange": project.settings_changes.latest("pk"),
-        "analytics_reviewqueue": ReviewQueue.objects.filter(project=project).first() or make_queue(project),
-        "agent_conversation": create_conversation(project_id=project.pk, title="a", actor="test"),
-        "auth_user": user,
-    }
-    return rows
-
-
-def _pages(project: Project, rows: dict[str, Any]) -> Iterator[Page]:
+def pages_of(project: Project, rows: dict[str, Any]) -> Iterator[Page]:
     """Yields every named page, at the address of a row of the project."""
     for pattern, prefix in _placed(admin.site.get_urls(), "/admin/"):
         name = pattern.name

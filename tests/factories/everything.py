@@ -1,0 +1,72 @@
+"""A row of each table of the admin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent.services import create_conversation
+from analytics.models import Deletion, Feedback, ReviewQueue
+from core.models import Membership, Project
+from core.rights.roles import Role
+from gateway.alert_models import AlertSecret, BudgetAlert, OperatorAlert
+from gateway.models import GatewaySettings
+from gateway.services import replace_settings
+from integrations.models import ModelPrice, PricePeriod, PriceSyncLog, ProviderIntegration
+from integrations.services import IntegrationChange, add_integration
+from prompts.models import PromptActivation, PromptConfig, PromptVersion
+from rollouts.models import Rollout
+from tests.factories.core import make_key, make_staff
+from tests.factories.prompts import make_config
+from tests.factories.reviews import make_queue
+from tests.factories.rollouts import make_rollout
+from tests.factories.scores import make_score
+
+
+def one_of_everything(project: Project) -> dict[str, Any]:
+    """Returns a row of each table of the admin, by `app_model`; existing rows are used."""
+    config = PromptConfig.objects.filter(project=project).first() or make_config(project, versions=3)
+    rollout = Rollout.objects.filter(project=project).first() or make_rollout(config)
+    # Nobody may delete an active version.
+    Rollout.objects.filter(pk=rollout.pk).update(status="rolled_back")
+    PromptConfig.objects.filter(pk=config.pk).update(has_active_rollout=False)
+    replace_settings(project_id=project.pk, values={"retry_max_attempts": 4}, actor="test")
+    add_integration(
+        project_id=project.pk,
+        provider="openai",
+        change=IntegrationChange(secret="sk-1234567890", base_url="", options={}, secret_extra=None),
+    )
+    ProviderIntegration.objects.filter(project=project).update(base_url="http://127.0.0.1:9/v1")
+    price = ModelPrice.objects.create(project=project, provider="openai", model="m", source="manual")
+    BudgetAlert.objects.create(project=project, month="2026-11", threshold_percent=50, spent_usd="1", budget_usd="2")
+    AlertSecret.objects.get_or_create(project=project, defaults={"token": "none"})
+    user = make_staff(name=f"account of {project.pk}")
+    PriceSyncLog.objects.create(status="success", trigger="admin", started_at="2026-11-01T00:00:00Z")
+    rows: dict[str, Any] = {
+        "core_project": project,
+        "core_apikey": make_key(project)[0],
+        "core_membership": Membership.objects.create(project=project, user=user, role=Role.READER),
+        "integrations_providerintegration": ProviderIntegration.objects.get(project=project, provider="openai"),
+        "integrations_modelprice": price,
+        "integrations_priceperiod": PricePeriod.objects.create(
+            project=project, provider="openai", model="m", source="manual", valid_from="2026-11-01T00:00:00Z"
+        ),
+        "integrations_pricesynclog": PriceSyncLog.objects.latest("pk"),
+        "analytics_deletion": Deletion.objects.create(project=project, kind="request", subject_hash="a" * 64),
+        "analytics_score": make_score(project),
+        "analytics_feedback": Feedback.objects.create(project=project, session_id="s", score=3),
+        "prompts_promptconfig": config,
+        "prompts_promptversion": PromptVersion.objects.filter(config=config).first(),
+        "prompts_promptactivation": PromptActivation.objects.filter(config=config).first(),
+        "rollouts_rollout": rollout,
+        "gateway_budgetalert": BudgetAlert.objects.get(project=project),
+        "gateway_alertsecret": AlertSecret.objects.get(project=project),
+        "gateway_operatoralert": OperatorAlert.objects.get_or_create(
+            kind="disk_low", host=str(project.pk), defaults={"text": "It is.", "raised_at": "2026-11-01T00:00:00Z"}
+        )[0],
+        "gateway_gatewaysettings": GatewaySettings.objects.get(project=project),
+        "gateway_settingschange": project.settings_changes.latest("pk"),
+        "analytics_reviewqueue": ReviewQueue.objects.filter(project=project).first() or make_queue(project),
+        "agent_conversation": create_conversation(project_id=project.pk, title="a", actor="test"),
+        "auth_user": user,
+    }
+    return rows

@@ -1,0 +1,113 @@
+"""The pages and the operations of the API that answer the same: who is refused one is refused the other."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+from django.db import transaction
+
+from core.models import Project
+from core.rights.checks import page_names
+from core.rights.roles import RIGHTS_OF, Right, Role
+from core.rights.table import OPERATIONS, PAGES
+from core.ui.registry import registered_pages
+from tests.factories.everything import one_of_everything
+from tests.rights.conftest import Populated, person, signed_in
+from tests.rights.test_pages import pages_of
+
+
+class Behind(NamedTuple):
+    """The operations behind a page: the one that reads what it shows, and the one with the least right that its forms
+    do; empty for a page without forms."""
+
+    shown: str
+    sent: str = ""
+
+
+BEHIND = {
+    "index": Behind("overview"),
+    "analytics_requests_changelist": Behind("listRequests", "saveView"),
+    "analytics_requests_detail": Behind("getRequest", "recordScore"),
+    "analytics_requests_export": Behind("exportRequests"),
+    "analytics_requests_image": Behind("requestConversation"),
+    "sessions": Behind("listSessions", "saveView"),
+    "session": Behind("getSession", "addSessionFeedback"),
+    "errors": Behind("errorGroups"),
+    "usage": Behind("cost"),
+    "usage_export": Behind("exportCost"),
+    "providers": Behind("providerLatency", "testIntegration"),
+    "search": Behind("lookup"),
+    "prompts": Behind("listPromptConfigs"),
+    "prompt": Behind("getPromptConfig", "activatePromptVersion"),
+    "prompt_new": Behind("createPromptConfig", "createPromptConfig"),
+    "prompt_editor": Behind("createPromptVersion", "createPromptVersion"),
+    "trials": Behind("listTrials"),
+    "trial": Behind("getTrial", "pickTrialWinner"),
+    "trial_form": Behind("createTrial", "createTrial"),
+    "rollouts": Behind("listRollouts"),
+    "rollouts_rollout_change": Behind("getRollout", "startRollout"),
+    "rollout_form": Behind("createRollout", "createRollout"),
+    "reviews": Behind("listReviewQueues", "createReviewQueue"),
+    "review": Behind("getReviewQueue", "scoreReviewItem"),
+    "limits": Behind("usage", "putSettings"),
+    "guardrails": Behind("guardrailUsage", "putSettings"),
+    "settings": Behind("getSettings", "putSettings"),
+    "provider_keys": Behind("listIntegrations"),
+    "provider_key": Behind("updateIntegration", "updateIntegration"),
+    "api_keys": Behind("listApiKeys", "issueApiKey"),
+    "prices": Behind("listPrices", "syncPrices"),
+    "price": Behind("getPrice", "setPrice"),
+    "members": Behind("listMembers", "addMember"),
+    "audit": Behind("listAudit"),
+}
+
+
+@pytest.fixture(autouse=True)
+def imported() -> None:
+    """Has the apps import their pages."""
+    assert set(page_names()) >= set(BEHIND)
+
+
+def test_pages__each__are_shown_to_whom_the_api_answers() -> None:
+    assert {page.name for page in registered_pages()} == set(BEHIND)
+    differing = {
+        page: (PAGES[page], OPERATIONS[behind.shown])
+        for page, behind in BEHIND.items()
+        # Everybody who is signed in has a Home, which shows the figures of projects that the person may read.
+        if page != "index" and PAGES[page] is not OPERATIONS[behind.shown]
+    }
+    assert not differing
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_forms__sent_by_each_role__refused_where_the_api_refuses(
+    role: Role, own: Project, populated: Populated, offline: None
+) -> None:
+    client = signed_in(person(role, own))
+    rows = one_of_everything(own)
+    forms = {page.name for page in registered_pages() if "POST" in page.methods}
+    assert forms == {name for name, behind in BEHIND.items() if behind.sent}
+
+    wrong = {}
+    for page in pages_of(own, rows):
+        if page.name not in forms:
+            continue
+        right = OPERATIONS[BEHIND[page.name].sent]
+        status = _sent(client, f"{page.address}?project={own.pk}")
+        if (status == 403) is _may(role, right):
+            wrong[page.name] = (right, status)
+
+    assert not wrong
+
+
+def _may(role: Role, right: Right) -> bool:
+    return right in RIGHTS_OF[role]
+
+
+def _sent(client: Any, address: str) -> int:
+    """Returns the status of an empty form, whose effects are taken back."""
+    with transaction.atomic():
+        status: int = client.post(address, {"action": ""}).status_code
+        transaction.set_rollback(True)
+    return status
