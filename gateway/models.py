@@ -11,13 +11,14 @@ from django.core.validators import MaxValueValidator, MinValueValidator, URLVali
 from django.db import models
 from typing_extensions import override
 
-from core.caller_limits import MAX_BUDGET_USD, MAX_PER_MINUTE
+from core.caller_limits import MAX_BUDGET_USD, MAX_CONCURRENT_REQUESTS, MAX_PER_MINUTE
 from core.models import Project
 from core.tenancy import ProjectManager
 from gateway.alert_models import AlertDelivery as AlertDelivery  # Django looks for models in this module
 from gateway.alert_models import AlertSecret as AlertSecret
 from gateway.alert_models import BudgetAlert as BudgetAlert
 from gateway.alert_models import OperatorAlert as OperatorAlert
+from gateway.end_user_models import EndUserLimit as EndUserLimit
 from gateway.group_models import ModelGroupRow as ModelGroupRow
 from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
 from gateway.project_settings.settings import DEFAULT_RETENTION_DAYS
@@ -148,6 +149,18 @@ class GatewaySettings(models.Model):
     )
     session_budget_usd = models.DecimalField(
         null=True, blank=True, max_digits=20, decimal_places=10, validators=_BUDGET
+    )
+    end_user_monthly_budget_usd = models.DecimalField(
+        null=True, blank=True, max_digits=20, decimal_places=10, validators=_BUDGET
+    )
+    end_user_rpm = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(MAX_PER_MINUTE)]
+    )
+    end_user_tpm = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(MAX_PER_MINUTE)]
+    )
+    end_user_max_concurrent = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(MAX_CONCURRENT_REQUESTS)]
     )
     guardrails = models.JSONField(default=no_guardrails, blank=True, validators=[validate_guardrails])
     agent_enabled = models.BooleanField(default=True)

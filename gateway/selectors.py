@@ -8,7 +8,8 @@ from uuid import UUID
 
 import msgspec
 
-from gateway.models import GatewaySettings, ModelGroupRow, all_scopes
+from core.caller_limits import CallerLimits
+from gateway.models import EndUserLimit, GatewaySettings, ModelGroupRow, all_scopes
 from gateway.project_settings.guardrails import GuardrailSettings
 from gateway.project_settings.model_groups import ModelGroup, Strategy
 from gateway.project_settings.settings import (
@@ -56,6 +57,7 @@ def project_settings(project_id: UUID) -> ProjectSettings:
         limits=_limits(row),
         logging=LogSettings(content=row.log_content, retention_days=row.retention_days),
         reasoning=ReasoningSettings(row.introspection_enabled, row.thinking_budget_tokens),
+        end_users=_end_users(row),
         guardrails=msgspec.convert(row.guardrails, GuardrailSettings),
         cache_ttl_seconds=row.cache_ttl_seconds,
         judge_model=row.judge_model,
@@ -71,6 +73,33 @@ def model_groups(project_id: UUID) -> Mapping[str, ModelGroup]:
         )
         for row in ModelGroupRow.objects.for_project(project_id)
     }
+
+
+def end_user_limits(project_id: UUID) -> Mapping[str, CallerLimits | None]:
+    """Returns the limits of end users by name; None for a user without any limit."""
+    return {row.user_id: _limits_of_user(row) for row in EndUserLimit.objects.for_project(project_id)}
+
+
+def _limits_of_user(row: EndUserLimit) -> CallerLimits | None:
+    limits = CallerLimits(
+        requests_per_minute=row.rate_limit_rpm,
+        tokens_per_minute=row.rate_limit_tpm,
+        concurrent_requests=row.max_concurrent_requests,
+        monthly_budget_usd=row.monthly_budget_usd,
+        set_at_us=int(row.updated_at.timestamp() * 1_000_000),
+    )
+    return limits if limits.is_set else None
+
+
+def _end_users(row: GatewaySettings) -> CallerLimits | None:
+    limits = CallerLimits(
+        requests_per_minute=row.end_user_rpm,
+        tokens_per_minute=row.end_user_tpm,
+        concurrent_requests=row.end_user_max_concurrent,
+        monthly_budget_usd=row.end_user_monthly_budget_usd,
+        set_at_us=int(row.updated_at.timestamp() * 1_000_000),
+    )
+    return limits if limits.is_set else None
 
 
 def _limits(row: GatewaySettings) -> LimitSettings:

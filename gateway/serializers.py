@@ -9,7 +9,7 @@ from django.core.validators import URLValidator
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from core.caller_limits import MAX_BUDGET_USD, MAX_PER_MINUTE
+from core.caller_limits import MAX_BUDGET_USD, MAX_CONCURRENT_REQUESTS, MAX_PER_MINUTE
 from core.fields import MoneyField, NameListField, NumberField
 from core.parameters import Parameters
 from core.serializers import BodySerializer, StrictSerializer
@@ -147,6 +147,37 @@ class SettingsSerializer(BodySerializer):
     budget_hard_stop = _switch("Refuses requests once the month's budget is used up.")
     session_budget_usd = MoneyField(
         required=False, default=None, allow_null=True, max_value=MAX_BUDGET_USD, help_text="Per x-svc-session-id."
+    )
+    end_user_monthly_budget_usd = MoneyField(
+        required=False,
+        default=None,
+        allow_null=True,
+        max_value=MAX_BUDGET_USD,
+        help_text="Of every end user, per calendar month, UTC.",
+    )
+    end_user_rpm = serializers.IntegerField(
+        required=False,
+        default=None,
+        allow_null=True,
+        min_value=1,
+        max_value=MAX_PER_MINUTE,
+        help_text="Requests per minute of every end user; null for any number.",
+    )
+    end_user_tpm = serializers.IntegerField(
+        required=False,
+        default=None,
+        allow_null=True,
+        min_value=1,
+        max_value=MAX_PER_MINUTE,
+        help_text="Tokens per minute of every end user; null for any number.",
+    )
+    end_user_max_concurrent = serializers.IntegerField(
+        required=False,
+        default=None,
+        allow_null=True,
+        min_value=1,
+        max_value=MAX_CONCURRENT_REQUESTS,
+        help_text="Requests of every end user at the same time; null for any number.",
     )
     guardrails = GuardrailsSerializer(required=False, default=dict, help_text="What requests and answers may hold.")
     cache_ttl_seconds = serializers.IntegerField(

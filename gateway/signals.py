@@ -12,7 +12,7 @@ from django.db.models.signals import post_delete, post_save
 from analytics.telemetry.prompt_calls import prompt_calls_stored
 from core.models import ApiKey, Project
 from gateway.alerts.secrets import ensure_secret
-from gateway.models import GatewaySettings, ModelGroupRow
+from gateway.models import EndUserLimit, GatewaySettings, ModelGroupRow
 from gateway.snapshot.announcements import PRICES, announce
 from integrations.models import ModelPrice, ProviderIntegration
 from integrations.signals import model_list_changed, prices_changed
@@ -25,7 +25,8 @@ def _project_changed(instance: Project, **_: Any) -> None:
 
 
 def _owned_by_project_changed(
-    instance: ApiKey | ProviderIntegration | GatewaySettings | ModelGroupRow | PromptConfig | Rollout, **_: Any
+    instance: ApiKey | ProviderIntegration | GatewaySettings | EndUserLimit | ModelGroupRow | PromptConfig | Rollout,
+    **_: Any,
 ) -> None:
     transaction.on_commit(partial(announce, str(instance.project_id)))
 
@@ -65,6 +66,7 @@ def connect() -> None:
         signal.connect(_owned_by_project_changed, sender=ApiKey, dispatch_uid="gateway.key")
         signal.connect(_owned_by_project_changed, sender=ProviderIntegration, dispatch_uid="gateway.integration")
         signal.connect(_owned_by_project_changed, sender=GatewaySettings, dispatch_uid="gateway.settings")
+        signal.connect(_owned_by_project_changed, sender=EndUserLimit, dispatch_uid="gateway.end_user_limit")
         signal.connect(_owned_by_project_changed, sender=ModelGroupRow, dispatch_uid="gateway.model_group")
         # Versions and stages need no signal: every change of one saves its config or its rollout too.
         signal.connect(_owned_by_project_changed, sender=PromptConfig, dispatch_uid="gateway.prompt_config")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+from gateway.end_users.views import EndUserLimitsView, EndUserLimitView
 from gateway.model_groups.views import ModelGroupsView, ModelGroupView
 from gateway.playground.views import CompareView, ModelsView, PlaygroundView
 from gateway.trials.views import (
@@ -28,6 +29,8 @@ urlpatterns = [
     path("settings", SettingsView.as_view()),
     path("settings/history", SettingsHistoryView.as_view()),
     path("settings/history/<int:change_id>/restore", RestoreSettingsView.as_view()),
+    path("end-user-limits", EndUserLimitsView.as_view()),
+    path("end-user-limits/<int:limit_id>", EndUserLimitView.as_view()),
     path("model-groups", ModelGroupsView.as_view()),
     path("model-groups/<str:group_name>", ModelGroupView.as_view()),
     path("guardrails/dry-run", DryRunView.as_view()),

@@ -27,7 +27,7 @@ _ACTIONS = {"POST": CREATED, "DELETE": DELETED}
 # A PUT that replaces values with the same ones changes nothing.
 _WITHOUT_ENTRY = _each(
     "putSettings restoreSettings changeApiKey updateIntegration changeMember updatePromptConfig setPrice revokeApiKey"
-    " replaceModelGroup"
+    " replaceModelGroup changeEndUserLimit"
     " deleteSession deleteRequest"
 )
 

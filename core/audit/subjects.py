@@ -47,6 +47,7 @@ _SETTINGS = (
     "monthly_budget_usd", "budget_alert_enabled", "budget_hard_stop", "session_budget_usd",
     "cache_ttl_seconds", "prompt_cache_markers", "log_content", "retention_days", "judge_model", "agent_enabled",
     "agent_scopes", "agent_model",
+    "end_user_monthly_budget_usd", "end_user_rpm", "end_user_tpm", "end_user_max_concurrent",
     "alert_emails",
 )  # fmt: skip
 
@@ -112,6 +113,12 @@ SUBJECTS: Mapping[str, Subject] = {
         label="project",
         nested=("guardrails",),
         has_defaults=True,
+    ),
+    # The name of an end user may be a person's, and is not kept.
+    "gateway.enduserlimit": Subject(
+        "end user's limits",
+        ("monthly_budget_usd", "rate_limit_rpm", "rate_limit_tpm", "max_concurrent_requests"),
+        label="pk",
     ),
     "gateway.modelgrouprow": Subject("model group", ("name", "strategy", "members"), label="name"),
     "gateway.alertsecret": Subject("webhook secret", (), secrets=("token",), label="project"),

@@ -93,6 +93,8 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(ADMINISTER, "listIntegrations addIntegration updateIntegration removeIntegration testIntegration"),
     **_each(ADMINISTER, "getSettings putSettings listSettingsChanges restoreSettings emptyCache"),
     **_each(ADMINISTER, "dryRunGuardrails listAudit"),
+    **_each(READ, "listEndUserLimits getEndUserLimit"),
+    **_each(ADMINISTER, "createEndUserLimit changeEndUserLimit deleteEndUserLimit"),
     **_each(READ, "listModelGroups getModelGroup"),
     **_each(ADMINISTER, "createModelGroup replaceModelGroup deleteModelGroup"),
     **_each(READ, "listPrices listProviderPrices getPrice listPriceHistory listPriceSyncs"),

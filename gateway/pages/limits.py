@@ -53,6 +53,11 @@ class LimitsPage(SettingsFormPage):
             ("monthly_budget_usd", "budget_hard_stop", "session_budget_usd"),
         ),
         Section(
+            "End users",
+            "For every end user without limits of its own (POST /api/llm/end-user-limits). A budget refuses with 429.",
+            ("end_user_monthly_budget_usd", "end_user_rpm", "end_user_tpm", "end_user_max_concurrent"),
+        ),
+        Section(
             "Alerts",
             "Sent at 50, 80 and 100 % of the month's budget.",
             ("budget_alert_enabled", "alert_webhook_url", "alert_emails"),

@@ -23,6 +23,10 @@ LABELS: Mapping[str, str] = {
     "budget_alert_enabled": "Alert at 50, 80 and 100 % of the budget",
     "budget_hard_stop": "Refuse requests once the budget is used up",
     "session_budget_usd": "Budget per session, US dollars",
+    "end_user_monthly_budget_usd": "Budget per month of every end user, US dollars",
+    "end_user_rpm": "Requests per minute of every end user",
+    "end_user_tpm": "Tokens per minute of every end user",
+    "end_user_max_concurrent": "Requests of every end user at the same time",
     "cache_ttl_seconds": "Seconds for which an answer is given again",
     "prompt_cache_markers": "Mark prompts for the vendor's cache",
     "log_content": "Keep the texts of requests and answers",
@@ -59,6 +63,10 @@ HELP: Mapping[str, str] = {
     "rate_limit_tpm": "Empty for any number.",
     "monthly_budget_usd": "Of a calendar month in UTC. Empty for none.",
     "session_budget_usd": "For each x-svc-session-id. Empty for none.",
+    "end_user_monthly_budget_usd": "Of x-svc-user-id or the body's user. Empty for none.",
+    "end_user_rpm": "Empty for any number.",
+    "end_user_tpm": "Empty for any number.",
+    "end_user_max_concurrent": "Empty for any number.",
     "cache_ttl_seconds": "0: only where a request says so.",
     "prompt_cache_markers": "For Claude and Nova, which keep only what is marked. A client's own markers count alone.",
     "retention_days": "From its arrival on.",
@@ -87,9 +95,29 @@ LIMITS: Mapping[str, str] = {
     "tokens_per_minute": "Tokens per minute",
     "monthly_budget_exceeded": "Budget of the month",
     "session_budget_exceeded": "Budget of a session",
+    "key_requests_per_minute": "Requests per minute of a key",
+    "key_tokens_per_minute": "Tokens per minute of a key",
+    "key_concurrent_requests": "Concurrent requests of a key",
+    "key_monthly_budget_exceeded": "Budget of the month of a key",
+    "key_total_budget_exceeded": "Total budget of a key",
+    "user_requests_per_minute": "Requests per minute of an end user",
+    "user_tokens_per_minute": "Tokens per minute of an end user",
+    "user_concurrent_requests": "Concurrent requests of an end user",
+    "user_monthly_budget_exceeded": "Budget of the month of an end user",
 }
 
-_UNLIMITED = frozenset({"rate_limit_rpm", "rate_limit_tpm", "monthly_budget_usd", "session_budget_usd"})
+_UNLIMITED = frozenset(
+    {
+        "rate_limit_rpm",
+        "rate_limit_tpm",
+        "monthly_budget_usd",
+        "session_budget_usd",
+        "end_user_monthly_budget_usd",
+        "end_user_rpm",
+        "end_user_tpm",
+        "end_user_max_concurrent",
+    }
+)
 
 
 def label_of(field: str) -> str:

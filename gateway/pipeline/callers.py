@@ -23,7 +23,7 @@ def caller_of(state: RequestState) -> Caller:
     """Returns the key and the user with their limits."""
     snapshot, key = state.snapshot, state.key
     user_id = user_of(state) if snapshot.limits_users else ""
-    user_limits = snapshot.user_limits.get(user_id, snapshot.default_user_limits) if user_id else None
+    user_limits = snapshot.user_limits.get(user_id, snapshot.settings.end_users) if user_id else None
     if key.limits is None and user_limits is None:
         return NO_CALLER
     return Caller(

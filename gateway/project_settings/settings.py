@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from core.caller_limits import CallerLimits
 from gateway.project_settings.guardrails import NO_GUARDRAILS, GuardrailSettings
 
 DEFAULT_RETENTION_DAYS = 400
@@ -72,6 +73,8 @@ class ProjectSettings:
     limits: LimitSettings = LimitSettings()
     logging: LogSettings = LogSettings()
     reasoning: ReasoningSettings = ReasoningSettings()
+    # The limits of every end user without limits by name; None where there are none.
+    end_users: CallerLimits | None = None
     guardrails: GuardrailSettings = NO_GUARDRAILS
     cache_ttl_seconds: int = 0
     judge_model: str = ""

@@ -8,7 +8,7 @@ from django.db import close_old_connections
 
 from core.keys import find_key, project_keys
 from gateway.guardrails.checks import prepare_checks
-from gateway.selectors import model_groups, project_settings
+from gateway.selectors import end_user_limits, model_groups, project_settings
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.prompts import managed_prompts
 from integrations.deployments import first_of_each_kind, in_use
@@ -40,6 +40,7 @@ def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSn
         serial=serial,
         prompts=managed_prompts(project_id),
         groups=model_groups(project_id),
+        user_limits=end_user_limits(project_id),
     )
 
 

@@ -48,9 +48,8 @@ class ProjectSnapshot:
     groups: Mapping[str, ModelGroup] = field(default_factory=dict)
     unreadable: frozenset[str] = frozenset()
     disabled: frozenset[str] = frozenset()
-    # The limits of end users by name, and those of all others; a named user's None stands for no limit.
+    # The limits of end users by name, None for a user without any; those of all others are in the settings.
     user_limits: Mapping[str, CallerLimits | None] = field(default_factory=dict)
-    default_user_limits: CallerLimits | None = None
     # The models by provider, of each provider whose own list is known.
     listed_models: Mapping[str, tuple[ListedModel, ...]] = field(default_factory=dict)
     # The models that `GET /models` lists, by id; found when the first client asks.
@@ -76,7 +75,7 @@ class ProjectSnapshot:
     @property
     def limits_users(self) -> bool:
         """True if an end user may have limits."""
-        return self.default_user_limits is not None or bool(self.user_limits)
+        return self.settings.end_users is not None or bool(self.user_limits)
 
     def price_of(self, provider: str, model: str) -> Price | None:
         """Returns the price of a model, None when it is unknown. The search is done once per model, because names

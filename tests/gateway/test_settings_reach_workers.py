@@ -32,6 +32,10 @@ GROUPS: dict[str, tuple[dict[str, Any], Seen]] = {
         {"rate_limit_enabled": True, "rate_limit_rpm": 1000},
         lambda _, response: "x-ratelimit-limit-requests" in response.headers,
     ),
+    "end_users": (
+        {"end_user_rpm": 1000},
+        lambda _, response: "x-ratelimit-limit-requests" in response.headers,
+    ),
     "guardrails": (
         {"guardrails": {"trust_mode": "enforce", "max_prompt_tokens": 1}},
         lambda _, response: response.status_code == 400,
@@ -50,7 +54,7 @@ def test_put__reaches_both_workers_and_so_does_taking_it_back(scripted: Scripted
     numbers = iter(range(1_000_000))
 
     def ask(port: int) -> bool:
-        return seen(gateway, gateway.post(body(model="gpt-5", seed=next(numbers)), port=port))
+        return seen(gateway, gateway.post(body(model="gpt-5", seed=next(numbers), user="ann"), port=port))
 
     def becomes(expected: bool, port: int) -> bool:
         return service.until(partial(ask, port), lambda found: found is expected) is expected

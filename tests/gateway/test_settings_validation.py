@@ -32,6 +32,10 @@ NUMBERS: list[tuple[str, Any, Any]] = [
     ("rate_limit_tpm", 1, 2_000_000_000),
     ("monthly_budget_usd", 0, 100_000_000),
     ("session_budget_usd", 0, 100_000_000),
+    ("end_user_monthly_budget_usd", 0, 100_000_000),
+    ("end_user_rpm", 1, 2_000_000_000),
+    ("end_user_tpm", 1, 2_000_000_000),
+    ("end_user_max_concurrent", 1, 100_000),
     ("cache_ttl_seconds", 0, 30 * 86_400),
     ("retention_days", 1, 3650),
 ]
@@ -121,6 +125,7 @@ OBJECTS = st.fixed_dictionaries(
         },
         "monthly_budget_usd": MONEY,
         "session_budget_usd": MONEY,
+        "end_user_monthly_budget_usd": MONEY,
         "preferred_models": NAMES,
         "agent_scopes": st.lists(st.sampled_from(AGENT_SCOPES), unique=True),
         "guardrails": st.fixed_dictionaries(

@@ -18,7 +18,7 @@ from analytics.models import ListPage
 from analytics.saved_views import save_view
 from core.models import Membership, Project
 from core.rights.roles import Role
-from gateway.models import GatewaySettings, ModelGroupRow, Trial, TrialAnswer, TrialInput
+from gateway.models import EndUserLimit, GatewaySettings, ModelGroupRow, Trial, TrialAnswer, TrialInput
 from gateway.services import replace_settings
 from prompts.labels import set_label
 from tests.factories.analytics import make_entry, store, uuid7
@@ -89,6 +89,7 @@ def populated(db: None, stored_requests: None) -> Populated:
     change = GatewaySettings.objects.get(project=project).project.settings_changes.latest("id")
     conversation = create_conversation(project_id=project.pk, title="described", actor="test")
     Message.objects.create(conversation=conversation, sequence=1, role=Speaker.USER, content="a question")
+    user = EndUserLimit.objects.create(project=project, user_id="ann", rate_limit_rpm=60)
     ModelGroupRow.objects.create(
         project=project, name="fast", strategy="ordered", members=[{"model": "gpt-4o-mini", "weight": 1}]
     )
@@ -122,5 +123,6 @@ def populated(db: None, stored_requests: None) -> Populated:
             "name": "openai",
             "model": "gpt-4o-mini",
             "group_name": "fast",
+            "limit_id": user.pk,
         },
     )

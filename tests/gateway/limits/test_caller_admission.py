@@ -1,4 +1,4 @@
-"""The limits of API keys over HTTP: status, code and headers of each, and that a refusal consumes nothing."""
+"""The limits of API keys and end users over HTTP: status, code and headers, and that a refusal consumes nothing."""
 
 from __future__ import annotations
 
@@ -135,3 +135,48 @@ def test_rotated_key__shares_its_limits_with_the_earlier_secret(scripted: Script
     found = gateway.service.until(lambda: post(gateway, new, **PRICED), lambda found: found.status_code != 401)
 
     assert_error(found, 429, "key_monthly_budget_exceeded", type="budget_error")
+
+
+@pytest.mark.parametrize(
+    ("limits", "code", "type"),
+    [
+        ({"end_user_rpm": 2}, "user_requests_per_minute", "rate_limit_error"),
+        ({"end_user_tpm": 700}, "user_tokens_per_minute", "rate_limit_error"),
+        ({"end_user_monthly_budget_usd": "0.002"}, "user_monthly_budget_exceeded", "budget_error"),
+    ],
+)
+def test_limit_of_every_user__used_up__refuses_that_user_alone(
+    scripted: Scripted, limits: dict[str, Any], code: str, type: str
+) -> None:
+    gateway = project(scripted, **limits)
+
+    def ask(number: int) -> httpx2.Response:
+        return gateway.post(body(**PRICED, user="ann"), port=gateway.service.ports[number % 2])
+
+    answers: list[httpx2.Response] = []
+    while not any(found.status_code == 429 for found in answers) and len(answers) < 200:
+        answers.append(ask(len(answers)))
+
+    assert answers[0].status_code == 200, answers[0].text
+    assert_error(answers[-1], 429, code, type=type)
+    for headers in ({"x-svc-user-id": "bob"}, {}):
+        sent = body(**PRICED, user="ann") if headers else body(**PRICED)
+        assert gateway.post(sent, headers=headers).status_code == 200
+
+
+def test_limit_by_name__takes_the_place_of_that_for_every_user(scripted: Scripted) -> None:
+    gateway = project(scripted, end_user_monthly_budget_usd="0.000001")
+    free = gateway.manage("POST", "end-user-limits", {"user_id": "free"}).json()
+    gateway.manage("POST", "end-user-limits", {"user_id": "tight", "monthly_budget_usd": 0.0000001})
+
+    def becomes(user: str, status: int) -> httpx2.Response:
+        return gateway.service.until(
+            lambda: gateway.post(body(**PRICED), headers={"x-svc-user-id": user}),
+            lambda found: found.status_code == status,
+        )
+
+    assert_error(becomes("any", 429), 429, "user_monthly_budget_exceeded", type="budget_error")
+    assert " of 0.0000001 USD " in assert_error(becomes("tight", 429), 429, "user_monthly_budget_exceeded")
+    assert becomes("free", 200).status_code == 200
+    gateway.manage("DELETE", f"end-user-limits/{free['id']}")
+    assert_error(becomes("free", 429), 429, "user_monthly_budget_exceeded")

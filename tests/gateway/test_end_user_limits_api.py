@@ -1,0 +1,91 @@
+"""`/api/llm/end-user-limits` over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from core.models import AuditEntry, Project
+from gateway.end_user_models import EndUserLimit
+from gateway.selectors import end_user_limits
+from tests.factories.core import client_of, make_project
+
+pytestmark = pytest.mark.django_db
+PATH = "/api/llm/end-user-limits"
+LIMITS: dict[str, Any] = {
+    "monthly_budget_usd": 2.5,
+    "rate_limit_rpm": 10,
+    "rate_limit_tpm": 20_000,
+    "max_concurrent_requests": 3,
+}
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project()
+
+
+@pytest.fixture
+def api(project: Project) -> APIClient:
+    return client_of(project)
+
+
+def test_post__then_get_patch_delete(api: APIClient, project: Project) -> None:
+    made = api.post(PATH, {"user_id": "ann/1 ü", **LIMITS})
+    assert made.status_code == 201, made.content
+    body = made.json()
+    one = f"{PATH}/{body['id']}"
+    assert {name: body[name] for name in LIMITS} == LIMITS
+    assert api.get(one).json() == body
+    assert api.get(PATH, {"user_id": "ann/1 ü"}).json()["results"] == [body]
+    assert api.get(PATH, {"user_id": "ann"}).json()["count"] == 0
+
+    changed = api.patch(one, {"rate_limit_rpm": None})
+
+    assert changed.json()["rate_limit_rpm"] is None
+    assert changed.json()["rate_limit_tpm"] == 20_000
+    assert api.patch(one, changed.json()).status_code == 200
+    limits = end_user_limits(project.pk)["ann/1 ü"]
+    assert limits is not None
+    assert (limits.requests_per_minute, limits.concurrent_requests) == (None, 3)
+    assert api.delete(one).status_code == 204
+    assert end_user_limits(project.pk) == {}
+    entries = AuditEntry.objects.for_project(project.pk)
+    assert [entry.operation for entry in entries.order_by("pk")][:2] == ["createEndUserLimit", "changeEndUserLimit"]
+    # The name of an end user may be a person's.
+    assert not any("ann" in f"{entry.object_label} {entry.summary} {entry.changes}" for entry in entries)
+
+
+def test_post__the_same_user_again__conflict(api: APIClient) -> None:
+    assert api.post(PATH, {"user_id": "ann"}).status_code == 201
+    again = api.post(PATH, {"user_id": "ann"})
+    assert (again.status_code, again.json()["error"]["code"]) == (409, "end_user_limit_exists")
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "user_id"),
+        ({"user_id": ""}, "user_id"),
+        ({"user_id": "x" * 257}, "user_id"),
+        ({"user_id": 5}, "user_id"),
+        ({"user_id": "a", "rate_limit_rpm": 0}, "rate_limit_rpm"),
+        ({"user_id": "a", "rate_limit_tpm": "5"}, "rate_limit_tpm"),
+        ({"user_id": "a", "max_concurrent_requests": 100_001}, "max_concurrent_requests"),
+        ({"user_id": "a", "monthly_budget_usd": -1}, "monthly_budget_usd"),
+        ({"user_id": "a", "total_budget_usd": 1}, "total_budget_usd"),
+    ],
+)
+def test_post__bad_value__names_its_field(api: APIClient, body: dict[str, Any], field: str) -> None:
+    refused = api.post(PATH, body)
+    assert refused.status_code == 400
+    assert list(refused.json()["error"]["details"]) == [field]
+
+
+def test_limits_of_another_project__not_found(api: APIClient) -> None:
+    row = EndUserLimit.objects.create(project=make_project(), user_id="ann")
+    for call in (api.get, api.patch, api.delete):
+        assert call(f"{PATH}/{row.pk}").status_code == 404
+    assert api.get(PATH).json()["count"] == 0
