@@ -1,4 +1,4 @@
-import { UnavailableError } from "./errors.js";
+import { PromptGatewayError, UnavailableError } from "./errors.js";
 import type { Answer } from "./http.js";
 import type { Prompt } from "./prompt.js";
 import { promptOf } from "./prompt.js";
@@ -16,8 +16,8 @@ class Entry {
   staleUntil = NEVER;
   /** Until then the prompt is returned when no newer answer can be had. */
   usableUntil = NEVER;
-  /** The failure of the last fetch; none is begun again before `retryAt`. */
-  error: UnavailableError | undefined;
+  /** The error of the last fetch; none is begun again before `retryAt`. */
+  error: PromptGatewayError | undefined;
   retryAt = NEVER;
 
   /** Returns the prompt if it may be returned at once: soon after it was fresh, or after a failure. */
@@ -97,12 +97,14 @@ export class PromptCache {
       this.#store(entry, prompt, answer.headers);
       return prompt;
     } catch (error) {
-      if (error instanceof UnavailableError) {
+      if (error instanceof PromptGatewayError) {
         entry.error = error;
         entry.retryAt = this.clock() + RETRY_SECONDS;
-      } else {
-        // A refusal is an answer: what was fetched before does not count any more.
-        this.#entries.delete(key);
+        if (!(error instanceof UnavailableError)) {
+          // A refusal is an answer: what was fetched before does not count any more.
+          entry.prompt = undefined;
+          entry.etag = "";
+        }
       }
       throw error;
     } finally {

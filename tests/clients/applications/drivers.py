@@ -48,6 +48,12 @@ class Driver(Protocol):
 Address = dict[str, Any]
 
 
+def later(driver: Driver, **options: Any) -> Any:
+    """Returns what a get gives five seconds later: the client asks again, however late the last failure came in."""
+    driver.advance(5)
+    return driver.get(**options)
+
+
 class PythonDriver:
     def __init__(self, address: Address) -> None:
         self._now = 1_000_000.0

@@ -153,7 +153,15 @@ def prompt_server() -> Iterator[PromptServer]:
         def log_message(self, *_: Any) -> None:
             """Writes no log."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
+    class Listening(ThreadingHTTPServer):
+        # A thousand callers that did not share a read could all connect.
+        request_queue_size = 1000
+
+        @override
+        def handle_error(self, *_: Any) -> None:
+            """Writes nothing: clients that do not wait any more are a part of the tests."""
+
+    with Listening(("127.0.0.1", 0), Handler) as listening:
         listening.daemon_threads = True
         server.base_url = f"http://127.0.0.1:{listening.server_address[1]}"
         thread = threading.Thread(target=listening.serve_forever, args=(0.01,))

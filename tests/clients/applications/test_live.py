@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.clients.applications.conftest import DRIVERS
-from tests.clients.applications.drivers import Driver, Refused
+from tests.clients.applications.drivers import Driver, Refused, later
 from tests.gateway.conftest import LONG_TIMEOUTS
 from tests.gateway.service import Gateway, GatewayService
-from tests.waiting import TIMEOUT_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 VERSIONS: list[dict[str, Any]] = [
     {"system_prompt": "You help {{ who }}.", "variables": [{"name": "who", "type": "string", "required": True}]},
@@ -21,8 +21,11 @@ VERSIONS: list[dict[str, Any]] = [
 
 
 def make_project(service: GatewayService) -> Gateway:
+    """Makes a project with a prompt, whose second version has the label `staging`."""
     project = service.new_project()
-    service.seeder.call("make_prompt", project_id=project.project_id, name="support", versions=VERSIONS)
+    made = service.seeder.call("make_prompt", project_id=project.project_id, name="support", versions=VERSIONS)
+    labelled = project.manage("PUT", f"prompts/configs/{made['config_id']}/labels/staging", {"version_number": 2})
+    assert labelled.is_success, labelled.text
     return project
 
 
@@ -56,9 +59,11 @@ def live(language: str, project: Gateway) -> Iterator[Driver]:
         yield made
 
 
-def test_prompt__by_name_version_and_variables__is_the_service_s(live: Driver) -> None:
+def test_prompt__by_name_version_label_and_variables__is_the_service_s(live: Driver) -> None:
     assert live.get()["system_prompt"] == "You help {{ who }}."
     assert live.get(version=2)["messages"] == [{"role": "system", "content": "Be brief."}]
+    wait_until(lambda: not isinstance(later(live, label="staging"), Refused), what="the label")
+    assert live.get(label="staging")["messages"] == [{"role": "system", "content": "Be brief."}]
     rendered = live.get(variables={"who": "Ann"})
     assert (rendered["system_prompt"], rendered["rendered"], rendered["version_number"]) == ("You help Ann.", True, 1)
     # The second answer is a 304.
@@ -102,6 +107,7 @@ def test_service__stopped_for_five_minutes__is_not_noticed(compiled: None) -> No
             project = make_project(service)
             clients = [drivers.enter_context(closing(driver_of(name, project))) for name in DRIVERS]
             kept = [client.get() for client in clients]
+            assert [prompt["source"] for prompt in kept] == ["service", "service"]
         for _ in range(60):
             for client, prompt in zip(clients, kept, strict=True):
                 client.advance(5)
@@ -116,6 +122,7 @@ def test_service__held__is_not_noticed_but_by_what_is_new(compiled: None, projec
     with ExitStack() as drivers:
         clients = [drivers.enter_context(closing(driver_of(name, project))) for name in DRIVERS]
         kept = [client.get() for client in clients]
+        assert [prompt["source"] for prompt in kept] == ["service", "service"]
         hasty = [drivers.enter_context(closing(driver_of(name, project, timeout=0.3))) for name in DRIVERS]
         with project.service.held():
             for client, prompt in zip(clients, kept, strict=True):

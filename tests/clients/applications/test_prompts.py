@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from prompt_gateway_client import AsyncPromptGateway, PromptGateway
 
-from tests.clients.applications.drivers import Driver, Refused
+from tests.clients.applications.drivers import Driver, Refused, later
 from tests.clients.applications.prompt_server import WRONG, PromptServer
 from tests.waiting import TIMEOUT_SECONDS, wait_until
 
@@ -86,13 +86,6 @@ def test_get__a_thousand_at_once__is_one_read(driver: Driver, server: PromptServ
     assert len(server.asked) == 1
 
 
-def text_later(driver: Driver) -> str:
-    """Returns the text five seconds later, so that a failure that has just come in delays no fetch for good."""
-    driver.advance(5)
-    text: str = driver.get()["system_prompt"]
-    return text
-
-
 @pytest.mark.parametrize("behaviour", [*WRONG, "busy"])
 def test_get__wrong_answer_and_nothing_kept__is_the_fallback_or_an_error(
     driver: Driver, server: PromptServer, behaviour: str
@@ -123,7 +116,7 @@ def test_get__wrong_answers_for_five_minutes__are_not_noticed(
         assert driver.get() == kept
 
     server.behaviour, server.text = "right", "Be brief."
-    wait_until(lambda: text_later(driver) == "Be brief.", what="the new version")
+    wait_until(lambda: later(driver)["system_prompt"] == "Be brief.", what="the new version")
 
 
 def test_get__wrong_answers_for_more_than_a_day__end_what_was_kept(driver: Driver, server: PromptServer) -> None:
@@ -144,7 +137,8 @@ def test_get__no_answer__is_the_fallback_or_what_was_kept(hasty: Driver, server:
 
     server.behaviour = "right"
     hasty.advance(5)
-    kept = wait_until(lambda: found if not isinstance(found := hasty.get(), Refused) else hasty.advance(5))
+    wait_until(lambda: not isinstance(later(hasty), Refused), what="an answer in time")
+    kept = hasty.get()
     server.behaviour = "held"
     hasty.advance(400)
     assert hasty.get() == kept
@@ -161,18 +155,26 @@ def test_get__no_answer__is_the_fallback_or_what_was_kept(hasty: Driver, server:
 def test_get__refusal__is_raised_and_forgets_what_was_kept(
     driver: Driver, server: PromptServer, behaviour: str, status: int, code: str
 ) -> None:
-    driver.get()
+    kept = driver.get()
     server.behaviour = behaviour
     driver.advance(331)
     refused = Refused("PromptGatewayError", status, code)
 
     assert driver.get() == refused
+    # The service is not asked again at once.
+    assert driver.get() == refused
+    assert len(server.asked) == 2
     server.behaviour = "error"
+    driver.advance(5)
     assert driver.get() == Refused("UnavailableError", 503, "service_unavailable")
     server.behaviour = behaviour
     driver.advance(5)
     found = driver.get(fallback="Be patient.")
     assert found == refused if status != 404 else found["source"] == "fallback"
+    server.behaviour = "right"
+    driver.advance(5)
+    # No ETag of what was forgotten is sent, so that the answer is whole.
+    assert driver.get() == kept
 
 
 def test_get__server_goes_away_and_comes_back__is_not_noticed(driver: Driver, server: PromptServer) -> None:

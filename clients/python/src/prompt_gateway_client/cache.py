@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from prompt_gateway_client.errors import UnavailableError
+from prompt_gateway_client.errors import PromptGatewayError, UnavailableError
 from prompt_gateway_client.http import Answer
 from prompt_gateway_client.prompt import Prompt
 
@@ -34,8 +34,8 @@ class _Entry:
     stale_until: float = _NEVER
     # Until then the prompt is returned when no newer answer can be had.
     usable_until: float = _NEVER
-    # The failure of the last fetch; none is begun again before `retry_at`.
-    error: UnavailableError | None = None
+    # The error of the last fetch; none is begun again before `retry_at`.
+    error: PromptGatewayError | None = None
     retry_at: float = _NEVER
 
     def stale(self, now: float) -> Prompt | None:
@@ -65,7 +65,7 @@ class PromptCache(Generic[Key]):
         if stale is not None:
             return stale
         if flight is None:
-            raise entry.error or UnavailableError("Prompt Gateway gave no answer")
+            raise entry.error.again() if entry.error is not None else UnavailableError("Prompt Gateway gave no answer")
         return self._awaited(flight, entry)
 
     def _awaited(self, flight: Future[Prompt], entry: _Entry) -> Prompt:
@@ -74,7 +74,7 @@ class PromptCache(Generic[Key]):
         except (UnavailableError, TimeoutError) as error:
             known = error if isinstance(error, UnavailableError) else UnavailableError("Prompt Gateway is too slow")
             with self._lock:
-                self._note_failure(entry, known)
+                self._note_error(entry, known)
                 stale = entry.stale(self._clock())
             if stale is None:
                 raise known from error
@@ -101,11 +101,8 @@ class PromptCache(Generic[Key]):
         except Exception as error:
             with self._lock:
                 self._flights.pop(key, None)
-                if isinstance(error, UnavailableError):
-                    self._note_failure(entry, error)
-                else:
-                    # A refusal is an answer: what was fetched before does not count any more.
-                    self._entries.pop(key, None)
+                if isinstance(error, PromptGatewayError):
+                    self._note_error(entry, error)
             flight.set_exception(error)
             return
         with self._lock:
@@ -121,8 +118,11 @@ class PromptCache(Generic[Key]):
         entry.stale_until = entry.fresh_until + _seconds(control, "stale-while-revalidate", 0)
         entry.usable_until = entry.fresh_until + _seconds(control, "stale-if-error", _STALE_ON_ERROR_SECONDS)
 
-    def _note_failure(self, entry: _Entry, error: UnavailableError) -> None:
-        entry.error, entry.retry_at = error, self._clock() + _RETRY_SECONDS
+    def _note_error(self, entry: _Entry, error: PromptGatewayError) -> None:
+        if not isinstance(error, UnavailableError):
+            # A refusal is an answer: what was fetched before does not count any more.
+            entry.prompt, entry.etag = None, ""
+        entry.error, entry.retry_at = error.again(), self._clock() + _RETRY_SECONDS
 
 
 def _prompt_of(answer: Answer, known: Prompt | None) -> Prompt:

@@ -11,6 +11,10 @@ class PromptGatewayError(Exception):
         self.status = status
         self.code = code
 
+    def again(self) -> PromptGatewayError:
+        """Returns an equal error, for another caller: one that is raised again keeps the frames of the first."""
+        return type(self)(str(self), status=self.status, code=self.code)
+
 
 class UnavailableError(PromptGatewayError):
     """The service gave no usable answer: it is away, too slow or failing. Trying again later may help."""
