@@ -183,9 +183,6 @@ _VERSION_FIELDS: list[str] = [
 
 @admin.register(PromptVersion)
 class PromptVersionAdmin(RightsAdmin):
-    class Media:
-        css = {"all": ["prompts/admin.css"]}
-
     project_lookup = "config__project"
     rights_of_actions = {"activate": right_of_page("prompts_activate")}
     list_display = ["number", "config", "active", "model", "commit_message", "created_by", "created_at"]
@@ -265,4 +262,4 @@ def _link(version: PromptVersion) -> str:
 
 
 def _block(text: str) -> str:
-    return format_html('<pre class="whole-text">{}</pre>', text)
+    return format_html("<pre>{}</pre>", text)

@@ -12,11 +12,8 @@ from analytics.wire.lookup import LookupMatch
 from core.errors import ApplicationError
 from core.lookup import Kind
 from core.rights.asking import rights_in
+from core.ui import panels
 from core.ui.pages import Visit
-from core.ui.panels import in_thread
-
-# A lookup takes some milliseconds. One that takes longer than this is shown in its panel when it is done.
-JUMP_SECONDS = 0.5
 
 _OF_THE_STORE = (Kind.REQUEST, Kind.SESSION, Kind.USER)
 _OF_THE_DATABASE = tuple(kind for kind in Kind if kind not in _OF_THE_STORE)
@@ -41,14 +38,14 @@ class Matches:
         ask = partial(lookup, project_id, text if may_be_id else "", rights)
         # The thread does not use the SQL database, so it is given what the store has to leave out.
         context = visible.looked_up(project_id)
-        self._of_the_store = in_thread(partial(context.run, ask, _OF_THE_STORE))
+        self._of_the_store = panels.in_thread(partial(context.run, ask, _OF_THE_STORE))
         self._of_the_database = ask(_OF_THE_DATABASE)["results"]
 
     def single_address(self) -> str:
         """Returns the address of the one record that the text names; empty if it names none or several, if the person
         may not open its page, or if the store has not answered soon."""
         try:
-            found = self.all(JUMP_SECONDS)
+            found = self.all(panels.FIRST_BYTE_SECONDS)
         except (TimeoutError, ApplicationError):
             return ""
         return found[0]["href"] if len(found) == 1 else ""

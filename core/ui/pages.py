@@ -114,7 +114,7 @@ class Page:
         """Returns a function that asks the analytics store whether it has the record of the page, for a thread that may
         not use the SQL database; None for a page that needs no answer.
 
-        A page without its record has the status 404. Its first byte waits for the answer as long as a panel may take;
+        A page without its record has the status 404. Its first byte waits for the answer for half a second;
         if there is none by then, the status is 200 and the panels say what is wrong.
         """
         return None

@@ -29,6 +29,8 @@ logger = logging.getLogger("core.pages")
 Result = TypeVar("Result")
 
 PANEL_SECONDS = 2.0
+# The time for which the first byte of a page may wait for a store, so that the whole page comes within three seconds.
+FIRST_BYTE_SECONDS = 0.5
 
 # A page has some ten panels, which mostly wait for a store.
 _threads = ThreadPoolExecutor(max_workers=16, thread_name_prefix="panel")
@@ -57,9 +59,10 @@ def in_thread(function: Callable[[], Result]) -> Future[Result]:
 
 
 def within_limit(asked: Future[Result], otherwise: Result) -> Result:
-    """Returns what was started by `in_thread`, or `otherwise` when that fails or takes longer than a panel may."""
+    """Returns what was started by `in_thread`, or `otherwise` when that fails or takes longer than the first byte
+    of a page may wait."""
     try:
-        return asked.result(timeout=PANEL_SECONDS)
+        return asked.result(timeout=FIRST_BYTE_SECONDS)
     except (ApplicationError, TimeoutError):
         return otherwise
 

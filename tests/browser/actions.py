@@ -7,10 +7,20 @@ from playwright.async_api import Page, expect
 # The selectors of fields and buttons that lack an accessible name.
 _UNLABELLED = """
 () => [...document.querySelectorAll("main input, main select, main textarea, main button")]
-  .filter((control) => control.type !== "hidden")
+  .filter((control) => control.type !== "hidden" && control.checkVisibility())
   .filter((control) => !(control.labels?.length || control.ariaLabel || control.textContent.trim()
     || control.getAttribute("aria-labelledby") || (control.type === "submit" && control.value)))
   .map((control) => control.outerHTML)
+"""
+
+# The innermost elements that reach beyond the window's right edge.
+_WIDER = """
+() => {
+  const wide = [...document.querySelectorAll("body *")]
+    .filter((element) => element.getBoundingClientRect().right > window.innerWidth && element.checkVisibility());
+  return wide.filter((element) => !wide.some((other) => other !== element && element.contains(other)))
+    .map((element) => element.outerHTML.slice(0, 300));
+}
 """
 
 
@@ -27,6 +37,12 @@ async def sign_in(page: Page, base_url: str, name: str, password: str) -> None:
 async def unlabelled(page: Page) -> list[str]:
     """Returns the HTML of the fields and buttons in the page's main part that have no accessible name."""
     found: list[str] = await page.evaluate(_UNLABELLED)
+    return found
+
+
+async def wider_than_window(page: Page) -> list[str]:
+    """Returns the HTML of the innermost elements that reach beyond the right edge of a page that scrolls sideways."""
+    found: list[str] = await page.evaluate(_WIDER) if await overflows(page) else []
     return found
 
 

@@ -102,9 +102,9 @@ def test_diff__two_selected_versions__side_by_side_as_text(admin_client: Client,
     chosen = [version.pk for version in PromptVersion.objects.filter(config=config)]
     response = admin_client.post(reverse(VERSIONS), {"action": "compare", "_selected_action": chosen}, follow=True)
     shown = response.content.decode()
-    assert '<td class="before">Be helpful.</td>' in shown
-    assert '<td class="after">Line &lt;b&gt;one&lt;/b&gt;</td>' in shown
-    assert '<tr class="added"><td>temperature</td>' in shown
+    assert "<td><del>Be helpful.</del></td>" in shown
+    assert "<td><ins>Line &lt;b&gt;one&lt;/b&gt;</ins></td>" in shown
+    assert "<dt>temperature</dt><dd>added" in shown
     assert "<script>alert" not in shown
 
 

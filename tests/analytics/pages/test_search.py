@@ -11,10 +11,10 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client as store_client
-from analytics.pages import search_matches
 from analytics.queries import visible
 from core.models import Project
 from core.rights.roles import Role
+from core.ui import panels
 from tests.analytics.requests.entries import entry
 from tests.factories.analytics import store, uuid7
 from tests.factories.core import make_key, make_project, make_staff
@@ -26,12 +26,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 PATH = "/admin/search/"
 REQUEST = uuid7(1_790_000_000_000_000)
-
-
-@pytest.fixture(autouse=True)
-def lookup_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has a page wait for the store however busy the machine is."""
-    monkeypatch.setattr(search_matches, "JUMP_SECONDS", TIMEOUT_SECONDS)
 
 
 @pytest.fixture
@@ -173,7 +167,7 @@ def test_search__store_slow__frame_before_its_answer_and_the_record_as_a_link(
             assert may_answer.wait(TIMEOUT_SECONDS)
         return find(*args, **options)
 
-    monkeypatch.setattr(search_matches, "JUMP_SECONDS", 0.01)
+    monkeypatch.setattr(panels, "FIRST_BYTE_SECONDS", 0.01)
     monkeypatch.setattr(visible, "query", slow)
     answer = search(reader, project, REQUEST)
     assert answer.status_code == 200

@@ -1,12 +1,26 @@
-"""The addresses of all pages that a person is offered: the navigation's, and the first row of each of their tables."""
+"""Follows the links of the operators' pages, so that a test sees one page of each kind."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
-from playwright.async_api import Page
+from django.urls import Resolver404, resolve
+from playwright.async_api import Page, Response
 
 _ADDRESSES = "links => links.map(link => link.href)"
+# Links to these pages are not followed: they sign in or out, answer a file or a fragment, or lead elsewhere.
+NOT_FOLLOWED = {
+    "login",
+    "logout",
+    "jsi18n",
+    "view_on_site",
+    "usage_export",
+    "analytics_requests_export",
+    "analytics_requests_image",
+    "agent_panel_beside",
+}
+_ALIKE = ("history", "delete")
 
 
 async def navigation(page: Page) -> list[str]:
@@ -15,15 +29,38 @@ async def navigation(page: Page) -> list[str]:
     return found
 
 
-async def every_page(page: Page) -> list[str]:
-    """Returns the navigation's addresses, and for each of their tables the address of its first row."""
-    listed = await navigation(page)
-    found = dict.fromkeys(listed)
-    for address in listed:
-        await page.goto(address)
-        rows: list[str] = await page.eval_on_selector_all("main .row-link", _ADDRESSES)
-        found.update(dict.fromkeys(rows[:1]))
-    return list(found)
+async def one_of_each_kind(page: Page, *addresses: str) -> AsyncIterator[tuple[str, Response]]:
+    """Yields each page that can be reached by links, with its answer, while `page` shows it.
+
+    `addresses` are visited first, all of them; of each other kind the first page that is linked.
+    """
+    kinds: set[str] = set()
+    waiting = list(addresses)
+    while waiting:
+        address = waiting.pop(0)
+        answer = await page.goto(address)
+        assert answer is not None, address
+        kinds.add(kind_of(page.url))
+        yield page.url, answer
+        for linked in await page.eval_on_selector_all("a[href]", _ADDRESSES):
+            kind = kind_of(linked)
+            if kind and kind not in kinds | NOT_FOLLOWED:
+                kinds.add(kind)
+                waiting.append(linked)
+
+
+def kind_of(address: str) -> str:
+    """Returns the kind of a page of the admin; empty for any other address."""
+    try:
+        found = resolve(path_of(address))
+    except Resolver404:
+        return ""
+    return kind_of_name(found.url_name or "") if found.app_name == "admin" else ""
+
+
+def kind_of_name(url_name: str) -> str:
+    """Returns the kind of the pages with this name of a URL: Django's pages of histories and deletions are alike."""
+    return next((kind for kind in _ALIKE if url_name.endswith(f"_{kind}")), url_name)
 
 
 def path_of(address: str) -> str:

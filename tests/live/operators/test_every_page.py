@@ -2,77 +2,183 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import uuid
+from collections.abc import AsyncIterator, Mapping
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, ViewportSize
+from playwright.async_api import Browser, Page, Response, expect
 
-from tests.browser.actions import overflows, unlabelled
-from tests.browser.axe import violations
+from core.rights.checks import page_names
+from core.rights.roles import Right
+from core.rights.table import PAGES
+from tests.browser.actions import sign_in
 from tests.browser.problems import Problems
-from tests.live.operators.conftest import signed_in
-from tests.live.operators.crawl import every_page, path_of
-from tests.live.playground import Account
-from tests.live.prompts import Team
+from tests.live.operators.crawl import NOT_FOLLOWED, kind_of, kind_of_name, navigation, one_of_each_kind, path_of
+from tests.live.operators.everything import Everything
+from tests.live.operators.looks import WIDE, faults_of, faults_of_answer
+from tests.live.playground import make_account
+from tests.live.service import LiveService
 
-LOOKS = [(1440, "light"), (1440, "dark"), (400, "light"), (400, "dark")]
-
-_UNLINKED = "found => found.filter(element => !element.getAttribute('href')).map(element => element.outerHTML)"
 _MIN_CHARACTERS = 40
+# Pages that no link of a signed-in superuser leads to, and pages that are asked for by POST.
+_WITHOUT_LINK = {
+    *("login", "autocomplete", "password_change_done"),
+    # The form of a new prompt is the editor's.
+    "prompts_promptconfig_add",
+    *("integrations_test", "integrations_sync_prices", "agent_panel_rendered"),
+}
+# The browser would keep an empty form from being sent, and some forms are folded.
+_OPEN_FORMS = """
+() => {
+  document.querySelectorAll("main form").forEach((form) => { form.noValidate = true; });
+  document.querySelectorAll("main details").forEach((details) => { details.open = true; });
+}
+"""
+# The address of a form, the button that sends it, and what is filled in before.
+_FORMS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
+    ("/admin/settings/?", "Review changes", {"Attempts at one provider": "7"}),
+    ("/admin/limits/?", "Review changes", {}),
+    ("/admin/guardrails/?", "Review changes", {}),
+    ("/admin/keys/provider/?provider=bedrock&", "Save without a test", {}),
+    ("/admin/keys/api/?", "Make key", {}),
+    ("/admin/members/?", "Add member", {}),
+    ("/admin/prompts/new/?", "Save", {}),
+    ("/admin/prompts/new/?", "Check", {"System prompt": "You sell {{ goods }}."}),
+    # A prompt that is saved leads to its page with a message.
+    ("/admin/prompts/new/?", "Save", {"Name": "written", "System prompt": "Be brief."}),
+    ("/admin/rollouts/new/?", "Continue", {}),
+    ("/admin/trials/new/?", "Start", {}),
+    ("/admin/reviews/?", "Make the queue", {}),
+    ("/admin/core/apikey/add/?", "Save", {}),
+    ("/admin/integrations/providerintegration/add/?", "Save", {}),
+)
+
+
+@pytest.fixture(scope="module")
+def everything(live_service: LiveService) -> Everything:
+    return Everything(live_service, f"everything {uuid.uuid4().hex[:6]}")
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def sized_page(chromium: Browser, request: pytest.FixtureRequest) -> AsyncIterator[Page]:
-    width, scheme = request.param
-    context = await chromium.new_context(
-        viewport=ViewportSize(width=width, height=900),
-        color_scheme=scheme,
-        locale="en-GB",
-        timezone_id="America/New_York",
-    )
+async def visitor(chromium: Browser) -> AsyncIterator[Page]:
+    """Yields a page of somebody who has not signed in."""
+    context = await chromium.new_context(viewport=WIDE, locale="en-GB", timezone_id="America/New_York")
     problems = Problems(context)
+    # The pages of failures are answers of 403 and 404.
+    context.on("response", lambda answer: problems.expect(f"status of {answer.status}") if _fails(answer) else None)
     yield await context.new_page()
     await problems.settle()
     problems.check()
     await context.close()
 
 
-@pytest.mark.parametrize("sized_page", LOOKS, indirect=True, ids=lambda look: f"{look[0]}-{look[1]}")
-async def test_every_page__looked_at__accessible_and_inside_its_window(
-    sized_page: Page, busy_team: Team, administrator: Account
-) -> None:
-    await signed_in(sized_page, busy_team, administrator)
-    wrong: dict[str, list[str]] = {}
-    for address in await every_page(sized_page):
-        answer = await sized_page.goto(address)
-        path = path_of(address)
-        assert answer is not None and answer.status == 200, path
-        assert "default-src 'none'" in answer.headers["content-security-policy"], path
-        found = [*await violations(sized_page), *await unlabelled(sized_page)]
-        found += ["scrolls sideways"] if await overflows(sized_page) else []
-        found += await sized_page.eval_on_selector_all("[data-id]", _UNLINKED)
-        if found:
-            wrong[path] = found
+@pytest_asyncio.fixture(loop_scope="session")
+async def superuser(visitor: Page, everything: Everything) -> Page:
+    """A superuser's page."""
+    await sign_in(visitor, everything.service.base_url, everything.superuser.name, everything.superuser.password)
+    return visitor
 
-    assert not wrong, "\n".join(f"{path}\n  " + "\n  ".join(found) for path, found in wrong.items())
+
+def _fails(answer: Response) -> bool:
+    return answer.status in (403, 404)
+
+
+def _shown(wrong: Mapping[str, list[str]]) -> str:
+    return "\n".join(f"{place}\n  " + "\n  ".join(found) for place, found in wrong.items() if found)
+
+
+def _first(everything: Everything) -> list[str]:
+    """Returns the addresses that the crawl begins with: Home, and the forms that no link leads to."""
+    base, project, prompt = everything.service.base_url, f"project={everything.project_id}", everything.planned
+    pages = (
+        "/admin/?range=7d&",
+        "/admin/keys/provider/?provider=bedrock&",
+        "/admin/reviews/?outcome=success&",
+        "/admin/search/?q=parcel&",
+        "/admin/search/?",
+        f"/admin/prompts/promptconfig/{prompt.config_id}/activate/{prompt.version_ids[1]}/?",
+    )
+    return [f"{base}{page}{project}" for page in pages]
+
+
+async def test_every_page__looked_at__accessible_and_inside_its_window(superuser: Page, everything: Everything) -> None:
+    wrong: dict[str, list[str]] = {}
+    kinds = set()
+    async for address, answer in one_of_each_kind(superuser, *_first(everything)):
+        kinds.add(kind_of(address))
+        assert answer.status == 200, address
+        wrong[path_of(address)] = [*await faults_of(superuser), *await faults_of_answer(superuser, answer)]
+
+    assert not _shown(wrong), _shown(wrong)
+    expected = {kind_of_name(name) for name in page_names() if PAGES[name] is not Right.NOBODY}
+    assert expected - kinds - NOT_FOLLOWED - _WITHOUT_LINK == set()
 
 
 async def test_every_page__without_scripts__says_the_same(
-    chromium: Browser, page: Page, busy_team: Team, administrator: Account
+    chromium: Browser, superuser: Page, everything: Everything
 ) -> None:
-    await signed_in(page, busy_team, administrator)
-    addresses = await every_page(page)
-    context = await chromium.new_context(java_script_enabled=False, storage_state=await page.context.storage_state())
+    await superuser.goto(f"{everything.service.base_url}/admin/?project={everything.project_id}")
+    addresses = await navigation(superuser)
+    state = await superuser.context.storage_state()
+    context = await chromium.new_context(java_script_enabled=False, storage_state=state)
     plain = await context.new_page()
     wrong = {}
     for address in addresses:
-        answer = await plain.goto(address)
-        assert answer is not None and answer.status == 200, path_of(address)
+        await plain.goto(address)
         text = await plain.get_by_role("main").inner_text()
-        # A page that only a script fills would have its heading and little more.
         if "Loading…" in text or len(text) < _MIN_CHARACTERS:
             wrong[path_of(address)] = text
     await context.close()
 
     assert not wrong
+
+
+async def test_answers_to_forms__looked_at__accessible_and_inside_their_window(
+    superuser: Page, everything: Everything
+) -> None:
+    """Sends each form as it is, so that it comes back with its errors, and reviews a change of the settings."""
+    wrong: dict[str, list[str]] = {}
+    for path, button, fields in _FORMS:
+        await superuser.goto(f"{everything.service.base_url}{path}project={everything.project_id}")
+        await superuser.evaluate(_OPEN_FORMS)
+        main = superuser.get_by_role("main")
+        for label, value in fields.items():
+            await main.get_by_label(label).first.fill(value)
+        await main.get_by_role("button", name=button, exact=True).first.click()
+        await expect(superuser.get_by_role("heading", level=1)).to_be_visible()
+        wrong[f"{path} {button}"] = await faults_of(superuser)
+
+    assert not _shown(wrong), _shown(wrong)
+
+
+async def test_pages_of_failures_and_login__looked_at__accessible_and_inside_their_window(
+    visitor: Page, everything: Everything
+) -> None:
+    base, project = everything.service.base_url, everything.project_id
+    wrong: dict[str, list[str]] = {}
+    await visitor.goto(f"{base}/admin/login/?next=/admin/")
+    wrong["login"] = await faults_of(visitor)
+    await visitor.get_by_label("Username:").fill("nobody")
+    await visitor.get_by_label("Password:").fill("wrong")
+    await visitor.get_by_role("button", name="Log in").click()
+    await expect(visitor.get_by_text("Please enter the correct username")).to_be_visible()
+    wrong["login refused"] = await faults_of(visitor)
+    reader = make_account(everything, "reader")
+    await sign_in(visitor, base, reader.name, reader.password)
+    unknown = uuid.uuid4()
+    for path, status in (
+        ("/nowhere", 404),
+        ("/admin/nowhere/", 404),
+        ("/admin/settings/", 403),
+        (f"/admin/prompts/{unknown}/", 404),
+        (f"/admin/analytics/requests/{project}/{unknown}/", 404),
+        (f"/admin/analytics/sessions/{project}/unknown", 404),
+        ("/admin/analytics/requests/?colour=red", 200),
+        ("/admin/usage/?range=custom&start=yesterday", 200),
+    ):
+        answer = await visitor.goto(f"{base}{path}")
+        assert answer is not None and answer.status == status, path
+        wrong[path] = [*await faults_of(visitor), *await faults_of_answer(visitor, answer)]
+
+    assert not _shown(wrong), _shown(wrong)

@@ -1,0 +1,46 @@
+"""A project of the live service that has something for every page, and a superuser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.live.playground import Account
+from tests.live.prompts import Team
+from tests.live.service import LiveService
+from tests.waiting import wait_until
+
+_REQUESTS = 3_000
+_PROMPT = {"system_prompt": "You sell {{goods}}.", "model": "sandbox/mirror"}
+_ROWS = """
+from core.models import Project
+from tests.factories.everything import one_of_everything
+one_of_everything(Project.objects.get(pk="{project_id}"))
+"""
+
+
+class Everything(Team):
+    """A project with 3,000 requests of ten days, a row of each table, a running rollout, a trial and a review queue."""
+
+    def __init__(self, service: LiveService, name: str) -> None:
+        super().__init__(service, name)
+        traffic = ("--requests", str(_REQUESTS), "--days", "10", "--content-days", "10")
+        self.command("generate_traffic", "--project", self.project_id, *traffic)
+        second = {**_PROMPT, "system_prompt": "You sell <b>{{goods}}</b>."}
+        self.prompt("shown", _PROMPT, second).rollout(stages=[{"weight": 10}, {"weight": 100}])
+        self.planned = self.prompt("planned", _PROMPT, second)
+        self.trial = self._trial()
+        self.queue = self.call("POST", "../reviews", {"name": "Helpful?", "score_name": "helpful", "kind": "boolean"})
+        self.command("shell", "--verbosity", "0", "-c", _ROWS.format(project_id=self.project_id))
+        self.superuser = Account()
+        account = ("--username", self.superuser.name, "--email", "operator@example.com")
+        self.command(
+            "createsuperuser", "--skip-checks", "--noinput", *account, DJANGO_SUPERUSER_PASSWORD=self.superuser.password
+        )
+
+    def _trial(self) -> dict[str, Any]:
+        """Returns a trial whose answers are there."""
+        candidates = [{"model": "sandbox/echo"}, {"model": "sandbox/mirror"}]
+        made = self.call("POST", "../trials", {"candidates": candidates, "input_limit": 2})
+        path = f"../trials/{made['id']}"
+        wait_until(lambda: self.call("GET", path)["state"] == "completed", what="the answers of the trial")
+        return made

@@ -1,0 +1,49 @@
+"""The faults of a page that is shown, at both widths, light and dark, without loading it again."""
+
+from __future__ import annotations
+
+from playwright.async_api import Page, Response, ViewportSize
+
+from tests.browser.actions import unlabelled, wider_than_window
+from tests.browser.axe import COLOR_RULES, violations
+
+WIDE = ViewportSize(width=1440, height=900)
+_NARROW = ViewportSize(width=400, height=900)
+_UNLINKED = "found => found.filter(element => !element.getAttribute('href')).map(element => element.outerHTML)"
+# The text of the main part as it was sent, which a page without scripts has.
+_SENT_TEXT = """
+(html) => {
+  const main = new DOMParser().parseFromString(html, "text/html").querySelector("main");
+  main.querySelectorAll("template, script").forEach((element) => element.remove());
+  return main.textContent.replace(/\\s+/g, " ");
+}
+"""
+_MIN_CHARACTERS = 40
+
+
+async def faults_of(page: Page) -> list[str]:
+    """Returns what is wrong with the page; its colour scheme and width are those of before afterwards."""
+    found = [*await unlabelled(page), *await page.eval_on_selector_all("[data-id]", _UNLINKED)]
+    for size in (WIDE, _NARROW):
+        width = size["width"]
+        await page.set_viewport_size(size)
+        found += [f"{width}: scrolls sideways: {element}" for element in await wider_than_window(page)]
+        found += [f"{width}: {text}" for text in await violations(page)]
+        await page.emulate_media(color_scheme="dark")
+        found += [f"{width} dark: {text}" for text in await violations(page, *COLOR_RULES)]
+        await page.emulate_media(color_scheme="light")
+    await page.set_viewport_size(WIDE)
+    return found
+
+
+async def faults_of_answer(page: Page, answer: Response) -> list[str]:
+    """Returns what is wrong with the answer that the page was made from."""
+    found = []
+    policy = answer.headers["content-security-policy"]
+    if "default-src 'none'" not in policy or "unsafe" in policy:
+        found.append(f"policy: {policy}")
+    text: str = await page.evaluate(_SENT_TEXT, await answer.text())
+    # A page that only a script fills would have its heading and little more.
+    if "Loading…" in text or len(text) < _MIN_CHARACTERS:
+        found.append(f"says too little without scripts: {text}")
+    return found
