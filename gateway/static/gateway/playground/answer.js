@@ -48,7 +48,7 @@ export class Answer {
 
   // Shows the marks that the answer has earned: "fastest", "cheapest".
   mark(names) {
-    this.part("marks").replaceChildren(...names.map((name) => element("span", { className: "badge good" }, name)));
+    this.part("marks").replaceChildren(...names.flatMap((name) => [element("span", { className: "badge good" }, name), " "]));
   }
 
   #take({ event, data }, startedAt) {
