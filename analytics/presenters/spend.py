@@ -24,6 +24,7 @@ from analytics.queries.usage import Interval, count_intervals, list_usage
 from analytics.ranges import TimeRange
 from analytics.wire import spend
 from core.errors import ValidationError
+from core.keys import METADATA_PREFIX
 from core.pagination import Listing, Page
 from core.selectors import api_key_names
 from integrations.pricing.lookup import find_entry
@@ -35,10 +36,13 @@ DEFAULT_TOP, MAX_TOP = 5, 20
 _TICK = timedelta(microseconds=1)
 
 
-def cost_by(project_id: UUID, dimension: Dimension, time_range: TimeRange, page: Page, operation: str = "") -> Listing:
-    """Lists the keys of the dimension by falling cost, each with its figures of the period before."""
+def cost_by(
+    project_id: UUID, dimension: Dimension, time_range: TimeRange, page: Page, operation: str = "", *, tag: str = ""
+) -> Listing:
+    """Lists the keys of the dimension by falling cost, each with its figures of the period before. `tag` is the name of
+    the metadata by which the dimension METADATA splits."""
     past = range_before(time_range, datetime.now(UTC))
-    scope, before = (_scope(project_id, one, operation) for one in (time_range, past))
+    scope, before = (_scope(project_id, one, operation, tag) for one in (time_range, past))
     count, keys = list_keys(scope, dimension, limit=page.limit, offset=page.offset)
     figures, totals = figures_of(scope, dimension, keys)
     figures_before, totals_before = costs_of(before, dimension, keys)
@@ -71,6 +75,7 @@ def cost_intervals(
     interval: Interval | None = None,
     top: int = DEFAULT_TOP,
     operation: str = "",
+    tag: str = "",
 ) -> spend.CostIntervals:
     """Returns the cost of the `top` keys and of all others together in each interval that has begun, the earliest
     first. Raises ValidationError for a range of more than MAX_INTERVALS intervals."""
@@ -80,7 +85,7 @@ def cost_intervals(
         field = "interval" if interval else "start_date"
         problem = f"The range has more than {MAX_INTERVALS:,} intervals of a {chosen}."
         raise ValidationError(f"{field}: {problem}", details={field: [problem]})
-    scope = _scope(project_id, begun, operation)
+    scope = _scope(project_id, begun, operation, tag)
     _, keys = list_keys(scope, dimension, limit=top, offset=0)
     rows, (_, totals) = visible.both_visible(
         project_id,
@@ -139,5 +144,5 @@ def names_of(project_id: UUID, dimension: Dimension, keys: Sequence[str]) -> Map
     return {key: named.get(int(key), key) if key else "" for key in keys}
 
 
-def _scope(project_id: UUID, time_range: TimeRange, operation: str) -> Scope:
-    return Scope(project_id, time_range.start, time_range.end, operation)
+def _scope(project_id: UUID, time_range: TimeRange, operation: str, tag: str) -> Scope:
+    return Scope(project_id, time_range.start, time_range.end, operation, f"{METADATA_PREFIX}{tag}" if tag else "")

@@ -66,12 +66,14 @@ class IntervalCostRow:
 
 @dataclass(frozen=True)
 class Scope:
-    """The requests of a project from `start` to `end`, both included, of one `operation` unless it is empty."""
+    """The requests of a project from `start` to `end`, both included, of one `operation` unless it is empty. `tag` is
+    the attribute by which the dimension METADATA splits."""
 
     project_id: UUID
     start: datetime
     end: datetime
     operation: str = ""
+    tag: str = ""
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ def _union(
     **more: Key,
 ) -> tuple[str, dict[str, Any]]:
     of = source_of(dimension)
-    where = "1" if keys is None else f"{of.key.rollup} IN {{keys:Array(String)}}"
+    where = "1" if keys is None else f"{of.key.rollup.format()} IN {{keys:Array(String)}}"
     source, params = union(
         rollups_of(dimension, scope.start, scope.end, interval),
         scope.start,
@@ -164,6 +166,8 @@ def _union(
         where_request=of.where_request,
         operation=scope.operation,
     )
+    if dimension is Dimension.METADATA:
+        params["tag"] = scope.tag
     return source, {**params, "project": scope.project_id, **({} if keys is None else {"keys": list(keys)})}
 
 

@@ -32,6 +32,7 @@ class Dimension(StrEnum):
     PROMPT_VERSION = "prompt_version"
     SOURCE = "source"
     OPERATION = "operation"
+    METADATA = "metadata"
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,8 @@ _SOURCES: Mapping[Dimension, Source] = {
         (MINUTES,),
         *_BY_SPEND,
     ),
+    # No rollup has the attributes, so that the rows of the range are read.
+    Dimension.METADATA: Source(same("t.attributes[{{tag:String}}]"), (), (), ()),
     Dimension.SOURCE: Source(same("toString(t.source)"), (), *_BY_SPEND),
 }
 

@@ -11,12 +11,21 @@ from analytics.totals.figures import DURATION_MS, OVERHEAD_MS, Distribution, Tot
 from core.monitoring import PREFIX, counter
 
 _SETS = ("project", "provider", "model")
-# The error codes of refusals by a project's own limits (docs/limits.md), with the limit that each code is about.
+# The error codes of refusals by limits (docs/limits.md), with the limit that each code is about.
 _LIMITS = {
     "requests_per_minute": "requests_per_minute",
     "tokens_per_minute": "tokens_per_minute",
     "session_budget_exceeded": "session_budget",
     "monthly_budget_exceeded": "monthly_budget",
+    "key_requests_per_minute": "key_requests_per_minute",
+    "key_tokens_per_minute": "key_tokens_per_minute",
+    "key_concurrent_requests": "key_concurrent_requests",
+    "key_monthly_budget_exceeded": "key_monthly_budget",
+    "key_total_budget_exceeded": "key_total_budget",
+    "user_requests_per_minute": "user_requests_per_minute",
+    "user_tokens_per_minute": "user_tokens_per_minute",
+    "user_concurrent_requests": "user_concurrent_requests",
+    "user_monthly_budget_exceeded": "user_monthly_budget",
 }
 
 
@@ -24,6 +33,18 @@ def totals_metrics(totals: Totals) -> Iterator[Metric]:
     """Yields the metrics. Counters begin anew when the spool's folder does; a label set that was idle for a day may
     end."""
     yield from _usage(totals.usage)
+    yield counter(
+        "key_requests",
+        "Requests in the request log, by API key; 0 is for requests without one.",
+        ["project", "api_key"],
+        [((one.project, one.api_key), one.requests) for one in totals.keys],
+    )
+    yield counter(
+        "key_cost_usd",
+        "What the requests of an API key cost, in US dollars.",
+        ["project", "api_key"],
+        [((one.project, one.api_key), one.cost_units / 10**10) for one in totals.keys if one.cost_units],
+    )
     yield counter(
         "errors",
         "Requests that failed, by error code; `provider` is empty when none was called.",

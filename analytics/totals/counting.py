@@ -12,8 +12,8 @@ import msgspec
 
 from analytics.contracts import Outcome
 from analytics.shipper.rows import COLUMNS
-from analytics.totals.figures import DURATION_MS, OVERHEAD_MS, Distribution, Totals, UsageFigures
-from analytics.totals.labels import MAX_CODES, MAX_PROVIDERS, Places, UsageLabels, bounded
+from analytics.totals.figures import DURATION_MS, OVERHEAD_MS, Distribution, KeyFigures, Totals, UsageFigures
+from analytics.totals.labels import MAX_CODES, MAX_PROVIDERS, OTHER, Places, UsageLabels, bounded
 
 _read = itemgetter(
     *(
@@ -21,7 +21,7 @@ _read = itemgetter(
         for name in (
             "project_id", "outcome", "provider", "model", "prompt_tokens", "completion_tokens", "cache_read_tokens",
             "cache_write_tokens", "cost_usd", "cost_known", "error_code", "cache_status", "latency_ms", "ttft_ms",
-            "is_stream", "attempts",
+            "is_stream", "attempts", "api_key_id",
         )
     )
 )  # fmt: skip
@@ -46,17 +46,20 @@ class Counting:
         self.totals = totals
         self._usage = {UsageLabels(one.project, one.provider, one.model): one for one in totals.usage}
         self._places = Places((labels, one.used_at) for labels, one in self._usage.items())
+        self._keys = {_key_labels(one.project, one.api_key): one for one in totals.keys}
+        self._key_places = Places((labels, one.used_at) for labels, one in self._keys.items())
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
         now = int(time.time())
         for row in rows:
             self._add(row, now)
         self.totals.usage = list(self._usage.values())
+        self.totals.keys = list(self._keys.values())
 
     def _add(self, row: Sequence[Any], now: int) -> None:
         (
             project, outcome, provider, model, prompt, completion, cache_read, cache_write, cost, cost_known, error,
-            cache, latency_ms, ttft_ms, is_stream, attempts,
+            cache, latency_ms, ttft_ms, is_stream, attempts, api_key,
         ) = _read(row)  # fmt: skip
         totals = self.totals
         totals.records += 1
@@ -69,6 +72,7 @@ class Counting:
         figures.cost_units += _units(cost)
         figures.unpriced += outcome == Outcome.SUCCESS and not cost_known
         figures.used_at = now
+        self._count_key(str(project), str(api_key), _units(cost), now)
         totals.cache[cache] = totals.cache.get(cache, 0) + 1
         if error:
             _count(totals.errors, provider, error)
@@ -87,6 +91,17 @@ class Counting:
             figures = self._usage[labels] = UsageFigures(*labels)
         return figures
 
+    def _count_key(self, project: str, api_key: str, cost_units: int, now: int) -> None:
+        labels, given_up = self._key_places.place_of(_key_labels(project, api_key), now)
+        if given_up is not None:
+            del self._keys[given_up]
+        figures = self._keys.get(labels)
+        if figures is None:
+            figures = self._keys[labels] = KeyFigures(labels.project, labels.model)
+        figures.requests += 1
+        figures.cost_units += cost_units
+        figures.used_at = now
+
     def _note_times(
         self, provider: str, is_stream: bool, latency_ms: int, ttft_ms: int, calls: Sequence[_Attempt]
     ) -> None:
@@ -98,6 +113,11 @@ class Counting:
             name = bounded(totals.first_outputs, provider, MAX_PROVIDERS)
             _of(totals.first_outputs, name).note(DURATION_MS, ttft_ms)
         totals.overhead.note(OVERHEAD_MS, max(latency_ms - sum(call.latency_ms for call in calls), 0))
+
+
+def _key_labels(project: str, api_key: str) -> UsageLabels:
+    """Returns the labels of a key's series, whose number is bounded as that of models is."""
+    return UsageLabels(project, OTHER if api_key == OTHER else "", api_key)
 
 
 def _of(distributions: dict[str, Distribution], name: str) -> Distribution:

@@ -28,6 +28,16 @@ class UsageFigures(msgspec.Struct):
     used_at: int = 0
 
 
+class KeyFigures(msgspec.Struct):
+    """The sums of one project and API key; `api_key` is its id, 0 for requests without a key."""
+
+    project: str
+    api_key: str
+    requests: int = 0
+    cost_units: int = 0
+    used_at: int = 0
+
+
 class Distribution(msgspec.Struct):
     """A histogram: `counts` of each bucket, one more than there are bounds, and `sum_ms` of all values."""
 
@@ -54,6 +64,7 @@ class Totals(msgspec.Struct):
     since: int
     token: str = ""
     usage: list[UsageFigures] = []
+    keys: list[KeyFigures] = []
     errors: dict[str, dict[str, int]] = {}
     attempts: dict[str, dict[str, int]] = {}
     cache: dict[str, int] = {}

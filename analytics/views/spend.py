@@ -8,6 +8,7 @@ from django.http import HttpResponse
 from rest_framework import serializers as fields
 from rest_framework.request import Request
 from rest_framework.response import Response
+from typing_extensions import override
 
 from analytics.parameters import RANGE, OperationParameters, RangeParameters, parse_operation
 from analytics.presenters import spend
@@ -32,6 +33,18 @@ _EXPORTED_BEFORE = ("request_count", "total_tokens", "total_cost_usd")
 
 class DimensionParameters(Parameters):
     group_by = fields.ChoiceField(choices=[str(one) for one in Dimension], required=False, default=Dimension.MODEL)
+    tag = fields.CharField(
+        required=False, default="", allow_blank=True, max_length=64, help_text="The metadata of `group_by=metadata`."
+    )
+
+    @override
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        is_metadata = attrs["group_by"] == Dimension.METADATA
+        if is_metadata and not attrs["tag"]:
+            raise fields.ValidationError({"tag": "group_by=metadata needs the name of the metadata."})
+        if attrs["tag"] and not is_metadata:
+            raise fields.ValidationError({"tag": "A tag goes with group_by=metadata."})
+        return attrs
 
 
 class CostIntervalParameters(DimensionParameters):
@@ -58,8 +71,9 @@ class CostView(ProjectAPIView):
         """The entries are ordered by falling cost. `previous` has the figures of the range just before, which is as
         long as the part of the range that is over."""
         page, time_range = parse_page(request), parse_range(request)
-        dimension = Dimension(_given(request, DimensionParameters)["group_by"])
-        found = spend.cost_by(self.project_id, dimension, time_range, page, parse_operation(request))
+        given = _given(request, DimensionParameters)
+        dimension, kind = Dimension(given["group_by"]), parse_operation(request)
+        found = spend.cost_by(self.project_id, dimension, time_range, page, kind, tag=given["tag"])
         return listing_response(request, page, found)
 
 
@@ -80,6 +94,7 @@ class CostIntervalsView(ProjectAPIView):
             interval=Interval(given["interval"]) if given.get("interval") else None,
             top=given["top"],
             operation=parse_operation(request),
+            tag=given["tag"],
         )
         return Response(found)
 
@@ -95,8 +110,9 @@ class CostExportView(ProjectAPIView):
     def get(self, request: Request) -> HttpResponse:
         """The lines are the first 10,000 entries of `metrics/cost`. A text that a spreadsheet would take for a formula
         begins with an apostrophe."""
-        time_range, dimension = parse_range(request), Dimension(_given(request, DimensionParameters)["group_by"])
-        found = spend.cost_by(self.project_id, dimension, time_range, Page(MAX_EXPORTED, 0), parse_operation(request))
+        time_range, given = parse_range(request), _given(request, DimensionParameters)
+        dimension, page = Dimension(given["group_by"]), Page(MAX_EXPORTED, 0)
+        found = spend.cost_by(self.project_id, dimension, time_range, page, parse_operation(request), tag=given["tag"])
         return csv_response(f"cost-by-{dimension}.csv", cost_table(found.results))
 
 

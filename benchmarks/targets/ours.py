@@ -134,11 +134,12 @@ class OursPrompt(Ours):
 
 
 class OursLimits(Ours):
-    """The gateway with every limit set and none of them near: requests, tokens, month and session are counted for each
-    request."""
+    """The gateway with every limit set and none of them near: those of project, session, API key and end user are
+    counted for each request."""
 
     name: ClassVar[str] = "ours-limits"
     label: ClassVar[str] = "Prompt Gateway, all limits"
+    fields: ClassVar[dict[str, Any]] = {"user": "user-1"}
 
     @override
     def _prepare(self, api: str, mock_port: int, headers: dict[str, str]) -> None:
@@ -150,8 +151,21 @@ class OursLimits(Ours):
             "monthly_budget_usd": 100_000_000,
             "budget_hard_stop": True,
             "session_budget_usd": 100_000_000,
+            "end_user_rpm": 2_000_000_000,
+            "end_user_tpm": 2_000_000_000,
+            "end_user_max_concurrent": 100_000,
+            "end_user_monthly_budget_usd": 100_000_000,
         }
         _post(f"{api}/settings", limits, headers, method="PUT")
+        of_key = {
+            "rate_limit_rpm": 2_000_000_000,
+            "rate_limit_tpm": 2_000_000_000,
+            "max_concurrent_requests": 100_000,
+            "monthly_budget_usd": 100_000_000,
+            "total_budget_usd": 100_000_000,
+        }
+        (key,) = _post(f"{api}/keys", None, headers, method="GET")["results"]
+        _post(f"{api}/keys/{key['id']}", of_key, headers, method="PATCH")
 
 
 class OursBefore(Ours):
@@ -179,9 +193,12 @@ class OursBefore(Ours):
         return run_step(["git", "-C", str(ROOT), "rev-parse", "--short", self.revision])
 
 
-def _post(url: str, body: dict[str, Any], headers: dict[str, str], method: str = "POST") -> dict[str, Any]:
+def _post(url: str, body: dict[str, Any] | None, headers: dict[str, str], method: str = "POST") -> dict[str, Any]:
     request = urllib.request.Request(  # noqa: S310 - a loopback http address
-        url, data=json.dumps(body).encode(), headers={"content-type": "application/json", **headers}, method=method
+        url,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={"content-type": "application/json", **headers},
+        method=method,
     )
     with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310 - as above
         made: dict[str, Any] = json.load(response)

@@ -118,7 +118,7 @@ class UsageExportPage(Page):
 def _dimension(visit: Visit) -> Dimension:
     """Returns the dimension of the address, the model for one that there is not."""
     given = visit.request.GET.get("group_by", "")
-    return Dimension(given) if given in set(Dimension) else Dimension.MODEL
+    return Dimension(given) if given in _LABELS else Dimension.MODEL
 
 
 def _range(visit: Visit) -> TimeRange:

@@ -53,6 +53,9 @@ def assert_equal_to(fake: FakeStore, totals: Totals) -> None:
     assert sum(one.prompt_tokens + one.completion_tokens for one in totals.usage) == tokens
     assert Decimal(sum(one.cost_units for one in totals.usage)).scaleb(-10) == cost
     assert totals.records == len(fake.rows)
+    by_key = Counter((str(row[ROW["project_id"]]), str(row[ROW["api_key_id"]])) for row in fake.rows)
+    assert {(one.project, one.api_key): one.requests for one in totals.keys} == by_key
+    assert Decimal(sum(one.cost_units for one in totals.keys)).scaleb(-10) == cost
 
 
 def test_totals__shipped_batch__equal_the_rows(spool: Path, fake: FakeStore) -> None:

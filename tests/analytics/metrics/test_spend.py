@@ -169,6 +169,32 @@ def test_cost__by_api_key__has_the_name_of_the_key(get: Get, api: Api, spool: Pa
     assert [(one["key"], one["name"]) for one in get("cost", group_by="api_key")["results"]] == [(str(key.pk), "shop")]
 
 
+def test_cost__by_metadata__has_the_values_of_the_tag(get: Get, api: Api, spool: Path) -> None:
+    teams = ("search", "ads", "search", None)
+    store(
+        spool,
+        *(
+            make_entry(project_id=api[1], attributes={"metadata.team": team, "team": "x"} if team else {})
+            for team in teams
+        ),
+    )
+
+    found = get("cost", group_by="metadata", tag="team")["results"]
+    series = get("cost/intervals", group_by="metadata", tag="team")["series"]
+
+    assert {one["key"]: one["request_count"] for one in found} == {"search": 2, "ads": 1, "": 1}
+    assert {one["key"] for one in series} == {"search", "ads", ""}
+    assert {one["key"] for one in get("cost", group_by="metadata", tag="region")["results"]} == {""}
+
+
+@pytest.mark.parametrize("query", [{"group_by": "metadata"}, {"tag": "team"}, {"group_by": "user", "tag": "team"}])
+@pytest.mark.parametrize("path", ["cost", "cost/intervals", "cost/export"])
+def test_tag__without_metadata_and_the_reverse__400_that_names_it(api: Api, path: str, query: dict[str, str]) -> None:
+    answer = api[0].get(f"/api/llm/metrics/{path}", query)
+
+    assert (answer.status_code, list(answer.json()["error"]["details"])) == (400, ["tag"])
+
+
 def test_export__names_that_are_formulas__neutralised(api: Api, spool: Path) -> None:
     names = ["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\tx", 'a"b,c', "plain"]
     store(spool, *(make_entry(project_id=api[1], user_id=name) for name in names))

@@ -73,18 +73,35 @@ def settled(logged: LoggedService, gateway: Gateway, scope: Scope) -> tuple[int,
     return spent, in_log
 
 
-@pytest.mark.parametrize("kind", ["month", "session"])
+def with_callers(gateway: Gateway, amount: float) -> list[Scope]:
+    """Gives the project's key and the user `ann` budgets of `amount`, and returns their scopes."""
+    (key,) = gateway.manage("GET", "keys").json()["results"]
+    limits = {"monthly_budget_usd": amount, "total_budget_usd": amount, "max_concurrent_requests": 1000}
+    assert gateway.manage("PATCH", f"keys/{key['id']}", limits).status_code == 200
+    named = {"user_id": "ann", "monthly_budget_usd": amount, "rate_limit_tpm": 10**9}
+    assert gateway.manage("POST", "end-user-limits", named).status_code == 201
+    month = month_of(gateway).month
+    return [
+        Scope(gateway.project_id, month=month, key_id=key["id"]),
+        Scope(gateway.project_id, key_id=key["id"]),
+        Scope(gateway.project_id, month=month, user_id="ann"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["month", "session", "all"])
 def test_thousand_requests__on_a_budget_with_room_for_some__do_not_pass_it(
     logged: LoggedService, upstream: ScriptedServer, kind: str
 ) -> None:
     budget = 60 * MAX_UNITS
     amount = f"{budget / 10**10:f}"
-    given = (
-        {"monthly_budget_usd": amount, "budget_hard_stop": True} if kind == "month" else {"session_budget_usd": amount}
-    )
-    gateway = project(logged, upstream, "wish", **given)
-    scope = month_of(gateway) if kind == "month" else Scope(gateway.project_id, session_id="s")
-    crowd = Crowd(gateway, MODEL, MAX_TOKENS, headers={"x-svc-session-id": "s"})
+    of_month = {"monthly_budget_usd": amount, "budget_hard_stop": True} if kind != "session" else {}
+    of_session = {"session_budget_usd": amount} if kind != "month" else {}
+    gateway = project(logged, upstream, "wish", **of_month, **of_session)
+    scopes = [month_of(gateway)] if of_month else []
+    scopes += [Scope(gateway.project_id, session_id="s")] if of_session else []
+    scopes += with_callers(gateway, float(amount)) if kind == "all" else []
+    scope = scopes[0]
+    crowd = Crowd(gateway, MODEL, MAX_TOKENS, headers={"x-svc-session-id": "s", "x-svc-user-id": "ann"})
 
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(lambda: asyncio.run(crowd.ask(1000, over_seconds=6)))
@@ -104,8 +121,9 @@ def test_thousand_requests__on_a_budget_with_room_for_some__do_not_pass_it(
         lambda: gateway.post(largest, headers=crowd.headers).status_code, lambda status: status == 429, seconds=120
     )
 
-    spent, in_log = settled(logged, gateway, scope)
-    assert spent == in_log
+    for each in scopes:
+        spent, in_log = settled(logged, gateway, each)
+        assert spent == in_log
     # A request's estimate is never less than what it uses here. Leases are short in this test, and a worker that gets
     # no processor until its lease ends may let one request pass that is not counted.
     assert in_log <= budget + MAX_UNITS, (in_log, away_lines(logged))
