@@ -12,6 +12,7 @@ from uuid import UUID
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.queries.spend import project_spend
 from analytics.queries.usage import Interval, list_usage
+from gateway.caller_usage import spend_shown
 from gateway.limits.figures import Figures, MinuteRates, Spend
 from gateway.limits.keys import month_limits
 from gateway.models import GatewaySettings
@@ -45,7 +46,7 @@ def usage_of(project_id: UUID, session_id: str, now: datetime | None = None) -> 
         }
         if session_id:
             spend = figures.session(project_id, session_id)
-            shown["session"] = {"session_id": session_id, **_spend(spend, limits.session_budget_usd)}
+            shown["session"] = {"session_id": session_id, **spend_shown(spend, limits.session_budget_usd)}
     return shown
 
 
@@ -113,20 +114,9 @@ def _month(spend: Spend, settings: GatewaySettings, now: datetime) -> dict[str, 
     return {
         "start": _text(start),
         "end": _text(end),
-        **_spend(spend, settings.monthly_budget_usd),
+        **spend_shown(spend, settings.monthly_budget_usd),
         "hard_stop": settings.budget_hard_stop,
         "forecast_usd": round(float(forecast(spend.spent_usd, now)), 10),
-    }
-
-
-def _spend(spend: Spend, budget: Decimal | None) -> dict[str, Any]:
-    left = None if budget is None else float(max(budget - spend.spent_usd - spend.reserved_usd, Decimal(0)))
-    return {
-        "spent_usd": float(spend.spent_usd),
-        "reserved_usd": float(spend.reserved_usd),
-        "budget_usd": None if budget is None else float(budget),
-        "remaining_usd": left,
-        "is_certain": spend.is_certain,
     }
 
 

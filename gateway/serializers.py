@@ -258,3 +258,7 @@ class UsageParameters(Parameters):
     session_id = serializers.CharField(
         required=False, default="", allow_blank=True, trim_whitespace=False, max_length=1024
     )
+    key_id = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=2**63 - 1)
+    user_id = serializers.CharField(
+        required=False, default="", allow_blank=True, trim_whitespace=False, max_length=1024
+    )

@@ -39,10 +39,36 @@ class UsedSession(UsedSpend):
     session_id: str
 
 
+class CountedRate(TypedDict):
+    used: int | None
+    limit: int | None
+    remaining: int | None
+
+
+class UsedByKey(TypedDict):
+    id: int
+    name: str
+    requests: CountedRate
+    tokens: CountedRate
+    concurrent_requests: CountedRate
+    month: UsedSpend
+    total: UsedSpend
+
+
+class UsedByUser(TypedDict):
+    user_id: str
+    requests: CountedRate
+    tokens: CountedRate
+    concurrent_requests: CountedRate
+    month: UsedSpend
+
+
 class Usage(TypedDict):
     minute: UsedMinute
     month: UsedMonth
     session: NotRequired[UsedSession]
+    key: NotRequired[UsedByKey]
+    user: NotRequired[UsedByUser]
 
 
 ProblemKind = Literal[

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import redis
 from django.conf import settings
+from django.shortcuts import get_object_or_404
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,11 +15,13 @@ from rest_framework.response import Response
 from analytics.parameters import RangeParameters
 from analytics.ranges import TimeRange, parse_range
 from core.errors import ServiceUnavailableError
+from core.models import ApiKey
 from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
 from core.serializers import EmptyBodySerializer
 from core.views import ProjectAPIView
 from gateway.cache.store import empty
+from gateway.caller_usage import key_usage, user_usage
 from gateway.dry_run import run_dry
 from gateway.limit_usage import usage_of
 from gateway.models import SettingsChange
@@ -94,12 +97,20 @@ class DryRunView(ProjectAPIView):
 
 
 class UsageView(ProjectAPIView):
-    @operation("usage", "What is used of the limits", query=[UsageParameters], answer=Usage)
+    @operation("usage", "What is used of the limits", query=[UsageParameters], answer=Usage, errors=[404])
     def get(self, request: Request) -> Response:
-        """The current use of the limits, and of one session's budget when `session_id` is given."""
+        """The current use of the limits; also of one session's budget, of the limits of an API key and of those of an
+        end user, whose `session_id`, `key_id` and `user_id` are given."""
         parameters = UsageParameters(data=request.query_params)
         parameters.is_valid(raise_exception=True)
-        return Response(usage_of(self.project_id, parameters.validated_data["session_id"]))
+        given = parameters.validated_data
+        shown = usage_of(self.project_id, given["session_id"])
+        if given["key_id"] is not None:
+            key = get_object_or_404(ApiKey.objects.for_project(self.project_id), pk=given["key_id"])
+            shown["key"] = key_usage(self.project_id, key)
+        if given["user_id"]:
+            shown["user"] = user_usage(self.project_id, given["user_id"])
+        return Response(shown)
 
 
 class ProblemsView(ProjectAPIView):

@@ -13,11 +13,12 @@ import redis
 from django.conf import settings
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
-from analytics.queries.spend import project_spend, session_spends
-from gateway.limits.keys import Scope, month_limits, requests_key, tokens_key
+from analytics.queries.spend import NEVER, key_spends, project_spend, session_spends, user_spends
+from gateway.limits.keys import Scope, month_limits, open_key, requests_key, tokens_key
 from gateway.limits.units import from_units
 
 _TIMEOUT_SECONDS = 1.0
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +71,35 @@ class Figures:
         now = datetime.now(UTC)
         return self._spend(scope, lambda: session_spends(project_id, {session_id: now}).get(session_id, Decimal(0)))
 
-    def minute(self, project_id: UUID, minute: int) -> MinuteRates:
-        project = str(project_id)
-        found = self._ask(lambda: self._redis.mget(requests_key(project, minute), tokens_key(project, minute)))
+    def caller_month(self, project_id: UUID, month: str, *, key_id: int = 0, user_id: str = "") -> Spend:
+        """Returns what a key or a user has spent in a month. Raises the same errors as `month`."""
+        limits = month_limits(month)
+        return self._caller_spend(Scope(str(project_id), month=month, key_id=key_id, user_id=user_id), limits)
+
+    def key_total(self, project_id: UUID, key_id: int) -> Spend:
+        """Returns what a key has spent since it exists. Raises the same errors as `month`."""
+        return self._caller_spend(Scope(str(project_id), key_id=key_id), (_EPOCH, NEVER))
+
+    def _caller_spend(self, scope: Scope, limits: tuple[datetime, datetime]) -> Spend:
+        project_id, ranges = UUID(scope.project), (limits[1], limits[1])
+
+        def of_log() -> Decimal:
+            if scope.key_id:
+                return key_spends(project_id, {scope.key_id: ranges}, limits).get(scope.key_id, Decimal(0))
+            return user_spends(project_id, {scope.user_id: ranges}, limits).get(scope.user_id, Decimal(0))
+
+        return self._spend(scope, of_log)
+
+    def open_requests(self, project_id: UUID, caller: str) -> int | None:
+        """Returns the number of a caller's requests under way; None when Redis is away."""
+        key = open_key(str(project_id), caller)
+        found: int | None = self._ask(lambda: self._redis.zcount(key, time() * 1000, "+inf"))
+        return found
+
+    def minute(self, project_id: UUID, minute: int, caller: str = "") -> MinuteRates:
+        """Returns the rates of the project, or those of a caller (`keys.caller_part`)."""
+        names = (key(str(project_id), minute, caller) for key in (requests_key, tokens_key))
+        found = self._ask(lambda: self._redis.mget(*names))
         if found is None:
             return MinuteRates(None, None)
         requests, tokens = (None if value is None else int(value) for value in found)
