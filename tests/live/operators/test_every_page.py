@@ -47,7 +47,6 @@ _FORMS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
     ("/admin/prompts/new/?", "Check", {"System prompt": "You sell {{ goods }}."}),
     # A prompt that is saved leads to its page with a message.
     ("/admin/prompts/new/?", "Save", {"Name": "written", "System prompt": "Be brief."}),
-    ("/admin/rollouts/new/?", "Continue", {}),
     ("/admin/trials/new/?", "Start", {}),
     ("/admin/reviews/?", "Make the queue", {}),
     ("/admin/core/apikey/add/?", "Save", {}),
