@@ -61,6 +61,9 @@ def restore_settings(*, project_id: UUID, change_id: int, actor: str) -> Gateway
         raise NotFoundError("The project's settings had no such change.", code="change_not_found")
     values = {name: _from_json(name, old) for name, (old, _) in change.changes.items() if name in FIELDS}
     _check(values)
+    order, present = values.get("fallback_order", []), current_settings(project_id).fallback_order
+    if problem := unknown_provider(project_id, order, present):
+        raise _not_restored("fallback_order", problem, {"fallback_order": [problem]})
     return replace_settings(project_id=project_id, values=values, actor=actor)
 
 
@@ -79,11 +82,12 @@ def _check(values: Mapping[str, Any]) -> None:
         GatewaySettings(**values).full_clean(exclude=["project"], validate_unique=False)
     except ValidationError as error:
         name, (problem, *_) = next(iter(error.message_dict.items()))
-        raise ConflictError(
-            f"What it was before cannot be set any more: {name}: {problem}",
-            code="cannot_be_restored",
-            details=error.message_dict,
-        ) from None
+        raise _not_restored(name, problem, error.message_dict) from None
+
+
+def _not_restored(name: str, problem: str, details: dict[str, Any]) -> ConflictError:
+    message = f"What it was before cannot be set any more: {name}: {problem}"
+    return ConflictError(message, code="cannot_be_restored", details=details)
 
 
 def settings_values(row: GatewaySettings) -> dict[str, Any]:
