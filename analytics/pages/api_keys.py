@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -16,14 +14,16 @@ from django.utils import timezone
 from django.utils.html import format_html
 from typing_extensions import override
 
+from analytics.pages.api_key_form import NewKeyForm
+from analytics.pages.api_key_limits import limits_in_words
 from analytics.presenters.spend import cost_by
 from analytics.queries.dimensions import Dimension
 from analytics.ranges import TimeRange
-from core.keys import issue_key, revoke_key
-from core.models import NAME_CHARACTERS, ApiKey
+from core.errors import ConflictError
+from core.keys import issue_key, revoke_key, rotate_key
+from core.models import ApiKey
 from core.pagination import MAXIMUM_LIMIT
 from core.pagination import Page as ListPage
-from core.scopes import DESCRIPTIONS, USUAL_SCOPES
 from core.templatetags.ui import status
 from core.ui.formats import age, moment, money, number
 from core.ui.pages import Page, Visit
@@ -32,27 +32,8 @@ from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link
 
 PAGE_ROWS = 100
-
-
-class NewKeyForm(forms.Form):
-    name = forms.CharField(max_length=NAME_CHARACTERS, help_text="Of the application that will have it.")
-    scopes = forms.MultipleChoiceField(
-        choices=[(scope, f"{scope}: {sentence}") for scope, sentence in DESCRIPTIONS.items()],
-        widget=forms.CheckboxSelectMultiple,
-        initial=list(USUAL_SCOPES),
-    )
-    expires_at = forms.DateTimeField(
-        required=False,
-        label="Expires",
-        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-        help_text="Empty for never.",
-    )
-
-    def clean_expires_at(self) -> datetime | None:
-        expires_at: datetime | None = self.cleaned_data["expires_at"]
-        if expires_at is not None and expires_at <= timezone.now():
-            raise forms.ValidationError("Must be in the future.")
-        return expires_at
+# The grace of a rotation that is made in the page; the API takes any.
+_GRACE_SECONDS = 86_400
 
 
 @register_page
@@ -77,25 +58,39 @@ class ApiKeysPage(Page):
         given = visit.request.POST
         if given.get("action") == "revoke":
             return self._revoke(visit, given.get("key", ""))
+        if given.get("action") == "rotate":
+            return self._rotate(visit, given.get("key", ""))
         form = NewKeyForm(given)
         if not form.is_valid():
             return self.render(visit, self.panels(visit), form=form)
-        values = form.cleaned_data
-        row, key = issue_key(
-            visit.project, name=values["name"], scopes=values["scopes"], expires_at=values["expires_at"]
-        )
+        row, key = issue_key(visit.project, **form.cleaned_data)
         # The key is in this one response and nowhere else, so that it cannot be shown after a redirect.
         return self.render(visit, self.panels(visit), form=NewKeyForm(), made=row, key=key)
 
+    def _rotate(self, visit: Visit, key_id: str) -> HttpResponseBase:
+        row = _key_of(visit, key_id)
+        try:
+            if row is None:
+                raise ConflictError("The project has no such key.")
+            secret = rotate_key(row, grace_seconds=_GRACE_SECONDS)
+        except ConflictError as error:
+            messages.error(visit.request, error.message)
+            return HttpResponseRedirect(visit.link(self.name))
+        return self.render(visit, self.panels(visit), form=NewKeyForm(), made=row, key=secret, is_rotated=True)
+
     def _revoke(self, visit: Visit, key_id: str) -> HttpResponseBase:
-        rows = ApiKey.objects.for_project(visit.project.pk)
-        row = rows.filter(pk=int(key_id)).first() if key_id.isdecimal() else None
+        row = _key_of(visit, key_id)
         if row is None:
             messages.error(visit.request, "The project has no such key.")
         else:
             revoke_key(row)
             messages.success(visit.request, f"{row.name} is revoked; gateways forget it within a second.")
         return HttpResponseRedirect(visit.link(self.name))
+
+
+def _key_of(visit: Visit, key_id: str) -> ApiKey | None:
+    rows = ApiKey.objects.for_project(visit.project.pk)
+    return rows.filter(pk=int(key_id)).first() if key_id.isdecimal() else None
 
 
 def _table(visit: Visit) -> Table:
@@ -106,7 +101,7 @@ def _table(visit: Visit) -> Table:
     if cursor.isdecimal():
         rows = rows.filter(pk__lt=int(cursor))
     page = list(rows[: PAGE_ROWS + 1])
-    used = _use(visit)
+    used, limits = _use(visit), limits_in_words(visit.project.pk, page[:PAGE_ROWS])
     return Table(
         caption=f"API keys, with their requests and cost: {visit.period.label.lower()}",
         columns=[
@@ -118,7 +113,8 @@ def _table(visit: Visit) -> Table:
             Column("used", "Last use", lambda row: f"{age(row.last_used_at)} ago" if row.last_used_at else "never"),
             Column("requests", "Requests", lambda row: _requests(visit, row, used), is_numeric=True),
             Column("cost", "Cost", lambda row: money(_figure(used, row, "total_cost_usd")), is_numeric=True),
-            Column("revoke", "Revoke", lambda row: _revoke_form(visit, row)),
+            Column("limits", "Limits", lambda row: limits[row.pk]),
+            Column("change", "Change", lambda row: _change_forms(visit, row)),
         ],
         rows=page[:PAGE_ROWS],
         query=query,
@@ -155,7 +151,7 @@ def _state(row: ApiKey) -> Any:
     return format_html("{} until {}", status("active", "good"), moment(row.expires_at))
 
 
-def _revoke_form(visit: Visit, row: ApiKey) -> Any:
+def _change_forms(visit: Visit, row: ApiKey) -> Any:
     if row.revoked_at is not None:
         return ""
     context = {"row": row, "csrf_token": get_token(visit.request)}

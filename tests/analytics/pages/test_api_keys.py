@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from core.keys import find_key, hash_key
 from core.models import ApiKey, Project
 from core.rights.roles import Role
 from tests.factories.analytics import make_entry, store
@@ -85,6 +86,58 @@ def test_make__bad_value__refused_and_the_name_kept(
     assert "errorlist" in text
     assert "shop-of-ann" in text
     assert not ApiKey.objects.exists()
+
+
+def test_make__with_limits__stored_and_shown_beside_their_use(
+    administrator: Client, project: Project, tmp_path: Path
+) -> None:
+    given = {"monthly_budget_usd": "20", "total_budget_usd": "100.5", "rate_limit_rpm": "60", "rate_limit_tpm": ""}
+    lists = {"allowed_models": "gpt-*\r\n anthropic/* \r\n", "metadata": "team = search\r\nregion=eu"}
+    _text(_sent(administrator, project, name="shop", scopes=["gateway"], **given, **lists))
+
+    row = ApiKey.objects.get()
+    assert (row.monthly_budget_usd, row.rate_limit_rpm, row.rate_limit_tpm) == (20, 60, None)
+    assert (row.allowed_models, row.metadata) == (["gpt-*", "anthropic/*"], {"team": "search", "region": "eu"})
+    assert row.limits_changed_at is not None
+    values: dict[str, Any] = {"project_id": str(project.pk), "api_key_id": row.pk, "cost_usd": "1.2500000000"}
+    store(tmp_path, make_entry(**values, ts=int(time.time() * 1_000_000)))
+    text = _shown(administrator, project)
+    assert "$1.25 of $20" in text
+    assert "60 requests a minute; models gpt-*, anthropic/*" in text
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"monthly_budget_usd": "-1"},
+        {"rate_limit_rpm": "0"},
+        {"max_concurrent_requests": "100001"},
+        {"allowed_models": "a\na"},
+        {"metadata": "team name = x"},
+    ],
+)
+def test_make__bad_limit__refused_at_its_field(administrator: Client, project: Project, values: dict[str, Any]) -> None:
+    text = _text(_sent(administrator, project, name="shop", scopes=["gateway"], **values))
+
+    assert "errorlist" in text
+    assert not ApiKey.objects.exists()
+
+
+def test_rotate__own_key__shows_the_new_secret_and_keeps_the_earlier_for_a_while(
+    administrator: Client, project: Project
+) -> None:
+    row, old = make_key(project)
+    foreign, _ = make_key(make_project())
+
+    [key] = re.findall(r"svc_[\w-]{43}", _text(_sent(administrator, project, action="rotate", key=row.pk)))
+
+    for secret in (key, old):
+        record = find_key(hash_key(secret))
+        assert record is not None
+        assert record.id == row.pk
+    assert _sent(administrator, project, action="rotate", key=foreign.pk).status_code == 302
+    foreign.refresh_from_db()
+    assert foreign.previous_key_hash is None
 
 
 def test_revoke__own_and_another_project_s__only_the_own(administrator: Client, project: Project) -> None:
