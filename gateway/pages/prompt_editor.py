@@ -23,11 +23,14 @@ from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
 from gateway.pages.prompt import RecordOfPrompt, actor_of, config_of, note_change
 from gateway.pages.prompt_forms import Variables, VersionForm, draft_of, initial_of, variable_rows
+from gateway.pages.prompt_messages import ACTION, CHOICES, MessageRow, changed, rows_of, rows_sent
 from gateway.playground.catalog import list_models
-from prompts.checking import DraftCheck, check_body, check_draft
+from prompts.checking import Draft, DraftCheck, check_body, check_draft
+from prompts.composition import Library
 from prompts.content import VersionContent
-from prompts.diff import diff_texts
+from prompts.diff import diff_contents
 from prompts.models import PromptConfig, PromptVersion
+from prompts.selectors import version_content
 from prompts.services import activate_version, add_version, create_config, update_config
 
 MAX_MODELS = 60
@@ -47,6 +50,7 @@ class Edit:
     config: PromptConfig | None
     form: VersionForm
     rows: Variables
+    messages: list[MessageRow]
 
     @property
     def is_outdated(self) -> bool:
@@ -72,9 +76,8 @@ class PromptEditorPage(RecordOfPrompt):
         fields = {"name": config.name, "description": config.description, "base": config.last_version_number}
         form = VersionForm(initial={**initial_of(begun), **fields})
         rows = variable_rows(begun.variables if begun else ())
-        text = begun.system_prompt if begun else ""
-        checked = check_draft(draft_of(form.initial, begun.variables if begun else ()))
-        return _shown(visit, Edit(config, form, rows), checked, text)
+        edit = Edit(config, form, rows, rows_of(begun.messages if begun else ())[1])
+        return _shown(visit, edit, draft_of(form.initial, begun.variables if begun else (), edit.messages, config.pk))
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
@@ -92,7 +95,7 @@ class NewPromptPage(Page):
 
     @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        return _shown(visit, Edit(None, VersionForm(initial={"base": 0}), variable_rows()), None, "")
+        return _shown(visit, Edit(None, VersionForm(initial={"base": 0}), variable_rows(), []), None)
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
@@ -103,18 +106,21 @@ def _posted(page: Page, visit: Visit, config: PromptConfig | None) -> HttpRespon
     given = visit.request.POST.copy()
     # Browsers end the lines of a text area with both characters.
     given["system_prompt"] = str(given.get("system_prompt", "")).replace("\r\n", "\n")
-    edit = Edit(config, VersionForm(given), variable_rows(data=given))
+    action = str(given.get("action", ""))
+    rows = rows_sent(given)
+    moved = changed(rows, action) if action.startswith(ACTION) else rows
+    edit = Edit(config, VersionForm(given), variable_rows(data=given), moved)
     is_valid = all([edit.form.is_valid(), edit.rows.is_valid()])
-    text = str(given["system_prompt"])
-    checked = check_draft(draft_of(given.dict(), edit.rows.declared))
-    if given.get("action") == "check":
-        context = _shown(visit, edit, checked, text)
+    draft = draft_of(given.dict(), edit.rows.declared, moved, config.pk if config else None)
+    if action == "check" or action.startswith(ACTION):
+        context = _shown(visit, edit, draft)
         if given.get("fragment"):
             return HttpResponse(render_to_string(_CHECK, context, visit.request))
-        return page.render(visit, **{**context, "rows": _with_found(edit, checked), "form": _unjudged(edit, given)})
+        found = _with_found(edit, check_draft(draft, Library(visit.project.pk)))
+        return page.render(visit, **{**context, "rows": found, "form": _unjudged(edit, given)})
     if is_valid and (saved := _saved(visit, edit)) is not None:
         return HttpResponseRedirect(saved)
-    return page.render(visit, **_shown(visit, edit, checked, text))
+    return page.render(visit, **_shown(visit, edit, draft))
 
 
 def _unjudged(edit: Edit, given: Any) -> VersionForm:
@@ -130,7 +136,7 @@ def _with_found(edit: Edit, checked: DraftCheck) -> Variables:
 
 def _saved(visit: Visit, edit: Edit) -> str | None:
     """Saves a version and returns the address that shows it; None with the reason as an error of the form."""
-    content = edit.form.content(edit.rows.declared)
+    content = edit.form.content(edit.rows.declared, edit.messages)
     if content is None:
         return None
     try:
@@ -186,7 +192,7 @@ def _require_latest(edit: Edit) -> None:
         raise OutdatedEditError
 
 
-def _shown(visit: Visit, edit: Edit, checked: DraftCheck | None, text: str) -> Mapping[str, Any]:
+def _shown(visit: Visit, edit: Edit, draft: Draft | None) -> Mapping[str, Any]:
     config = edit.config
     active = config.active_version if config else None
     latest = _newer(edit)
@@ -197,10 +203,12 @@ def _shown(visit: Visit, edit: Edit, checked: DraftCheck | None, text: str) -> M
         "rows": edit.rows,
         "next_number": (config.last_version_number if config else 0) + 1,
         "active": active,
-        "check": check_body(checked) if checked else None,
-        "diff": _diff(active, text),
+        "messages_of_prompt": edit.messages,
+        "message_roles": CHOICES,
+        "check": check_body(check_draft(draft, Library(visit.project.pk))) if draft else None,
+        "diff": _diff(active, draft),
         "newer": latest,
-        "newer_diff": _diff(latest, text),
+        "newer_diff": _diff(latest, draft),
         "models": [model["model"] for model in list_models(visit.project.pk, "")[:MAX_MODELS]],
         "prompt_address": visit.link("prompt", config.pk) if config else "",
         "may_try": bool(active and visit.link_if_there("trial_form")),
@@ -215,10 +223,11 @@ def _newer(edit: Edit) -> PromptVersion | None:
     return PromptVersion.objects.filter(config=edit.config).order_by("-number").first()
 
 
-def _diff(before: PromptVersion | None, text: str) -> Mapping[str, Any] | None:
-    if before is None or before.system_prompt == text:
+def _diff(before: PromptVersion | None, draft: Draft | None) -> Mapping[str, Any] | None:
+    after = VersionContent(draft.system_prompt, messages=draft.messages) if draft else VersionContent()
+    if before is None or version_content(before).texts == after.texts:
         return None
-    return {"sections": [("", diff_texts(before.system_prompt, text))], "changes": []}
+    return {"sections": diff_contents(version_content(before), after).sections, "changes": []}
 
 
 def _numbered(config: PromptConfig, given: str) -> PromptVersion | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
+from uuid import UUID
 
 from django import forms
 from django.forms import BaseFormSet, formset_factory
 
 from core.errors import ApplicationError, ValidationError
+from gateway.pages.prompt_messages import MessageRow, rows_of, written
 from prompts.checking import Draft
 from prompts.content import MAX_TEMPERATURE, MAX_TOKENS, VersionContent, check_content
 from prompts.errors import InvalidVersionError
@@ -39,6 +41,7 @@ class VersionForm(forms.Form):
     name = forms.CharField(max_length=NAME_CHARACTERS, help_text="Requests name the prompt by it.")
     description = forms.CharField(required=False, max_length=DESCRIPTION_CHARACTERS)
     system_prompt = forms.CharField(
+        required=False,
         strip=False,
         label="System prompt",
         widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "true"}),
@@ -86,8 +89,9 @@ class VersionForm(forms.Form):
         except ValidationError as error:
             raise forms.ValidationError(error.message.partition(": ")[2] or error.message) from error
 
-    def content(self, variables: Sequence[Mapping[str, Any]]) -> VersionContent | None:
-        """Returns the content of a form that is valid; None with the faults as errors of the form."""
+    def content(self, variables: Sequence[Mapping[str, Any]], rows: Sequence[MessageRow] = ()) -> VersionContent | None:
+        """Returns the content of a form that is valid, with the messages of `rows`; None with the faults as errors of
+        the form."""
         data = self.cleaned_data
         parsed: dict[str, Any] = {}
         for name in ("tools", "response_format"):
@@ -99,8 +103,10 @@ class VersionForm(forms.Form):
             self.add_error("tools", "Must be a list.")
         if self.errors:
             return None
+        system_prompt, messages = written(data["system_prompt"], rows)
         content = VersionContent(
-            system_prompt=data["system_prompt"],
+            system_prompt=system_prompt,
+            messages=messages,
             model=data["model"],
             temperature=data["temperature"],
             max_tokens=data["max_tokens"],
@@ -170,7 +176,7 @@ def initial_of(version: PromptVersion | None) -> dict[str, Any]:
     if version is None:
         return {}
     return {
-        "system_prompt": version.system_prompt,
+        "system_prompt": version.system_prompt or rows_of(version.messages)[0],
         "model": version.model,
         "temperature": version.temperature,
         "max_tokens": version.max_tokens,
@@ -179,10 +185,15 @@ def initial_of(version: PromptVersion | None) -> dict[str, Any]:
     }
 
 
-def draft_of(data: Mapping[str, Any], variables: Sequence[Mapping[str, Any]]) -> Draft:
+def draft_of(
+    data: Mapping[str, Any], variables: Sequence[Mapping[str, Any]], rows: Sequence[MessageRow], config_id: UUID | None
+) -> Draft:
     """Returns what a form says that need not be valid."""
+    system_prompt, messages = written(str(data.get("system_prompt") or "").replace("\r\n", "\n"), rows)
     return Draft(
-        system_prompt=str(data.get("system_prompt") or "").replace("\r\n", "\n"),
+        system_prompt=system_prompt,
+        messages=messages,
+        config_id=config_id,
         variables=[dict(variable) for variable in variables],
         tools=str(data.get("tools") or ""),
         response_format=str(data.get("response_format") or ""),

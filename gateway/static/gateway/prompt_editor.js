@@ -41,7 +41,8 @@ const made = new Set();
 
 function declareFound() {
   const found = new Set([...check.querySelectorAll("[data-found]")].map((item) => item.dataset.found));
-  const text = form.elements.system_prompt.value;
+  const texts = [form.elements.system_prompt, ...form.querySelectorAll("textarea[name=message_text]")];
+  const text = texts.map((area) => area.value).join("\n");
   for (const row of made) {
     const name = nameOf(row);
     const isUsed = new RegExp(`\\{\\{\\s*${name.value}\\s*\\}\\}`).test(text);

@@ -152,3 +152,72 @@ def test_editor__a_rollout_runs__saves_without_activating(editor: Client, config
     text = text_of(editor.post(edit(config), body(base="2", activate="on")))
     assert "A version cannot be activated" in text
     assert PromptVersion.objects.count() == 2
+
+
+MESSAGES = [
+    {"role": "system", "content": "Answer in {{ language }}."},
+    {"role": "user", "content": "Good day"},
+    {"role": "assistant", "content": "Guten Tag"},
+]
+
+
+def test_messages__written_as_rows__are_those_of_the_version(editor: Client, config: PromptConfig) -> None:
+    make_version(config, "Be kind.", commit_message="style")
+    roles = ["user", "assistant", "user"]
+    sent = body(base="3", message_role=roles, message_text=["Good day\r\nto you", "Guten Tag", " "])
+
+    editor.post(edit(config), sent)
+
+    version = config.versions.order_by("-number")[0]
+    assert version.system_prompt == ""
+    assert version.messages == [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": "Good day\nto you"},
+        {"role": "assistant", "content": "Guten Tag"},
+    ]
+
+
+def test_messages__of_a_version__are_opened_and_saved_as_they_were(editor: Client, config: PromptConfig) -> None:
+    version = make_version(config, "", messages=MESSAGES)
+
+    page = shown(editor, edit(config), config.project, version=str(version.number))
+
+    assert "Answer in {{ language }}.</textarea>" in page
+    assert "\nGood day</textarea>" in page and "\nGuten Tag</textarea>" in page
+    sent = body(base="3", system_prompt="Answer in {{ language }}.", message_role=["user", "assistant"])
+    editor.post(edit(config), {**sent, "message_text": ["Good day", "Guten Tag"]})
+    assert config.versions.order_by("-number")[0].messages == MESSAGES
+
+
+@pytest.mark.parametrize(
+    ("action", "texts"),
+    [
+        ("message-add", ["one", "two", ""]),
+        ("message-up-1", ["two", "one"]),
+        ("message-down-0", ["two", "one"]),
+        ("message-remove-0", ["two"]),
+        ("message-up-0", ["one", "two"]),
+        ("message-remove-9", ["one", "two"]),
+    ],
+)
+def test_messages__moved_without_a_script__stay_as_typed_and_nothing_is_saved(
+    editor: Client, config: PromptConfig, action: str, texts: list[str]
+) -> None:
+    sent = body(base="2", action=action, message_role=["user", "assistant"], message_text=["one", "two"])
+
+    page = text_of(editor.post(edit(config), sent))
+
+    areas = page.split('<textarea name="message_text"')[1:]
+    assert [area.partition(">")[2].partition("</textarea>")[0].strip() for area in areas] == texts
+    assert config.versions.count() == 2
+
+
+def test_messages__include_of_what_is_not_there__the_fault_names_the_message(
+    editor: Client, config: PromptConfig
+) -> None:
+    sent = body(base="2", message_role=["prompt"], message_text=["none"])
+
+    saved, checked = (text_of(editor.post(edit(config), {**sent, "action": action})) for action in ("save", "check"))
+
+    assert "messages.1.prompt" in saved and "messages.1.prompt" in checked
+    assert config.versions.count() == 2
