@@ -13,7 +13,7 @@ from core.scopes import MANAGE, SCOPES
 from tests.gateway.service import Gateway, GatewayService
 
 _UUID = "019aa000-0000-7000-8000-000000000042"
-_NUMBERS = {"key_id": "1", "member_id": "1", "change_id": "1", "position": "1"}
+_NUMBERS = {"key_id": "1", "limit_id": "1", "member_id": "1", "change_id": "1", "position": "1"}
 _PROMPTS = {"getPrompt", "renderPrompt"}
 _TELEMETRY = {"exportTraces", "exportLogs", "exportMetrics"}
 OPENED = {
