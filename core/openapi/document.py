@@ -43,6 +43,8 @@ _TAGS = {
     "pricing": "What models cost.",
     "guardrails": "What guardrails found in requests and answers, and what they would have refused.",
     "settings": "How the gateway treats a project's requests.",
+    "model-groups": "Names of the project's own that stand for several models.",
+    "end-user-limits": "Budgets and rates of single end users.",
     "usage": "What is used of the limits.",
     "cache": "Kept answers.",
     "keys": "API keys.",
