@@ -1,4 +1,4 @@
-"""What the benchmarks of the analytics store share: Django on settings of their own, and their options."""
+"""The common set-up of the benchmarks of the analytics store: Django on settings of its own, and the options."""
 
 from __future__ import annotations
 

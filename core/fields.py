@@ -64,7 +64,7 @@ class MoneyField(serializers.Field[Decimal, Any, float, Any]):
 
     default_error_messages = {
         "invalid": "A valid number is required.",
-        "range": "Must be from 0 to {most}.",
+        "range": "Must be from 0 to {maximum}.",
         "digits": "At most {places} decimal places and {digits} digits in all.",
     }
 
@@ -83,7 +83,7 @@ class MoneyField(serializers.Field[Decimal, Any, float, Any]):
         if not amount.is_finite():
             self.fail("invalid")
         if not 0 <= amount <= self.max_value:
-            self.fail("range", most=self.max_value)
+            self.fail("range", maximum=self.max_value)
         exponent = amount.normalize().as_tuple().exponent
         if len(amount.normalize().as_tuple().digits) > MONEY_DIGITS or (
             isinstance(exponent, int) and -exponent > MONEY_PLACES

@@ -41,7 +41,7 @@ class PromptVersionRecord:
 
     @property
     def is_composed(self) -> bool:
-        """Whether the texts follow other prompts, so that they may change."""
+        """True where the texts follow other prompts, so that they may change."""
         return bool(self.included or self.problem)
 
 

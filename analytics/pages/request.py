@@ -158,14 +158,14 @@ def _is_stored(project_id: UUID, request_id: UUID) -> bool:
 
 
 def _raw(record: Record, *, show_all: bool) -> Mapping[str, Any]:
-    most = _ALL_RAW_CHARACTERS if show_all else _RAW_CHARACTERS
+    limit = _ALL_RAW_CHARACTERS if show_all else _RAW_CHARACTERS
     payload, row = record.payload, record.row
     return {
         "curl": curl_command(row, payload, _ALL_RAW_CHARACTERS if show_all else MAX_CHARACTERS),
         "attributes": record.detail()["attributes"],
         "bodies": [
-            ("Request", payload.request[:most], len(payload.request)),
-            ("Response", payload.response[:most], len(payload.response)),
+            ("Request", payload.request[:limit], len(payload.request)),
+            ("Response", payload.response[:limit], len(payload.response)),
         ]
         if payload
         else [],

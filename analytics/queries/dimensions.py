@@ -37,7 +37,7 @@ class Dimension(StrEnum):
 
 @dataclass(frozen=True)
 class Source:
-    """Where the figures of a dimension come from: the text that is its key, and its rollups by the length of interval,
+    """The place of a dimension's figures: the text that is its key, and its rollups by the length of interval,
     coarse before fine. Without a rollup the rows of requests are read. A dimension without `days` has those of plain
     sums."""
 

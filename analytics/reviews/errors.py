@@ -58,8 +58,8 @@ class QueueClosedError(ConflictError):
 class QueueFullError(ConflictError):
     code = "review_queue_full"
 
-    def __init__(self, most: int) -> None:
-        super().__init__(f"The review queue has {most:,} items; no more fit in.")
+    def __init__(self, maximum: int) -> None:
+        super().__init__(f"The review queue has {maximum:,} items; no more fit in.")
 
 
 class ItemTakenError(ConflictError):

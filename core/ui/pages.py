@@ -164,9 +164,9 @@ class Page:
                 raise Http404("There is no such panel.")
             return panel_response(visit.request, found, {"visit": visit, "page": self})
         existence = self.existence(visit, **route)
-        asked = None if existence is None else in_thread(existence)
+        lookup = None if existence is None else in_thread(existence)
         page = self.render(visit, panels, **self.context(visit, **route))
-        if asked is not None and not within_limit(asked, otherwise=True):
+        if lookup is not None and not within_limit(lookup, otherwise=True):
             page.status_code = 404
         return page
 

@@ -58,11 +58,11 @@ def in_thread(function: Callable[[], Result]) -> Future[Result]:
     return _threads.submit(function)
 
 
-def within_limit(asked: Future[Result], otherwise: Result) -> Result:
+def within_limit(future: Future[Result], otherwise: Result) -> Result:
     """Returns what was started by `in_thread`, or `otherwise` when that fails or takes longer than the first byte
     of a page may wait."""
     try:
-        return asked.result(timeout=FIRST_BYTE_SECONDS)
+        return future.result(timeout=FIRST_BYTE_SECONDS)
     except (ApplicationError, TimeoutError):
         return otherwise
 

@@ -11,7 +11,7 @@ from core.rendezvous import ranked
 
 
 class Strategy(StrEnum):
-    """How a group puts its models in order: as they are listed, or by chance in proportion to their weights."""
+    """The order in which a group puts its models: as they are listed, or by chance in proportion to their weights."""
 
     ORDERED = "ordered"
     WEIGHTED = "weighted"

@@ -1,4 +1,4 @@
-"""A server of prompts that answers rightly, wrongly, slowly or not at all, and remembers what it was asked."""
+"""A server of prompts that answers rightly, wrongly, slowly or not at all, and remembers the requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEPT = "private, max-age=30, stale-while-revalidate=300, stale-if-error=86400"
 
 
 @dataclass(frozen=True)
-class Asked:
+class Received:
     method: str
     path: str
     headers: dict[str, str]
@@ -28,7 +28,7 @@ class Asked:
 @dataclass
 class PromptServer:
     base_url: str = ""
-    asked: list[Asked] = field(default_factory=list)
+    received: list[Received] = field(default_factory=list)
     text: str = "Be kind."
     cache_control: str = KEPT
     behaviour: str = "right"
@@ -62,7 +62,7 @@ def serve(server: PromptServer, handler: BaseHTTPRequestHandler) -> None:
     length = int(handler.headers.get("Content-Length") or 0)
     body = json.loads(handler.rfile.read(length)) if length else None
     headers = {name.lower(): value for name, value in handler.headers.items()}
-    server.asked.append(Asked(handler.command, handler.path, headers, body))
+    server.received.append(Received(handler.command, handler.path, headers, body))
     BEHAVIOURS[server.behaviour](server, handler)
 
 

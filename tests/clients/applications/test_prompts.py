@@ -16,7 +16,7 @@ AWAY = Refused("UnavailableError", 0, "")
 
 def reads(server: PromptServer, count: int) -> bool:
     """Waits until the server has been asked so often, and returns that it was not asked more."""
-    return wait_until(lambda: len(server.asked) >= count, what=f"{count} reads") and len(server.asked) == count
+    return wait_until(lambda: len(server.received) >= count, what=f"{count} reads") and len(server.received) == count
 
 
 def test_get__twice__is_one_read_with_all_fields(driver: Driver, server: PromptServer) -> None:
@@ -26,10 +26,10 @@ def test_get__twice__is_one_read_with_all_fields(driver: Driver, server: PromptS
     assert found.keys() >= server.prompt.keys() - {"a_field_of_tomorrow"}
     driver.advance(29.9)
     assert driver.get() == found
-    (asked,) = server.asked
-    assert (asked.method, asked.path) == ("GET", "/api/llm/prompts?name=support")
-    assert asked.headers["authorization"] == "Bearer svc_test"
-    assert "if-none-match" not in asked.headers
+    (request,) = server.received
+    assert (request.method, request.path) == ("GET", "/api/llm/prompts?name=support")
+    assert request.headers["authorization"] == "Bearer svc_test"
+    assert "if-none-match" not in request.headers
 
 
 def test_get__each_question__is_asked_as_it_is(driver: Driver, server: PromptServer) -> None:
@@ -38,7 +38,7 @@ def test_get__each_question__is_asked_as_it_is(driver: Driver, server: PromptSer
     driver.get("a/b", variables={"b": 1, "a": "x"}, label="production")
     driver.get("a/b", variables={"a": "x", "b": 1}, label="production")
 
-    labelled, numbered, rendered = server.asked
+    labelled, numbered, rendered = server.received
     assert labelled.path == "/api/llm/prompts?name=a%2Fb&label=production&user_id=u+1&session_id=s%261"
     assert numbered.path == "/api/llm/prompts?name=support&version=3"
     assert (rendered.method, rendered.path) == ("POST", "/api/llm/prompts/a%2Fb/render")
@@ -50,7 +50,7 @@ def test_get__stale__returns_at_once_and_revalidates(driver: Driver, server: Pro
     driver.advance(31)
     assert driver.get()["system_prompt"] == "Be kind."
     assert reads(server, 2)
-    assert server.asked[1].headers["if-none-match"] == '"Be kind."'
+    assert server.received[1].headers["if-none-match"] == '"Be kind."'
 
     server.text = "Be brief."
     driver.advance(31)
@@ -83,7 +83,7 @@ def test_get__a_thousand_at_once__is_one_read(driver: Driver, server: PromptServ
 
     assert len(found) == 1000
     assert {prompt["system_prompt"] for prompt in found} == {"Be kind."}
-    assert len(server.asked) == 1
+    assert len(server.received) == 1
 
 
 @pytest.mark.parametrize("behaviour", [*WRONG, "busy"])
@@ -98,7 +98,7 @@ def test_get__wrong_answer_and_nothing_kept__is_the_fallback_or_an_error(
     refused = driver.get()
     assert isinstance(refused, Refused) and refused.kind == "UnavailableError"
     # The second get found the failure of the first, and no other address was asked.
-    assert [asked.path for asked in server.asked] == ["/api/llm/prompts?name=support"]
+    assert [request.path for request in server.received] == ["/api/llm/prompts?name=support"]
 
     server.behaviour = "right"
     driver.advance(5)
@@ -133,7 +133,7 @@ def test_get__no_answer__is_the_fallback_or_what_was_kept(hasty: Driver, server:
     assert hasty.get("other", fallback="Be patient.")["source"] == "fallback"
     # The next one does not wait again.
     assert hasty.get("other") == AWAY
-    assert len(server.asked) == 1
+    assert len(server.received) == 1
 
     server.behaviour = "right"
     hasty.advance(5)
@@ -163,7 +163,7 @@ def test_get__refusal__is_raised_and_forgets_what_was_kept(
     assert driver.get() == refused
     # The service is not asked again at once.
     assert driver.get() == refused
-    assert len(server.asked) == 2
+    assert len(server.received) == 2
     server.behaviour = "error"
     driver.advance(5)
     assert driver.get() == Refused("UnavailableError", 503, "service_unavailable")
@@ -182,10 +182,10 @@ def test_get__server_goes_away_and_comes_back__is_not_noticed(driver: Driver, se
     server.behaviour = "error"
     driver.advance(31)
     assert driver.get() == kept
-    wait_until(lambda: len(server.asked) == 2, what="the failed revalidation")
+    wait_until(lambda: len(server.received) == 2, what="the failed revalidation")
     # Nothing is asked again for five seconds, however often the prompt is used.
     assert [driver.get() for _ in range(20)] == [kept] * 20
-    assert len(server.asked) == 2
+    assert len(server.received) == 2
 
 
 async def test_async__many_at_once__are_one_read(server: PromptServer) -> None:
@@ -194,7 +194,7 @@ async def test_async__many_at_once__are_one_read(server: PromptServer) -> None:
     found = await asyncio.gather(*(client.get_prompt("support") for _ in range(1000)))
 
     assert {prompt.system_prompt for prompt in found} == {"Be kind."}
-    assert len(server.asked) == 1
+    assert len(server.received) == 1
 
 
 @pytest.mark.parametrize("base_url", ["file:///etc/passwd", "localhost:8000", ""])

@@ -145,8 +145,8 @@ def test_navigation__by_role__offers_what_may_be_opened(client: Client, project:
 
 def test_within_limit__nothing_comes__the_other_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kit, "FIRST_BYTE_SECONDS", 0.01)
-    asked: Future[bool] = Future()
+    lookup: Future[bool] = Future()
 
-    assert kit.within_limit(asked, otherwise=True)
-    asked.set_result(False)
-    assert not kit.within_limit(asked, otherwise=True)
+    assert kit.within_limit(lookup, otherwise=True)
+    lookup.set_result(False)
+    assert not kit.within_limit(lookup, otherwise=True)

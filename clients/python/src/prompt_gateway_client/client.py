@@ -92,14 +92,14 @@ class PromptGateway:
         self._http.send("POST", "scores", body={"project_id": self._project_id, **fields})
 
     def _fetch(self, question: _Question, etag: str) -> Answer:
-        asked = {name: value for name, value in question._asdict().items() if value is not None}
-        name, variables = asked.pop("name"), asked.pop("variables", None)
+        parameters = {name: value for name, value in question._asdict().items() if value is not None}
+        name, variables = parameters.pop("name"), parameters.pop("variables", None)
         if variables is not None:
             # Values are sent in a body: proxies and logs keep URLs.
-            body = {**asked, "variables": json.loads(variables)}
+            body = {**parameters, "variables": json.loads(variables)}
             return self._http.send("POST", f"prompts/{quote(name, safe='')}/render", body=body)
         headers = {"If-None-Match": etag} if etag else {}
-        return self._http.send("GET", "prompts", query={"name": name, **asked}, headers=headers)
+        return self._http.send("GET", "prompts", query={"name": name, **parameters}, headers=headers)
 
 
 class AsyncPromptGateway:
