@@ -11,6 +11,8 @@ from core.errors import NotFoundError
 from core.keys import project_keys
 from core.pagination import Listing
 from core.selectors import get_project
+from gateway.model_groups.serializers import ModelGroupSerializer
+from gateway.model_groups.services import list_groups
 from gateway.serializers import settings_body
 from gateway.services import current_settings
 from integrations.models import ProviderIntegration
@@ -65,6 +67,12 @@ def _list_integrations(context: ToolContext, arguments: PageArguments) -> dict[s
     return listed(Listing(rows.count(), shown), page)
 
 
+def _list_model_groups(context: ToolContext, arguments: PageArguments) -> dict[str, Any]:
+    rows, page = list_groups(context.project_id), page_of(arguments)
+    shown = [ModelGroupSerializer(row).data for row in rows[page.offset : page.offset + page.limit]]
+    return listed(Listing(rows.count(), shown), page)
+
+
 def _integration(row: ProviderIntegration) -> dict[str, Any]:
     shown = IntegrationSerializer(row).data
     return {**{name: shown[name] for name in _INTEGRATION if name in shown}, "base_url": _place(row.base_url)}
@@ -116,5 +124,16 @@ TOOLS: tuple[Tool, ...] = (
         ),
         arguments=PageArguments,
         run=_list_integrations,
+    ),
+    Tool(
+        name="list_model_groups",
+        scope=SCOPE,
+        title="Model groups",
+        description=(
+            "The project's own names that stand for several models: the models of each with their weights, and whether"
+            " they are tried in order or drawn by weight. Requests send such a name as model."
+        ),
+        arguments=PageArguments,
+        run=_list_model_groups,
     ),
 )

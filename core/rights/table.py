@@ -104,7 +104,7 @@ OPERATIONS: Mapping[str, Right] = {
 }
 
 TOOLS: Mapping[str, Right] = {
-    **_each(READ, "get_project list_models list_prices get_price"),
+    **_each(READ, "get_project list_models list_model_groups list_prices get_price"),
     **_each(READ, "get_metrics_overview list_user_metrics list_model_metrics list_usage_metrics"),
     **_each(READ, "get_error_breakdown get_provider_latency list_problems get_score_metrics get_feedback_metrics"),
     **_each(READ, "list_error_groups list_review_queues get_review_agreement"),
@@ -163,7 +163,7 @@ PAGES: Mapping[str, Right] = {
     ),
     **_each(OPERATE, "auth_user_password_change"),
     **_each(ADMINISTER, "integrations_test integrations_sync_prices"),
-    **_each(READ, "guardrails limits prices price"),
+    **_each(READ, "guardrails limits prices price model_groups"),
     **_each(ADMINISTER, "settings audit members provider_keys provider_key api_keys"),
     **_each(READ, "analytics_requests_detail prompts_diff rollouts"),
     **_each(READ, "prompts prompt trials trial"),

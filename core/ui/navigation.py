@@ -54,6 +54,7 @@ GROUPS = (
             Entry("Limits and budgets", "limits", "l"),
             Entry("Guardrails", "guardrails", "d"),
             Entry("Provider keys", "provider_keys", "k"),
+            Entry("Model groups", "model_groups", "n"),
             Entry("API keys", "api_keys", "i"),
             Entry("Prices", "prices", "c"),
             Entry("Members", "members", "b"),

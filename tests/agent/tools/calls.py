@@ -15,6 +15,7 @@ def calls(world: World) -> dict[str, dict[str, Any]]:
         "get_project": {},
         "get_gateway_settings": {},
         "list_integrations": {},
+        "list_model_groups": {},
         "list_sessions": {},
         "get_session": of_session,
         "list_session_requests": of_session,

@@ -200,6 +200,7 @@ CHECKS: dict[str, Callable[[World], None]] = {
     "get_project": _project,
     "get_gateway_settings": _settings,
     "list_integrations": _list_integrations,
+    "list_model_groups": _same_list("list_model_groups", f"{LLM}/model-groups"),
     "list_sessions": _same_list(
         "list_sessions", f"{LLM}/sessions", name_pattern="umber-%", user_id="umber-user", **DATES
     ),

@@ -23,6 +23,7 @@ from analytics.score_sync.run import copy_due
 from analytics.services import record_feedback
 from core.models import Project
 from core.rights.roles import PROJECT_RIGHTS
+from gateway.model_groups.services import create_group
 from gateway.models import AGENT_SCOPES, GatewaySettings
 from integrations.models import ProviderIntegration
 from integrations.pricing.services import set_price
@@ -134,6 +135,13 @@ def _configure(project: Project, marker: str, secret: str) -> None:
     )
     add_integration(project_id=project.pk, provider="openai", change=change)
     ProviderIntegration.objects.filter(project=project).update(base_url=f"https://{marker}.example/v1?key={secret}")
+    create_group(
+        project_id=project.pk,
+        name=f"{marker}-fast",
+        strategy="ordered",
+        members=[{"model": f"{marker}-model", "weight": 1}],
+        actor="test",
+    )
     costs = {"input_cost_per_1m": Decimal(1), "output_cost_per_1m": Decimal("2.5")}
     set_price(project_id=project.pk, provider="openai", model=f"{marker}-model", costs=costs, actor="test")
 
