@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gateway.models import GatewaySettings
@@ -10,6 +10,7 @@ from gateway.project_settings.guardrails import TrustMode
 from gateway.protocol.wire import AUTO
 from gateway.selectors import model_groups
 from gateway.services import whole_guardrails
+from integrations.deployments import Deployment
 from integrations.registry import resolve
 from integrations.selectors import disabled_providers, read_deployments
 
@@ -46,7 +47,7 @@ def settings_warnings(row: GatewaySettings) -> list[SettingsWarning]:
         *_of_guardrails(row),
         *_of_limits(row),
         *_of_budget(row),
-        *_of_models(row, providers, disabled),
+        *_of_models(row, deployments, disabled),
         *_of_routing(row, providers | {deployment.name for deployment in deployments}),
     ]
 
@@ -84,16 +85,25 @@ def _of_budget(row: GatewaySettings) -> Iterator[SettingsWarning]:
         yield SettingsWarning("budget_alert_enabled", "alert_channel_missing", problem)
 
 
-def _of_models(row: GatewaySettings, providers: frozenset[str], disabled: frozenset[str]) -> Iterator[SettingsWarning]:
+def _of_models(
+    row: GatewaySettings, deployments: Sequence[Deployment], disabled: frozenset[str]
+) -> Iterator[SettingsWarning]:
     named = {"judge_model": row.judge_model, "agent_model": row.agent_model}
     groups = model_groups(row.project_id)
     named |= {f"preferred_models.{place}": model for place, model in enumerate(row.preferred_models)}
     for field, model in named.items():
         members = groups[model].weights if model in groups else (model,)
-        if model and model != AUTO and not any(resolve(one, providers, disabled) for one in members):
+        if model and model != AUTO and not any(_is_served(one, deployments, disabled) for one in members):
             yield SettingsWarning(field, "model_not_served", "No enabled provider of this project serves this model.")
     if row.agent_model and not row.agent_enabled:
         yield SettingsWarning("agent_model", "agent_off", "Is not asked while agent_enabled is false.")
+
+
+def _is_served(model: str, deployments: Sequence[Deployment], disabled: frozenset[str]) -> bool:
+    name = model.partition("/")[0]
+    if any(one.name == name != one.provider or model in one.models for one in deployments):
+        return True
+    return bool(resolve(model, {one.provider for one in deployments}, disabled))
 
 
 def _of_routing(row: GatewaySettings, providers: frozenset[str]) -> Iterator[SettingsWarning]:

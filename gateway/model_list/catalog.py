@@ -58,9 +58,15 @@ def callable_models(snapshot: ProjectSnapshot) -> dict[str, CallableModel]:
 
 def _listed(snapshot: ProjectSnapshot, credentials: Credentials, priced: Iterable[str]) -> Iterable[ListedModel]:
     own = snapshot.listed_models.get(credentials.provider)
-    if own is not None:
-        return own
-    return (ListedModel(name) for name in catalog_names(credentials, priced))
+    listed = (ListedModel(name) for name in catalog_names(credentials, priced)) if own is None else own
+    deployments = [one for one in snapshot.deployments.values() if one.provider == credentials.provider]
+    named = dict.fromkeys(model for one in deployments for model in one.models)
+    if not named:
+        return listed
+    # Deployments with models of their own serve these alone; one without serves what its provider does.
+    known = {model.id: model for model in listed}
+    served = {name: known.get(name, ListedModel(name)) for name in named}
+    return served.values() if all(one.models for one in deployments) else (known | served).values()
 
 
 def _callable(snapshot: ProjectSnapshot, provider: str, listed: ListedModel) -> CallableModel | None:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from core.keys import KeyRecord
 from gateway.deadlines import Deadlines
 from gateway.errors import ModelNotFoundError
+from gateway.model_list.catalog import callable_models
 from gateway.pipeline.call import _request_of
 from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.failover import first_answer
@@ -252,6 +253,16 @@ def test_select__priority__the_lowest_while_it_is_well() -> None:
     for _ in range(5):
         project.health.note_failure(project.attempts()[0].target, FailureKind.UNAVAILABLE, 1.0)
     assert project.names() == ["openai", "eu"]
+
+
+def test_model_list__deployments_with_models__lists_those_that_they_serve() -> None:
+    eu = deployment("eu", 2, "azure_openai", models={"gpt-4o": "my-gpt4o-eu", "house-model": "x1"})
+    alone = callable_models(Project((eu,)).snapshot)
+    assert set(alone) == {"gpt-4o", "azure_openai/house-model"}
+    for name in alone:
+        assert Project((eu,)).names(model=name) == ["eu"]
+    beside = callable_models(Project((eu, deployment("azure_openai", 3, "azure_openai"))).snapshot)
+    assert set(alone) < set(beside)
 
 
 @pytest.mark.parametrize("limit", ["rpm", "tpm"])

@@ -72,3 +72,51 @@ def test_settings__order_of_fallbacks__takes_names_of_this_project_alone(
     other = service.new_project()
     refused = other.manage("PUT", "settings", settings)
     assert (refused.status_code, list(refused.json()["error"]["details"])) == (400, ["fallback_order"])
+
+
+SESSIONS = [f"session-{number}" for number in range(24)]
+
+
+def answered_by(gateway: Gateway, session: str, port: int) -> str:
+    response = gateway.post(body(model="gpt-4o"), port=port, headers={"x-svc-session-id": session})
+    assert response.status_code == 200, response.text
+    return response.headers["x-svc-deployment"]
+
+
+def test_sessions__one_of_three_dies_and_comes_back__no_client_error_and_only_its_own_move(
+    service: GatewayService, upstream: ScriptedServer
+) -> None:
+    """Two workers choose the same deployment for a session, and learn of a circuit from each other."""
+    names = ("openai", "openai-eu", "openai-us")
+    gateway = service.new_project(base_urls={"openai": upstream.base_url("s-openai")})
+    for name in names:
+        upstream.play(f"s-{name}", play.answer(name))
+    for name in names[1:]:
+        fields = {
+            "name": name,
+            "provider": "openai",
+            "api_key": "sk-0123456789",
+            "base_url": upstream.base_url(f"s-{name}"),
+        }
+        assert gateway.manage("POST", "integrations", fields).status_code == 201
+    for port in service.ports:
+        named = body(model="openai-us/gpt-4o")
+        service.until(lambda: gateway.post(named, port=port).status_code, lambda status: status == 200)  # noqa: B023
+
+    first, second = ({one: answered_by(gateway, one, port) for one in SESSIONS} for port in service.ports)
+    assert first == second
+    assert set(first.values()) == set(names)
+
+    upstream.play("s-openai-eu", play.status(503))
+    for port in service.ports:
+        moved = {one: answered_by(gateway, one, port) for one in SESSIONS}
+        assert "openai-eu" not in moved.values()
+        assert {one for one in SESSIONS if moved[one] != first[one]} == {
+            one for one in SESSIONS if first[one] == "openai-eu"
+        }
+
+    upstream.play("s-openai-eu", play.answer("openai-eu"))
+    mine = next(one for one in SESSIONS if first[one] == "openai-eu")
+    for port in service.ports:
+        service.until(lambda: answered_by(gateway, mine, port), lambda name: name == "openai-eu")  # noqa: B023
+    assert {one: answered_by(gateway, one, service.ports[0]) for one in SESSIONS} == first
