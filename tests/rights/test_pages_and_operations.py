@@ -59,6 +59,7 @@ BEHIND = {
     "prices": Behind("listPrices", "syncPrices"),
     "price": Behind("getPrice", "setPrice"),
     "members": Behind("listMembers", "addMember"),
+    "model_groups": Behind("listModelGroups", "createModelGroup"),
     "audit": Behind("listAudit"),
 }
 
