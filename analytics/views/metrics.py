@@ -8,10 +8,12 @@ from rest_framework.response import Response
 
 from analytics.parameters import RANGE, OperationParameters, RangeParameters, parse_operation
 from analytics.presenters import metrics
+from analytics.presenters.prompt_cache import prompt_caches
 from analytics.queries.prompt_figures import PromptGrouping
 from analytics.queries.usage import Interval
 from analytics.ranges import parse_range
 from analytics.wire import metrics as wire
+from analytics.wire.prompt_cache import PromptCacheFigures
 from analytics.wire.provider_latency import ProviderLatencies
 from core.openapi import PAGE, operation
 from core.pagination import listing_response, parse_page
@@ -48,6 +50,20 @@ class UsersView(ProjectAPIView):
         return listing_response(
             request, page, metrics.users(self.project_id, time_range, page, parse_operation(request))
         )
+
+
+class PromptCacheView(ProjectAPIView):
+    @operation(
+        "promptCacheMetrics",
+        "What the vendors' prompt caches saved and missed",
+        query=[PAGE, RangeParameters],
+        page=PromptCacheFigures,
+        page_fields=RANGE,
+    )
+    def get(self, request: Request) -> Response:
+        """By model and version of a prompt. The figures are of the last 30 days of the range at most."""
+        page, time_range = parse_page(request), parse_range(request, max_length=metrics.OVERVIEW)
+        return listing_response(request, page, prompt_caches(self.project_id, time_range, page))
 
 
 class ModelsView(ProjectAPIView):

@@ -40,6 +40,7 @@ def _each(right: Right, names: str) -> dict[str, Right]:
 SCOPE_RIGHTS: Mapping[str, frozenset[Right]] = {MANAGE: frozenset({*PROJECT_RIGHTS, KEY})}
 _FIGURES = {
     **_each(READ, "overview userMetrics modelMetrics operationMetrics dailyCost modelCost usageMetrics promptMetrics"),
+    **_each(READ, "promptCacheMetrics"),
     **_each(READ, "errorMetrics errorGroups providerLatency providerHistory failovers totals"),
     **_each(READ, "guardrailMetrics guardrailUsage scoreMetrics feedbackMetrics"),
     **_each(READ, "cost costIntervals exportCost priceGaps"),

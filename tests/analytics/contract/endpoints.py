@@ -93,6 +93,7 @@ ENDPOINTS = (
     Endpoint("GET", "/api/llm/metrics/users", (*_PAGE, *_RANGE, "operation")),
     Endpoint("GET", "/api/llm/metrics/models", (*_PAGE, *_RANGE, "operation")),
     Endpoint("GET", "/api/llm/metrics/operations", (*_PAGE, *_RANGE)),
+    Endpoint("GET", "/api/llm/metrics/prompt-cache", (*_PAGE, *_RANGE)),
     Endpoint("GET", "/api/llm/metrics/prompts", (*_PAGE, *_RANGE, "group_by", "prompt_config_id")),
     Endpoint("GET", "/api/llm/metrics/cost/daily", (*_PAGE, *_RANGE, "operation")),
     Endpoint("GET", "/api/llm/metrics/cost/by-model", (*_PAGE, *_RANGE, "operation")),
