@@ -18,6 +18,7 @@ from gateway.pages.home import HomePage as HomePage
 from gateway.pages.limits import LimitsPage as LimitsPage
 from gateway.pages.model_groups import ModelGroupsPage as ModelGroupsPage
 from gateway.pages.prompt import PromptPage as PromptPage
+from gateway.pages.prompt_caches import PromptCachesPage as PromptCachesPage
 from gateway.pages.prompt_editor import PromptEditorPage as PromptEditorPage
 from gateway.pages.prompts import PromptsPage as PromptsPage
 from gateway.pages.settings import SettingsPage as SettingsPage

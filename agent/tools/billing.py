@@ -12,6 +12,7 @@ from agent.tools.fields import ID_CHARACTERS, SessionId
 from agent.tools.pages import PagedRangeArguments, RangeArguments, listed, page_of
 from agent.tools.ranges import date_range
 from analytics.presenters import metrics
+from analytics.presenters.prompt_cache import prompt_caches
 from analytics.queries.users import get_user
 from analytics.wire.metrics import user as user_figures
 from core.errors import NotFoundError, ServiceUnavailableError
@@ -47,6 +48,11 @@ def _daily_costs(context: ToolContext, arguments: PagedRangeArguments) -> dict[s
 def _model_costs(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
     dates, page = date_range(context, arguments), page_of(arguments)
     return listed(metrics.model_costs(context.project_id, dates, page), page)
+
+
+def _prompt_caches(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
+    dates, page = date_range(context, arguments), page_of(arguments)
+    return listed(prompt_caches(context.project_id, dates, page), page)
 
 
 def _budget_status(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
@@ -118,6 +124,18 @@ TOOLS: tuple[Tool, ...] = (
         ),
         arguments=PagedRangeArguments,
         run=_model_costs,
+    ),
+    Tool(
+        name="list_prompt_caches",
+        scope=SCOPE,
+        title="Prompt caches",
+        description=(
+            "What the vendors' prompt caches saved and missed per model and version of a prompt, those that saved most"
+            " first: input tokens, tokens read and written, saved_usd, missed_tokens and missed_usd. By default of the"
+            " last 30 days."
+        ),
+        arguments=PagedRangeArguments,
+        run=_prompt_caches,
     ),
     Tool(
         name="get_budget_status",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from uuid import UUID
 
+from analytics.presenters.metrics import OVERVIEW
 from analytics.queries.prompt_cache import PromptCacheRow, list_prompt_cache
 from analytics.ranges import TimeRange
 from analytics.wire.prompt_cache import prompt_cache
@@ -15,6 +16,8 @@ _MILLION = Decimal(1_000_000)
 
 
 def prompt_caches(project_id: UUID, time_range: TimeRange, page: Page) -> Listing:
+    """Returns the figures of the last 30 days of the range at most, because single requests are read."""
+    time_range = TimeRange(max(time_range.start, time_range.end - OVERVIEW), time_range.end)
     rows = list_prompt_cache(project_id, time_range.start, time_range.end)
     shown = [prompt_cache(row, _missed(project_id, row)) for row in page.of(rows)]
     return Listing(len(rows), shown, {"start_date": time_range.start, "end_date": time_range.end})

@@ -111,7 +111,7 @@ TOOLS: Mapping[str, Right] = {
     **_each(READ, "list_error_groups list_review_queues get_review_agreement"),
     **_each(READ, "list_sessions list_prompt_configs get_prompt_config list_prompt_versions get_prompt_version"),
     **_each(READ, "diff_prompt_versions list_prompt_activations list_rollouts get_rollout get_rollout_metrics"),
-    **_each(READ, "list_prompt_labels list_prompt_label_moves"),
+    **_each(READ, "list_prompt_labels list_prompt_label_moves list_prompt_caches"),
     **_each(READ, "list_model_costs list_daily_costs get_budget_status get_user_spend get_session_spend"),
     **_each(READ_CONTENT, "list_requests get_request search_requests get_session list_session_requests"),
     **_each(READ_CONTENT, "list_scores list_session_feedback list_session_spans list_session_logs"),
@@ -171,7 +171,7 @@ PAGES: Mapping[str, Right] = {
     **_each(EDIT, "prompt_editor prompt_new trial_form"),
     **_each(READ, "sessions session search"),
     **_each(READ, "reviews review"),
-    **_each(READ, "errors providers usage usage_export"),
+    **_each(READ, "errors providers usage usage_export prompt_caches"),
     **_each(EDIT, "prompts_undo prompts_activate rollout_form"),
     **_each(READ_CONTENT, "agent_panel_beside agent_panel_rendered analytics_requests_image analytics_requests_export"),
     **{

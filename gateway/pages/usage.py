@@ -85,6 +85,7 @@ class UsagePage(Page):
                 for one, label in _LABELS.items()
             ],
             "export_address": _export_address(visit, chosen),
+            "caches_address": visit.link_if_there("prompt_caches"),
         }
 
     @override

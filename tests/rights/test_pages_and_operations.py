@@ -36,6 +36,7 @@ BEHIND = {
     "errors": Behind("errorGroups"),
     "usage": Behind("cost"),
     "usage_export": Behind("exportCost"),
+    "prompt_caches": Behind("promptCacheMetrics"),
     "providers": Behind("providerLatency", "testIntegration"),
     "search": Behind("lookup"),
     "prompts": Behind("listPromptConfigs"),

@@ -54,6 +54,7 @@ def calls(world: World) -> dict[str, dict[str, Any]]:
         "list_session_logs": of_session,
         "list_daily_costs": {},
         "list_model_costs": {},
+        "list_prompt_caches": {},
         "get_budget_status": {},
         "get_session_spend": of_session,
         "get_user_spend": {"user_id": f"{world.marker}-user"},
