@@ -118,7 +118,7 @@ def test_request__failover__timeline_of_attempts(api: APIClient, project: Projec
     failed, served = api.get(f"/api/llm/requests/{made.record.request_id}").json()["attempt_timeline"]
 
     assert failed == {
-        "number": 1, "provider": "openai", "model": "gpt-4o", "started_ms": 5.0, "wait_ms": 5.0,
+        "number": 1, "provider": "openai", "deployment": "openai", "model": "gpt-4o", "started_ms": 5.0, "wait_ms": 5.0,
         "first_token_ms": None, "ended_ms": 1205.0, "is_answer": False, "status": 503, "error": "unavailable",
         "prompt_tokens": 0, "completion_tokens": 0, "cost_usd": None,
     }  # fmt: skip
