@@ -58,8 +58,8 @@ class KeyRecord:
         """True if the key may not call every model of its project."""
         return bool(self.allowed_models or self.allowed_providers)
 
-    def permits(self, provider: str, model: str) -> bool:
-        return permits(self.allowed_models, self.allowed_providers, provider, model)
+    def permits(self, provider: str, model: str, deployment: str = "") -> bool:
+        return permits(self.allowed_models, self.allowed_providers, provider, model, deployment)
 
     def expired(self, now: datetime) -> bool:
         return self.expires_at is not None and self.expires_at <= now

@@ -13,7 +13,7 @@ from gateway.pipeline.context import Attempt
 def permitted(key: KeyRecord, model: str, attempts: list[Attempt]) -> list[Attempt]:
     """Returns the attempts that the key permits, the first of which becomes the first choice. Raises
     ModelNotAllowedError (403) when it permits none."""
-    found = [attempt for attempt in attempts if key.permits(attempt.provider, attempt.model)]
+    found = [attempt for attempt in attempts if key.permits(attempt.provider, attempt.model, attempt.deployment)]
     if not found:
         raise ModelNotAllowedError(f"This API key may not call {model!r}: its allowed models and providers exclude it")
     if found[0] is attempts[0]:
