@@ -64,6 +64,18 @@ def fetch_arm(team: Team, prompt: Prompt, user: str) -> dict[str, Any]:
     return wait_until(arm, what="the rollout")
 
 
+def _read(team: Team, path: str, **parameters: str) -> dict[str, Any]:
+    answer = requests.get(
+        f"{team.service.base_url}/api/{path}",
+        params=parameters,
+        headers={"Authorization": f"Bearer {team.api_key}", "X-Project-Id": team.project_id},
+        timeout=30,
+    )
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
 def send(team: Team, spans: tuple[ReadableSpan, ...]) -> None:
     exporter = OTLPSpanExporter(
         endpoint=f"{team.service.base_url}/api/otlp/v1/traces",
@@ -104,12 +116,7 @@ def test_spans__of_calls_that_pass_no_gateway__count_once_in_their_arm(
         assert metrics[arm]["request_count"] == count
         assert metrics[arm]["error_count"] == failed[arm]
         assert metrics[arm]["unpriced_request_count"] == 0
-    row = requests.get(
-        f"{team.service.base_url}/api/llm/requests",
-        params={"rollout_id": rollout.id, "limit": "1"},
-        headers={"Authorization": f"Bearer {team.api_key}", "X-Project-Id": team.project_id},
-        timeout=30,
-    ).json()["results"][0]
+    [row] = _read(team, "llm/requests", rollout_id=rollout.id, limit="1")["results"]
     assert (row["source"], row["model"], row["provider"]) == ("telemetry", "gpt-4o-mini", "openai")
 
 
@@ -119,7 +126,7 @@ def test_spans__around_a_request_of_the_gateway__are_counted_there(
     prompt = team.prompt("by-gateway", {"system_prompt": "Old."}, {"system_prompt": "New."})
     rollout = prompt.rollout(allocation_type="user_sticky", stages=STAGES)
     fetched = fetch_arm(team, prompt, "u-1")
-    headers = {"x-svc-prompt-config": prompt.name, "x-svc-user-id": "u-1"}
+    headers = {"x-svc-prompt-config": prompt.name, "x-svc-user-id": "u-1", "x-svc-session-id": "by-gateway"}
     with tracer.start_as_current_span("chat", attributes={**fetched["attributes"], **MODEL}):
         inject(headers)
         with team.client() as client:
@@ -132,6 +139,9 @@ def test_spans__around_a_request_of_the_gateway__are_counted_there(
         return sum(found[arm]["request_count"] for arm in ("target", "baseline"))
 
     wait_until(lambda: counted() == 1, what="the gateway's own record")
+    # The gateway's span, by which the application's is recognised, is stored after the record.
+    telemetry = f"projects/{team.project_id}/llm/sessions/by-gateway/telemetry"
+    wait_until(lambda: _read(team, telemetry)["spans"], what="the gateway's own span")
     send(team, kept.get_finished_spans())
     # A span that counts is sent after it: once it has been counted, the one before it would have been, too.
     with tracer.start_as_current_span("chat", attributes={**fetched["attributes"], **MODEL}):

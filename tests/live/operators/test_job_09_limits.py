@@ -74,7 +74,7 @@ async def test_job_9__limit__set_and_its_refusals_seen(operator: Operator) -> No
     operator.team.set()
     await operator.navigate("Limits and budgets")
     await operator.main.get_by_role("checkbox", name="Limit requests and tokens per minute").check()
-    await operator.main.get_by_role("spinbutton", name="Requests per minute").fill("1")
+    await operator.main.get_by_role("spinbutton", name="Requests per minute", exact=True).fill("1")
     await operator.click(operator.main.get_by_role("button", name="Review changes"))
     await operator.click(operator.main.get_by_role("button", name="Save changes"))
     await expect(operator.page.get_by_text("Saved; every worker has it within a second.")).to_be_visible()
