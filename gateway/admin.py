@@ -13,6 +13,7 @@ from gateway.alerts import admin as alerts_admin  # noqa: F401 - registers itsel
 from gateway.alerts import operator_admin  # noqa: F401 - registers itself
 from gateway.forms import GUARDRAIL_FIELDS, GatewaySettingsForm
 from gateway.models import GatewaySettings, SettingsChange
+from gateway.pages.end_users import EndUsersPage as EndUsersPage
 from gateway.pages.guardrails import GuardrailsPage as GuardrailsPage
 from gateway.pages.home import HomePage as HomePage
 from gateway.pages.limits import LimitsPage as LimitsPage

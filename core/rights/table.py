@@ -164,7 +164,7 @@ PAGES: Mapping[str, Right] = {
     ),
     **_each(OPERATE, "auth_user_password_change"),
     **_each(ADMINISTER, "integrations_test integrations_sync_prices"),
-    **_each(READ, "guardrails limits prices price model_groups"),
+    **_each(READ, "guardrails limits end_users prices price model_groups"),
     **_each(ADMINISTER, "settings audit members provider_keys provider_key api_keys"),
     **_each(READ, "analytics_requests_detail prompts_diff rollouts"),
     **_each(READ, "prompts prompt trials trial"),

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from django.db import IntegrityError, transaction
 from django.shortcuts import get_object_or_404
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.errors import ConflictError
 from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
 from core.views import ProjectAPIView
-from gateway.end_user_models import MAX_END_USERS, EndUserLimit
+from gateway.end_user_models import EndUserLimit
 from gateway.end_users.serializers import (
     EndUserChangeSerializer,
     EndUserLimitSerializer,
     EndUserParameters,
     NewEndUserLimitSerializer,
 )
+from gateway.end_users.services import change_limit, create_limit, list_limits
 
 
 class EndUserLimitsView(ProjectAPIView):
@@ -29,7 +28,7 @@ class EndUserLimitsView(ProjectAPIView):
         """The end users that have limits by name, in the order of their names."""
         parameters = EndUserParameters(data=request.query_params)
         parameters.is_valid(raise_exception=True)
-        rows = EndUserLimit.objects.for_project(self.project_id)
+        rows = list_limits(self.project_id)
         if user_id := parameters.validated_data["user_id"]:
             rows = rows.filter(user_id=user_id)
         paginator = LimitOffset()
@@ -48,13 +47,7 @@ class EndUserLimitsView(ProjectAPIView):
         """These limits hold for the user in place of the project's for every user."""
         given = NewEndUserLimitSerializer(data=request.data)
         given.is_valid(raise_exception=True)
-        if EndUserLimit.objects.for_project(self.project_id).count() >= MAX_END_USERS:
-            raise ConflictError(f"A project limits at most {MAX_END_USERS} end users by name.", code="too_many_users")
-        try:
-            with transaction.atomic():
-                row = EndUserLimit.objects.create(project_id=self.project_id, **given.validated_data)
-        except IntegrityError:
-            raise ConflictError("The end user has limits already.", code="end_user_limit_exists") from None
+        row = create_limit(self.project_id, given.validated_data)
         return Response(EndUserLimitSerializer(row).data, status=status.HTTP_201_CREATED)
 
 
@@ -74,10 +67,7 @@ class EndUserLimitView(ProjectAPIView):
         """Omitted limits stay as they are."""
         given = EndUserChangeSerializer(data=request.data)
         given.is_valid(raise_exception=True)
-        row = self._row(limit_id)
-        for name, value in given.validated_data.items():
-            setattr(row, name, value)
-        row.save()
+        row = change_limit(self._row(limit_id), given.validated_data)
         return Response(EndUserLimitSerializer(row).data)
 
     @operation("deleteEndUserLimit", "Take the limits of an end user away", status=204, errors=[404])
@@ -87,4 +77,4 @@ class EndUserLimitView(ProjectAPIView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def _row(self, limit_id: int) -> EndUserLimit:
-        return get_object_or_404(EndUserLimit.objects.for_project(self.project_id), pk=limit_id)
+        return get_object_or_404(list_limits(self.project_id), pk=limit_id)

@@ -25,7 +25,8 @@ from core.ui.tables import Column, Empty, Table
 from core.ui.tiles import Tile
 from gateway.alert_models import BudgetAlert
 from gateway.limit_usage import usage_of
-from gateway.pages.section_form import Section
+from gateway.models import GatewaySettings
+from gateway.pages.section_form import Section, SectionForm
 from gateway.pages.settings_base import SettingsFormPage
 from gateway.pages.wording import LIMITS
 from gateway.services import current_settings
@@ -54,7 +55,7 @@ class LimitsPage(SettingsFormPage):
         ),
         Section(
             "End users",
-            "For every end user without limits of its own (POST /api/llm/end-user-limits). A budget refuses with 429.",
+            "For every end user without limits of its own. A budget refuses with 429.",
             ("end_user_monthly_budget_usd", "end_user_rpm", "end_user_tpm", "end_user_max_concurrent"),
         ),
         Section(
@@ -63,6 +64,10 @@ class LimitsPage(SettingsFormPage):
             ("budget_alert_enabled", "alert_webhook_url", "alert_emails"),
         ),
     )
+
+    @override
+    def shown(self, visit: Visit, form: SectionForm | None, row: GatewaySettings) -> dict[str, Any]:
+        return {**super().shown(visit, form, row), "end_users_address": visit.link_if_there("end_users")}
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:

@@ -52,6 +52,7 @@ BEHIND = {
     "reviews": Behind("listReviewQueues", "createReviewQueue"),
     "review": Behind("getReviewQueue", "scoreReviewItem"),
     "limits": Behind("usage", "putSettings"),
+    "end_users": Behind("listEndUserLimits", "createEndUserLimit"),
     "guardrails": Behind("guardrailUsage", "putSettings"),
     "settings": Behind("getSettings", "putSettings"),
     "provider_keys": Behind("listIntegrations"),
