@@ -48,7 +48,6 @@ def _cell(times: TimeScale, index: int, state: State) -> SafeString:
         y=_HEIGHT - height,
         width=percent((end - begin) * (1 - 2 * _GAP)),
         height=height,
-        fill="currentColor",
         class_=f"plot-{'neutral' if state == 'none' else state}",
     )
 
