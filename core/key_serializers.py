@@ -86,7 +86,8 @@ class IssuedApiKeySerializer(ApiKeySerializer):
 
 
 class _KeyLimitsSerializer(BodySerializer):
-    expires_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
+    # There is no default, so that a change that omits the expiry keeps it.
+    expires_at = serializers.DateTimeField(required=False, allow_null=True)
     monthly_budget_usd = _budget("Per calendar month, UTC;")
     total_budget_usd = _budget("For as long as the key exists;")
     rate_limit_rpm = count_field("Requests per minute;")

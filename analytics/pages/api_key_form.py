@@ -1,26 +1,41 @@
-"""The form of a new API key: its scopes, its expiry, its limits, and what it may call."""
+"""The forms of a new API key and of one that changes: its scopes, its expiry, its limits, and what it may call."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from decimal import Decimal
+from typing import Any, ClassVar
 
 from django import forms
 from django.utils import timezone
 from typing_extensions import override
 
-from core.key_serializers import NewApiKeySerializer
-from core.keys import LIMIT_FIELDS
-from core.models import NAME_CHARACTERS
+from core.key_serializers import ApiKeyChangeSerializer, NewApiKeySerializer
+from core.keys import CHANGEABLE_FIELDS
+from core.models import NAME_CHARACTERS, ApiKey
 from core.scopes import DESCRIPTIONS, USUAL_SCOPES
+from core.serializers import BodySerializer
 
 _BUDGETS = ("monthly_budget_usd", "total_budget_usd")
 _LISTS = ("allowed_models", "allowed_providers")
 
 
-def _lines(label: str, help_text: str) -> forms.CharField:
-    return forms.CharField(
+class LinesField(forms.CharField):
+    """A text of lines, which browsers send with other line ends than they were given."""
+
+    @override
+    def to_python(self, value: Any) -> str:
+        lines = (line.strip() for line in (super().to_python(value) or "").splitlines())
+        return "\n".join(line for line in lines if line)
+
+    @override
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return self.to_python(initial) != self.to_python(data)
+
+
+def _lines(label: str, help_text: str) -> LinesField:
+    return LinesField(
         required=False,
         label=label,
         help_text=help_text,
@@ -37,6 +52,8 @@ def _budget(label: str) -> forms.DecimalField:
 
 
 class NewKeyForm(forms.Form):
+    serializer: ClassVar[type[BodySerializer]] = NewApiKeySerializer
+
     name = forms.CharField(max_length=NAME_CHARACTERS, help_text="Of the application that will have it.")
     scopes = forms.MultipleChoiceField(
         choices=[(scope, f"{scope}: {sentence}") for scope, sentence in DESCRIPTIONS.items()],
@@ -62,32 +79,69 @@ class NewKeyForm(forms.Form):
 
     def clean_expires_at(self) -> datetime | None:
         expires_at: datetime | None = self.cleaned_data["expires_at"]
-        if expires_at is not None and expires_at <= timezone.now():
+        is_given = "expires_at" in self.changed_data
+        if is_given and expires_at is not None and expires_at <= timezone.now():
             raise forms.ValidationError("Must be in the future.")
         return expires_at
 
     @override
     def clean(self) -> dict[str, Any]:
         """Checks the limits by the rules of the API."""
-        values = {name: value for name, value in self.cleaned_data.items() if name not in ("expires_at", "project")}
-        checked = NewApiKeySerializer(data=_body(values))
+        values = self.values()
+        # The form has checked the expiry, whose text has no time zone.
+        expiry = {"expires_at": values.pop("expires_at")} if "expires_at" in values else {}
+        checked = self.serializer(data=_body(values))
         if not checked.is_valid():
             for field, problem in checked.errors.items():
                 if field in self.fields and field not in self.errors:
                     self.add_error(field, _first_text(problem))
             return self.cleaned_data
-        return {**checked.validated_data, "expires_at": self.cleaned_data.get("expires_at")}
+        return {**checked.validated_data, **expiry}
+
+    def values(self) -> dict[str, Any]:
+        """Returns what the form gives, by the names of the API's fields."""
+        return dict(self.cleaned_data)
+
+
+class ChangeKeyForm(NewKeyForm):
+    """The form of a key that is there. It gives the fields that were changed, as a body of the API does, so that an
+    expiry that has passed does not keep anybody from changing a limit."""
+
+    serializer = ApiKeyChangeSerializer
+
+    def __init__(self, row: ApiKey, given: Mapping[str, Any] | None = None) -> None:
+        super().__init__(given, initial=_initial(row))
+        del self.fields["scopes"]
+
+    @override
+    def values(self) -> dict[str, Any]:
+        return {name: value for name, value in self.cleaned_data.items() if name in self.changed_data}
+
+
+def _initial(row: ApiKey) -> dict[str, Any]:
+    """Returns the key's columns as the fields show them."""
+    found: dict[str, Any] = {name: getattr(row, name) for name in CHANGEABLE_FIELDS}
+    for name in _BUDGETS:
+        if found[name] is not None:
+            # The column's ten decimal places are cut to those that say anything.
+            found[name] = Decimal(f"{found[name].normalize():f}")
+    for name in _LISTS:
+        found[name] = "\n".join(found[name])
+    found["metadata"] = "\n".join(f"{name} = {text}" for name, text in row.metadata.items())
+    if row.expires_at is not None:
+        # The field has minutes alone.
+        found["expires_at"] = row.expires_at.replace(second=0, microsecond=0)
+    return found
 
 
 def _body(values: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the form's values as the API's body has them."""
     body = dict(values)
-    for name in (*LIMIT_FIELDS, *_LISTS, "metadata"):
-        value = body.get(name)
+    for name, value in values.items():
         if name in _LISTS:
-            body[name] = [line.strip() for line in (value or "").splitlines() if line.strip()]
+            body[name] = value.splitlines()
         elif name == "metadata":
-            pairs = (line.partition("=") for line in (value or "").splitlines() if line.strip())
+            pairs = (line.partition("=") for line in value.splitlines())
             body[name] = {key.strip(): text.strip() for key, _, text in pairs}
         elif name in _BUDGETS and value is not None:
             body[name] = float(value)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpResponseRedirect
+from django.db import transaction
+from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.middleware.csrf import get_token
 from django.template.loader import render_to_string
@@ -14,13 +15,13 @@ from django.utils import timezone
 from django.utils.html import format_html
 from typing_extensions import override
 
-from analytics.pages.api_key_form import NewKeyForm
+from analytics.pages.api_key_form import ChangeKeyForm, NewKeyForm
 from analytics.pages.api_key_limits import limits_in_words
 from analytics.presenters.spend import cost_by
 from analytics.queries.dimensions import Dimension
 from analytics.ranges import TimeRange
 from core.errors import ConflictError
-from core.keys import issue_key, revoke_key, rotate_key
+from core.keys import change_key, issue_key, revoke_key, rotate_key
 from core.models import ApiKey
 from core.pagination import MAXIMUM_LIMIT
 from core.pagination import Page as ListPage
@@ -46,7 +47,9 @@ class ApiKeysPage(Page):
 
     @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        return {"form": NewKeyForm()}
+        key_id = visit.request.GET.get("key", "")
+        row = _live_key(visit, key_id) if key_id else None
+        return _shown(visit, row, NewKeyForm() if row is None else ChangeKeyForm(row))
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
@@ -60,12 +63,26 @@ class ApiKeysPage(Page):
             return self._revoke(visit, given.get("key", ""))
         if given.get("action") == "rotate":
             return self._rotate(visit, given.get("key", ""))
+        if key_id := visit.request.GET.get("key"):
+            return self._change(visit, key_id)
         form = NewKeyForm(given)
         if not form.is_valid():
             return self.render(visit, self.panels(visit), form=form)
         row, key = issue_key(visit.project, **form.cleaned_data)
         # The key is in this one response and nowhere else, so that it cannot be shown after a redirect.
         return self.render(visit, self.panels(visit), form=NewKeyForm(), made=row, key=key)
+
+    def _change(self, visit: Visit, key_id: str) -> HttpResponseBase:
+        with transaction.atomic():
+            row = _live_key(visit, key_id, is_locked=True)
+            form = ChangeKeyForm(row, visit.request.POST)
+            is_valid = form.is_valid()
+            if is_valid:
+                change_key(row, form.cleaned_data)
+        if not is_valid:
+            return self.render(visit, self.panels(visit), **_shown(visit, row, form))
+        messages.success(visit.request, f"The key {row.name} is changed; gateways know it within a second.")
+        return HttpResponseRedirect(visit.link(self.name))
 
     def _rotate(self, visit: Visit, key_id: str) -> HttpResponseBase:
         row = _key_of(visit, key_id)
@@ -88,9 +105,23 @@ class ApiKeysPage(Page):
         return HttpResponseRedirect(visit.link(self.name))
 
 
-def _key_of(visit: Visit, key_id: str) -> ApiKey | None:
+def _key_of(visit: Visit, key_id: str, *, is_locked: bool = False) -> ApiKey | None:
     rows = ApiKey.objects.for_project(visit.project.pk)
+    if is_locked:
+        rows = rows.select_for_update()
     return rows.filter(pk=int(key_id)).first() if key_id.isdecimal() else None
+
+
+def _live_key(visit: Visit, key_id: str, *, is_locked: bool = False) -> ApiKey:
+    """Returns the key that the address names. Raises Http404 also for one that is revoked."""
+    row = _key_of(visit, key_id, is_locked=is_locked)
+    if row is None or row.revoked_at is not None:
+        raise Http404("The project has no such key, or it is revoked.")
+    return row
+
+
+def _shown(visit: Visit, row: ApiKey | None, form: NewKeyForm) -> dict[str, Any]:
+    return {"changing": row, "form": form, "list_address": visit.link("api_keys")}
 
 
 def _table(visit: Visit) -> Table:
@@ -154,5 +185,6 @@ def _state(row: ApiKey) -> Any:
 def _change_forms(visit: Visit, row: ApiKey) -> Any:
     if row.revoked_at is not None:
         return ""
-    context = {"row": row, "csrf_token": get_token(visit.request)}
+    address = visit.link("api_keys", key=row.pk)
+    context = {"row": row, "address": address, "csrf_token": get_token(visit.request)}
     return render_to_string("analytics/pages/revoke.html", context)

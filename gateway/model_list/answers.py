@@ -27,7 +27,7 @@ async def models_answer(snapshot: ProjectSnapshot, key: KeyRecord, *, anthropic:
     form_of_key = f"{form} {key.allowed_models} {key.allowed_providers}" if key.is_restricted else form
     found: bytes | None = snapshot.model_lists.get(form_of_key)
     if found is None:
-        models = [model for model in (await _models(snapshot)).values() if _is_permitted(key, model)]
+        models = [model for model in (await _models(snapshot)).values() if _is_permitted(snapshot, key, model)]
         found = snapshot.model_lists[form_of_key] = await _in_thread(_ANSWERS[form], snapshot, models)
     return found
 
@@ -37,17 +37,21 @@ async def model_answer(snapshot: ProjectSnapshot, key: KeyRecord, name: str, *, 
     (404)."""
     models = await _models(snapshot)
     model = models.get(name) or next((found for found in models.values() if found.full_id == name), None)
-    if model is None or not _is_permitted(key, model):
+    if model is None or not _is_permitted(snapshot, key, model):
         raise ModelNotFoundError(f"The project can call no model {name!r}; GET /models lists those that it can")
     if name != model.id:
         model = replace(model, id=name, prefix=f"{model.provider}/")
     return msgspec.json.encode(anthropic_model(model) if anthropic else openai_model(model))
 
 
-def _is_permitted(key: KeyRecord, model: CallableModel) -> bool:
-    """Returns whether the key may call the model. `auto` is offered to every key, because requests decide what it
-    stands for."""
-    return not key.is_restricted or model.id == AUTO or key.permits(model.provider, _bare(model))
+def _is_permitted(snapshot: ProjectSnapshot, key: KeyRecord, model: CallableModel) -> bool:
+    """Returns whether the key may call the model, at any deployment that serves it. `auto` is offered to every key,
+    because requests decide what it stands for."""
+    if not key.is_restricted or model.id == AUTO:
+        return True
+    name = _bare(model)
+    places = [one.name for one in snapshot.deployments.values() if one.provider == model.provider and one.serves(name)]
+    return any(key.permits(model.provider, name, place) for place in (places or [""]))
 
 
 def _bare(model: CallableModel) -> str:

@@ -115,6 +115,17 @@ def test_patch__some_fields__leaves_the_others_and_is_audited(
     assert ApiKey.objects.get(pk=key_id).limits_changed_at == after
 
 
+def test_patch__without_the_expiry__keeps_it(api: APIClient, headers: dict[str, str], project: Project) -> None:
+    until = timezone.now() + timedelta(days=1)
+    row, _ = make_key(project, expires_at=until)
+
+    assert api.patch(f"{PATH}/{row.pk}", {"rate_limit_rpm": 5}, headers=headers).status_code == 200
+
+    row.refresh_from_db()
+    assert (row.expires_at, row.rate_limit_rpm) == (until, 5)
+    assert api.patch(f"{PATH}/{row.pk}", {"expires_at": None}, headers=headers).json()["expires_at"] is None
+
+
 @pytest.mark.parametrize("method", ["get", "patch", "delete", "rotate"])
 def test_key_of_another_project__not_found(api: APIClient, headers: dict[str, str], method: str) -> None:
     row, _ = make_key(make_project())

@@ -64,6 +64,18 @@ def test_deployments__chosen_by_name__that_one_alone(gateway: Gateway, upstream:
     assert (len(own.received), len(eu.received) > 1) == (asked, True)
 
 
+def test_model_list__key_of_one_deployment__has_what_that_deployment_serves(gateway: Gateway) -> None:
+    fields = {"name": "eu", "scopes": ["gateway"], "allowed_providers": ["openai-eu"]}
+    made = gateway.manage("POST", "keys", fields)
+    headers = {"authorization": f"Bearer {made.json()['key']}"}
+
+    listed = gateway.client.get("/api/gateway/v1/models", headers=headers).json()["data"]
+
+    assert [model["id"] for model in listed if model["id"] != "auto"] == ["gpt-4o"]
+    assert gateway.client.get("/api/gateway/v1/models/gpt-4o-mini", headers=headers).status_code == 404
+    assert len(gateway.client.get("/api/gateway/v1/models", headers=gateway.headers).json()["data"]) > len(listed)
+
+
 def test_settings__order_of_fallbacks__takes_names_of_this_project_alone(
     gateway: Gateway, service: GatewayService
 ) -> None:

@@ -1,18 +1,21 @@
-"""The page of API keys: what each used and cost, a new key shown once, and revoking."""
+"""The page of API keys: what each used and cost, a new key shown once, changing its limits, and revoking."""
 
 from __future__ import annotations
 
 import re
 import time
+from datetime import timedelta
+from decimal import Decimal
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
-from core.keys import find_key, hash_key
-from core.models import ApiKey, Project
+from core.keys import find_key, hash_key, revoke_key
+from core.models import ApiKey, AuditEntry, Project
 from core.rights.roles import Role
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project, make_staff
@@ -121,6 +124,77 @@ def test_make__bad_limit__refused_at_its_field(administrator: Client, project: P
 
     assert "errorlist" in text
     assert not ApiKey.objects.exists()
+
+
+def _fields(text: str) -> dict[str, str]:
+    """Returns what the page's last form shows, as a browser sends it."""
+    form = text[text.rindex('<form method="post" class="form"') :]
+    inputs = {
+        name: value[1] if (value := re.search(r'value="([^"]*)"', tag)) else ""
+        for tag in re.findall(r"<input[^>]*>", form)
+        if (name := re.findall(r'name="([^"]*)"', tag)[0]) != "csrfmiddlewaretoken"
+    }
+    texts = re.findall(r'<textarea name="([^"]*)"[^>]*>\s*([^<]*)</textarea>', form)
+    return {**inputs, **{name: value.replace("\n", "\r\n") for name, value in texts}}
+
+
+def test_change__one_limit__leaves_the_others_even_of_an_expired_key(administrator: Client, project: Project) -> None:
+    until = timezone.now() - timedelta(hours=1)
+    kept = {"monthly_budget_usd": Decimal("20.5"), "allowed_models": ["gpt-*", "o?"], "metadata": {"team": "a\nb"}}
+    row, _ = make_key(project, name="shop", expires_at=until)
+    ApiKey.objects.filter(pk=row.pk).update(rate_limit_rpm=60, max_concurrent_requests=3, **kept)
+    link = re.findall(r'href="([^"#]*key=\d+[^"#]*)#', _shown(administrator, project))[0]
+    given = _fields(_text(administrator.get(link)))
+    assert (given["monthly_budget_usd"], given["rate_limit_rpm"], given["allowed_models"]) == (
+        "20.5",
+        "60",
+        "gpt-*\r\no?",
+    )
+
+    sent = administrator.post(
+        link, {**given, "action": "change", "rate_limit_rpm": "90", "max_concurrent_requests": ""}
+    )
+
+    assert sent.status_code == 302
+    row.refresh_from_db()
+    assert (row.name, row.expires_at, row.rate_limit_rpm, row.max_concurrent_requests) == ("shop", until, 90, None)
+    assert {name: getattr(row, name) for name in kept} == kept
+    assert row.limits_changed_at is not None
+    assert "The key shop is changed" in _shown(administrator, project)
+    entry = AuditEntry.objects.for_project(project.pk).get(object_id=str(row.pk))
+    assert entry.changes["rate_limit_rpm"] == [60, 90]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"name": ""}, {"expires_at": "2020-01-01T00:00"}, {"rate_limit_rpm": "0"}, {"max_concurrent_requests": "100001"}],
+)
+def test_change__bad_value__refused_at_its_field(
+    administrator: Client, project: Project, values: dict[str, str]
+) -> None:
+    row, _ = make_key(project, name="shop")
+    address = f"{PATH}?project={project.pk}&key={row.pk}"
+    given = _fields(_text(administrator.get(address)))
+
+    text = _text(administrator.post(address, {**given, "rate_limit_tpm": "7", "action": "change", **values}))
+
+    assert "errorlist" in text
+    assert 'value="7"' in text
+    row.refresh_from_db()
+    assert (row.name, row.rate_limit_tpm) == ("shop", None)
+
+
+def test_change__revoked_or_foreign_key__not_found(administrator: Client, project: Project) -> None:
+    revoked, _ = make_key(project)
+    revoke_key(revoked)
+    foreign, _ = make_key(make_project())
+
+    for key in (revoked.pk, foreign.pk, "x"):
+        address = f"{PATH}?project={project.pk}&key={key}"
+        assert administrator.get(address).status_code == 404
+        assert administrator.post(address, {"action": "change", "name": "mine"}).status_code == 404
+    foreign.refresh_from_db()
+    assert foreign.name != "mine"
 
 
 def test_rotate__own_key__shows_the_new_secret_and_keeps_the_earlier_for_a_while(
