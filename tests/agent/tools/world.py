@@ -109,7 +109,14 @@ def make_world(spool: Path, marker: str) -> World:
     for number in (1, 2, 3):
         make_version(config, f"You are {marker}.\nAnswer in {number} words.", commit_message=f"{marker} {number}")
     config.refresh_from_db()
-    set_label(project_id=project.pk, config_id=config.pk, name="production", number=1, actor="x", is_administrator=True)
+    set_label(
+        project_id=project.pk,
+        config_id=config.pk,
+        name="production",
+        number=1,
+        actor=f"{marker}-operator",
+        is_administrator=True,
+    )
     rollout = make_rollout(config, started=True, name=f"{marker}-rollout")
     entries = [_entry(project, marker, now, number, config, rollout) for number in range(SESSIONS * PER_SESSION)]
     store(spool, *entries)
