@@ -50,6 +50,13 @@ def _names(help_text: str, **options: Any) -> NameListField:
     return NameListField(required=False, default=list, max_length=MAX_NAMES, help_text=help_text, **options)
 
 
+def _limit(help_text: str, maximum: int = MAX_PER_MINUTE) -> serializers.IntegerField:
+    """Returns the field of a limit that null switches off."""
+    return serializers.IntegerField(
+        required=False, default=None, allow_null=True, min_value=1, max_value=maximum, help_text=help_text
+    )
+
+
 def _switch(help_text: str, *, default: bool = False) -> serializers.BooleanField:
     return serializers.BooleanField(required=False, default=default, help_text=help_text)
 
@@ -124,22 +131,8 @@ class SettingsSerializer(BodySerializer):
         help_text="How often one provider may be asked for one request, the first time included.",
     )
     rate_limit_enabled = _switch("Whether the two limits per minute hold.")
-    rate_limit_rpm = serializers.IntegerField(
-        required=False,
-        default=None,
-        allow_null=True,
-        min_value=1,
-        max_value=MAX_PER_MINUTE,
-        help_text="Requests per minute; null for any number.",
-    )
-    rate_limit_tpm = serializers.IntegerField(
-        required=False,
-        default=None,
-        allow_null=True,
-        min_value=1,
-        max_value=MAX_PER_MINUTE,
-        help_text="Tokens per minute; null for any number.",
-    )
+    rate_limit_rpm = _limit("Requests per minute; null for any number.")
+    rate_limit_tpm = _limit("Tokens per minute; null for any number.")
     monthly_budget_usd = MoneyField(
         required=False, default=None, allow_null=True, max_value=MAX_BUDGET_USD, help_text="Per calendar month, UTC."
     )
@@ -155,29 +148,10 @@ class SettingsSerializer(BodySerializer):
         max_value=MAX_BUDGET_USD,
         help_text="Of every end user, per calendar month, UTC.",
     )
-    end_user_rpm = serializers.IntegerField(
-        required=False,
-        default=None,
-        allow_null=True,
-        min_value=1,
-        max_value=MAX_PER_MINUTE,
-        help_text="Requests per minute of every end user; null for any number.",
-    )
-    end_user_tpm = serializers.IntegerField(
-        required=False,
-        default=None,
-        allow_null=True,
-        min_value=1,
-        max_value=MAX_PER_MINUTE,
-        help_text="Tokens per minute of every end user; null for any number.",
-    )
-    end_user_max_concurrent = serializers.IntegerField(
-        required=False,
-        default=None,
-        allow_null=True,
-        min_value=1,
-        max_value=MAX_CONCURRENT_REQUESTS,
-        help_text="Requests of every end user at the same time; null for any number.",
+    end_user_rpm = _limit("Requests per minute of every end user; null for any number.")
+    end_user_tpm = _limit("Tokens per minute of every end user; null for any number.")
+    end_user_max_concurrent = _limit(
+        "Requests of every end user at the same time; null for any number.", MAX_CONCURRENT_REQUESTS
     )
     guardrails = GuardrailsSerializer(required=False, default=dict, help_text="What requests and answers may hold.")
     cache_ttl_seconds = serializers.IntegerField(

@@ -1,4 +1,4 @@
-"""What the vendors' prompt caches saved and missed, from the records of requests."""
+"""`GET metrics/prompt-cache`: what the vendors' prompt caches saved and missed, from the records of requests."""
 
 from __future__ import annotations
 
