@@ -215,6 +215,13 @@ def named(gateway: Gateway, name: str) -> None:
     gateway.service.manage("shell", "-c", code)
 
 
+def is_enforced(gateway: Gateway) -> bool:
+    """Returns whether the worker has read `ENFORCED`. The question names no model of a provider, so no step is used."""
+    tool = {"type": "function", "function": {"name": "delete_everything"}}
+    refused = gateway.post({"model": "unknown/none", "messages": [{"role": "user", "content": "Hi"}], "tools": [tool]})
+    return "blocked_tool" in refused.text
+
+
 def test_guardrails__result_of_a_tool__is_read_and_personal_data_in_it_masked(played: Played) -> None:
     """Tool results may hold an injection or a blocked topic, or be long: they come from the project's own log."""
     guardrails = {**ENFORCED, "spotlighting_enabled": False, "blocked_input_topics": ["horoscope"]}
@@ -252,6 +259,7 @@ def test_guardrails__switched_on_after_an_answer__mask_what_was_kept(played: Pla
     assert "ann@example.com" in reply.results[0]["name"]
 
     gateway.service.set_routing(gateway.project_id, guardrails=ENFORCED)
+    assert gateway.service.until(lambda: is_enforced(gateway), bool)
     again = chat(gateway, "Say it again.", conversation_id=reply.conversation_id)
 
     assert again.text == "I said.", again.events[-1]

@@ -36,6 +36,9 @@ def stranger(project: Project, spool: Path) -> APIClient:
     names |= {"attempts": calls, "fallback_used": True, "cost_known": False, "cost_usd": ""}
     writer = SpoolWriter(spool)
     writer.append(make_entry(body, body, project_id=str(project.pk), request_id=REQUEST, outcome="error", **names))
+    # What prompt caches saved is counted for requests that succeeded only.
+    names |= {"outcome": "success", "error_type": "", "fallback_used": False}
+    writer.append(make_entry(body, body, project_id=str(project.pk), **names))
     writer.close()
     shipper = Shipper(spool, insert_spans=insert_spans)
     shipper.drain()
