@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 _UUID_CHARACTERS = 36
 _GATEWAY_VERSION = 7
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# The bound is in the year 2109; an id that a client made up may contain the year 10889.
+_LATEST_MS = 2**42
 
 
 def canonical_request_id(request_id: str) -> str:
@@ -18,6 +22,14 @@ def gateway_id(request_id: str) -> UUID | None:
     """Returns the id as a UUID, or None when it is no UUIDv7, as the gateway's own ids are."""
     found = _uuid(request_id)
     return found if found is not None and found.version == _GATEWAY_VERSION else None
+
+
+def arrival_of(request_id: UUID) -> datetime | None:
+    """Returns the time that a UUIDv7 holds, to the millisecond (RFC 9562, 5.7): a request of the gateway arrived then.
+    None for any other UUID."""
+    if request_id.version != _GATEWAY_VERSION:
+        return None
+    return _EPOCH + timedelta(milliseconds=min(request_id.int >> 80, _LATEST_MS))
 
 
 def session_hash(session_id: str) -> str:

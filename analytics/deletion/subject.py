@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from analytics.identifiers import gateway_id
+from analytics.identifiers import arrival_of
 from analytics.models import Deletion, DeletionKind
 
 _SESSION = "project_id = {project:UUID} AND session_id = {session:String} AND ts <= {until:DateTime64(6, 'UTC')}"
@@ -24,8 +24,6 @@ _REQUEST_SPANS = """ProjectId = {project:UUID}
 _SPANS_BEGIN_WITHIN = timedelta(hours=2)
 _CLOCKS_DIFFER_BY = timedelta(minutes=5)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# The bound is in the year 2109; an id that a client made up may contain the year 10889.
-_LATEST_MS = 2**42
 
 
 @dataclass(frozen=True)
@@ -45,8 +43,7 @@ def session_subject(project_id: UUID, session_id: str, until: datetime) -> Subje
 
 def request_subject(project_id: UUID, request_id: UUID) -> Subject:
     """Returns the subject of one request. Logs name sessions only, so it has none. Its id holds its time of arrival."""
-    arrived_ms = request_id.int >> 80 if gateway_id(str(request_id)) else 0
-    arrived = _EPOCH + timedelta(milliseconds=min(arrived_ms, _LATEST_MS))
+    arrived = arrival_of(request_id) or _EPOCH
     return Subject(_REQUEST, _REQUEST_SPANS, "", {"request": request_id, **_spans(project_id, [request_id], arrived)})
 
 

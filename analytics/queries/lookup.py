@@ -9,6 +9,7 @@ from uuid import UUID
 
 from analytics.identifiers import gateway_id
 from analytics.queries import visible
+from analytics.queries.requests import get_request_time
 from core.lookup import Kind, Match, finds
 
 
@@ -19,10 +20,6 @@ class _Found:
 
 
 # The bloom filters of these columns leave a granule or two.
-_REQUEST = """
-    SELECT toString(request_id) AS id, ts FROM requests
-    PREWHERE project_id = {project:UUID} AND request_id = {request:UUID} LIMIT 1
-"""
 _SESSION = """
     SELECT session_id AS id, started_at AS ts FROM session_days
     PREWHERE project_id = {project:UUID} AND session_hash = cityHash64({text:String}) AND session_id = {text:String}
@@ -37,11 +34,9 @@ _USER = """
 @finds(Kind.REQUEST)
 def find_request(project_id: UUID, text: str) -> Sequence[Match]:
     identity = gateway_id(text)
-    if identity is None:
+    if identity is None or get_request_time(project_id, identity) is None:
         return []
-    params = {"project": project_id, "request": identity}
-    rows = visible.query(_REQUEST, params, row=_Found, name="lookup.request")
-    return [Match(Kind.REQUEST, row.id, row.id) for row in rows]
+    return [Match(Kind.REQUEST, str(identity), str(identity))]
 
 
 @finds(Kind.SESSION)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from analytics.identifiers import arrival_of
 from analytics.queries import visible
 from analytics.queries.request_days import list_days, locate
 from analytics.queries.request_filters import RequestFilter, conditions_of
@@ -92,6 +93,8 @@ _WITHOUT_PREVIEWS = ", ".join(
 )
 _NEWEST_FIRST = "ORDER BY ts DESC, request_id DESC"
 _OLDEST_FIRST = "ORDER BY ts, request_id"
+# An id is made when its request arrives, by a clock that may be set back or forth in between.
+_CLOCKS_DIFFER_BY = timedelta(minutes=1)
 
 
 def list_requests(
@@ -158,19 +161,39 @@ def get_requests(project_id: UUID, keys: Sequence[tuple[datetime, UUID]]) -> lis
     return visible.query(sql, params, row=RequestRow, name="requests.get_many")
 
 
-def get_request(project_id: UUID, request_id: UUID) -> RequestDetailRow | None:
+def _places_of(project_id: UUID, request_id: UUID) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Returns conditions that find a request, each with its parameters, to be tried in turn.
+
+    The key of the table begins with the time of arrival, which the gateway's ids hold. A search by id alone asks the
+    skip index of every granule of the project, which takes four times as long at ten million requests.
+    """
     where = "project_id = {project:UUID} AND request_id = {request:UUID}"
-    sql = f"SELECT {COLUMNS}, attributes FROM requests WHERE {where} LIMIT 1"
-    rows = visible.query(sql, {"project": project_id, "request": request_id}, row=RequestDetailRow, name="requests.get")
-    return rows[0] if rows else None
+    params: dict[str, Any] = {"project": project_id, "request": request_id}
+    arrived = arrival_of(request_id)
+    if arrived is not None:
+        near = {"ts_from": arrived - _CLOCKS_DIFFER_BY, "ts_to": arrived + _CLOCKS_DIFFER_BY}
+        within = "ts >= {ts_from:DateTime64(6, 'UTC')} AND ts <= {ts_to:DateTime64(6, 'UTC')}"
+        yield f"{where} AND {within}", {**params, **near}
+    yield where, params
+
+
+def get_request(project_id: UUID, request_id: UUID) -> RequestDetailRow | None:
+    for where, params in _places_of(project_id, request_id):
+        sql = f"SELECT {COLUMNS}, attributes FROM requests WHERE {where} LIMIT 1"
+        rows = visible.query(sql, params, row=RequestDetailRow, name="requests.get")
+        if rows:
+            return rows[0]
+    return None
 
 
 def get_request_time(project_id: UUID, request_id: UUID) -> datetime | None:
     """Returns when a request was made, or None for one that is not stored, without reading its wide row."""
-    where = "project_id = {project:UUID} AND request_id = {request:UUID}"
-    sql = f"SELECT ts FROM requests PREWHERE {where} LIMIT 1"
-    rows = visible.query(sql, {"project": project_id, "request": request_id}, row=_Time, name="requests.time")
-    return rows[0].ts if rows else None
+    for where, params in _places_of(project_id, request_id):
+        sql = f"SELECT ts FROM requests PREWHERE {where} LIMIT 1"
+        rows = visible.query(sql, params, row=_Time, name="requests.time")
+        if rows:
+            return rows[0].ts
+    return None
 
 
 def get_payload(project_id: UUID, request: RequestRow) -> Payload | None:

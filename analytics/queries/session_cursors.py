@@ -88,6 +88,12 @@ SELECT count() AS count FROM (
 )
 """
 _MATCHING = "s.session_hash IN (SELECT s.session_hash FROM session_days AS s WHERE {matching})"
+# The sums of a whole session need its rows of all days. Only sessions with a row in the range or later can match, and
+# grouping these few takes half the time of grouping all.
+_SINCE = (
+    "s.session_hash IN (SELECT l.session_hash FROM session_days AS l"
+    " WHERE l.project_id = {project:UUID} AND l.day >= toDate({start:DateTime64(6, 'UTC')}, 'UTC'))"
+)
 _WITH_FEEDBACK = (
     "s.session_hash IN (SELECT cityHash64(f.session_id) FROM feedback AS f FINAL"
     " WHERE f.project_id = {project:UUID} AND f.score IN {feedback:Array(UInt8)})"
@@ -160,6 +166,8 @@ def _conditions(
         where.append(_MATCHING.format(matching=of_rows.matching))
     elif sessions.start:
         having.append("last_at >= {start:DateTime64(6, 'UTC')}")
+        if _is_of_whole(filters):
+            where.append(_SINCE)
     if filters.feedback:
         where.append(_WITH_FEEDBACK)
         params["feedback"] = list(filters.feedback)

@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 from analytics.contracts import AttemptRecord, Outcome
 from core.models import Project
 from tests.analytics.requests.entries import NOW, entry
-from tests.factories.analytics import make_entry, store
+from tests.factories.analytics import make_entry, store, uuid7
 from tests.factories.core import client_of, make_project
 from tests.factories.scores import make_score
 
@@ -236,3 +236,18 @@ def test_request__of_another_project_or_unknown__404(api: APIClient, spool: Path
     assert api.get(f"/api/llm/requests/{theirs.record.request_id}").status_code == 404
     assert api.get(f"/api/llm/requests/{uuid.uuid4()}").json()["error"]["code"] == "request_not_found"
     assert api.get("/api/llm/requests/not-an-id").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "request_id",
+    [uuid7(1_600_000_000_000_000), "01890000-0000-4000-8000-000000000001", "ffffffff-ffff-7fff-bfff-ffffffffffff"],
+    ids=["made by a clock that was set", "without a time", "of the year 10889"],
+)
+def test_request__whose_id_names_another_time__is_found(
+    api: APIClient, project: Project, spool: Path, request_id: str
+) -> None:
+    store(spool, entry(project, request_id=request_id, session_id="theirs"), entry(project, session_id="other"))
+
+    answer = api.get(f"/api/llm/requests/{request_id}")
+
+    assert (answer.status_code, answer.json()["session_id"]) == (200, "theirs")
