@@ -10,9 +10,11 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import msgspec
+
+# The checksum is that of zlib, computed up to fourteen times as fast: every byte of every record passes here twice.
+from isal.isal_zlib import crc32
 
 from analytics.contracts import RequestRecord, SpoolEntry
 

@@ -18,6 +18,7 @@ from integrations.providers.base import (
 )
 from integrations.providers.common.adapter import DialectAdapter
 from integrations.providers.common.endpoints import USER_AGENT, Endpoint, PerCredentials
+from integrations.providers.common.search import find
 from integrations.providers.openai.dialect import OPENAI_PARAMETERS, Dialect, Documents, History, Thinking
 from integrations.providers.openai.request import BodyBuilder
 from integrations.providers.openai.response import parse_response
@@ -90,7 +91,7 @@ class OpenAIAdapter(DialectAdapter):
 
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
         for mark in self._marks_of_fetched:
-            if request.body.find(mark) >= 0:
+            if find(request.body, mark) >= 0:
                 return self._body.needs(request)
         return NOTHING
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from integrations.providers.base import ChatRequest, Media
+from integrations.providers.common.search import find
 from integrations.providers.errors import UnsupportedParameterError
 from integrations.providers.openai.cache_markers import fit_markers
 from integrations.providers.openai.dialect import (
@@ -53,19 +54,19 @@ class MessageRules:
 
     def may_concern(self, body: bytes) -> bool:
         """Returns True when a direct request may need changes; it may be wrong only by returning True. The loop has no
-        generator and no `in`, which first makes and drops an internal error, because it runs for every request."""
+        generator, which would cost as much as the search, because it runs for every request."""
         for mark in self._marks:
-            if body.find(mark) >= 0:
+            if find(body, mark) >= 0:
                 return True
-        return body.find(b'"assistant"') >= 0 and self._may_concern_history(body)
+        return find(body, b'"assistant"') >= 0 and self._may_concern_history(body)
 
     def _may_concern_history(self, body: bytes) -> bool:
         for mark in self._marks_of_history:
-            if body.find(mark) >= 0:
+            if find(body, mark) >= 0:
                 return True
-        if self._dialect.tool_media or body.find(b"tool_call_id") < 0:
+        if self._dialect.tool_media or find(body, b"tool_call_id") < 0:
             return False
-        return body.find(b'_url"') >= 0 or body.find(b'"file"') >= 0
+        return find(body, b'_url"') >= 0 or find(body, b'"file"') >= 0
 
     def addresses(self, messages: list[Any]) -> tuple[str, ...]:
         """Returns the addresses of the files that have to be fetched, each once."""

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from integrations.providers.base import NOTHING, ChatRequest, Needs
+from integrations.providers.common.search import find
 from integrations.providers.openai.cache_markers import fit_tools, mark_of_markers
 from integrations.providers.openai.dialect import Dialect, Documents
 from integrations.providers.openai.messages import MessageRules
@@ -61,7 +62,7 @@ class BodyBuilder:
                 changed = True
             elif raw.pop("stream_options", None) is not None:
                 changed = True
-        if not self.dialect.message_names and b'"name"' in body:
+        if not self.dialect.message_names and find(body, b'"name"') >= 0:
             warnings += self._messages.dropped(msgspec.json.decode(raw["messages"]))
         changed |= self._fit_messages(raw, request)
         return (_encode(raw) if changed else body), warnings
@@ -71,7 +72,7 @@ class BodyBuilder:
         body = request.body
         if request.crosses_vendor:
             return self._rewrite_messages(raw, request)
-        if self._mark_of_markers and body.find(self._mark_of_markers) >= 0:
+        if self._mark_of_markers and find(body, self._mark_of_markers) >= 0:
             return self._fit_tools(raw) | self._rewrite_messages(raw, request)
         return self._messages.may_concern(body) and self._rewrite_messages(raw, request)
 
