@@ -18,6 +18,7 @@ from config.web.guard import guard_of
 from config.web.half_closed import HalfClosed
 from config.web.response import OneWriteCycle
 from core.errors import ApplicationError
+from gateway.protocol.reply import PIECE_WRITER
 
 logger = logging.getLogger("config.web")
 
@@ -102,6 +103,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if len(self.headers) > limits.headers or len(self.url) > limits.url_bytes or self._unread > limits.head_bytes:
             self._check_head()
         _on_headers_complete(self)
+        self.scope["extensions"] = {PIECE_WRITER: self.cycle}  # type: ignore[dict-item]
         self._stage = _BODY
         self._since = self._guard.now
         self._unread = 0

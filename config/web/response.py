@@ -44,6 +44,20 @@ class OneWriteCycle(RequestResponseCycle):
             return
         await _send(self, message)
 
+    @property
+    def takes_pieces(self) -> bool:
+        """True while a stream goes on whose client reads quickly enough."""
+        goes_on = self.chunked_encoding and not self.response_complete and not self.flow.write_paused
+        return bool(goes_on and self.scope["method"] != "HEAD")
+
+    def write_piece(self, data: bytes) -> bool:
+        """The server's part of `gateway.protocol.reply.PieceWriter`."""
+        if not self.takes_pieces:
+            return False
+        if not self.disconnected:
+            self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+        return True
+
     def _is_piece(self, message: Any) -> bool:
         """Returns whether the message is a piece of a stream that goes on after it."""
         goes_on = self.chunked_encoding and not self.response_complete and message.get("more_body", False)

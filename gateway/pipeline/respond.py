@@ -130,7 +130,6 @@ class StreamedAnswer:
 
     async def _relay(self, stream: OpenStream) -> None:
         """Passes events on as they come. A failure after output becomes `state.error`, for the last event to report."""
-        runtime, state = self._runtime, self._state
         self._answer.first_output = time.perf_counter()
         self._framed = sse.relay_all if self._answer.is_native else sse.frame_all
         if self._guard is None:
@@ -138,22 +137,55 @@ class StreamedAnswer:
         if stream.ended:
             return
         await self._pass_on(stream.events)
-        translator, received = stream.translator, stream.received
+        translator = stream.translator
         try:
-            async for data in stream.chunks:
-                received += len(data)
-                if received > runtime.answer_bytes:
-                    raise too_large(runtime.answer_bytes)
-                events = translator.feed(data)
-                if events:
-                    await self._pass_on(events)
-                if runtime.deadlines.left(state.started) <= 0:
-                    raise too_slow()
+            while not await stream.response.deliver(partial(self._take, stream)):
+                await self._pass_on(stream.events)
+                self._check_time()
             if translator.usage is None:
-                translator.usage = self._answer.usage = estimated_usage(state)
+                translator.usage = self._answer.usage = estimated_usage(self._state)
             stream.events = translator.closing()
         except (ProviderError, RecursionError) as error:
             self._note_break(failure_of(error), stream.attempt)
+
+    def _take(self, stream: OpenStream, data: bytes) -> bool:
+        """Sends on what arrived of the provider's stream. Returns False when that has to wait for a guardrail or for
+        the client: the events are `stream.events` then. Raises ProviderError.
+
+        The transport calls this for all that it has read at a time: a task that wakes up for each read, and passes
+        through all the coroutines of a request, costs more than the rest.
+        """
+        stream.received += len(data)
+        limit = self._runtime.answer_bytes
+        if stream.received > limit:
+            raise too_large(limit)
+        events = stream.translator.feed(data)
+        if events and not (self._guard is None and self._passed_on(events)):
+            stream.events = events
+            return False
+        self._check_time()
+        return True
+
+    def _passed_on(self, events: list[StreamEvent]) -> bool:
+        """Sends the events at once. Returns False when the client does not read as quickly, and nothing was sent."""
+        data = self._framed(events)
+        if not self._reply.part_at_once(data):
+            return False
+        self._count_output(events)
+        self._heartbeat.touch()
+        self._answer.parts.append(data)
+        return True
+
+    def _check_time(self) -> None:
+        """Raises ProviderError when the request has no time left."""
+        if self._runtime.deadlines.left(self._state.started) <= 0:
+            raise too_slow()
+
+    def _count_output(self, events: list[StreamEvent]) -> None:
+        answer = self._answer
+        for event in events:
+            if event.has_output:
+                answer.output_bytes += len(event.text) or len(event.data) // 4
 
     def _note_break(self, failure: ProviderError, attempt: Attempt) -> None:
         state = self._state
@@ -173,9 +205,7 @@ class StreamedAnswer:
 
     async def _pass_on(self, events: list[StreamEvent]) -> None:
         answer, guard = self._answer, self._guard
-        for event in events:
-            if event.has_output:
-                answer.output_bytes += len(event.text) or len(event.data) // 4
+        self._count_output(events)
         if guard is not None:
             began = guard.began
             events = await guard.let_through(events)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -14,6 +14,22 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 HeaderList = list[tuple[bytes, bytes]]
+
+PIECE_WRITER = "prompt_gateway.piece_writer"
+"""The name of the ASGI extension by which a server sends a piece of a stream at once: its value is a `PieceWriter`
+(https://asgi.readthedocs.io/en/latest/extensions.html)."""
+
+
+class PieceWriter(Protocol):
+    """A response that sends pieces of its stream without being awaited, while the client reads them quickly enough."""
+
+    @property
+    def takes_pieces(self) -> bool: ...
+
+    def write_piece(self, data: bytes) -> bool:
+        """Returns False, and has sent nothing, unless the response `takes_pieces`."""
+        ...
+
 
 JSON = (b"content-type", b"application/json")
 _STREAM: HeaderList = [
@@ -29,13 +45,14 @@ class Reply:
 
     `before_last` is called once, before the bytes that end the response leave. `request` is the client's request as its
     surface read it, None for chat completions. `is_native` is True for an answer in the client's own protocol, which
-    leaves as it came. `ids` are the headers that name the request.
+    leaves as it came. `ids` are the headers that name the request. `writer` is the server's extension, if it has one.
     """
 
-    __slots__ = ("_send", "before_last", "ids", "is_native", "request", "request_id", "started")
+    __slots__ = ("_send", "before_last", "ids", "is_native", "request", "request_id", "started", "writer")
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
+        self.writer: PieceWriter | None = None
         self.request_id = request_id
         self.ids: HeaderList = [(headers.REQUEST_ID, request_id.encode())]
         self.started = False
@@ -83,6 +100,10 @@ class Reply:
         self.started = True
         all_headers = [*_STREAM, *self.ids, *extra]
         await self._send({"type": "http.response.start", "status": 200, "headers": all_headers})
+
+    def part_at_once(self, data: bytes) -> bool:
+        """Sends what `part` does without waiting. Returns False where it cannot, and has done nothing then."""
+        return self.writer is not None and self.writer.write_piece(data)
 
     def part(self, data: bytes) -> Awaitable[None]:
         # Every chunk of a stream passes here, and a coroutine of its own would cost more than the rest.

@@ -55,10 +55,20 @@ class SurfaceReply(Reply):
 
     @override
     async def part(self, data: bytes) -> None:
-        if not self.is_native and data is not sse.HEARTBEAT:
-            data = self._stream().feed(sse.data_of(data))
-        if data:
-            await super().part(data)
+        encoded = self._encoded(data)
+        if encoded:
+            await super().part(encoded)
+
+    @override
+    def part_at_once(self, data: bytes) -> bool:
+        if self.writer is None or not self.writer.takes_pieces:
+            return False
+        encoded = self._encoded(data)
+        return not encoded or self.writer.write_piece(encoded)
+
+    def _encoded(self, data: bytes) -> bytes:
+        """Returns the client's form of a part; it may be empty."""
+        return data if self.is_native or data is sse.HEARTBEAT else self._stream().feed(sse.data_of(data))
 
     @override
     async def end(self, data: bytes) -> None:

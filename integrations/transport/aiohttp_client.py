@@ -11,7 +11,7 @@ import asyncio
 import io
 import ssl
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from math import inf
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -89,6 +89,12 @@ class AiohttpResponse(AsyncIterator[bytes]):
 
     def chunks(self) -> AsyncIterator[bytes]:
         return self
+
+    async def deliver(self, take: Callable[[bytes], bool]) -> bool:
+        async for data in self:
+            if not take(data):
+                return False
+        return True
 
     @override
     async def __anext__(self) -> bytes:

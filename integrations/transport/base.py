@@ -6,7 +6,7 @@ or decompression (it sends `accept-encoding: identity`).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Protocol
@@ -43,6 +43,14 @@ class UpstreamResponse(Protocol):
 
     def chunks(self) -> AsyncIterator[bytes]:
         """Yields the body as it arrives, in pieces of any size, none empty; reads no faster than the caller."""
+        ...
+
+    async def deliver(self, take: Callable[[bytes], bool]) -> bool:
+        """Calls `take` with what arrives of the body, as soon as it does and without a turn of this coroutine. Returns
+        True at the end of the body, and False when `take` has returned False; the rest waits for the next call.
+
+        Raises what `take` raises, and the same failures as `chunks`.
+        """
         ...
 
     def close(self) -> None:

@@ -186,6 +186,7 @@ class Connection(asyncio.Protocol):
             return
         if self._overhead > MAX_OVERHEAD_BYTES and not response.complete:
             self.fail(failures.not_http(self.host))
+        response.hand_over()
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
@@ -234,7 +235,10 @@ class Connection(asyncio.Protocol):
         if response.buffered > HIGH_WATER_BYTES and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
-        self._wake(response)
+        if response.is_delivered:
+            self._deadline = _NEVER
+        else:
+            self._wake(response)
 
     def on_message_complete(self) -> None:
         if self._interim:

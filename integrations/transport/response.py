@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from math import inf
 from typing import Protocol
 
@@ -36,6 +36,8 @@ class PooledResponse(AsyncIterator[bytes]):
         "_connection",
         "_headers",
         "_loop",
+        "_raised",
+        "_take",
         "_waiter",
         "buffered",
         "complete",
@@ -62,6 +64,9 @@ class PooledResponse(AsyncIterator[bytes]):
         self._connection: AnsweredBy | None = connection
         self._loop = loop
         self._waiter: asyncio.Future[None] | None = None
+        # The function of `deliver` while that waits, and what the function has raised.
+        self._take: Callable[[bytes], bool] | None = None
+        self._raised: BaseException | None = None
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -108,7 +113,50 @@ class PooledResponse(AsyncIterator[bytes]):
             if self._connection is None:
                 raise failures.closed_by_caller(self.host)
             await self.wait(self.idle)
-        data = b"".join(self.pieces)
+        return self._emptied()
+
+    async def deliver(self, take: Callable[[bytes], bool]) -> bool:
+        while True:
+            if self.pieces and not take(self._emptied()):
+                return False
+            if self.complete:
+                self.close()
+                return True
+            if self.error is not None:
+                raise self.error
+            if self._connection is None:
+                raise failures.closed_by_caller(self.host)
+            self._take = take
+            try:
+                await self.wait(self.idle)
+            finally:
+                was_refused, self._take = self._take is None, None
+            if self._raised is not None:
+                raised, self._raised = self._raised, None
+                raise raised
+            if was_refused:
+                return False
+
+    def hand_over(self) -> None:
+        """Gives what has arrived to the function of `deliver`, where that waits. The connection calls this once for all
+        that it has read at a time, so that pieces which arrive together leave together."""
+        take = self._take
+        if take is None or not self.pieces:
+            return
+        try:
+            goes_on = take(self._emptied())
+        except BaseException as error:
+            # The error belongs to the caller of `deliver`, and not to the event loop.
+            self._raised, goes_on = error, False
+        if not goes_on:
+            self._take = None
+            self.wake()
+        elif self._connection is not None:
+            self._connection.await_data(self.idle)
+
+    def _emptied(self) -> bytes:
+        """Returns what has arrived, and takes it out."""
+        data = self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
         self.pieces.clear()
         self.buffered = 0
         if self._connection is not None:
@@ -127,6 +175,11 @@ class PooledResponse(AsyncIterator[bytes]):
             self._connection.await_data(seconds)
         self._waiter = self._loop.create_future()
         await self._waiter
+
+    @property
+    def is_delivered(self) -> bool:
+        """Returns True while `hand_over` takes what arrives, and nobody has to be woken for it."""
+        return self._take is not None
 
     def wake(self) -> None:
         waiter = self._waiter

@@ -61,7 +61,14 @@ class ScriptedAnswer:
         return b"".join([piece async for piece in self.chunks()])
 
     def chunks(self) -> AsyncIterator[bytes]:
-        return self.streamed or self._pieces()
+        self.streamed = self.streamed or self._pieces()
+        return self.streamed
+
+    async def deliver(self, take: Callable[[bytes], bool]) -> bool:
+        async for piece in self.chunks():
+            if not take(piece):
+                return False
+        return True
 
     async def _pieces(self) -> AsyncIterator[bytes]:
         for piece in self.pieces:
