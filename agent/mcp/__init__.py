@@ -1,1 +1,1 @@
-"""The agent's tools for clients of the Model Context Protocol."""
+"""The agent's tools, and the project's managed prompts, for clients of the Model Context Protocol."""

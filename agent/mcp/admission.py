@@ -20,11 +20,12 @@ from core.views import ProjectAPIView
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The sender of a message, and the tools that are granted at this moment."""
+    """The sender of a message, the tools that are granted at this moment, and the scopes of the key."""
 
     project_id: UUID
     actor: str
     granted: Granted
+    scopes: frozenset[str]
 
 
 class _Caller(ProjectAPIView):
@@ -42,7 +43,7 @@ class _Caller(ProjectAPIView):
         self.format_kwarg = None
         self.initial(request)
         settings = require_agent(self.project_id)
-        return Client(self.project_id, self.actor, granted(settings, self.access.rights))
+        return Client(self.project_id, self.actor, granted(settings, self.access.rights), self.access.scopes)
 
 
 def admit(scope: dict[str, Any]) -> Client:

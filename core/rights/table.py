@@ -48,8 +48,9 @@ _FIGURES = {
 _PROMPTS, _TELEMETRY = ("getPrompt", "renderPrompt"), ("exportTraces", "exportLogs", "exportMetrics")
 # The operations that a scope opens without any right. Models, outside of this table, are for `gateway` alone.
 SCOPE_OPERATIONS: Mapping[str, frozenset[str]] = {
-    GATEWAY: frozenset({*_TELEMETRY, *_PROMPTS}),
-    PROMPTS_READ: frozenset(_PROMPTS),
+    # A key without `manage` has no right, so that MCP offers it the prompts and no tool.
+    GATEWAY: frozenset({*_TELEMETRY, *_PROMPTS, "callAgentTools"}),
+    PROMPTS_READ: frozenset({*_PROMPTS, "callAgentTools"}),
     FEEDBACK_WRITE: frozenset({"addSessionFeedback", "createFeedbackToken"}),
     SCORES_WRITE: frozenset({"recordScore", "recordScores"}),
     TELEMETRY_WRITE: frozenset(_TELEMETRY),

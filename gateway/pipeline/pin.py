@@ -35,6 +35,14 @@ def named_prompt(prompts: Mapping[str, ManagedPrompt], name: str) -> ManagedProm
     return prompt
 
 
+def split_name(prompts: Mapping[str, ManagedPrompt], name: str) -> tuple[str, str]:
+    """Returns the prompt's name, and the label or number behind it, empty for none."""
+    if name in prompts or _SEPARATOR not in name or name.endswith(_SEPARATOR):
+        return name, ""
+    prompt, _, reference = name.rpartition(_SEPARATOR)
+    return prompt, reference
+
+
 async def pin(snapshots: SnapshotStore, context: RequestContext, state: RequestState) -> None:
     """Notes in `state.origin` the version that the request names beside a prompt that there is. Raises
     LabelNotFoundError and VersionNotFoundError (404), and ServiceUnavailableError when it cannot be read."""

@@ -71,6 +71,19 @@ def read_body(body: bytes, name: str) -> PromptQuery:
     )
 
 
+def read_named(
+    name: str, reference: str, variables: Mapping[str, Any], *, user_id: str = "", session_id: str = ""
+) -> PromptQuery:
+    """Returns the question of a caller that names a prompt and, in `reference`, a label or the number of a version; an
+    empty one leaves the choice to the project. It is always rendered. Raises ValidationError."""
+    given: dict[str, Any] = {"name": name, "variables": variables, "user_id": user_id, "session_id": session_id}
+    if _NUMBER.fullmatch(reference):
+        given["version"] = int(reference)
+    elif reference:
+        given["label"] = reference
+    return _checked(given, render=True)
+
+
 _FIELDS = frozenset(PromptQuery.__struct_fields__) | {"render"}
 
 

@@ -17,8 +17,8 @@ _NUMBERS = {"key_id": "1", "limit_id": "1", "member_id": "1", "change_id": "1", 
 _PROMPTS = {"getPrompt", "renderPrompt"}
 _TELEMETRY = {"exportTraces", "exportLogs", "exportMetrics"}
 OPENED = {
-    "gateway": {"createChatCompletion", "listModels", "getModel", *_PROMPTS, *_TELEMETRY},
-    "prompts:read": _PROMPTS,
+    "gateway": {"createChatCompletion", "listModels", "getModel", "callAgentTools", *_PROMPTS, *_TELEMETRY},
+    "prompts:read": {"callAgentTools", *_PROMPTS},
     "feedback:write": {"addSessionFeedback"},
     "scores:write": {"recordScore", "recordScores"},
     "telemetry:write": _TELEMETRY,

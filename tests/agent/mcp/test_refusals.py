@@ -57,8 +57,9 @@ def test_call__from_own_page__is_answered(gateway: Gateway) -> None:
     assert send(gateway, LIST, {"origin": gateway.service.base_url()}).status_code == 200
 
 
-def test_call__key_without_manage__is_403(gateway: Gateway) -> None:
-    key = gateway.service.make_key(gateway.project_id, scopes=["gateway"])
+@pytest.mark.parametrize("scope", ["feedback:write", "scores:write", "telemetry:write", "metrics:read"])
+def test_call__key_for_neither_tools_nor_prompts__is_403(gateway: Gateway, scope: str) -> None:
+    key = gateway.service.make_key(gateway.project_id, scopes=[scope])
 
     assert_refused(send(gateway, LIST, {"authorization": f"Bearer {key}"}), 403, "scope_missing")
 
