@@ -106,7 +106,8 @@ def _note_move(
     )
 
 
-def _check_name(name: str) -> None:
+def name_problem(name: str) -> str:
+    """Returns what keeps a text from being the name of a label, or an empty text."""
     problem = ""
     if name in _RESERVED:
         problem = f"Must not be {' or '.join(sorted(_RESERVED))}, which every prompt has."
@@ -115,5 +116,10 @@ def _check_name(name: str) -> None:
             f"Must be 1 to {LABEL_CHARACTERS} lower-case letters, digits, dots, dashes or underscores, begin with a"
             " letter or digit, and be no number."
         )
+    return problem
+
+
+def _check_name(name: str) -> None:
+    problem = name_problem(name)
     if problem:
         raise ValidationError(f"label: {problem}", details={"label": [problem]})

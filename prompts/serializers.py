@@ -14,6 +14,7 @@ from prompts.checking import Draft
 from prompts.content import MAX_TEMPERATURE, MAX_TOKENS, VersionContent, check_content
 from prompts.diff import Change, VersionDiff
 from prompts.errors import InvalidVersionError
+from prompts.labels import name_problem
 from prompts.messages import MAX_MESSAGES
 from prompts.models import (
     COMMIT_MESSAGE_CHARACTERS,
@@ -25,11 +26,19 @@ from prompts.models import (
     PromptConfig,
     PromptVersion,
 )
-from prompts.transfer import FORMAT, FORMAT_VERSION, ConfigOutcome, ImportedConfig, NumberedContent
+from prompts.transfer import (
+    FORMAT,
+    FORMAT_VERSION,
+    ConfigOutcome,
+    ImportedConfig,
+    ImportedLabel,
+    NumberedContent,
+)
 from prompts.usage import VersionUsage
 
 _MAX_IMPORTED_CONFIGS = 1000
 _MAX_IMPORTED_VERSIONS = 10_000
+_MAX_IMPORTED_LABELS = 1000
 _MAX_CHECKED_VARIABLES = 1000
 
 
@@ -210,9 +219,25 @@ class ImportedVersionSerializer(_VersionFields):
     version_number = serializers.IntegerField(min_value=1, max_value=2**31 - 1)
 
 
+class ImportedLabelSerializer(BodySerializer):
+    name = serializers.CharField(trim_whitespace=False)
+    version_number = serializers.IntegerField(min_value=1, max_value=2**31 - 1)
+    is_protected = serializers.BooleanField(required=False, default=False)
+
+    def validate_name(self, value: str) -> str:
+        problem = name_problem(value)
+        if problem:
+            raise serializers.ValidationError(problem)
+        return value
+
+
 class ImportedConfigSerializer(_ConfigFields):
     active_version_number = serializers.IntegerField(required=False, allow_null=True)
     versions = serializers.ListField(child=ImportedVersionSerializer(), max_length=_MAX_IMPORTED_VERSIONS)
+    # Documents that were exported before labels were have none.
+    labels = serializers.ListField(
+        child=ImportedLabelSerializer(), max_length=_MAX_IMPORTED_LABELS, required=False, default=list
+    )
 
     @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -222,6 +247,11 @@ class ImportedConfigSerializer(_ConfigFields):
         active = attrs.get("active_version_number")
         if active is not None and active not in numbers:
             raise serializers.ValidationError({"active_version_number": "There is no version of this number."})
+        labels = attrs["labels"]
+        if len({label["name"] for label in labels}) != len(labels):
+            raise serializers.ValidationError({"labels": "A name stands there twice."})
+        if any(label["version_number"] not in numbers for label in labels):
+            raise serializers.ValidationError({"labels": "A label is on a version that is not there."})
         return attrs
 
 
@@ -250,6 +280,10 @@ class ImportSerializer(BodySerializer):
                 versions=[
                     NumberedContent(version["version_number"], version["content"]) for version in config["versions"]
                 ],
+                labels=[
+                    ImportedLabel(label["name"], label["version_number"], label["is_protected"])
+                    for label in config["labels"]
+                ],
             )
             for config in self.validated_data["configs"]
         ]
@@ -261,12 +295,14 @@ def import_body(outcomes: list[ConfigOutcome], *, dry_run: bool) -> dict[str, An
         "configs_created": sum(outcome.created for outcome in outcomes),
         "versions_added": sum(len(outcome.added) for outcome in outcomes),
         "versions_skipped": sum(len(outcome.skipped) for outcome in outcomes),
+        "labels_added": sum(len(outcome.labels) for outcome in outcomes),
         "configs": [
             {
                 "name": outcome.name,
                 "created": outcome.created,
                 "versions_added": list(outcome.added),
                 "versions_skipped": list(outcome.skipped),
+                "labels_added": list(outcome.labels),
             }
             for outcome in outcomes
         ],

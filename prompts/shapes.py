@@ -118,6 +118,7 @@ class ImportedConfigOutcome(TypedDict):
     created: bool
     versions_added: list[int]
     versions_skipped: list[int]
+    labels_added: list[str]
 
 
 class PromptImport(TypedDict):
@@ -125,4 +126,5 @@ class PromptImport(TypedDict):
     configs_created: int
     versions_added: int
     versions_skipped: int
+    labels_added: int
     configs: list[ImportedConfigOutcome]

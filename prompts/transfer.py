@@ -1,13 +1,13 @@
-"""Export and import of a project's prompts as one JSON document, versions and active marker included.
+"""Export and import of a project's prompts as one JSON document: versions, the active marker, and labels.
 
-An import adds and never overwrites: a config that exists keeps its description, its versions and its active version,
-and gains the versions whose content it does not have. A config that is new gets the document's active version.
+An import adds and never overwrites: a config that exists keeps its description, its versions, its active version and
+where its labels are, and gains the versions whose content and the labels whose name it does not have. A config that is
+new gets the document's active version.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,7 +17,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from prompts.content import VersionContent
-from prompts.models import PromptConfig
+from prompts.errors import LabelProtectedError
+from prompts.labels import set_label
+from prompts.models import PromptConfig, PromptVersion
 from prompts.selectors import version_content
 from prompts.services import activate_version, add_version, create_config, require_composable
 
@@ -32,6 +34,15 @@ class NumberedContent:
 
 
 @dataclass(frozen=True, slots=True)
+class ImportedLabel:
+    """A label of a document; `number` is that of a version there."""
+
+    name: str
+    number: int
+    is_protected: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ImportedConfig:
     """One config of a document that was read and checked; `active` is a number of `versions` or None."""
 
@@ -39,16 +50,19 @@ class ImportedConfig:
     description: str
     active: int | None
     versions: Sequence[NumberedContent]
+    labels: Sequence[ImportedLabel] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigOutcome:
-    """The result of an import for one config, done or planned; the numbers are those of the document."""
+    """The result of an import for one config, done or planned; the numbers are those of the document. `labels` are the
+    names of those that were added."""
 
     name: str
     created: bool
     added: tuple[int, ...]
     skipped: tuple[int, ...]
+    labels: tuple[str, ...]
 
 
 def export_prompts(project_id: UUID, config_id: UUID | None = None) -> dict[str, Any]:
@@ -60,17 +74,19 @@ def export_prompts(project_id: UUID, config_id: UUID | None = None) -> dict[str,
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "exported_at": timezone.now().isoformat().replace("+00:00", "Z"),
-        "configs": [_exported(config) for config in configs.prefetch_related("versions")],
+        "configs": [_exported(config) for config in configs.prefetch_related("versions", "labels__version")],
     }
 
 
 def import_prompts(
-    *, project_id: UUID, configs: Iterable[ImportedConfig], actor: str, dry_run: bool = False
+    *, project_id: UUID, configs: Iterable[ImportedConfig], actor: str, is_administrator: bool, dry_run: bool = False
 ) -> list[ConfigOutcome]:
-    """Imports a document as a whole or not at all. Importing it again changes nothing."""
+    """Imports a document as a whole or not at all. Importing it again changes nothing. Raises LabelProtectedError when
+    somebody who is no administrator would add a protected label."""
     with transaction.atomic():
         ordered = sorted(configs, key=lambda item: item.name)
-        outcomes = [_import_config(project_id, imported, actor=actor, dry_run=dry_run) for imported in ordered]
+        importer = _Importer(project_id, actor, is_administrator, dry_run)
+        outcomes = [importer.take_in(imported) for imported in ordered]
         if not dry_run:
             # A prompt may include one that stands behind it in the document.
             for imported in ordered:
@@ -99,66 +115,96 @@ def _exported(config: PromptConfig) -> dict[str, Any]:
             }
             for version in sorted(config.versions.all(), key=lambda version: version.number)
         ],
+        "labels": [
+            {"name": label.name, "version_number": label.version.number, "is_protected": label.is_protected}
+            for label in sorted(config.labels.all(), key=lambda label: label.name)
+        ],
     }
 
 
-def _import_config(project_id: UUID, imported: ImportedConfig, *, actor: str, dry_run: bool) -> ConfigOutcome:
-    # The config's row is locked, so that two simultaneous imports do not both add a version.
-    configs = PromptConfig.objects.for_project(project_id).select_for_update()
-    existing = configs.filter(name=imported.name).first()
-    missing, present = _sorted_out(imported.versions, existing)
-    if not dry_run:
-        _add(project_id, imported, existing, missing, actor=actor)
-    return ConfigOutcome(
-        name=imported.name,
-        created=existing is None,
-        added=tuple(item.number for item in missing),
-        skipped=tuple(item.number for item in present),
-    )
+@dataclass(frozen=True, slots=True)
+class _Importer:
+    """Takes configs into a project, or says what would be taken in."""
+
+    project_id: UUID
+    actor: str
+    is_administrator: bool
+    dry_run: bool
+
+    def take_in(self, imported: ImportedConfig) -> ConfigOutcome:
+        # The config's row is locked, so that two simultaneous imports do not both add a version.
+        configs = PromptConfig.objects.for_project(self.project_id).select_for_update()
+        existing = configs.filter(name=imported.name).first()
+        missing, present = _sorted_out(imported.versions, existing)
+        labels = self._new_labels(imported, existing)
+        if not self.dry_run:
+            self._add(imported, existing, missing, present, labels)
+        return ConfigOutcome(
+            name=imported.name,
+            created=existing is None,
+            added=tuple(item.number for item in missing),
+            skipped=tuple(sorted(present)),
+            labels=tuple(label.name for label in labels),
+        )
+
+    def _new_labels(self, imported: ImportedConfig, existing: PromptConfig | None) -> list[ImportedLabel]:
+        there = set() if existing is None else set(existing.labels.values_list("name", flat=True))
+        found = [label for label in imported.labels if label.name not in there]
+        for label in found:
+            if label.is_protected and not self.is_administrator:
+                raise LabelProtectedError(label.name)
+        return found
+
+    def _add(
+        self,
+        imported: ImportedConfig,
+        existing: PromptConfig | None,
+        missing: Iterable[NumberedContent],
+        present: Mapping[int, PromptVersion],
+        labels: Iterable[ImportedLabel],
+    ) -> None:
+        config = existing or create_config(
+            project_id=self.project_id, name=imported.name, description=imported.description, actor=self.actor
+        )
+        of_config: dict[str, Any] = {"project_id": self.project_id, "config_id": config.pk, "actor": self.actor}
+        versions = dict(present)
+        for item in missing:
+            versions[item.number] = add_version(**of_config, content=item.content, check_includes=False)
+        if existing is None and imported.active is not None:
+            activate_version(
+                **of_config,
+                version_id=versions[imported.active].pk,
+                reason="active in the import",
+                check_includes=False,
+            )
+        for label in labels:
+            set_label(
+                **of_config,
+                name=label.name,
+                number=versions[label.number].number,
+                is_administrator=self.is_administrator,
+                is_protected=label.is_protected,
+                reason="label of the import",
+            )
 
 
 def _sorted_out(
     versions: Iterable[NumberedContent], existing: PromptConfig | None
-) -> tuple[list[NumberedContent], list[NumberedContent]]:
-    """Returns the versions to add and those that exist. Repetitions count: a return to an old text is a version."""
-    rows = () if existing is None else existing.versions.all()
-    there = Counter(_content_key(version_content(row)) for row in rows)
+) -> tuple[list[NumberedContent], dict[int, PromptVersion]]:
+    """Returns the versions to add, and those that exist by their number in the document. Repetitions count: a return to
+    an old text is a version."""
+    there: dict[str, list[PromptVersion]] = {}
+    for row in () if existing is None else existing.versions.order_by("-number"):
+        there.setdefault(_content_key(version_content(row)), []).append(row)
     missing: list[NumberedContent] = []
-    present: list[NumberedContent] = []
+    present: dict[int, PromptVersion] = {}
     for item in sorted(versions, key=lambda item: item.number):
-        key = _content_key(item.content)
-        found = there[key] > 0
-        there[key] -= found
-        (present if found else missing).append(item)
+        rows = there.get(_content_key(item.content))
+        if rows:
+            present[item.number] = rows.pop()
+        else:
+            missing.append(item)
     return missing, present
-
-
-def _add(
-    project_id: UUID,
-    imported: ImportedConfig,
-    existing: PromptConfig | None,
-    missing: Iterable[NumberedContent],
-    *,
-    actor: str,
-) -> None:
-    config = existing or create_config(
-        project_id=project_id, name=imported.name, description=imported.description, actor=actor
-    )
-    added = {
-        item.number: add_version(
-            project_id=project_id, config_id=config.pk, content=item.content, actor=actor, check_includes=False
-        )
-        for item in missing
-    }
-    if existing is None and imported.active is not None:
-        activate_version(
-            project_id=project_id,
-            config_id=config.pk,
-            version_id=added[imported.active].pk,
-            actor=actor,
-            reason="active in the import",
-            check_includes=False,
-        )
 
 
 def _content_key(content: VersionContent) -> str:

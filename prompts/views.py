@@ -13,6 +13,7 @@ from rest_framework.viewsets import GenericViewSet
 from typing_extensions import override
 
 from core.openapi import PAGE, operation
+from core.rights.roles import Right
 from core.views import ProjectAPIView
 from prompts import selectors, services, shapes
 from prompts.checking import check_body, check_draft
@@ -220,7 +221,11 @@ class ImportView(ProjectAPIView):
         serializer.is_valid(raise_exception=True)
         dry_run = serializer.validated_data["dry_run"]
         outcomes = import_prompts(
-            project_id=self.project_id, configs=serializer.imported(), actor=self.actor, dry_run=dry_run
+            project_id=self.project_id,
+            configs=serializer.imported(),
+            actor=self.actor,
+            is_administrator=Right.ADMINISTER in self.access.rights,
+            dry_run=dry_run,
         )
         return Response(import_body(outcomes, dry_run=dry_run))
 

@@ -88,7 +88,9 @@ def test_import__at_once__every_version_once() -> None:
     make_config(project, "there", versions=1)
     versions = [NumberedContent(n, VersionContent(f"v{n}")) for n in (1, 2)]
     configs = [ImportedConfig(name, "", 2, versions) for name in ("new", "there")]
-    results = at_once(CALLERS, lambda _: len(import_prompts(project_id=project.pk, configs=configs, actor="")))
+    results = at_once(
+        CALLERS, lambda _: len(import_prompts(project_id=project.pk, configs=configs, actor="", is_administrator=True))
+    )
     assert set(results) <= {2, "prompt_config_exists"}
     assert 2 in results
     found = PromptVersion.objects.values_list("config__name", "system_prompt").order_by("config__name", "number")

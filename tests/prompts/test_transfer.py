@@ -13,10 +13,12 @@ from django.core.management import CommandError, call_command
 from rest_framework.test import APIClient
 
 from core.models import Project
-from prompts.models import PromptActivation, PromptConfig, PromptVersion
+from core.rights.roles import Role
+from prompts.labels import set_label
+from prompts.models import PromptActivation, PromptConfig, PromptLabel, PromptLabelMove, PromptVersion
 from prompts.services import activate_version
 from prompts.transfer import export_prompts
-from tests.factories.core import client_of, make_project
+from tests.factories.core import client_of, make_project, make_staff
 from tests.factories.prompts import make_config, make_version
 from tests.prompts.conftest import BASE, config_path
 
@@ -82,7 +84,16 @@ def test_import__into_an_empty_project__the_same_prompts(api: APIClient, config:
         "configs_created": 1,
         "versions_added": 3,
         "versions_skipped": 0,
-        "configs": [{"name": "greeter", "created": True, "versions_added": [1, 2, 3], "versions_skipped": []}],
+        "labels_added": 0,
+        "configs": [
+            {
+                "name": "greeter",
+                "created": True,
+                "versions_added": [1, 2, 3],
+                "versions_skipped": [],
+                "labels_added": [],
+            }
+        ],
     }
     assert comparable(export_prompts(target.pk)) == comparable(document)
     latest = PromptActivation.objects.filter(config__project=target).latest("id")
@@ -149,6 +160,15 @@ def document_with(version: dict[str, Any] | None = None, **config: Any) -> dict[
         (document_with(versions=None), "configs.0.versions"),
         (document_with(versions=document_with()["configs"][0]["versions"] * 2), "configs.0.versions"),
         (document_with(active_version_number=2), "configs.0.active_version_number"),
+        (document_with(labels={}), "configs.0.labels"),
+        (document_with(labels=[{"name": "latest", "version_number": 1}]), "configs.0.labels.0.name"),
+        (document_with(labels=[{"name": " x", "version_number": 1}]), "configs.0.labels.0.name"),
+        (document_with(labels=[{"name": "x", "version_number": 2}]), "configs.0.labels"),
+        (document_with(labels=[{"name": "x", "version_number": 1}] * 2), "configs.0.labels"),
+        (
+            document_with(labels=[{"name": "x", "version_number": 1, "is_protected": "so"}]),
+            "configs.0.labels.0.is_protected",
+        ),
         (document_with({"version_number": 0}), "configs.0.versions.0.version_number"),
         (document_with({"temperature": 3}), "configs.0.versions.0.temperature"),
         (document_with({"variables": [{"name": "1"}]}), "configs.0.versions.0.variables.0.name"),
@@ -160,6 +180,103 @@ def test_import__bad_document__400_naming_the_place_and_nothing_made(api: APICli
     assert response.status_code == 400, response.content
     assert field in response.json()["error"]["details"]
     assert not PromptConfig.objects.exists()
+
+
+def labelled(config: PromptConfig, name: str, number: int, *, is_protected: bool = False) -> None:
+    set_label(
+        project_id=config.project_id,
+        config_id=config.pk,
+        name=name,
+        number=number,
+        actor="ada",
+        is_administrator=True,
+        is_protected=is_protected,
+    )
+
+
+def labels_of(project: Project) -> list[tuple[str, str, bool]]:
+    """Returns the name of each label, the text of its version, and whether it is protected."""
+    labels = PromptLabel.objects.filter(config__project=project).order_by("name")
+    return [(label.name, label.version.system_prompt, label.is_protected) for label in labels.select_related("version")]
+
+
+def editor_of(project: Project) -> APIClient:
+    editor = APIClient(headers={"X-Project-Id": str(project.pk)})
+    editor.force_login(make_staff(Role.EDITOR, project))
+    return editor
+
+
+def test_import__labels_into_an_empty_project__are_on_the_same_versions(api: APIClient, config: PromptConfig) -> None:
+    labelled(config, "production", 2, is_protected=True)
+    labelled(config, "staging", 3)
+    document, target = api.get(f"{BASE}/export").json(), make_project()
+    assert document["configs"][0]["labels"] == [
+        {"name": "production", "version_number": 2, "is_protected": True},
+        {"name": "staging", "version_number": 3, "is_protected": False},
+    ]
+    planned = client_of(target).post(f"{BASE}/import", {**document, "dry_run": True}).json()
+    assert planned["labels_added"] == 2
+    assert not labels_of(target)
+    body = client_of(target).post(f"{BASE}/import", document).json()
+    assert (body["labels_added"], body["configs"][0]["labels_added"]) == (2, ["production", "staging"])
+    assert comparable(export_prompts(target.pk)) == comparable(document)
+    moves = PromptLabelMove.objects.filter(config__project=target)
+    assert {(move.label, move.from_version, move.reason) for move in moves} == {
+        ("production", None, "label of the import"),
+        ("staging", None, "label of the import"),
+    }
+    assert client_of(target).post(f"{BASE}/import", document).json()["labels_added"] == 0
+    assert moves.count() == 2
+
+
+def test_import__existing_config__labels_that_are_there_stay_and_others_are_added(
+    api: APIClient, config: PromptConfig
+) -> None:
+    labelled(config, "production", 2)
+    labelled(config, "staging", 2)
+    document, target = api.get(f"{BASE}/export").json(), make_project()
+    existing = make_config(target, "greeter")
+    for text in ("Mine", "Other"):
+        make_version(existing, text)
+    make_version(existing, "Grüße", model="gpt-4o", temperature=1, max_tokens=5, tools=TOOLS,
+                 response_format={"type": "json_object"})  # fmt: skip
+    labelled(existing, "production", 1, is_protected=True)
+    # An editor may do this: the protected label is not touched.
+    body = editor_of(target).post(f"{BASE}/import", document, format="json").json()
+    assert body["configs"][0]["versions_skipped"] == [2]
+    assert body["configs"][0]["labels_added"] == ["staging"]
+    assert labels_of(target) == [("production", "Mine", True), ("staging", "Grüße", False)]
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_import__protected_label_by_an_editor__403_and_nothing_made(
+    api: APIClient, config: PromptConfig, dry_run: bool
+) -> None:
+    labelled(config, "production", 2, is_protected=True)
+    document, target = api.get(f"{BASE}/export").json(), make_project()
+    editor = editor_of(target)
+    response = editor.post(f"{BASE}/import", {**document, "dry_run": dry_run}, format="json")
+    assert (response.status_code, response.json()["error"]["code"]) == (403, "prompt_label_protected")
+    assert not PromptConfig.objects.for_project(target.pk).exists()
+    document["configs"][0]["labels"][0]["is_protected"] = False
+    assert editor.post(f"{BASE}/import", document, format="json").status_code == 200
+    assert labels_of(target) == [("production", "Grüße", False)]
+
+
+def test_import__document_without_labels__as_before(api: APIClient, config: PromptConfig) -> None:
+    labelled(config, "production", 2)
+    document, target = api.get(f"{BASE}/export").json(), make_project()
+    del document["configs"][0]["labels"]
+    assert client_of(target).post(f"{BASE}/import", document).json()["versions_added"] == 3
+    assert not labels_of(target)
+
+
+def test_import__prompt_that_includes_one_by_label__finds_the_label_of_the_document(api: APIClient) -> None:
+    style = {"name": "style", "versions": [{"version_number": 1, "system_prompt": "Kind."}]}
+    style["labels"] = [{"name": "production", "version_number": 1}]
+    reply = document_with({"system_prompt": None, "messages": [{"prompt": "style@production"}]})
+    reply["configs"].append(style)
+    assert api.post(f"{BASE}/import", reply).status_code == 200
 
 
 def test_import__name_refused_late__nothing_made(api: APIClient) -> None:
@@ -185,7 +302,11 @@ def test_commands__export_to_a_file_and_import__the_same_prompts(config: PromptC
     assert planned == "greeter: new config, 3 versions added, 0 there already\nDry run: nothing was changed.\n"
     assert not PromptConfig.objects.for_project(target.pk).exists()
 
-    assert run("import_prompts", str(file), "--project", "target") == planned.splitlines()[0] + "\n"
+    labelled(config, "production", 2, is_protected=True)
+    run("export_prompts", "--project", str(config.project_id), "--output", str(file))
+    document = json.loads(file.read_text(encoding="utf-8"))
+    added = planned.splitlines()[0] + ", labels added: production\n"
+    assert run("import_prompts", str(file), "--project", "target") == added
     assert comparable(export_prompts(target.pk)) == comparable(document)
     assert "0 versions added, 3 there" in run("import_prompts", str(file), "--project", "target")
     assert PromptVersion.objects.filter(config__project=target).values_list(

@@ -26,7 +26,7 @@ _MAX_PROBLEMS = 20
 
 class Command(BaseCommand):
     help = (
-        "Add the prompt configs and versions of an exported document that a project does not have. "
+        "Add the prompt configs, versions and labels of an exported document that a project does not have. "
         "Nothing that exists is changed, and importing again changes nothing."
     )
 
@@ -46,7 +46,11 @@ class Command(BaseCommand):
         document = _checked(_read(options["file"]))
         try:
             outcomes = import_prompts(
-                project_id=project.pk, configs=document.imported(), actor=ACTOR, dry_run=options["dry_run"]
+                project_id=project.pk,
+                configs=document.imported(),
+                actor=ACTOR,
+                is_administrator=True,
+                dry_run=options["dry_run"],
             )
         except ApplicationError as error:
             raise CommandError(error.message) from error
@@ -57,9 +61,14 @@ class Command(BaseCommand):
             made = "new config, " if outcome.created else ""
             self.stdout.write(
                 f"{outcome.name}: {made}{len(outcome.added)} versions added, {len(outcome.skipped)} there already"
+                f"{_labels(outcome)}"
             )
         if dry_run:
             self.stdout.write("Dry run: nothing was changed.")
+
+
+def _labels(outcome: ConfigOutcome) -> str:
+    return f", labels added: {', '.join(outcome.labels)}" if outcome.labels else ""
 
 
 def _read(name: str) -> Any:
