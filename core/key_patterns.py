@@ -14,10 +14,19 @@ def permits(
     models: tuple[str, ...], providers: tuple[str, ...], provider: str, model: str, deployment: str = ""
 ) -> bool:
     """Returns whether a key with these patterns may call `model` at `provider`; no patterns permit everything. A model
-    is matched by its own name and by its name with the provider before it, a provider by its name and by that of the
-    deployment."""
-    places = (provider, deployment) if deployment else (provider,)
-    if providers and not any(fnmatchcase(place, pattern) for place in places for pattern in providers):
+    is matched by its own name and by its name with the provider before it. `deployment` is empty where it is called
+    like its provider."""
+    if providers and not any(_matches(pattern, provider, deployment or provider) for pattern in providers):
         return False
     names = (model, f"{provider}/{model}")
     return not models or any(fnmatchcase(name, pattern) for name in names for pattern in models)
+
+
+def _matches(pattern: str, provider: str, deployment: str) -> bool:
+    """Returns whether a pattern of providers matches. Its wildcards stand for characters of a provider's name alone:
+    `openai*` must not open a deployment of another provider that somebody calls `openai-secret`. A deployment is
+    matched by its whole name, or by a pattern behind the slash of `provider/deployment`."""
+    of_provider, slash, of_deployment = pattern.partition("/")
+    if slash:
+        return fnmatchcase(provider, of_provider) and fnmatchcase(deployment, of_deployment)
+    return fnmatchcase(provider, pattern) or deployment == pattern

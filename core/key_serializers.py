@@ -94,7 +94,10 @@ class _KeyLimitsSerializer(BodySerializer):
     rate_limit_tpm = count_field("Tokens per minute;")
     max_concurrent_requests = count_field("Requests at the same time;", MAX_CONCURRENT_REQUESTS)
     allowed_models = _patterns("Patterns of the models that the key may call, such as `gpt-*`; empty for all.")
-    allowed_providers = _patterns("Patterns of the providers that the key may call; empty for all.")
+    allowed_providers = _patterns(
+        "Patterns of the providers that the key may call, such as `openai` or `g*`, whole names of integrations, or"
+        " patterns of both as `openai/*-eu`; empty for all."
+    )
     metadata = MetadataField(required=False, help_text="Recorded with each request of the key.")
 
 
