@@ -68,6 +68,7 @@ class RequestParameters(RangeParameters):
     api_key_id = _Number(_MAX_64)
     min_ttft_ms = _Number()
     max_ttft_ms = _Number()
+    deployment = _Text()
 
     def to_filter(self) -> RequestFilter:
         self.is_valid(raise_exception=True)

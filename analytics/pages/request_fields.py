@@ -40,6 +40,7 @@ FIELDS = (
     FilterField("status_code", "HTTP status", "number"),
     FilterField("error_type", "Error type"),
     FilterField("requested_model", "Model asked for"),
+    FilterField("deployment", "Deployment"),
     FilterField("api_key_id", "Number of the API key", "number"),
     FilterField("prompt_config_id", "Id of the prompt"),
     FilterField("prompt_version", "Version of the prompt", "number"),

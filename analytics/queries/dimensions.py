@@ -25,6 +25,7 @@ from analytics.queries.usage import Interval
 class Dimension(StrEnum):
     MODEL = "model"
     PROVIDER = "provider"
+    DEPLOYMENT = "deployment"
     USER = "user"
     API_KEY = "api_key"
     SESSION = "session"
@@ -49,6 +50,7 @@ class Source:
 
 
 _NO_PROMPT = "t.prompt_config_id = toUUID('00000000-0000-0000-0000-000000000000')"
+DEPLOYMENT = "toString(if(t.deployment = '', t.provider, t.deployment))"
 _BY_MODEL = (MINUTES,), (HOURS,)
 _BY_SPEND = (SPEND_HOURS,), (SPEND_HOURS,)
 
@@ -66,6 +68,8 @@ _SOURCES: Mapping[Dimension, Source] = {
         (MINUTES,),
         *_BY_SPEND,
     ),
+    # No rollup has the deployment: the rows of the range are read. One without a name is called like its provider.
+    Dimension.DEPLOYMENT: Source(same(DEPLOYMENT), (), (), ()),
     # No rollup has the attributes, so that the rows of the range are read.
     Dimension.METADATA: Source(same("t.attributes[{{tag:String}}]"), (), (), ()),
     Dimension.SOURCE: Source(same("toString(t.source)"), (), *_BY_SPEND),

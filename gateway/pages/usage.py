@@ -35,6 +35,7 @@ _REQUESTS = "analytics_requests_changelist"
 _LABELS: Mapping[Dimension, str] = {
     Dimension.MODEL: "Model",
     Dimension.PROVIDER: "Provider",
+    Dimension.DEPLOYMENT: "Deployment",
     Dimension.USER: "User",
     Dimension.API_KEY: "API key",
     Dimension.SESSION: "Session",
@@ -47,6 +48,7 @@ _LABELS: Mapping[Dimension, str] = {
 _FILTERS: Mapping[Dimension, str] = {
     Dimension.MODEL: "model",
     Dimension.PROVIDER: "provider",
+    Dimension.DEPLOYMENT: "deployment",
     Dimension.USER: "user_id",
     Dimension.API_KEY: "api_key_id",
     Dimension.SESSION: "session_id",
@@ -57,6 +59,7 @@ _FILTERS: Mapping[Dimension, str] = {
 _NONE: Mapping[Dimension, str] = {
     Dimension.MODEL: "before any model",
     Dimension.PROVIDER: "before any provider",
+    Dimension.DEPLOYMENT: "before any provider",
     Dimension.USER: "without a user",
     Dimension.API_KEY: "without a key",
     Dimension.PROMPT: "without a managed prompt",

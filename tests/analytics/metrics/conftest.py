@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from analytics.contracts import Outcome, RequestRecord, SpoolEntry
+from analytics.contracts import AttemptRecord, Outcome, RequestRecord, SpoolEntry
 from tests.analytics.metrics.reference import microseconds
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
@@ -92,4 +92,13 @@ def make_request(chance: random.Random, project: str) -> SpoolEntry:
         cost_known=known,
         cost_usd=f"{Decimal(chance.randrange(10**9)) / 10**10:.10f}" if known else "",
         retention_days=chance.choice([4000, 4000, 900]),
+        attempts=_attempts(chance, provider),
     )
+
+
+def _attempts(chance: random.Random, provider: str) -> tuple[AttemptRecord, ...]:
+    """Returns up to two calls; the second is at one of two deployments of OpenAI, or at one without a name."""
+    name = chance.choice(["openai-eu", "openai-us", ""]) if provider == "openai" else ""
+    last = AttemptRecord(provider, "m", deployment=name)
+    first = AttemptRecord("openai", "m", error="timeout", deployment="openai-eu")
+    return chance.choice([(last,), (first, last)]) if provider else ()

@@ -30,6 +30,7 @@ _LENGTHS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": t
 KEYS: dict[str, Callable[[RequestRecord], str]] = {
     "model": lambda record: record.model,
     "provider": lambda record: record.provider,
+    "deployment": lambda record: (record.attempts[-1].deployment if record.attempts else "") or record.provider,
     "user": lambda record: record.user_id,
     "api_key": lambda record: str(record.api_key_id) if record.api_key_id else "",
     "session": lambda record: record.session_id,

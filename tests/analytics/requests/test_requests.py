@@ -49,6 +49,10 @@ def at(minutes: float) -> str:
         ({"client_request_id": "mine/1"}, ["d"]),
         ({"client_request_id": "mine"}, []),
         ({"provider": "anthropic"}, ["c"]),
+        ({"deployment": "openai-eu"}, ["b"]),
+        ({"deployment": "openai"}, ["a", "d"]),
+        ({"deployment": "anthropic"}, ["c"]),
+        ({"deployment": "openai-eu", "provider": "anthropic"}, []),
         ({"model": "claude"}, ["c"]),
         ({"requested_model": "auto"}, ["d"]),
         ({"error_type": "rate_limit_error"}, ["b"]),
@@ -81,7 +85,10 @@ def test_requests__filters__keep_what_matches(
     store(
         spool,
         entry(project, minutes_ago=10, session_id="a", user_id="ann"),
-        entry(project, minutes_ago=20, session_id="b", outcome=Outcome.ERROR, status_code=429, **unpriced),
+        entry(
+            project, minutes_ago=20, session_id="b", outcome=Outcome.ERROR, status_code=429, **unpriced,
+            attempts=(AttemptRecord("openai", "m"), AttemptRecord("openai", "m", deployment="openai-eu")),
+        ),
         entry(
             project, minutes_ago=30, session_id="c", user_id="ann", source="playground", provider="anthropic",
             model="claude", cost_usd="0.01", operation="messages", is_native=True, **configured,

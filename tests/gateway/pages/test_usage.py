@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 PATH = "/admin/usage/"
 DIMENSIONS = (
-    "model", "provider", "user", "api_key", "session", "prompt", "prompt_version", "source", "operation",
+    "model", "provider", "deployment", "user", "api_key", "session", "prompt", "prompt_version", "source", "operation",
 )  # fmt: skip
 
 
