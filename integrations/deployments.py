@@ -50,6 +50,11 @@ class Deployment:
         return not self.models or model in self.models
 
 
+def title_of(provider: str, name: str) -> str:
+    """Returns what a page calls a deployment: its name, with the provider beside it where it has a name of its own."""
+    return provider if name == provider else f"{name} ({provider})"
+
+
 def rank(deployment: Deployment, key: str) -> tuple[int, float]:
     """Returns the deployment's place for the key, the least first: by priority, then so that a deployment comes first
     for a share of the keys that is its weight's share."""

@@ -56,6 +56,12 @@ def deployment_names(project_id: UUID) -> frozenset[str]:
     return frozenset(row.name for row in project_integrations(project_id).only("name", "provider"))
 
 
+def providers_with_names(project_id: UUID) -> frozenset[str]:
+    """Returns the providers of which the project has an integration with a name of its own."""
+    rows = project_integrations(project_id).only("name", "provider")
+    return frozenset(row.provider for row in rows if row.name != row.provider)
+
+
 def provider_of(project_id: UUID, name: str) -> str:
     """Returns the kind of the project's integration with the name; empty where there is none."""
     row = ProviderIntegration.objects.for_project(project_id).filter(called(name)).only("name", "provider").first()

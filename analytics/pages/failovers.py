@@ -1,4 +1,4 @@
-"""Which provider replaced which: a matrix of providers, and the models and errors behind it."""
+"""Which provider replaced which: a matrix of their deployments, and the models and errors behind it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from core.pagination import Page as ListPage
 from core.ui import formats
 from core.ui.pages import Visit
 from core.ui.tables import Column, Empty, Table
+from integrations.deployments import title_of
 
 MAX_ROWS = 50
 _MAX_PAIRS = 1_000
 
 
 def failovers_context(visit: Visit, shown: TimeRange) -> dict[str, Any]:
-    """Returns the matrix and the table; a matrix of one provider alone would say nothing more than the table."""
+    """Returns the matrix and the table. A deployment without a name of its own is called like its provider."""
     found = failovers(visit.project.pk, shown, ListPage(_MAX_PAIRS, 0))
     counts = Counter[tuple[str, str]]()
     for row in found.results:
-        counts[row["from_provider"], row["to_provider"]] += row["request_count"]
+        counts[row["from_deployment"], row["to_deployment"]] += row["request_count"]
     return {
         "total": found.more["total_failovers"],
         "left_out": max(0, found.count - MAX_ROWS),
@@ -53,7 +54,8 @@ def _matrix(counts: Counter[tuple[str, str]]) -> dict[str, Any]:
 
 def _columns() -> list[Column]:
     def pair(row: Mapping[str, Any], side: str) -> str:
-        return f"{row[f'{side}_provider']}/{row[f'{side}_model']}"
+        place = title_of(row[f"{side}_provider"], row[f"{side}_deployment"])
+        return f"{place}/{row[f'{side}_model']}"
 
     return [
         Column("from", "From", lambda row: pair(row, "from")),

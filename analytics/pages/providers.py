@@ -27,6 +27,7 @@ from core.ui.plots import Strip
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
 from integrations.connectivity.services import try_integration
+from integrations.deployments import title_of
 from integrations.models import ProviderIntegration
 from integrations.selectors import project_integrations
 from integrations.services import IntegrationChange, update_integration
@@ -84,66 +85,73 @@ class ProvidersPage(Page):
             raise PermissionDenied
         given = visit.request.POST
         try:
-            _act(visit, given.get("action", ""), given.get("provider", ""))
+            _act(visit, given.get("action", ""), given.get("name", ""))
         except ApplicationError as error:
             messages.error(visit.request, error.message)
         return HttpResponseRedirect(visit.link("providers"))
 
 
-def _act(visit: Visit, action: str, provider: str) -> None:
+def _act(visit: Visit, action: str, name: str) -> None:
     project_id, request = visit.project.pk, visit.request
     if action == "test":
-        outcome = try_integration(project_id=project_id, name=provider, trusted=sees_every_project(request.user))
+        outcome = try_integration(project_id=project_id, name=name, trusted=sees_every_project(request.user))
         level = messages.SUCCESS if outcome.ok else messages.ERROR
         took = f" ({formats.duration(outcome.latency_ms)})" if outcome.latency_ms is not None else ""
-        messages.add_message(request, level, f"{provider}: {outcome.reason.value}. {outcome.detail}{took}")
+        messages.add_message(request, level, f"{name}: {outcome.reason.value}. {outcome.detail}{took}")
     elif action in ("disable", "enable"):
         is_enabled = action == "enable"
-        update_integration(project_id=project_id, name=provider, change=IntegrationChange(enabled=is_enabled))
+        update_integration(project_id=project_id, name=name, change=IntegrationChange(enabled=is_enabled))
         what = "may be used again" if is_enabled else "gets no more requests"
-        messages.success(request, f"{provider} {what}.")
+        messages.success(request, f"{name} {what}.")
     else:
         messages.error(request, "action: There is no such action. There are: test, disable, enable.")
 
 
 def _integration(visit: Visit, row: ProviderIntegration) -> dict[str, Any]:
     return {
-        "provider": row.provider,
+        "name": row.name,
+        "title": title_of(row.provider, row.name),
         "is_enabled": row.enabled,
         "tested_at": row.last_tested_at,
         "test_ok": row.last_test_ok,
         "test_reason": row.last_test_reason,
         "updated_at": row.updated_at,
-        "href": visit.link_if_there("provider_key", provider=row.provider),
+        "href": visit.link_if_there("provider_key", name=row.name),
     }
 
 
 def _live(visit: Visit) -> dict[str, Any]:
     found = provider_latencies(visit.project.pk)
     models = [
-        {**model, "provider": provider["provider"]} for provider in found["providers"] for model in provider["models"]
+        {**model, "provider": provider["provider"], "deployment": provider["deployment"]}
+        for provider in found["providers"]
+        for model in provider["models"]
     ]
     link = visit.link_if_there("provider_keys")
     return {
         "generated_at": found["generated_at"],
         "table": Table(
             caption="Providers that are switched on, live",
-            columns=[Column("provider", "Provider", lambda row: row["provider"]), *_figures(), _circuits()],
+            columns=[
+                Column("provider", "Provider", lambda row: title_of(row["provider"], row["deployment"])),
+                *_figures(),
+                _circuits(),
+            ],
             rows=found["providers"],
             empty=Empty("No provider is switched on.", link, "Add a key" if link else ""),
-            key=lambda row: visit.link_if_there(_REQUESTS, provider=row["provider"]),
+            key=lambda row: visit.link_if_there(_REQUESTS, deployment=row["deployment"]),
         ),
         "models": Table(
             caption="Models that were called in the last five minutes",
             columns=[
                 Column("model", "Model", lambda row: row["model"]),
-                Column("provider", "Provider", lambda row: row["provider"]),
+                Column("provider", "Provider", lambda row: title_of(row["provider"], row["deployment"])),
                 *_figures(),
                 Column("circuit", "Circuit", lambda row: status(row["circuit"])),
             ],
             rows=models,
             empty=Empty("No model was called in the last five minutes."),
-            key=lambda row: visit.link_if_there(_REQUESTS, provider=row["provider"], model=row["model"]),
+            key=lambda row: visit.link_if_there(_REQUESTS, deployment=row["deployment"], model=row["model"]),
         ),
     }
 
@@ -204,24 +212,38 @@ def _history(visit: Visit) -> dict[str, Any]:
     ordered = sorted(
         found["providers"], key=lambda one: (-one["request_count"] - one["failover_count"], one["provider"])
     )
+    histories = [one for provider in ordered for one in _histories(provider)]
     return {
         "cell": "30 minutes" if found["interval_minutes"] == 30 else f"{found['interval_minutes'] // 60} h",
-        "left_out": [one["provider"] for one in ordered[MAX_STRIPS:]],
+        "left_out": [one["title"] for one in histories[MAX_STRIPS:]],
         "providers": [
             {
                 **one,
-                "href": visit.link_if_there(_REQUESTS, provider=one["provider"]),
-                "errors_href": visit.link_if_there(_REQUESTS, provider=one["provider"], outcome="error"),
+                "href": visit.link_if_there(_REQUESTS, **one["filter"]),
+                "errors_href": visit.link_if_there(_REQUESTS, outcome="error", **one["filter"]),
                 "strip": Strip(
-                    title=f"State of {one['provider']}",
+                    title=f"State of {one['title']}",
                     cells=[_cell(cell) for cell in one["intervals"]],
                     step=step,
                     caption=False,
                 ),
             }
-            for one in ordered[:MAX_STRIPS]
+            for one in histories[:MAX_STRIPS]
         ],
     }
+
+
+def _histories(provider: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns the history of a provider, and behind it those of its deployments where there are several."""
+    name, deployments = provider["provider"], provider["deployments"]
+    shown = deployments if len(deployments) > 1 else []
+    return [
+        {**provider, "title": name, "filter": {"provider": name}},
+        *(
+            {**one, "title": f"{name}: {one['deployment']}", "filter": {"deployment": one["deployment"]}}
+            for one in sorted(shown, key=lambda one: (-one["request_count"] - one["failover_count"], one["deployment"]))
+        ),
+    ]
 
 
 def _interval_minutes(length: timedelta) -> int:

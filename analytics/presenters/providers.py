@@ -8,10 +8,16 @@ from functools import partial
 from uuid import UUID
 
 from analytics.queries.parallel import both
-from analytics.queries.provider_history import list_failover_intervals, list_failovers, list_provider_intervals
+from analytics.queries.provider_history import (
+    list_deployment_intervals,
+    list_failover_intervals,
+    list_failovers,
+    list_provider_intervals,
+)
 from analytics.ranges import TimeRange
 from analytics.wire import providers
 from core.pagination import Listing, Page
+from integrations.selectors import providers_with_names
 
 # The attempts of requests are read from the requests themselves, so a range is at most this long.
 MAX_RANGE = timedelta(days=7)
@@ -23,37 +29,71 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def provider_history(
     project_id: UUID, time_range: TimeRange, interval_minutes: int | None = None
 ) -> providers.ProviderHistories:
-    """Returns the providers that had requests in the range by name, each with every interval that has begun."""
+    """Returns the providers that had requests in the range by name, each with every interval that has begun, and by
+    deployment where the project has named some."""
     start, end = time_range.start, max(time_range.start, min(time_range.end, datetime.now(UTC)))
     minutes = interval_minutes or _interval_minutes(end - start)
     answered, failed_over = both(
         partial(list_provider_intervals, project_id, start, end, minutes),
         partial(list_failover_intervals, project_id, start, end, minutes),
     )
-    requests = {(row.provider, row.start): row for row in answered}
-    failovers = Counter({(row.provider, row.start): row.failovers for row in failed_over})
+    named = providers_with_names(project_id)
+    by_deployment = list_deployment_intervals(project_id, start, end, minutes) if named else []
+    counts = _Counts()
+    for row in answered:
+        counts.add((row.provider, ""), row.start, requests=row.requests, errors=row.errors)
+    for failed in failed_over:
+        counts.add((failed.provider, ""), failed.start, failovers=failed.failovers)
+        if failed.provider in named:
+            counts.add((failed.provider, failed.deployment), failed.start, failovers=failed.failovers)
+    for one in by_deployment:
+        if one.provider in named:
+            counts.add((one.provider, one.deployment), one.start, requests=one.requests, errors=one.errors)
     starts = _starts(start, end, timedelta(minutes=minutes))
-    names = sorted({provider for provider, _ in [*requests, *failovers]})
     return {
         "start_date": time_range.start,
         "end_date": time_range.end,
         "interval_minutes": minutes,
         "providers": [
             providers.provider_history(
-                name,
+                provider,
+                counts.intervals((provider, ""), starts),
                 [
-                    providers.provider_interval(
-                        moment,
-                        row.requests if (row := requests.get((name, moment))) else 0,
-                        row.errors if row else 0,
-                        failovers[name, moment],
-                    )
-                    for moment in starts
+                    providers.deployment_history(deployment, counts.intervals((provider, deployment), starts))
+                    for deployment in counts.deployments_of(provider)
                 ],
             )
-            for name in names
+            for provider in sorted({provider for provider, _ in counts.places})
         ],
     }
+
+
+class _Counts:
+    """Requests, errors and failovers by interval of each provider, whose deployment is empty here, and of each named
+    deployment."""
+
+    def __init__(self) -> None:
+        self.places: set[tuple[str, str]] = set()
+        self._found: Counter[tuple[tuple[str, str], datetime, str]] = Counter()
+
+    def add(self, place: tuple[str, str], start: datetime, **counts: int) -> None:
+        self.places.add(place)
+        for name, count in counts.items():
+            self._found[place, start, name] += count
+
+    def deployments_of(self, provider: str) -> list[str]:
+        return sorted(deployment for of, deployment in self.places if of == provider and deployment)
+
+    def intervals(self, place: tuple[str, str], starts: list[datetime]) -> list[providers.ProviderInterval]:
+        def count(start: datetime, name: str) -> int:
+            return self._found[place, start, name]
+
+        return [
+            providers.provider_interval(
+                start, count(start, "requests"), count(start, "errors"), count(start, "failovers")
+            )
+            for start in starts
+        ]
 
 
 def failovers(project_id: UUID, time_range: TimeRange, page: Page) -> Listing:

@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from analytics.clickhouse import client
+from analytics.queries.dimensions import DEPLOYMENT
 from analytics.queries.rollup_ranges import MINUTES, PLANNED, Key, clamp, same, totals, union
 
 
@@ -22,11 +23,24 @@ class ProviderIntervalRow:
 
 
 @dataclass(frozen=True)
-class FailoverIntervalRow:
-    """The requests that went on to another model or provider in the interval, after `provider` had failed."""
+class DeploymentIntervalRow:
+    """The same of one deployment of the provider."""
 
     start: datetime
     provider: str
+    deployment: str
+    requests: int
+    errors: int
+
+
+@dataclass(frozen=True)
+class FailoverIntervalRow:
+    """The requests that went on to another model, deployment or provider in the interval, after `deployment` of
+    `provider` had failed."""
+
+    start: datetime
+    provider: str
+    deployment: str
     failovers: int
 
 
@@ -35,8 +49,10 @@ class FailoverRow:
     """The requests that went on from one attempt to another after `error`; the next one served `served` of them."""
 
     from_provider: str
+    from_deployment: str
     from_model: str
     to_provider: str
+    to_deployment: str
     to_model: str
     error: str
     requests: int
@@ -44,18 +60,25 @@ class FailoverRow:
     last_at: datetime
 
 
-# The pairs of one attempt and the next one at another model or provider. A retry of the same one is no failover.
+# The pairs of one attempt and the next one at another model, deployment or provider. A retry of the same one is no
+# failover. A deployment that the attempt does not name is called like its provider.
 _PAIRS = """
 SELECT
     r.ts AS ts,
-    JSONExtract(r.attempts, 'Array(Tuple(provider String, model String, error String))') AS calls,
+    JSONExtract(
+        r.attempts, 'Array(Tuple(provider String, model String, error String, deployment String))'
+    ) AS listed,
+    arrayMap(call -> (call.1, call.2, call.3, if(call.4 = '', call.1, call.4)), listed) AS calls,
     arrayJoin(arrayFilter(
-        pair -> (pair.1.1, pair.1.2) != (pair.2.1, pair.2.2), arrayZip(arrayPopBack(calls), arrayPopFront(calls))
+        pair -> (pair.1.1, pair.1.2, pair.1.4) != (pair.2.1, pair.2.2, pair.2.4),
+        arrayZip(arrayPopBack(calls), arrayPopFront(calls))
     )) AS pair
 FROM requests AS r
 PREWHERE r.project_id = {project:UUID} AND r.ts >= {start:DateTime64(6, 'UTC')} AND r.ts <= {end:DateTime64(6, 'UTC')}
     AND (r.fallback_used OR r.retry_count > 0)
 """
+
+_FAILOVER_KEYS = "from_provider, from_deployment, from_model, to_provider, to_deployment, to_model, error"
 
 
 def list_provider_intervals(
@@ -79,13 +102,39 @@ def list_provider_intervals(
     return client.query(sql, values, row=ProviderIntervalRow, name="providers.intervals", database_settings=PLANNED)
 
 
+def list_deployment_intervals(
+    project_id: UUID, start: datetime, end: datetime, minutes: int
+) -> list[DeploymentIntervalRow]:
+    """Returns the same by deployment, which no rollup has: the rows of the range are read."""
+    beginning = f"toStartOfInterval({{time}}, INTERVAL {minutes:d} MINUTE, 'UTC')"
+    source, params = union(
+        [],
+        start,
+        end,
+        keys={
+            "start": Key(beginning, beginning),
+            "provider": same("toString(t.provider)"),
+            "deployment": same(DEPLOYMENT),
+        },
+        figures=("requests", "errors"),
+        where="t.provider != ''",
+    )
+    sql = (
+        "SELECT toDateTime64(f.start, 6, 'UTC') AS start, f.provider AS provider, f.deployment AS deployment,"
+        f" {totals('requests', 'errors')} FROM {source} AS f GROUP BY f.start, f.provider, f.deployment"
+    )
+    values = {**params, "project": project_id}
+    return client.query(sql, values, row=DeploymentIntervalRow, name="deployments.intervals", database_settings=PLANNED)
+
+
 def list_failover_intervals(
     project_id: UUID, start: datetime, end: datetime, minutes: int
 ) -> list[FailoverIntervalRow]:
     """Returns the intervals in which requests went on from a provider that had failed."""
     sql = (
         f"SELECT toDateTime64(toStartOfInterval(p.ts, INTERVAL {minutes:d} MINUTE, 'UTC'), 6, 'UTC') AS start,"
-        f" p.pair.1.1 AS provider, count() AS failovers FROM ({_PAIRS}) AS p GROUP BY start, provider"
+        f" p.pair.1.1 AS provider, p.pair.1.4 AS deployment, count() AS failovers FROM ({_PAIRS}) AS p"
+        " GROUP BY start, provider, deployment"
     )
     params = {"project": project_id, "start": clamp(start), "end": clamp(end)}
     return client.query(sql, params, row=FailoverIntervalRow, name="providers.failed_over", database_settings=PLANNED)
@@ -94,11 +143,10 @@ def list_failover_intervals(
 def list_failovers(project_id: UUID, start: datetime, end: datetime) -> Sequence[FailoverRow]:
     """Returns all failovers by falling number of requests, then by names."""
     sql = (
-        "SELECT p.pair.1.1 AS from_provider, p.pair.1.2 AS from_model, p.pair.2.1 AS to_provider,"
-        " p.pair.2.2 AS to_model, p.pair.1.3 AS error, count() AS requests, countIf(p.pair.2.3 = '') AS served,"
-        f" max(p.ts) AS last_at FROM ({_PAIRS}) AS p"
-        " GROUP BY from_provider, from_model, to_provider, to_model, error"
-        " ORDER BY requests DESC, from_provider, from_model, to_provider, to_model, error"
+        "SELECT p.pair.1.1 AS from_provider, p.pair.1.4 AS from_deployment, p.pair.1.2 AS from_model,"
+        " p.pair.2.1 AS to_provider, p.pair.2.4 AS to_deployment, p.pair.2.2 AS to_model, p.pair.1.3 AS error,"
+        f" count() AS requests, countIf(p.pair.2.3 = '') AS served, max(p.ts) AS last_at FROM ({_PAIRS}) AS p"
+        f" GROUP BY {_FAILOVER_KEYS} ORDER BY requests DESC, {_FAILOVER_KEYS}"
     )
     params = {"project": project_id, "start": clamp(start), "end": clamp(end)}
     return client.query(sql, params, row=FailoverRow, name="providers.failovers", database_settings=PLANNED)

@@ -19,13 +19,24 @@ class ProviderInterval(TypedDict):
     status: str
 
 
-class ProviderHistory(TypedDict):
-    provider: str
+class History(TypedDict):
     request_count: int
     error_count: int
     failover_count: int
     error_rate: float | None
     intervals: list[ProviderInterval]
+
+
+class DeploymentHistory(History):
+    deployment: str
+
+
+class ProviderHistory(History):
+    """`deployments` has those of a provider of which the project has one with a name of its own; it is empty for any
+    other provider."""
+
+    provider: str
+    deployments: list[DeploymentHistory]
 
 
 class ProviderHistories(TypedDict):
@@ -37,8 +48,10 @@ class ProviderHistories(TypedDict):
 
 class Failover(TypedDict):
     from_provider: str
+    from_deployment: str
     from_model: str
     to_provider: str
+    to_deployment: str
     to_model: str
     error: str
     request_count: int
@@ -46,14 +59,23 @@ class Failover(TypedDict):
     last_seen: datetime
 
 
-def provider_history(provider: str, intervals: list[ProviderInterval]) -> ProviderHistory:
+def provider_history(
+    provider: str, intervals: list[ProviderInterval], deployments: list[DeploymentHistory]
+) -> ProviderHistory:
+    return {"provider": provider, **_history(intervals), "deployments": deployments}
+
+
+def deployment_history(deployment: str, intervals: list[ProviderInterval]) -> DeploymentHistory:
+    return {"deployment": deployment, **_history(intervals)}
+
+
+def _history(intervals: list[ProviderInterval]) -> History:
     requests, errors, failovers = (
         sum(one["request_count"] for one in intervals),
         sum(one["error_count"] for one in intervals),
         sum(one["failover_count"] for one in intervals),
     )
     return {
-        "provider": provider,
         "request_count": requests,
         "error_count": errors,
         "failover_count": failovers,
@@ -77,8 +99,10 @@ def provider_interval(start: datetime, requests: int, errors: int, failovers: in
 def failover(row: FailoverRow) -> Failover:
     return {
         "from_provider": row.from_provider,
+        "from_deployment": row.from_deployment,
         "from_model": row.from_model,
         "to_provider": row.to_provider,
+        "to_deployment": row.to_deployment,
         "to_model": row.to_model,
         "error": row.error,
         "request_count": row.requests,

@@ -12,6 +12,7 @@ from core.templatetags.ui import status
 from core.ui.formats import duration, moment, money, number, share
 from core.ui.pages import Visit
 from core.ui.tables import Column, Empty, Table
+from integrations.deployments import title_of
 from rollouts.models import Rollout
 from rollouts.selectors import current_stage, list_rollouts
 from rollouts.states import Status
@@ -28,14 +29,16 @@ def provider_table(visit: Visit) -> Table:
     return Table(
         caption="The state of each provider as routing sees it, with the calls it rests on",
         columns=[
-            Column("provider", "Provider", lambda row: row["provider"]),
+            Column("provider", "Provider", lambda row: title_of(row["provider"], row["deployment"])),
             Column("status", "State", _state),
             Column("p50", "p50", lambda row: duration(row["p50_ms"]), is_numeric=True),
             Column("p95", "p95", lambda row: duration(row["p95_ms"]), is_numeric=True),
             Column("errors", "Errors", lambda row: _error_rate(row), is_numeric=True),
             Column("calls", "Calls", lambda row: number(row["outcomes"]), is_numeric=True),
         ],
-        rows=sorted(rows, key=lambda row: (order.get(row["status"], 2), -row["outcomes"], row["provider"])),
+        rows=sorted(
+            rows, key=lambda row: (order.get(row["status"], 2), -row["outcomes"], row["provider"], row["deployment"])
+        ),
         empty=Empty("No provider is set up.", visit.link_if_there("provider_keys"), "Add a provider's key"),
         key=lambda row: visit.link_if_there("providers") or visit.link(_REQUESTS, provider=row["provider"]),
     )

@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 
 from analytics.contracts import AttemptRecord
+from core.models import Project
+from integrations.credentials import store_secret
+from integrations.models import ProviderIntegration
 from tests.analytics.metrics.conftest import Api
 from tests.analytics.metrics.reference import iso, microseconds
 from tests.factories.analytics import make_entry, store
@@ -22,12 +25,12 @@ NOW = datetime(2026, 11, 20, 13, 37, 11, tzinfo=UTC)
 START = NOW - timedelta(hours=24)
 
 
-def failed(provider: str, model: str = "m", error: str = "unavailable") -> AttemptRecord:
-    return AttemptRecord(provider=provider, model=model, status=503, error=error)
+def failed(provider: str, model: str = "m", error: str = "unavailable", deployment: str = "") -> AttemptRecord:
+    return AttemptRecord(provider=provider, model=model, status=503, error=error, deployment=deployment)
 
 
-def served(provider: str, model: str = "m") -> AttemptRecord:
-    return AttemptRecord(provider=provider, model=model, status=200)
+def served(provider: str, model: str = "m", deployment: str = "") -> AttemptRecord:
+    return AttemptRecord(provider=provider, model=model, status=200, deployment=deployment)
 
 
 def entry(api: Api, age: timedelta, *attempts: AttemptRecord, retries: int = 0, **values: Any) -> Any:
@@ -39,10 +42,9 @@ def entry(api: Api, age: timedelta, *attempts: AttemptRecord, retries: int = 0, 
         model=last.model,
         outcome="error" if last.error else "success",
         error_code="upstream_error" if last.error else "",
-        fallback_used=len({(one.provider, one.model) for one in attempts}) > 1,
         retry_count=retries,
         attempts=attempts,
-        **values,
+        **{"fallback_used": len({(one.provider, one.model) for one in attempts}) > 1, **values},
     )
 
 
@@ -114,6 +116,61 @@ def test_failovers__pairs_of_attempts__counted_by_model_and_error(get: Get) -> N
     ]
     assert (found["count"], found["total_failovers"]) == (3, 6)
     assert found["results"][0]["last_seen"] == iso(microseconds(NOW - timedelta(minutes=40)))
+
+
+@pytest.fixture
+def deployments(api: Api, spool: Path) -> None:
+    """A project with two deployments of OpenAI, and requests from before they had names and since."""
+    project = Project.objects.get(pk=api[1])
+    for name in ("openai", "openai-eu"):
+        row = ProviderIntegration(project=project, provider="openai", name=name)
+        store_secret(row, "sk-test-0000")
+        row.save()
+    minute = timedelta(minutes=1)
+    store(
+        spool,
+        *(entry(api, 5 * minute, served("openai", deployment="openai-eu")) for _ in range(3)),
+        entry(api, 5 * minute, failed("openai", deployment="openai-eu")),
+        *(
+            entry(
+                api,
+                5 * minute,
+                failed("openai", deployment="openai-eu"),
+                served("openai", deployment="openai"),
+                fallback_used=True,
+            )
+            for _ in range(2)
+        ),
+        entry(api, 5 * minute, served("openai")),
+        entry(api, 5 * minute, failed("openai", deployment="openai"), served("groq", deployment="groq")),
+    )
+
+
+@pytest.mark.usefixtures("deployments")
+def test_history__named_deployments__each_with_its_own_figures(get: Get) -> None:
+    found = get("providers/history", start_date=START, end_date=NOW)
+
+    groq, openai = found["providers"]
+    names = ("request_count", "error_count", "failover_count")
+    assert [tuple(openai[name] for name in names)] == [(7, 1, 3)]
+    assert [(one["deployment"], *(one[name] for name in names)) for one in openai["deployments"]] == [
+        ("openai", 3, 0, 1),
+        ("openai-eu", 4, 1, 2),
+    ]
+    assert openai["deployments"][1]["error_rate"] == 3 / 6
+    assert openai["deployments"][1]["intervals"][-1]["status"] == "down"
+    assert (groq["request_count"], groq["deployments"]) == (1, [])
+
+
+@pytest.mark.usefixtures("deployments")
+def test_failovers__between_deployments__are_counted_by_their_names(get: Get) -> None:
+    found = get("providers/failovers", start_date=START, end_date=NOW)
+
+    names = ("from_provider", "from_deployment", "to_provider", "to_deployment", "request_count", "served_count")
+    assert [tuple(one[name] for name in names) for one in found["results"]] == [
+        ("openai", "openai-eu", "openai", "openai", 2, 2),
+        ("openai", "openai", "groq", "groq", 1, 1),
+    ]
 
 
 @pytest.mark.usefixtures("traffic")

@@ -60,8 +60,8 @@ def live(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         "window_seconds": 300,
         "generated_at": datetime.now(UTC),
         "providers": [
-            {**latency(), "provider": "groq", "models": [model]},
-            {**silent, "provider": "openai", "models": []},
+            {**latency(), "provider": "groq", "deployment": "groq", "models": [model]},
+            {**silent, "provider": "openai", "deployment": "openai-eu", "models": []},
         ],
     }
     monkeypatch.setattr(page, "provider_latencies", lambda _: found)
@@ -72,7 +72,7 @@ def live(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def test_providers__live__samples_beside_every_state(reader: Client, project: Project) -> None:
     text = shown(reader, PATH, project)
 
-    for part in ("840 ms", "2.4 s", "degraded", "25 %", "1 of 1 half open", "no calls", "llama"):
+    for part in ("840 ms", "2.4 s", "degraded", "25 %", "1 of 1 half open", "no calls", "llama", "openai-eu (openai)"):
         assert part in text, part
     assert "Calls" in text
     assert "Timed" in text
@@ -102,7 +102,7 @@ def test_providers__history_and_failovers__counts_and_links(reader: Client, proj
 def test_providers__reader__no_switches_and_403_for_their_actions(reader: Client, project: Project) -> None:
     assert "Keys and switches" not in shown(reader, PATH, project)
 
-    answer = reader.post(f"{PATH}?project={project.pk}", {"action": "disable", "provider": "groq"})
+    answer = reader.post(f"{PATH}?project={project.pk}", {"action": "disable", "name": "groq"})
 
     assert answer.status_code == 403
     assert ProviderIntegration.objects.get().enabled
@@ -111,11 +111,36 @@ def test_providers__reader__no_switches_and_403_for_their_actions(reader: Client
 @pytest.mark.usefixtures("live", "integration")
 def test_providers__administrator__switches_off_and_on(administrator: Client, project: Project) -> None:
     for action, is_enabled, button in (("disable", False, "Switch on<"), ("enable", True, "Switch off…<")):
-        answer = administrator.post(f"{PATH}?project={project.pk}", {"action": action, "provider": "groq"})
+        answer = administrator.post(f"{PATH}?project={project.pk}", {"action": action, "name": "groq"})
 
         assert answer.status_code == 302
         assert ProviderIntegration.objects.get().enabled is is_enabled
         assert button in shown(administrator, PATH, project)
+
+
+@pytest.mark.usefixtures("live", "integration")
+def test_providers__several_deployments__each_has_its_figures_and_its_switch(
+    administrator: Client, project: Project, spool: Path
+) -> None:
+    second = ProviderIntegration(project=project, provider="groq", name="groq-eu")
+    store_secret(second, "gsk-test-1111")
+    second.save()
+    hour_ago = int((datetime.now(UTC) - timedelta(hours=1)).timestamp() * 1e6)
+    calls = (
+        AttemptRecord("groq", "m", error="timeout", deployment="groq-eu"),
+        AttemptRecord("groq", "m", deployment="groq"),
+    )
+    entry = make_entry(
+        project_id=str(project.pk), ts=hour_ago, provider="groq", model="m", attempts=calls, fallback_used=True
+    )
+    store(spool, entry)
+
+    text = shown(administrator, PATH, project)
+    administrator.post(f"{PATH}?project={project.pk}", {"action": "disable", "name": "groq-eu"})
+
+    for part in ("groq-eu (groq)/m", "to groq", "State of groq: groq-eu", "State of groq: groq", "name=groq-eu"):
+        assert part in text, part
+    assert set(ProviderIntegration.objects.values_list("name", "enabled")) == {("groq", True), ("groq-eu", False)}
 
 
 @pytest.mark.usefixtures("live", "integration")
@@ -125,7 +150,7 @@ def test_providers__test__says_what_came_of_it(
     outcome = ConnectionOutcome(False, Reason.INVALID_CREDENTIAL, "The key is wrong.", latency_ms=12.0)
     monkeypatch.setattr(page, "try_integration", lambda **_: outcome)
 
-    administrator.post(f"{PATH}?project={project.pk}", {"action": "test", "provider": "groq"})
+    administrator.post(f"{PATH}?project={project.pk}", {"action": "test", "name": "groq"})
 
     assert "The key is wrong. (12 ms)" in shown(administrator, PATH, project)
 
@@ -133,7 +158,7 @@ def test_providers__test__says_what_came_of_it(
 @pytest.mark.usefixtures("live")
 @pytest.mark.parametrize(
     ("given", "message"),
-    [({"action": "explode", "provider": "groq"}, "no such action"), ({"action": "disable", "provider": "x"}, "no ")],
+    [({"action": "explode", "name": "groq"}, "no such action"), ({"action": "disable", "name": "x"}, "no ")],
 )
 def test_providers__bad_action__message(
     administrator: Client, project: Project, given: dict[str, str], message: str
