@@ -12,11 +12,9 @@ the requests.
 from __future__ import annotations
 
 import argparse
-import base64
 import json
 import os
 import re
-import secrets
 import shutil
 import signal
 import subprocess
@@ -33,7 +31,8 @@ import requests
 from clickhouse_driver import Client
 
 from tests.live.service import ROOT, minimal_environment
-from tests.services import START_SECONDS, Service, start_clickhouse, start_postgresql, start_redis
+from tests.services import START_SECONDS, Service
+from tests.stores import Stores
 from tests.waiting import wait_until
 
 _MODEL = "openai_compatible/echo"
@@ -175,25 +174,16 @@ class Clients:
             asking.join()
 
 
-class Stores:
-    """PostgreSQL, Redis, ClickHouse and a provider, new and empty; they end on exit."""
+class Installation:
+    """The stores that the hosts share, and a provider; they end on exit."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self._folder = folder
-        postgresql, database = start_postgresql(folder / "pg")
-        stack.callback(lambda: postgresql.stop(signal.SIGINT))
-        redis, redis_url = start_redis(folder / "redis")
-        stack.callback(redis.stop)
-        url_file = folder / "clickhouse.url"
-        stack.callback(start_clickhouse(folder / "clickhouse", ROOT / "manage.py", url_file).stop)
-        self.clickhouse = url_file.read_text(encoding="utf-8").strip()
+        stores = Stores(folder, stack)
+        self.clickhouse = stores.clickhouse_url
         self.environment = {
             **minimal_environment(folder),
-            "DATABASE_URL": database,
-            "REDIS_URL": redis_url,
-            "CLICKHOUSE_URL": self.clickhouse,
-            "SECRET_KEY": secrets.token_urlsafe(48),
-            "ENCRYPTION_KEYS": base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
+            **stores.environment,
             "SANDBOX": "0",
             "WEB_WORKERS": "1",
             "ALLOW_PRIVATE_UPSTREAMS": "1",
@@ -250,7 +240,7 @@ def start_together(hosts: int, *, former: Path | None = None, rows: int = 0, kee
 
 
 def _round(folder: Path, stack: ExitStack, hosts: int, former: Path | None, rows: int) -> Outcome:
-    stores, outcome = Stores(folder, stack), Outcome()
+    stores, outcome = Installation(folder, stack), Outcome()
     running: list[Host] = []
     stack.callback(_kill, running)
     if former is not None:
@@ -281,7 +271,7 @@ def _kill(hosts: list[Host]) -> None:
         host.kill()
 
 
-def _start(hosts: int, folder: Path, stores: Stores, running: list[Host], outcome: Outcome) -> None:
+def _start(hosts: int, folder: Path, stores: Installation, running: list[Host], outcome: Outcome) -> None:
     began = time.monotonic()
     started = [Host(folder, f"host-{number}", stores.environment) for number in range(1, hosts + 1)]
     running += started
@@ -291,7 +281,7 @@ def _start(hosts: int, folder: Path, stores: Stores, running: list[Host], outcom
     outcome.ended = sum(host.has_ended for host in started)
 
 
-def _started_former(folder: Path, stores: Stores, tree: Path) -> Host:
+def _started_former(folder: Path, stores: Installation, tree: Path) -> Host:
     host = Host(folder, "former", stores.environment, tree=tree)
     host.wait()
     if host.has_ended:

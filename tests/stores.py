@@ -1,0 +1,62 @@
+"""The stores that the hosts of one installation share: PostgreSQL, Redis and the ClickHouse engine, new and empty."""
+
+from __future__ import annotations
+
+import base64
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.services import start_clickhouse, start_postgresql, start_redis
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Stores:
+    """The stores, in `folder`, which other users have to be able to enter; they end with the stack.
+
+    `environment` has what all hosts share, as docs/operations.md names it: three addresses and two secrets.
+    """
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.folder = folder
+        self.postgresql, self.database_url = start_postgresql(folder / "pg")
+        stack.callback(lambda: self.postgresql.stop(signal.SIGINT))
+        self.redis, self.redis_url = start_redis(folder / "redis")
+        # A test may have started another Redis at this place.
+        stack.callback(lambda: self.redis.stop())
+        url_file = folder / "clickhouse.url"
+        self.engine = start_clickhouse(folder / "clickhouse", ROOT / "manage.py", url_file)
+        stack.callback(self.engine.stop)
+        self.clickhouse_url = url_file.read_text(encoding="utf-8").strip()
+        self.environment = {
+            "DATABASE_URL": self.database_url,
+            "REDIS_URL": self.redis_url,
+            "CLICKHOUSE_URL": self.clickhouse_url,
+            **shared_secrets(),
+        }
+
+
+def shared_secrets() -> dict[str, str]:
+    """Returns the secrets that the product makes up beside SQLite, and wants to be given beside a database server."""
+    return {
+        "SECRET_KEY": secrets.token_urlsafe(48),
+        "ENCRYPTION_KEYS": base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
+    }
+
+
+def migrate(folder: Path, environment: dict[str, str], command: str = "migrate_all") -> None:
+    """Makes the tables of the stores in `environment`, or of those that another command is for."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", command, "--verbosity", "0"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder), "VAR_DIR": str(folder / "migrating"), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
