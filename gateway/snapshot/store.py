@@ -116,10 +116,8 @@ class SnapshotStore:
         await self._keep_on_failure(self._reload_prices)
 
     async def refresh_all(self) -> None:
-        """Re-reads everything in use and drops projects that had no request for ten minutes."""
-        limit = time.monotonic() - _IDLE_SECONDS
-        for project_id in [p for p in self._by_project if self._used.get(p, limit) < limit]:
-            self._forget(project_id)
+        """Re-reads everything in use and drops projects that had no request for ten minutes, unless the database is
+        away: what is dropped then could not be read again."""
         self._unknown.clear()
         await self._keep_on_failure(self._reload_all)
 
@@ -130,10 +128,16 @@ class SnapshotStore:
     async def _reload_all(self) -> None:
         """Re-reads everything; the prices, thousands of rows that change once a day, only when they have changed."""
         mark = await _in_thread(loader.prices_mark)
+        self._forget_idle()
         if mark != self._prices_mark:
             await self._read_prices()
             self._prices_mark = mark
         await self._reload_projects()
+
+    def _forget_idle(self) -> None:
+        limit = time.monotonic() - _IDLE_SECONDS
+        for project_id in [p for p in self._by_project if self._used.get(p, limit) < limit]:
+            self._forget(project_id)
 
     async def _reload_projects(self) -> None:
         for project_id in [*self._by_project, *(self._reading.keys() - self._by_project.keys())]:

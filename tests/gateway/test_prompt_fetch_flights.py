@@ -1,4 +1,4 @@
-"""Many applications that fetch a prompt at once, of a worker that has read nothing yet."""
+"""What a worker reads for applications that fetch prompts: once for many at once, and again when it may forget."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from uuid import UUID
 
 import pytest
+from django.db import OperationalError
 
 from core.keys import KeyRecord
 from gateway.project_settings.settings import ProjectSettings
@@ -55,6 +56,10 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
     return made
 
 
+def away() -> tuple[object, ...]:
+    raise OperationalError
+
+
 async def fetched(store: SnapshotStore, version: int) -> bytes:
     found = await store.resolve("hash")
     assert found is not None
@@ -91,3 +96,19 @@ async def test_version__beyond_the_last__is_not_looked_up(reads: Reads) -> None:
 
     assert await store.prompt_version(prompt, 2001) is None
     assert reads.versions == 0
+
+
+async def test_idle_project__database_away__is_kept_until_it_is_back(
+    reads: Reads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SnapshotStore()
+    await fetched(store, 0)
+    monkeypatch.setattr("gateway.snapshot.store._IDLE_SECONDS", -1.0)
+
+    monkeypatch.setattr(loader, "prices_mark", away)
+    await store.refresh_all()
+    assert store.find("hash") is not None
+
+    monkeypatch.setattr(loader, "prices_mark", lambda: ("mark",))
+    await store.refresh_all()
+    assert store.find("hash") is None
