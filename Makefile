@@ -8,8 +8,8 @@ CLIENTS := .venv-clients
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links --quiet
 
-.PHONY: serve test quick format demo pictures chaos bench bench-analytics soak fuzz lint types imports migrations openapi check \
-	typescript clients lock clean
+.PHONY: serve test quick format demo pictures chaos outage bench bench-analytics soak fuzz lint types imports migrations openapi \
+	check typescript clients lock clean
 
 serve: $(READY)
 	$(BIN)/python manage.py serve
@@ -31,6 +31,10 @@ pictures: $(READY)
 # Plays a random history of accidents under traffic; ARGS="--seed 7 --seconds 600" replays the one of a seed.
 chaos: $(READY)
 	$(BIN)/python -m tests.journeys.history $(ARGS)
+
+# Takes all stores away for five minutes, while applications fetch prompts.
+outage: $(READY) typescript
+	PYTHONPATH=clients/python/src $(BIN)/python -m tests.clients.applications.outage $(ARGS)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.gateway $(ARGS)

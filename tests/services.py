@@ -56,6 +56,10 @@ class Service:
                 raise ServiceError(f"{self.name} did not start:\n{self._log.read_text(errors='replace')[-2000:]}")
             time.sleep(0.01)
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def send(self, sent: signal.Signals) -> None:
         self._process.send_signal(sent)
 

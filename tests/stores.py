@@ -11,7 +11,9 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.services import start_clickhouse, start_postgresql, start_redis
+import psutil
+
+from tests.services import Service, start_clickhouse, start_postgresql, start_redis
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -39,6 +41,31 @@ class Stores:
             "CLICKHOUSE_URL": self.clickhouse_url,
             **shared_secrets(),
         }
+
+    def freeze(self) -> None:
+        """Stops all processes with SIGSTOP: connections stay open and new ones are made, but nobody answers."""
+        for store in self._all:
+            store.send(signal.SIGSTOP)
+            for child in _children(store):
+                child.suspend()
+
+    def kill_frozen(self) -> None:
+        """Kills what `freeze` has stopped: none of it answers any more."""
+        for child in _children(self.postgresql):
+            child.kill()
+        # Only SIGQUIT has PostgreSQL give its shared memory back, and it ends without asking its processes.
+        self.postgresql.send(signal.SIGQUIT)
+        self.postgresql.send(signal.SIGCONT)
+        for store in self._all:
+            store.stop(signal.SIGQUIT if store is self.postgresql else signal.SIGKILL)
+
+    @property
+    def _all(self) -> tuple[Service, ...]:
+        return self.postgresql, self.redis, self.engine
+
+
+def _children(store: Service) -> list[psutil.Process]:
+    return psutil.Process(store.pid).children(recursive=True)
 
 
 def shared_secrets() -> dict[str, str]:

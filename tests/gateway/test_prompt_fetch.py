@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 from urllib.parse import quote
@@ -12,10 +11,8 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
-from tests.gateway.conftest import LONG_TIMEOUTS
 from tests.gateway.managed import Prompt, make_prompt
 from tests.gateway.service import Gateway, GatewayService
-from tests.gateway.test_database_away import take_away
 
 PATH = "/api/llm/prompts"
 VARIABLES: list[dict[str, Any]] = [
@@ -246,24 +243,3 @@ def test_config__without_a_version__is_404(service: GatewayService) -> None:
     make_prompt(project, name="empty")
 
     refused(fetch(project, "empty"), 404, "prompt_version_not_found")
-
-
-@pytest.fixture
-def own_service() -> Iterator[GatewayService]:
-    """A service of the test's own, whose one worker tries to re-read its snapshots often."""
-    with GatewayService(workers=1, settings={**LONG_TIMEOUTS, "SNAPSHOT_SECONDS": "0.2"}) as running:
-        yield running
-
-
-def test_stores__all_away__are_not_noticed(own_service: GatewayService) -> None:
-    project = own_service.new_project()
-    make_prompt(project, "Active.", "Pinned.")
-    first, pinned = fetch(project), fetch(project, version=2)
-
-    take_away(own_service)
-    own_service.redis.stop()
-    own_service.until(own_service.log.read_text, lambda log: "database.away" in log and "subscription.lost" in log)
-
-    for _ in range(20):
-        assert fetch(project).json() == first.json()
-        assert fetch(project, version=2).json() == pinned.json()

@@ -5,17 +5,16 @@ from __future__ import annotations
 import fcntl
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
 
-from tests.clients.applications.drivers import Address, Driver, PythonDriver, TypeScriptDriver
+from tests.clients.applications.drivers import DRIVERS, Driver
 from tests.clients.applications.prompt_server import PromptServer, prompt_server
 from tests.clients.clients import ROOT
 from tests.waiting import TIMEOUT_SECONDS
 
-DRIVERS: Mapping[str, Callable[[Address], Driver]] = {"python": PythonDriver, "typescript": TypeScriptDriver}
 _BUILD_SECONDS = 300
 
 

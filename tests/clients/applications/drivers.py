@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -151,3 +151,6 @@ def _camel(options: dict[str, Any]) -> dict[str, Any]:
 def _camel_name(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
+
+
+DRIVERS: Mapping[str, Callable[[Address], Driver]] = {"python": PythonDriver, "typescript": TypeScriptDriver}

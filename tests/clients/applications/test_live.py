@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.applications.conftest import DRIVERS
-from tests.clients.applications.drivers import Driver, Refused, later
+from tests.clients.applications.drivers import DRIVERS, Driver, Refused, later
 from tests.gateway.conftest import LONG_TIMEOUTS
 from tests.gateway.service import Gateway, GatewayService
 from tests.waiting import TIMEOUT_SECONDS, wait_until
