@@ -127,13 +127,11 @@ class GatewayService:
         for holder in self._reserved:
             stack.callback(holder.close)
         self.var.mkdir()
-        self.redis, redis_url = start_redis(self.folder / "redis")
-        stack.callback(lambda: self.redis.stop())  # A test may have started another worker at this place.
         self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
             "VAR_DIR": str(self.var),
-            "REDIS_URL": redis_url,
+            **self._start_stores(stack),
             "SANDBOX": "0",
             "ALLOW_PRIVATE_UPSTREAMS": "1",
             "DJANGO_SETTINGS_MODULE": "config.settings.base",
@@ -141,7 +139,6 @@ class GatewayService:
             **SETTINGS,
             **self._settings,
         }
-        place_database(self.var)
         self.seeder = Seeder(self.environment)
         stack.callback(self.seeder.close)
         self.seeder.call("set_price", provider="openai", model=PRICED_MODEL, input="2", output="8")
@@ -153,6 +150,17 @@ class GatewayService:
         for port in self.ports:
             self.wait_until_serving(port)
         stack.callback(self.client.close)
+
+    def _start_stores(self, stack: ExitStack) -> dict[str, str]:
+        """Starts the stores and makes the tables; returns the environment variables that lead to them."""
+        self.redis, redis_url = start_redis(self.folder / "redis")
+        stack.callback(lambda: self.redis.stop())  # A test may have started another one at this place.
+        place_database(self.var)
+        return {"REDIS_URL": redis_url}
+
+    def environment_of(self, port: int) -> dict[str, str]:
+        """Returns the environment variables of the worker that listens at this port."""
+        return self.environment
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stack.close()
@@ -184,7 +192,7 @@ class GatewayService:
             child = subprocess.Popen(
                 [sys.executable, "-m", "uvicorn", "config.asgi:application", *options],
                 cwd=ROOT,
-                env=self.environment,
+                env=self.environment_of(port),
                 stdout=log,
                 stderr=log,
             )

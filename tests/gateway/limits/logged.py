@@ -1,4 +1,4 @@
-"""A gateway whose records reach a request log: two workers, a Redis, an engine and a shipper of their own."""
+"""Two hosts of a gateway whose records reach one request log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -20,14 +21,17 @@ import redis
 from clickhouse_driver import Client
 from typing_extensions import override
 
+from analytics.contracts import SpoolEntry
 from gateway.limits.keys import Scope
 from gateway.limits.units import to_units
 from tests.fakes.scripted import DONE, FINISH, ROLE, Step, chunk, completion, endless, hang, status
 from tests.fakes.upstream import Connection, Received
 from tests.gateway.conftest import LONG_TIMEOUTS
 from tests.gateway.service import ROOT, Gateway, GatewayService
+from tests.gateway.spooled import spooled_entries
 from tests.gateway.wire import ENDPOINT, bearer
-from tests.services import start_clickhouse, start_redis
+from tests.services import start_redis
+from tests.stores import Stores, migrate
 from tests.waiting import TIMEOUT_SECONDS
 
 # The leases and the settling are shorter than in operation. Redis and the request log may take longer to answer: a busy
@@ -42,25 +46,61 @@ SHORTENED = {
 
 
 class LoggedService(GatewayService):
-    """A gateway service whose Redis and workers may be stopped and started again."""
+    """Two hosts of one installation, with a VAR_DIR, and so a spool and a shipper, of their own; PostgreSQL, Redis and
+    the request log are shared. Each host has one worker, at the port of its number.
+
+    Redis and hosts may be killed and started again.
+    """
 
     def __init__(self) -> None:
         super().__init__(settings={**LONG_TIMEOUTS, **SHORTENED})
+        self.hosts = [self.var, self.folder / "var-2"]
 
     @override
     def _start(self, stack: ExitStack) -> None:
         super()._start(stack)
-        url_file = self.var / "run" / "clickhouse.url"
-        url_file.parent.mkdir(exist_ok=True)
-        self.engine = start_clickhouse(self.folder / "clickhouse", ROOT / "manage.py", url_file)
-        stack.callback(self.engine.stop)
-        self.manage("migrate_analytics")
-        self.log_url = url_file.read_text().strip()
+        self._shippers = [self._start_shipper(number) for number in range(len(self.hosts))]
+        stack.callback(self._stop_shippers)
+
+    @override
+    def _start_stores(self, stack: ExitStack) -> dict[str, str]:
+        # PostgreSQL may run as another user, who has to enter the folder.
+        self.folder.chmod(0o755)
+        self.stores = Stores(self.folder, stack)
+        self.redis, self.engine = self.stores.redis, self.stores.engine
+        migrate(self.folder, self.stores.environment)
+        return self.stores.environment
+
+    @override
+    def environment_of(self, port: int) -> dict[str, str]:
+        return {**self.environment, "VAR_DIR": str(self.hosts[self.ports.index(port)])}
+
+    def _start_shipper(self, number: int) -> subprocess.Popen[bytes]:
         command = [sys.executable, "manage.py", "ship_records"]
         with self.log.open("ab") as log:
-            shipper = subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=log, stderr=log)
-        stack.callback(shipper.wait, TIMEOUT_SECONDS)
-        stack.callback(shipper.terminate)
+            return subprocess.Popen(
+                command, cwd=ROOT, env=self.environment_of(self.ports[number]), stdout=log, stderr=log
+            )
+
+    def _stop_shippers(self) -> None:
+        for shipper in self._shippers:
+            shipper.terminate()
+        for shipper in self._shippers:
+            shipper.wait(TIMEOUT_SECONDS)
+
+    @contextmanager
+    def host_killed(self, number: int) -> Iterator[None]:
+        """Kills a host's processes with SIGKILL, and starts it again afterwards with the VAR_DIR that it left."""
+        for process in (self._children[number], self._shippers[number]):
+            process.kill()
+            process.wait()
+        yield
+        self.kill_worker(number)
+        self._shippers[number] = self._start_shipper(number)
+
+    def spooled_entries(self) -> list[SpoolEntry]:
+        """Returns what both hosts have in their spools."""
+        return [entry for var in self.hosts for entry in spooled_entries(var / "spool")]
 
     def empty_redis(self) -> None:
         """Kills Redis with SIGKILL and starts an empty one at the same address."""
@@ -68,16 +108,23 @@ class LoggedService(GatewayService):
         folder = self.folder / "redis"
         shutil.rmtree(folder)
         self.redis, _ = start_redis(folder)
+        self.stores.redis = self.redis
 
     def redis_client(self) -> redis.Redis:
         return redis.Redis.from_url(self.environment["REDIS_URL"])
 
-    def logged_units(self, project_id: str) -> int:
-        """Returns the project's spend by the request log."""
-        with Client.from_url(self.log_url) as client:
+    def logged_units(self, scope: Scope) -> int:
+        """Returns the spend of a scope by the request log, in which all requests of a test are of one month."""
+        with Client.from_url(self.stores.clickhouse_url) as client:
             found = client.execute(
-                "SELECT sum(toDecimal128(cost_usd, 10)) FROM llm.requests WHERE project_id = %(project)s",
-                {"project": project_id},
+                "SELECT sum(toDecimal128(cost_usd, 10)) FROM llm.requests WHERE project_id = %(project)s"
+                " AND %(session)s IN ('', session_id) AND %(user)s IN ('', user_id) AND %(key)s IN (0, api_key_id)",
+                {
+                    "project": scope.project,
+                    "session": scope.session_id,
+                    "user": scope.user_id,
+                    "key": scope.key_id,
+                },
             )
         return to_units(Decimal(found[0][0] or 0))
 
@@ -125,7 +172,8 @@ class Crowd:
     model: str
     max_tokens: int
     seed: int = 1
-    headers: dict[str, str] = field(default_factory=dict)
+    # The headers by which the requests name their callers; each request draws one of them.
+    callers: Sequence[Mapping[str, str]] = ({},)
     statuses: Counter[int] = field(default_factory=Counter)
 
     async def ask(self, count: int, *, over_seconds: float) -> None:
@@ -150,7 +198,7 @@ class Crowd:
         timeout = chance.random() if outcome in ("stream", "hang") or chance.random() < 0.1 else TIMEOUT_SECONDS
         try:
             async with asyncio.timeout(timeout):
-                headers = {**bearer(self.gateway.key), **self.headers}
+                headers = {**bearer(self.gateway.key), **chance.choice(self.callers)}
                 answer = await client.post(url, json=sent, headers=headers)
                 self.statuses[answer.status_code] += 1
         except (TimeoutError, httpx2.HTTPError):
