@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -24,6 +24,7 @@ from analytics.telemetry.prompt_calls import PromptCall
 from gateway.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.prompts import ManagedPrompt, RunningRollout
+from gateway.traced_requests import traced_requests
 from gateway.worker import on_loop
 from integrations.pricing.cost import Cost, known_cost
 from integrations.providers.usage import Usage
@@ -51,17 +52,30 @@ _redis: redis.Redis | None = None
 
 def record_calls(project_id: UUID, calls: Sequence[PromptCall], **_: Any) -> None:
     """Records calls that did not pass the gateway. Raises the errors of the stores."""
-    passed = gateway_calls(project_id, {call.trace_id for call in calls})
+    passed = _passed(project_id, {call.trace_id for call in calls})
     own = [
         call
         for call in calls
-        if not any(
-            row.trace_id == call.trace_id and 0 <= row.started_ns - call.started_ns <= call.duration_ns
-            for row in passed
-        )
+        if not any(0 <= began_ns - call.started_ns <= call.duration_ns for began_ns in passed[call.trace_id])
     ]
     if own:
         on_loop(lambda runtime: _record(runtime, project_id, own))
+
+
+def _passed(project_id: UUID, trace_ids: Collection[str]) -> Mapping[str, list[int]]:
+    """Returns when requests of the gateway began in these traces, in Unix nanoseconds: those that are stored, and those
+    of which the workers told Redis, whose records may come later."""
+    found: dict[str, list[int]] = {trace_id: [] for trace_id in trace_ids}
+    for row in gateway_calls(project_id, trace_ids):
+        found[row.trace_id].append(row.started_ns)
+    try:
+        told = traced_requests(_client(), project_id, trace_ids)
+    except redis.RedisError as error:
+        logger.warning("outcomes.not_told error=%s", type(error).__name__)
+        return found
+    for trace_id, arrived_us in told.items():
+        found[trace_id] += [one * 1000 for one in arrived_us]
+    return found
 
 
 async def _record(runtime: Runtime, project_id: UUID, calls: Sequence[PromptCall]) -> None:
@@ -73,19 +87,23 @@ async def _record(runtime: Runtime, project_id: UUID, calls: Sequence[PromptCall
 
 def _unseen(records: Sequence[RequestRecord]) -> Sequence[RequestRecord]:
     """Returns the records whose spans come for the first time. All count as such while Redis is away."""
-    global _redis
     if not records:
         return records
-    if _redis is None:
-        _redis = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1)
     try:
-        with _redis.pipeline(transaction=False) as commands:
+        with _client().pipeline(transaction=False) as commands:
             for record in records:
                 commands.set(f"svc:outcome:{record.request_id}", 1, nx=True, ex=_SEEN_SECONDS)
             return [record for record, is_new in zip(records, commands.execute(), strict=True) if is_new]
     except redis.RedisError as error:
         logger.warning("outcomes.not_compared error=%s", type(error).__name__)
         return records
+
+
+def _client() -> redis.Redis:
+    global _redis
+    if _redis is None:
+        _redis = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1)
+    return _redis
 
 
 def record_of(snapshot: ProjectSnapshot, call: PromptCall) -> RequestRecord | None:

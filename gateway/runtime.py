@@ -20,6 +20,7 @@ from gateway.open_requests import OpenRequests
 from gateway.readiness import Readiness
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.store import SnapshotStore
+from gateway.traced_requests import TracedRequests
 from integrations.access_tokens import AccessTokens
 from integrations.health.monitor import HealthMonitor
 from integrations.media.fetcher import MediaFetcher
@@ -64,6 +65,7 @@ class Runtime:
     spool: SpoolWriter
     inflight: InflightTable
     open_requests: OpenRequests
+    traced_requests: TracedRequests
     limiter: Limiter
     cache: ResponseCache
     deadlines: Deadlines
@@ -85,6 +87,7 @@ class Runtime:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
         await self.open_requests.close()
+        await self.traced_requests.close()
         await self.health.close()
         await self.limiter.close()
         await self.cache.close()

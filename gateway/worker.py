@@ -26,6 +26,7 @@ from gateway.readiness import Readiness
 from gateway.runtime import Runtime
 from gateway.snapshot.announcements import follow, refresh_regularly
 from gateway.snapshot.store import SnapshotStore
+from gateway.traced_requests import TracedRequests
 from integrations.access_tokens import AccessTokens
 from integrations.health.monitor import HealthMonitor
 from integrations.media.fetcher import MediaFetcher
@@ -85,6 +86,7 @@ def _start() -> Runtime:
         spool=spool,
         inflight=InflightTable(settings.SPOOL_DIR),
         open_requests=OpenRequests(settings.REDIS_URL),
+        traced_requests=TracedRequests(settings.REDIS_URL),
         limiter=Limiter(
             settings.REDIS_URL,
             workers=settings.WEB_WORKERS,

@@ -58,7 +58,13 @@ class ProjectSnapshot:
     model_lists: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
     # The attempts that `select` has computed for models that are requested without routing preferences.
     plain_attempts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    # Whether any prompt has a rollout that runs or is paused.
+    has_rollouts: bool = field(init=False, default=False, repr=False, compare=False)
     _priced: dict[tuple[str, str], Price | None] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        found = any(prompt.rollout is not None for prompt in self.prompts.values())
+        object.__setattr__(self, "has_rollouts", found)
 
     def models_of(self, name: str, session_id: str = "") -> Sequence[str]:
         """Returns the models that a name stands for in a request of the session: those of a model group, the preferred

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -74,6 +77,17 @@ def _read(team: Team, path: str, **parameters: str) -> dict[str, Any]:
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
+
+
+@contextmanager
+def shipping_held(service: LiveService) -> Iterator[None]:
+    """Holds the shipper, so that records wait in the spool."""
+    pid = wait_until(lambda: service.pid("shipper"), what="the shipper")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 def send(team: Team, spans: tuple[ReadableSpan, ...]) -> None:
@@ -150,3 +164,30 @@ def test_spans__around_a_request_of_the_gateway__are_counted_there(
     wait_until(lambda: counted() >= 2, what="the span of a call of its own")
 
     assert counted() == 2
+
+
+def test_span__that_comes_before_the_record_of_the_gateway_is_stored__is_counted_there(
+    team: Team, tracer: Tracer, kept: InMemorySpanExporter
+) -> None:
+    prompt = team.prompt("early-span", {"system_prompt": "Old."}, {"system_prompt": "New."})
+    rollout = prompt.rollout(allocation_type="user_sticky", stages=STAGES)
+    fetched = fetch_arm(team, prompt, "u-1")
+    headers = {"x-svc-prompt-config": prompt.name, "x-svc-user-id": "u-1", "x-svc-session-id": "early-span"}
+    with shipping_held(team.service):
+        with tracer.start_as_current_span("chat", attributes={**fetched["attributes"], **MODEL}):
+            inject(headers)
+            with team.client() as client:
+                client.chat.completions.create(
+                    model="sandbox/echo", messages=[{"role": "user", "content": "hi"}], extra_headers=headers
+                )
+        # A span of a call that passed no gateway is sent with it, so that its record says when both have been seen.
+        with tracer.start_as_current_span("chat", attributes={**fetched["attributes"], **MODEL}):
+            pass
+        send(team, kept.get_finished_spans())
+
+    def stored() -> list[str]:
+        rows = _read(team, "llm/requests", rollout_id=rollout.id, limit="10")["results"]
+        return sorted(row["source"] for row in rows)
+
+    wait_until(lambda: {"gateway", "telemetry"} <= set(stored()), what="the records of both calls")
+    assert stored() == ["gateway", "telemetry"]
