@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import msgspec
@@ -16,6 +18,9 @@ MONTH, SESSION = Scope(PROJECT, month="2026-11"), Scope(PROJECT, session_id="s/1
 OTHER = Scope(PROJECT, session_id="other")
 MINUTE = 29_921_506
 CALLERS = {"key": caller_part(7), "user": caller_part(user_id="ann")}
+EVERY_CALLER = frozenset(CALLERS)
+# A request may be of the limited key, of the limited user, of both and of neither.
+CALLER_SETS = [frozenset(names) for size in range(3) for names in combinations(CALLERS, size)]
 PLACES = {name: open_key(PROJECT, part) for name, part in CALLERS.items()}
 CALLER_SCOPES = {
     "key_month": Scope(PROJECT, month="2026-11", key_id=7),
@@ -82,8 +87,8 @@ class Ended:
     name: str
     cost: int | str = 0
     tokens: int = 0
-    # Whether the request was without a key and a user that have limits.
-    plain: bool = False
+    # Whether the request was of the limited key, and of the limited user.
+    callers: frozenset[str] = EVERY_CALLER
 
 
 def admit(
@@ -118,44 +123,60 @@ def batch(
 def run_batch(
     own: OwnRedis,
     terms: Terms,
-    *requests: tuple[str, int] | tuple[str, int, bool] | Ended,
+    *requests: tuple[str, int] | tuple[str, int, frozenset[str]] | Ended,
     now: int = NOW,
     known: int = 0,
     run: str = "run-1",
     set_at: int = 0,
 ) -> list[Any]:
     """Returns the answers to settlements and to admissions, and the standings by the name of their limit. An admission
-    with True is of a request without a key and a user that have limits."""
+    names its callers, every one unless it says otherwise."""
     counters, places, budgets = terms.counters(), terms.places(), terms.budgets()
     keys = [key for pair, _ in counters for key in pair] + [key for key, _ in places]
     keys += [key for scope, _ in budgets for key in (scope.spend, scope.reservations)]
-    of_tokens = [number for number, (_, (_, _, tokens)) in enumerate(counters, 1) if tokens is not False]
-    subject = (numbers(counters), of_tokens, numbers(places), numbers(budgets))
-    of_project = [number for number, (_, (name, *_)) in enumerate(counters, 1) if not name]
-    plain_budgets = [number for number, (_, (name, *_)) in enumerate(budgets, 1) if name in ("month", "session")]
-    plain: tuple[Any, ...] = (of_project, [number for number in of_project if number in of_tokens], [], plain_budgets)
+    subjects = [_subject(terms, callers) for callers in CALLER_SETS]
     ended = [each for each in requests if isinstance(each, Ended)]
-    settlements = columns([(1 + each.plain, each.name, each.cost, each.tokens) for each in ended], 4)
-    arriving = [(*each, False)[:3] for each in requests if not isinstance(each, Ended)]
-    admissions = columns([(1 + is_plain, name, tokens) for name, tokens, is_plain in arriving], 3)
+    settlements = columns(
+        [(1 + CALLER_SETS.index(each.callers), each.name, each.cost, each.tokens) for each in ended], 4
+    )
+    arriving = [(*each, EVERY_CALLER)[:3] for each in requests if not isinstance(each, Ended)]
+    admissions = columns([(1 + CALLER_SETS.index(callers), name, tokens) for name, tokens, callers in arriving], 3)
     limits = (
         [wire for _, wire in counters],
         [wire for _, wire in places],
         [(*wire, str(set_at), float(known)) for _, wire in budgets],
     )
-    words = msgspec.msgpack.encode((now, False, *limits, [subject, plain], settlements, admissions))
+    words = msgspec.msgpack.encode((now, False, *limits, subjects, settlements, admissions))
     settled, admitted, *standings = own.run(scripts.BATCH, keys, LEASE_MS, run, words)
     answers: list[list[Any]] = []
-    for *_, is_plain in arriving:
-        step = 1 + 2 * len(of_project if is_plain else counters)
+    for *_, callers in arriving:
+        step = 1 + 2 * len(subjects[CALLER_SETS.index(callers)][0])
         answers.append(admitted[:step])
         admitted = admitted[step:]
     named = {name: standing for (_, (name, *_)), standing in zip(budgets, standings, strict=True)}
     return [*(settled or [0] * len(ended)), *answers, named]
 
 
-def numbers(limits: list[Any]) -> list[int]:
-    return list(range(1, len(limits) + 1))
+def _subject(terms: Terms, callers: frozenset[str]) -> tuple[list[int], ...]:
+    """Returns the numbers of the limits of requests of these callers: counters, those of tokens, places and budgets."""
+
+    def of(names: Iterable[str]) -> list[int]:
+        # The project's own limits name no caller.
+        return [
+            number for number, name in enumerate(names, 1) if (caller_of(name) or "project") in {"project", *callers}
+        ]
+
+    counters = terms.counters()
+    counted = of(name for _, (name, *_) in counters)
+    of_tokens = [number for number in counted if counters[number - 1][1][2] is not False]
+    places = of(name for _, (name, _) in terms.places())
+    return counted, of_tokens, places, of(name for _, (name, *_) in terms.budgets())
+
+
+def caller_of(limit: str) -> str:
+    """Returns `key` or `user` for the name of a limit of theirs, and nothing for one of the project."""
+    caller, _, _ = limit.partition("_")
+    return caller if caller in CALLERS else ""
 
 
 def columns(rows: list[tuple[Any, ...]], width: int) -> list[list[Any]]:

@@ -19,11 +19,13 @@ from typing_extensions import override
 from tests.gateway.limits.conftest import OwnRedis
 from tests.gateway.limits.script_calls import (
     CALLER_SCOPES,
+    CALLER_SETS,
     CALLERS,
     MONTH,
     NOW,
     Ended,
     Terms,
+    caller_of,
     run_batch,
     spent,
 )
@@ -31,8 +33,7 @@ from tests.gateway.limits.script_calls import (
 
 @dataclass
 class Figures:
-    """The use of one holder of limits: the project, which all requests belong to, or the key and the user, to which
-    some do."""
+    """The use of one holder of limits: the project, which all requests belong to, the key or the user."""
 
     requests: int = 0
     tokens: int = 0
@@ -41,54 +42,64 @@ class Figures:
     open: int = 0
 
 
+Callers = frozenset[str]
+
+
 @dataclass
 class Model:
     """A model of the limits' meaning, without Redis."""
 
     project: Figures = field(default_factory=Figures)
-    callers: Figures = field(default_factory=Figures)
-    reservations: dict[str, tuple[int, int, bool]] = field(default_factory=dict)
+    callers: dict[str, Figures] = field(default_factory=lambda: {name: Figures() for name in CALLERS})
+    reservations: dict[str, tuple[int, int, Callers]] = field(default_factory=dict)
 
-    def refuses(self, terms: Terms, tokens: int, cost: int, plain: bool) -> str:
-        of_callers = terms.callers if not plain else {}
-        checks = [("requests", terms.requests, self.project.requests + 1)]
-        checks += [("tokens", terms.tokens, self.project.tokens + tokens)]
+    def holder(self, limit: str) -> Figures:
+        """Returns the figures that a limit of this name bounds."""
+        name = caller_of(limit)
+        return self.callers[name] if name else self.project
+
+    def refuses(self, terms: Terms, tokens: int, cost: int, callers: Callers) -> str:
+        limits = {name: limit for name, limit in terms.callers.items() if caller_of(name) in callers}
+        checks = [("requests", terms.requests, 1), ("tokens", terms.tokens, tokens)]
         for name in CALLERS:
-            checks += [(f"{name}_requests", of_callers.get(f"{name}_requests", ""), self.callers.requests + 1)]
-            checks += [(f"{name}_tokens", of_callers.get(f"{name}_tokens", ""), self.callers.tokens + tokens)]
-        checks += [
-            (f"{name}_concurrency", of_callers.get(f"{name}_concurrency", ""), self.callers.open + 1)
-            for name in CALLERS
-        ]
-        in_project, in_callers = (each.spent + each.reserved + cost for each in (self.project, self.callers))
-        checks += [("month", terms.month if terms.hard else "", in_project)]
-        checks += [(name, of_callers.get(name, ""), in_callers) for name in CALLER_SCOPES]
-        checks += [("session", terms.session, in_project)]
-        return next((name for name, limit, used in checks if limit != "" and used > int(limit)), "")
+            checks += [(f"{name}_requests", limits.get(f"{name}_requests", ""), 1)]
+            checks += [(f"{name}_tokens", limits.get(f"{name}_tokens", ""), tokens)]
+        checks += [(f"{name}_concurrency", limits.get(f"{name}_concurrency", ""), 1) for name in CALLERS]
+        checks += [("month", terms.month if terms.hard else "", cost)]
+        checks += [(name, limits.get(name, ""), cost) for name in CALLER_SCOPES]
+        checks += [("session", terms.session, cost)]
+        return next((name for name, limit, more in checks if limit != "" and self.used(name) + more > int(limit)), "")
 
-    def holders(self, plain: bool) -> list[Figures]:
-        return [self.project] if plain else [self.project, self.callers]
+    def used(self, limit: str) -> int:
+        """Returns what counts already for a limit of this name."""
+        figures = self.holder(limit)
+        measure = limit.removeprefix(f"{caller_of(limit)}_")
+        used = {"requests": figures.requests, "tokens": figures.tokens, "concurrency": figures.open}
+        return used.get(measure, figures.spent + figures.reserved)
 
-    def ask(self, terms: Terms, name: str, tokens: int, cost: int, plain: bool) -> str:
-        refused = self.refuses(terms, tokens, cost, plain)
+    def holders(self, callers: Callers) -> list[Figures]:
+        return [self.project, *(self.callers[name] for name in callers)]
+
+    def ask(self, terms: Terms, name: str, tokens: int, cost: int, callers: Callers) -> str:
+        refused = self.refuses(terms, tokens, cost, callers)
         if not refused:
-            self.reservations[name] = (tokens, cost, plain)
-            for figures in self.holders(plain):
+            self.reservations[name] = (tokens, cost, callers)
+            for figures in self.holders(callers):
                 figures.requests += 1
                 figures.tokens += tokens
                 figures.reserved += cost
                 figures.open += 1
         return refused
 
-    def end(self, name: str, tokens: int, cost: int) -> tuple[int, bool]:
-        """Returns the reserved tokens, and whether the request was without limited key and user."""
-        reserved, reserved_cost, plain = self.reservations.pop(name)
-        for figures in self.holders(plain):
+    def end(self, name: str, tokens: int, cost: int) -> tuple[int, Callers]:
+        """Returns the reserved tokens, and the callers of the request."""
+        reserved, reserved_cost, callers = self.reservations.pop(name)
+        for figures in self.holders(callers):
             figures.tokens += tokens - reserved
             figures.spent += cost
             figures.reserved -= reserved_cost
             figures.open -= 1
-        return reserved, plain
+        return reserved, callers
 
 
 # Some amounts exceed what a double holds exactly: budgets are compared as doubles, amounts are added as integers.
@@ -123,15 +134,15 @@ class Limits(RuleBasedStateMachine):
 
     @rule(
         data=st.data(),
-        arriving=st.lists(st.tuples(st.integers(0, 30), AMOUNT, st.booleans()), max_size=5),
+        arriving=st.lists(st.tuples(st.integers(0, 30), AMOUNT, st.sampled_from(CALLER_SETS)), max_size=5),
         used=st.lists(st.tuples(st.integers(0, 40), AMOUNT), max_size=5),
     )
-    def go_on(self, data: st.DataObject, arriving: list[tuple[int, int, bool]], used: list[tuple[int, int]]) -> None:
+    def go_on(self, data: st.DataObject, arriving: list[tuple[int, int, Callers]], used: list[tuple[int, int]]) -> None:
         """Sends ending and arriving requests in one batch."""
         ended = [self.end(data, *of_one) for of_one in used if self.model.reservations]
         names = [self.name(cost) for _, cost, _ in arriving]
         expected = [self.model.ask(self.terms, name, *of_one) for name, of_one in zip(names, arriving, strict=True)]
-        admissions = [(name, tokens, plain) for name, (tokens, _, plain) in zip(names, arriving, strict=True)]
+        admissions = [(name, tokens, callers) for name, (tokens, _, callers) in zip(names, arriving, strict=True)]
         answers = run_batch(self.own, self.terms, *admissions, *ended, now=NOW + 1000)[len(ended) : -1]
         assert [answer[0].decode() for answer in answers] == expected
 
@@ -141,24 +152,24 @@ class Limits(RuleBasedStateMachine):
 
     def end(self, data: st.DataObject, tokens: int, cost: int) -> Ended:
         name = data.draw(st.sampled_from(sorted(self.model.reservations)))
-        reserved, plain = self.model.end(name, tokens, cost)
+        reserved, callers = self.model.end(name, tokens, cost)
         as_sent = cost if cost < 2**53 else str(cost)
-        return Ended(name, as_sent, tokens - reserved, plain)
+        return Ended(name, as_sent, tokens - reserved, callers)
 
     @invariant()
     def agrees(self) -> None:
         if not hasattr(self, "model"):
             return
         for (requests, tokens), (name, requests_limit, tokens_limit) in self.terms.counters():
-            figures = self.model.callers if name else self.model.project
+            figures = self.model.holder(name)
             if requests_limit is not False:
                 assert int(self.own.client.get(requests) or 0) == figures.requests
             if tokens_limit is not False and figures.requests:
                 assert int(self.own.client.get(tokens) or 0) == figures.tokens
-        for key, _ in self.terms.places():
-            assert self.own.client.zcard(key) == self.model.callers.open
+        for key, (name, _) in self.terms.places():
+            assert self.own.client.zcard(key) == self.model.holder(name).open
         for scope, (name, *_) in self.terms.budgets():
-            figures = self.model.project if name in ("month", "session") else self.model.callers
+            figures = self.model.holder(name)
             assert spent(self.own, scope) == (figures.spent, figures.reserved)
 
     @override
