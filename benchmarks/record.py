@@ -1,0 +1,199 @@
+"""`python -m benchmarks.record` measures what the record of a request costs shipper and store. See
+benchmarks/README.md."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+from benchmarks import processes
+from benchmarks.analytics_store import Store, store, wait_for_merges
+from benchmarks.django_setup import positive_number, set_up_django
+from benchmarks.targets.base import ROOT
+
+if TYPE_CHECKING:
+    from analytics.contracts import SpoolEntry
+
+_START_SECONDS = 60.0
+_SHIP_SECONDS = 600.0
+_POLL_SECONDS = 0.05
+_TICK_SECONDS = 0.02
+_MICROSECONDS = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The CPU seconds of shipper and engine from the first record to the last row stored, those that the engine needed
+    from then on until it was quiet, and the wall seconds until the last row was stored."""
+
+    shipper: float
+    inserts: float
+    merges: float
+    elapsed: float
+
+    @property
+    def engine(self) -> float:
+        return self.inserts + self.merges
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """What a table has got: the inserts that brought rows, and the rows, bytes and parts that it has now."""
+
+    table: str
+    inserts: int
+    rows: int
+    size: int
+    parts: int
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _options(arguments)
+    # A SIGTERM to the benchmark also ends its engine and its shipper.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    with store(options.data) as measured:
+        set_up_django(measured, SPOOL_DIR=str(measured.folder / "spool"))
+        return _measure(options, measured)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.record", description=__doc__)
+    parser.add_argument("--requests", type=positive_number, default=30_000, help="of each round (default 30,000)")
+    parser.add_argument("--rounds", type=positive_number, default=3, help="into the same store (default 3)")
+    parser.add_argument("--rate", type=int, default=0, help="requests a second; 0 spools all before the shipper begins")
+    parser.add_argument("--same-texts", action="store_true", help="the texts of benchmarks.gateway, all the same")
+    parser.add_argument("--views", action="store_true", help="measure each view of `ingest` alone instead")
+    parser.add_argument("--data", type=Path, help="folder of the store; kept afterwards")
+    return parser.parse_args(arguments)
+
+
+def _measure(options: argparse.Namespace, measured: Store) -> int:
+    from analytics.clickhouse.migrator import migrate
+    from benchmarks.record_entries import entries
+    from benchmarks.record_views import measure_views
+
+    migrate()
+    if options.views:
+        for share in measure_views(measured, options.requests, same_texts=options.same_texts):
+            print(share, flush=True)
+        return 0
+    costs, before = [], _stored()
+    with _shipper(measured.folder) as shipper:
+        for number in range(options.rounds):
+            made = entries(options.requests, seed=number, same_texts=options.same_texts)
+            costs.append(_ship(measured, shipper, made, options.rate))
+            print(_line(f"round {number + 1}", costs[-1], options.requests), flush=True)
+    total = Cost(
+        *(sum(values) for values in zip(*((c.shipper, c.inserts, c.merges, c.elapsed) for c in costs), strict=True))
+    )
+    print(_line("all rounds", total, options.requests * options.rounds))
+    print("", *_lines(_tables(), options.requests * options.rounds), sep="\n")
+    return 0 if _stored() - before == options.requests * options.rounds else 1
+
+
+def _line(name: str, cost: Cost, requests: int) -> str:
+    each = _MICROSECONDS / requests
+    return (
+        f"{name}: shipper {cost.shipper * each:.0f} µs, engine {cost.engine * each:.0f} µs a request "
+        f"(inserts {cost.inserts * each:.0f}, afterwards {cost.merges * each:.0f}); "
+        f"{requests / (cost.shipper + cost.engine):,.0f} rows per second and core; "
+        f"{requests / cost.elapsed:,.0f} rows per second stored"
+    )
+
+
+@contextmanager
+def _shipper(folder: Path) -> Iterator[psutil.Process]:
+    """Yields the product's own shipper, once it waits for records."""
+    process = processes.start([sys.executable, "manage.py", "ship_records"], log=folder / "shipper.log", folder=ROOT)
+    try:
+        lock, deadline = folder / "spool" / "shipper.lock", time.monotonic() + _START_SECONDS
+        while not (lock.exists() and lock.read_text().strip() == str(process.pid)):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"The shipper did not start: see {folder / 'shipper.log'}")
+            time.sleep(_POLL_SECONDS)
+        yield psutil.Process(process.pid)
+    finally:
+        processes.stop(process)
+
+
+def _ship(measured: Store, shipper: psutil.Process, made: Sequence[SpoolEntry], rate: int) -> Cost:
+    """Spools the records, all at once or at a rate, and waits until they are stored and the store is quiet."""
+    wait_for_merges()
+    before = processes.cpu_seconds([shipper]), measured.cpu_seconds()
+    started = _spool(measured.folder / "spool", shipper, made, rate)
+    _wait_until_shipped(measured.folder / "spool")
+    elapsed = time.monotonic() - started
+    stored = processes.cpu_seconds([shipper]), measured.cpu_seconds()
+    wait_for_merges()
+    return Cost(stored[0] - before[0], stored[1] - before[1], measured.cpu_seconds() - stored[1], elapsed)
+
+
+def _spool(directory: Path, shipper: psutil.Process, made: Sequence[SpoolEntry], rate: int) -> float:
+    """Writes the records as a web worker does; returns the moment at which the shipper could begin."""
+    from analytics.spool.writer import SpoolWriter
+
+    started = time.monotonic()
+    writer = SpoolWriter(directory)
+    if rate:
+        for number, entry in enumerate(made):
+            while time.monotonic() - started < number / rate:
+                time.sleep(_TICK_SECONDS)
+            writer.append(entry)
+    else:
+        shipper.suspend()
+        for entry in made:
+            writer.append(entry)
+        started = time.monotonic()
+        shipper.resume()
+    writer.close()
+    return started
+
+
+def _wait_until_shipped(directory: Path) -> None:
+    from analytics.shipper.spool_status import read_status
+
+    deadline = time.monotonic() + _SHIP_SECONDS
+    while read_status(directory).unshipped_bytes:
+        if time.monotonic() > deadline:
+            raise RuntimeError("The shipper did not ship all records.")
+        time.sleep(_POLL_SECONDS)
+
+
+def _stored() -> int:
+    from analytics.clickhouse import client
+
+    [(count,)] = client.execute("SELECT count() FROM requests")
+    return int(count)
+
+
+def _tables() -> list[TableRows]:
+    """Returns what each table has got. A table numbers the blocks that inserts bring, and merges keep the numbers."""
+    from analytics.clickhouse import client
+
+    found = client.execute(
+        "SELECT table, max(max_block_number), sum(rows), sum(bytes_on_disk), count() FROM system.parts WHERE active"
+        " AND database = currentDatabase() AND table != 'schema_migrations' GROUP BY table"
+        " ORDER BY sum(rows) DESC, table"
+    )
+    return [TableRows(*row) for row in found]
+
+
+def _lines(tables: Sequence[TableRows], requests: int) -> Iterator[str]:
+    yield "| Table | inserts | rows per request | bytes on disk per request | parts left |"
+    yield "|---|---|---|---|---|"
+    for one in tables:
+        each = f"{one.rows / requests:.3f} | {one.size / requests:.1f}"
+        yield f"| {one.table} | {one.inserts} | {each} | {one.parts} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

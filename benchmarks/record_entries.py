@@ -1,0 +1,124 @@
+"""The records that `benchmarks.record` ships: requests of 1 KB, answers of 1.5 KB, in sessions of several users."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Sequence
+from uuid import UUID
+
+from analytics.contracts import AttemptRecord, Outcome, RequestRecord, SpoolEntry
+from analytics.traffic.texts import OWN_TEXTS, WORDS, word
+from benchmarks import payloads
+
+PROJECT = UUID("00000000-0000-4000-8000-000000000001")
+
+_REQUEST_BYTES = 1024
+_ANSWER_BYTES = 1536
+_SENTENCES = 40
+_REQUESTS_PER_SESSION = 6
+_SESSIONS_PER_USER = 4
+_FAILED_SHARE = 0.02
+_TRACED_SHARE = 0.2
+_MODELS = (
+    ("openai", "gpt-4o-mini"),
+    ("openai", "gpt-4o"),
+    ("anthropic", "claude-sonnet-4-5"),
+    ("google", "gemini-2.5-flash"),
+)
+
+
+def entries(count: int, *, seed: int, same_texts: bool = False) -> list[SpoolEntry]:
+    """Returns `count` records of the last seconds; another `seed` gives other requests, sessions and texts. With
+    `same_texts` all have the texts of `benchmarks.gateway`."""
+    chance = random.Random(seed)
+    sentences = _sentences()
+    now = time.time_ns() // 1000
+    made = []
+    for number in range(count):
+        provider, model = chance.choices(_MODELS, weights=(8, 4, 2, 1))[0]
+        if same_texts:
+            bodies = payloads.request_body(model), payloads.answer()
+        else:
+            bodies = _request(model, _text(chance, sentences)), _answer(model, _text(chance, sentences))
+        record = _record(number, now - (count - number) * 100, chance, provider, model)
+        made.append(SpoolEntry(record, bodies[0], bodies[1] if record.outcome is Outcome.SUCCESS else b""))
+    return made
+
+
+def _sentences() -> list[str]:
+    """Returns the sentences of the texts that generated histories have, by the way of the product's own messages."""
+    rows = [json.loads(line) for line in OWN_TEXTS.read_text(encoding="utf-8").splitlines()]
+    contents = [message["content"] for row in rows for message in row["messages"]]
+    return [f"{one.strip('. ')}. " for content in contents if isinstance(content, str) for one in content.split(". ")]
+
+
+def _text(chance: random.Random, sentences: Sequence[str]) -> str:
+    """Returns text in sentences of a language, some of whose words are as rare as names are."""
+    parts = chance.choices(sentences, k=_SENTENCES)
+    parts.insert(chance.randrange(_SENTENCES // 4), f"{word(chance.randrange(WORDS))} {word(chance.randrange(WORDS))} ")
+    return "".join(parts)
+
+
+def _record(number: int, ts: int, chance: random.Random, provider: str, model: str) -> RequestRecord:
+    session = number // _REQUESTS_PER_SESSION
+    failed = chance.random() < _FAILED_SHARE
+    latency_ms = int(chance.lognormvariate(6.5, 0.6))
+    tokens = (250, 0) if failed else (250, 300)
+    attempt = AttemptRecord(
+        provider, model, 500 if failed else 200, "server_error" if failed else "", latency_ms, *tokens,
+        cost_usd="" if failed else "0.0002175000", offset_us=180,
+    )  # fmt: skip
+    return RequestRecord(
+        request_id=str(UUID(int=(ts // 1000) << 80 | 7 << 76 | 2 << 62 | chance.getrandbits(62))),
+        project_id=str(PROJECT),
+        ts=ts,
+        outcome=Outcome.ERROR if failed else Outcome.SUCCESS,
+        status_code=502 if failed else 200,
+        api_key_id=1 + number % 3,
+        session_id=f"session-{ts // 1_000_000}-{session}",
+        user_id=f"user-{session // _SESSIONS_PER_USER % 500}",
+        provider=provider,
+        model=model,
+        requested_model=f"{provider}/{model}",
+        error_type="provider_error" if failed else "",
+        error_code="server_error" if failed else "",
+        error_message="The provider failed." if failed else "",
+        finish_reason="" if failed else "stop",
+        prompt_tokens=tokens[0],
+        completion_tokens=tokens[1],
+        cost_known=True,
+        cost_input_usd="0.0000375000",
+        cost_output_usd="" if failed else "0.0001800000",
+        cost_usd="0.0000375000" if failed else "0.0002175000",
+        cost_source="catalog",
+        latency_ms=latency_ms,
+        attempts=(attempt,),
+        attributes={"client_request_id": f"{chance.getrandbits(64):016x}"},
+        trace_id=f"{chance.getrandbits(128):032x}" if chance.random() < _TRACED_SHARE else "",
+    )
+
+
+def _request(model: str, text: str) -> bytes:
+    messages = [
+        {"role": "system", "content": "You are a helpful assistant of a shop."},
+        {"role": "user", "content": ""},
+    ]
+    body = {"model": model, "messages": messages, "temperature": 0.2}
+    messages[1]["content"] = text[: _REQUEST_BYTES - len(json.dumps(body))]
+    return json.dumps(body).encode()
+
+
+def _answer(model: str, text: str) -> bytes:
+    message = {"role": "assistant", "content": "", "refusal": None}
+    body = {
+        "id": "chatcmpl-0000000000000000000000",
+        "object": "chat.completion",
+        "created": 1_760_000_000,
+        "model": model,
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 250, "completion_tokens": 300, "total_tokens": 550},
+    }
+    message["content"] = text[: _ANSWER_BYTES - len(json.dumps(body))]
+    return json.dumps(body).encode()

@@ -1,0 +1,75 @@
+"""Measures what each view of `ingest` costs: the same rows go through a table like it that has this view alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.analytics_store import Store, wait_for_merges
+
+_PROBE = "ingest_probe"
+_BATCH_ROWS = 5_000
+_NO_VIEW = "(no view: receiving rows)"
+
+
+def measure_views(measured: Store, count: int, *, same_texts: bool) -> Iterator[str]:
+    """Yields a line for each view with the engine's CPU for each row of `ingest`, that of its merges included. What the
+    rows cost without any view, which is in no line of a view, comes first."""
+    from analytics.clickhouse import client
+    from analytics.shipper.rows import COLUMNS
+
+    batches = _batches(count, same_texts=same_texts)
+    client.execute(f"CREATE TABLE {_PROBE} AS ingest ENGINE = Null")
+    _cost(measured, COLUMNS, batches, "warm-up")
+    without = _cost(measured, COLUMNS, batches, _NO_VIEW)
+    yield f"{_NO_VIEW}: {without / count * 1e6:.1f} µs a row"
+    views = client.execute(
+        "SELECT name, create_table_query FROM system.tables WHERE database = currentDatabase()"
+        " AND engine = 'MaterializedView' AND as_select LIKE '%.ingest AS i%'"
+        " ORDER BY name"
+    )
+    for name, definition in views:
+        # The view fills its own table, so that the views and merges behind that are in its cost.
+        probe = re.sub(r"\.ingest\b", f".{_PROBE}", definition).replace(f".{name} ", f".{name}_probe ", 1)
+        client.execute(probe)
+        alone = _cost(measured, COLUMNS, batches, name) - without
+        client.execute(f"DROP TABLE {name}_probe")
+        yield f"{name}: {alone / count * 1e6:.1f} µs a row"
+    client.execute(f"DROP TABLE {_PROBE}")
+
+
+def _cost(measured: Store, columns: Sequence[str], batches: Sequence[Sequence[Sequence[Any]]], name: str) -> float:
+    """Returns the CPU seconds of the engine for all batches and the merges that they cause."""
+    from analytics.clickhouse import client
+
+    wait_for_merges()
+    before = measured.cpu_seconds()
+    for number, rows in enumerate(batches):
+        client.insert(_PROBE, columns, rows, token=f"{name}.{number}")
+    wait_for_merges()
+    return measured.cpu_seconds() - before
+
+
+def _batches(count: int, *, same_texts: bool) -> list[list[tuple[Any, ...]]]:
+    """Returns rows of `ingest` as the shipper makes them, in batches of its size."""
+    from analytics.shipper.rows import to_row
+    from analytics.spool import names
+    from analytics.spool.reader import read_stretch
+    from analytics.spool.writer import SpoolWriter
+    from benchmarks.record_entries import entries
+
+    with TemporaryDirectory(prefix="bench-record-") as folder:
+        directory = Path(folder)
+        writer = SpoolWriter(directory, reserve_bytes=0)
+        for entry in entries(count, seed=0, same_texts=same_texts):
+            writer.append(entry)
+        writer.close()
+        rows = [
+            to_row(frame)
+            for segment in names.list_files(directory, names.SEGMENT)
+            for frame in read_stretch(segment, 0, finished=True).frames
+        ]
+    return [rows[start : start + _BATCH_ROWS] for start in range(0, len(rows), _BATCH_ROWS)]
