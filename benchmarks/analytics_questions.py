@@ -43,7 +43,7 @@ class Sample:
     marathon_requests: int
     users: Sequence[str]
     session_ids: Sequence[str]
-    traced_ids: Sequence[str]
+    logged_ids: Sequence[str]
     request_ids: Sequence[str]
     chance: random.Random = field(default_factory=lambda: random.Random(11))
 
@@ -65,7 +65,7 @@ def take_sample(project: UUID, end: datetime, days: int) -> Sample:
         f"SELECT countIf(session_id = {{id:String}}), uniq(session_id) {named}", {**params, "id": marathon}
     )
     drawn = "ORDER BY rand() LIMIT 300"
-    traced = "FROM otel_traces WHERE ProjectId = {project:UUID} AND notEmpty(SessionIds)"
+    logged = "FROM otel_logs WHERE ProjectId = {project:UUID} AND notEmpty(SessionIds)"
     return Sample(
         project=project,
         end=end,
@@ -75,7 +75,7 @@ def take_sample(project: UUID, end: datetime, days: int) -> Sample:
         marathon_requests=int(requests),
         users=texts(f"SELECT user_id AS text {named} AND user_id != '' {drawn}"),
         session_ids=texts(f"SELECT session_id AS text {named} {drawn}"),
-        traced_ids=texts(f"SELECT SessionIds[1] AS text {traced} {drawn}"),
+        logged_ids=texts(f"SELECT SessionIds[1] AS text {logged} {drawn}"),
         request_ids=texts(f"SELECT toString(request_id) AS text {named} {drawn}"),
     )
 
@@ -188,7 +188,7 @@ def _search(query: Callable[[Sample], str]) -> Ask:
 
 
 def _telemetry(sample: Sample) -> Call:
-    session = sample.chance.choice(sample.traced_ids)
+    session = sample.chance.choice(sample.logged_ids)
     return Call(f"/api/projects/{sample.project}/llm/sessions/{session}/telemetry")
 
 

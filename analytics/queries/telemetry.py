@@ -2,45 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeVar
 from uuid import UUID
 
 from analytics.queries import visible
+from analytics.queries.request_spans import derived_spans
+from analytics.telemetry.rows import LogRow, SpanRow
 
 MAX_RECORDS = 500
-
-
-@dataclass(frozen=True)
-class SpanRow:
-    """A span. `time` is UTC as `2026-11-21 19:22:38.123456789`; Python's own times end at microseconds."""
-
-    time: str
-    trace_id: str
-    span_id: str
-    parent_span_id: str
-    span_name: str
-    span_kind: str
-    service_name: str
-    duration_ns: int
-    status_code: str
-    status_message: str
-    attributes: dict[str, str]
-
-
-@dataclass(frozen=True)
-class LogRow:
-    """A log record; `time` has the form of a span's."""
-
-    time: str
-    trace_id: str
-    span_id: str
-    severity_text: str
-    severity_number: int
-    service_name: str
-    body: str
-    attributes: dict[str, str]
-
 
 Row = TypeVar("Row", SpanRow, LogRow)
 
@@ -72,8 +41,16 @@ SELECT toString(Timestamp) AS time, TraceId AS trace_id, SpanId AS span_id, Seve
 
 
 def session_spans(project_id: UUID, session_id: str) -> list[SpanRow]:
-    """Returns the first 500 spans of the session."""
-    return _ask(_SPANS, project_id, session_id, SpanRow, "telemetry.spans")
+    """Returns the first 500 spans of the session: those that applications sent, and the gateway's own."""
+    stored = _ask(_SPANS, project_id, session_id, SpanRow, "telemetry.spans")
+    derived = derived_spans(project_id, session_id, MAX_RECORDS)
+    # A release that is rolled back stores the spans of a batch that this one has begun to ship.
+    known = {_key(row) for row in stored}
+    return sorted([*stored, *(row for row in derived if _key(row) not in known)], key=_key)[:MAX_RECORDS]
+
+
+def _key(row: SpanRow) -> tuple[str, str]:
+    return row.time, row.span_id
 
 
 def session_logs(project_id: UUID, session_id: str) -> list[LogRow]:

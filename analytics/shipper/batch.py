@@ -53,14 +53,14 @@ def read_frames(directory: Path, plan: Plan, dead: DeadLetters) -> list[Located]
     return located
 
 
-def to_rows(located: Sequence[Located], dead: DeadLetters) -> list[tuple[Any, ...]]:
-    return list(_rows(located, dead))
+def to_rows(located: Sequence[Located], dead: DeadLetters, *, with_spans: bool) -> list[tuple[Any, ...]]:
+    return list(_rows(located, dead, with_spans=with_spans))
 
 
-def _rows(located: Sequence[Located], dead: DeadLetters) -> Iterator[tuple[Any, ...]]:
+def _rows(located: Sequence[Located], dead: DeadLetters, *, with_spans: bool) -> Iterator[tuple[Any, ...]]:
     for item in located:
         try:
-            yield to_row(item.frame)
+            yield to_row(item.frame, with_spans=with_spans)
         except ValueError as error:
             dead.keep_frame(item.segment, item.frame, str(error))
 

@@ -23,7 +23,6 @@ from typing import Any
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
 from analytics.shipper import batch
-from analytics.shipper.batch import Located
 from analytics.shipper.dead_letters import DeadLetters
 from analytics.shipper.rows import COLUMNS
 from analytics.spool import names
@@ -37,7 +36,6 @@ logger = logging.getLogger("analytics.shipper")
 _STORE_ERRORS = (AnalyticsUnavailableError, AnalyticsLimitError, AnalyticsQueryError)
 
 Insert = Callable[[Sequence[Sequence[Any]], str], None]
-InsertSpans = Callable[[Sequence[Located], str], None]
 
 _FIRST_RETRY_SECONDS = 0.2
 _LAST_RETRY_SECONDS = 60.0
@@ -67,7 +65,7 @@ def insert_into_store(rows: Sequence[Sequence[Any]], token: str) -> None:
 class Shipper:
     """The one shipper of a spool's directory. Raises SpoolLockedError when there is one already.
 
-    With `insert_spans` the records become spans as well, after their rows and before they count as shipped.
+    `with_spans` marks the requests whose spans are derived when they are read.
 
     `stop` may be set from a signal handler: the batch in hand is finished if the store takes it
     at once, else kept as it is.
@@ -78,7 +76,7 @@ class Shipper:
         directory: Path,
         *,
         insert: Insert = insert_into_store,
-        insert_spans: InsertSpans | None = None,
+        with_spans: bool = True,
         lock_seconds: float = 0.0,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -86,7 +84,7 @@ class Shipper:
         self.shipped = 0
         self._directory = directory
         self._insert = insert
-        self._insert_spans = insert_spans
+        self._with_spans = with_spans
         self._lock = _take_lock(directory / "shipper.lock", lock_seconds)
         self._file = StateFile(directory)
         self._state = self._file.load()
@@ -151,7 +149,7 @@ class Shipper:
         """Ships the first plan or replaces it by its halves. Returns False when stopped before either."""
         plan = self._state.plans[0]
         frames = batch.read_frames(self._directory, plan, self._dead)
-        rows = batch.to_rows(frames, self._dead)
+        rows = batch.to_rows(frames, self._dead, with_spans=self._with_spans)
         try:
             if rows and not self._until_stored(lambda: self._insert(rows, plan.token), len(rows)):
                 return False
@@ -161,23 +159,10 @@ class Shipper:
                 return True
             self._dead.keep_frame(frames[0].segment, frames[0].frame, f"{error}\n{error.reason}")
         else:
-            if not self._spans_stored(frames, plan.token):
-                return False
             self.shipped += len(rows)
             self._totals.count(rows, plan.token)
         self._commit(plan)
         return True
-
-    def _spans_stored(self, frames: Sequence[Located], token: str) -> bool:
-        """Stores the spans of a batch; returns False when stopped. Spans that the store refuses are given up."""
-        insert_spans = self._insert_spans
-        if insert_spans is None:
-            return True
-        try:
-            return self._until_stored(lambda: insert_spans(frames, token), len(frames))
-        except AnalyticsQueryError as error:
-            logger.error("spans.refused records=%d code=%d", len(frames), error.server_code)
-            return True
 
     def _until_stored(self, insert: Callable[[], None], rows: int) -> bool:
         """Inserts until the store has the rows; returns False when stopped.

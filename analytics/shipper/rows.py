@@ -15,7 +15,7 @@ from uuid import UUID
 
 import msgspec
 
-from analytics.contracts import RequestRecord
+from analytics.contracts import TELEMETRY, RequestRecord
 from analytics.shipper.streamed import assembled
 from analytics.shipper.texts import completion_text, prompt_text
 from analytics.spool.reader import Frame
@@ -36,7 +36,8 @@ _IDS = ("project_id", "request_id")
 _OPTIONAL_IDS = ("prompt_config_id", "rollout_id")
 _TEXTS = (
     "source", "session_id", "user_id", "provider", "model", "requested_model", "error_type", "error_code",
-    "error_message", "finish_reason", "cache_status", "variant", "cost_source", "operation",
+    "error_message", "finish_reason", "cache_status", "variant", "cost_source", "operation", "trace_id",
+    "parent_span_id", "prompt_name",
 )  # fmt: skip
 _NUMBERS = {
     "status_code": _MAX_16, "api_key_id": _MAX_64, "retry_count": _MAX_16, "prompt_tokens": _MAX_32,
@@ -58,13 +59,15 @@ _texts_of, _numbers_of = attrgetter(*_TEXTS), attrgetter(*_NUMBERS)
 _flags_of, _money_of = attrgetter(*_FLAGS), attrgetter(*_MONEY)
 
 COLUMNS = (
-    *_IDS, "ts", "outcome", *_OPTIONAL_IDS, *_TEXTS, *_NUMBERS, *_FLAGS, *_MONEY, "is_stream", "retention_days",
-    "attempts", "attributes", "prompt", "completion", "request", "response",
+    *_IDS, "ts", "outcome", *_OPTIONAL_IDS, *_TEXTS, *_NUMBERS, *_FLAGS, *_MONEY, "is_stream", "spans_derived",
+    "retention_days", "attempts", "attributes", "prompt", "completion", "request", "response",
 )  # fmt: skip
 
 
-def to_row(frame: Frame) -> tuple[Any, ...]:
-    """Returns values in the order of COLUMNS. Raises ValueError for a frame of another version or without a UUID."""
+def to_row(frame: Frame, *, with_spans: bool = True) -> tuple[Any, ...]:
+    """Returns values in the order of COLUMNS; `with_spans` marks a request whose spans are derived when they are read.
+
+    Raises ValueError for a frame of another version or without a UUID."""
     try:
         record = frame.record()
     except msgspec.DecodeError as error:
@@ -83,6 +86,8 @@ def to_row(frame: Frame) -> tuple[Any, ...]:
         *_flags_of(record),
         *map(_money, _money_of(record)),
         record.stream,
+        # The application has sent the span of its own call.
+        with_spans and record.source != TELEMETRY,
         min(max(record.retention_days, 0), _MAX_DAYS),
         _attempts(record),
         record.attributes,

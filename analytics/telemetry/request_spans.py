@@ -1,5 +1,7 @@
 """Makes the gateway's own spans from the record of a request: one for it, and one for each call of a provider.
 
+They are made when a session is read. What they need of a record is in the columns of `requests`.
+
 They follow the GenAI conventions (https://github.com/open-telemetry/semantic-conventions-genai); names beginning with
 `gen_ai.` stand only on calls of models. No content of messages is in them, nor the text of errors, which may quote it.
 """
@@ -9,12 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from analytics.contracts import AttemptRecord, Outcome, RequestRecord
 from analytics.telemetry.operation_names import operation_names
-from analytics.telemetry.storage import drop_date
+from analytics.telemetry.rows import SpanRow
 
 REQUEST_ID: Final = "prompt_gateway.request_id"
 SERVICE_NAME: Final = "prompt-gateway"
@@ -31,26 +33,22 @@ _PROVIDERS: Final = {
 # These errors mean that no provider was called: the circuit was open, or the dialect cannot express the request.
 _NOT_CALLED: Final = frozenset({"circuit_open", "unsupported_parameter"})
 _LEFT: Final = frozenset({Outcome.CANCELLED.value, Outcome.INTERRUPTED.value})
-_RESOURCE: Final = {"service.name": SERVICE_NAME}
-_SCOPE: Final = "prompt_gateway"
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST_US: Final = (datetime(2049, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 _MS: Final = 1_000_000
+_SECOND: Final = 1_000_000_000
 
 
-def request_spans(record: RequestRecord) -> list[tuple[Any, ...]]:
-    """Returns rows of `otel_traces` in the order of `storage.OWN_COLUMNS` and `spans.COLUMNS`; the same rows for the
-    same record. Raises ValueError for a record with invalid ids."""
-    request_id, project_id = UUID(record.request_id), UUID(record.project_id)
+def request_spans(record: RequestRecord) -> list[SpanRow]:
+    """Returns the spans of a request, the same ones for the same record. Raises ValueError for an invalid id."""
+    request_id = UUID(record.request_id)
     start = min(max(record.ts, 0), _LATEST_US)
-    common = (project_id, drop_date((_EPOCH + timedelta(microseconds=start)).date()))
     names = operation_names(record.operation)
     # A request id is unique and never zero, as a trace id has to be.
     trace_id, span_id = record.trace_id or request_id.hex, _span_id(request_id, 0)
     rows = [
         _row(
-            common,
             start * 1000,
             (trace_id, span_id, record.parent_span_id),
             f"POST {names.route}" if record.source == "gateway" else record.source,
@@ -66,7 +64,6 @@ def request_spans(record: RequestRecord) -> list[tuple[Any, ...]]:
         served = number == len(record.attempts) and _is_served(record, attempt)
         rows.append(
             _row(
-                common,
                 start * 1000 + _offset_ns(attempt, number),
                 (trace_id, _span_id(request_id, number), span_id),
                 f"{names.name} {attempt.model}",
@@ -80,7 +77,6 @@ def request_spans(record: RequestRecord) -> list[tuple[Any, ...]]:
 
 
 def _row(
-    common: tuple[Any, ...],
     start_ns: int,
     ids: tuple[str, str, str],
     name: str,
@@ -88,17 +84,27 @@ def _row(
     duration_ns: int,
     status: tuple[str, str],
     attributes: dict[str, str],
-) -> tuple[Any, ...]:
-    trace_id, span_id, parent = ids
-    return (
-        *common, int(span_id, 16), [], start_ns, trace_id, span_id, parent, "", name, kind, SERVICE_NAME, _RESOURCE,
-        _SCOPE, "", {key: value for key, value in attributes.items() if value}, duration_ns, *status,
-        [], [], [], [], [], [], [],
-    )  # fmt: skip
+) -> SpanRow:
+    return SpanRow(
+        _time(start_ns),
+        *ids,
+        name,
+        kind,
+        SERVICE_NAME,
+        duration_ns,
+        *status,
+        {key: value for key, value in attributes.items() if value},
+    )
+
+
+def _time(ns: int) -> str:
+    """Returns a time in nanoseconds of Unix time in the form in which the store writes its own."""
+    whole = _EPOCH + timedelta(seconds=ns // _SECOND)
+    return f"{whole:%Y-%m-%d %H:%M:%S}.{ns % _SECOND:09}"
 
 
 def _span_id(request_id: UUID, number: int) -> str:
-    """Returns an id of eight bytes, the same for each try to ship the record, and never zero."""
+    """Returns an id of eight bytes, the same whenever the span is made, and never zero."""
     digest = hashlib.blake2b(request_id.bytes + number.to_bytes(4, "big"), digest_size=8).hexdigest()
     return digest if int(digest, 16) else "1".zfill(16)
 

@@ -52,7 +52,7 @@ class Period:
 
 
 def statement(what: str, drawn: str, *, texts: str) -> str:
-    """Returns the INSERT of `what` (requests, spans or logs) of a slice. `drawn` names the SQL of its sessions (drawn
+    """Returns the INSERT of `what` (requests or logs) of a slice. `drawn` names the SQL of its sessions (drawn
     or marathon)."""
     history = Template(_sql("history")).substitute(drawn=_sql(drawn), texts=texts)
     sql = Template(_sql(what)).substitute(history=history)

@@ -33,8 +33,8 @@ _REQUESTS_PER_USER = 120
 _MIN_USERS = 25
 _MAX_USERS = 60_000
 
-# Rows of spans are wide, so that only some of the sessions get them.
-_SESSIONS_PER_TRACED = 5
+# Rows of logs are wide, so that only some of the sessions get them.
+_SESSIONS_PER_LOGGED = 5
 _BLOCK_BYTES = 100_000_000
 # The number of blocks written at once. One thread of the engine writes a block, and merges take part of a second one.
 _WORKERS = 2
@@ -126,8 +126,7 @@ def _kinds(plan: Plan, one: Slice) -> Iterator[tuple[str, int]]:
     its own, shorter retention."""
     yield "requests", 1
     if one.borders[-1] > plan.period.until - timedelta(days=settings.TELEMETRY_RETENTION_DAYS):
-        yield "spans", _SESSIONS_PER_TRACED
-        yield "logs", _SESSIONS_PER_TRACED
+        yield "logs", _SESSIONS_PER_LOGGED
 
 
 def _blocks(plan: Plan, texts: Texts) -> Iterator[tuple[str, Slice]]:

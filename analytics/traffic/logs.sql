@@ -1,12 +1,11 @@
 -- A log record for each of these requests, as an application might write it.
 INSERT INTO otel_logs (
-    ProjectId, Timestamp, TraceId, SpanId, SeverityText, SeverityNumber, ServiceName, Body, ResourceAttributes, ScopeName,
+    ProjectId, Timestamp, TraceId, SeverityText, SeverityNumber, ServiceName, Body, ResourceAttributes, ScopeName,
     LogAttributes, DropDate
 )
 $history
 SELECT
     {project:UUID}, fromUnixTimestamp64Nano(1000 * (us + 1000 * latency), 'UTC'), replaceAll(toString(request_id), '-', ''),
-    leftPad(lower(hex(sipHash64(request_id, 1))), 16, '0'),
     if(status >= 500, 'ERROR', 'INFO'), if(status >= 500, 17, 9), 'assistant',
     if(error_code = '', 'answer received', concat('request failed: ', error_code)), map('service.name', 'assistant'),
     'assistant.client',

@@ -4,7 +4,8 @@ INSERT INTO ingest (
     provider, model, requested_model, error_type, error_code, error_message, finish_reason, is_stream, cache_status,
     retry_count, fallback_used, prompt_tokens, completion_tokens, cache_read_tokens, cache_write_tokens,
     reasoning_tokens, tokens_estimated, cost_known, cost_input_usd, cost_cache_read_usd, cost_cache_write_usd,
-    cost_output_usd, cost_usd, latency_ms, ttft_ms, retention_days, attempts, prompt, completion, request, response
+    cost_output_usd, cost_usd, latency_ms, ttft_ms, retention_days, attempts, spans_derived, prompt, completion, request,
+    response
 )
 $history
 SELECT
@@ -23,6 +24,7 @@ SELECT
         stumbles, concat('[', stumble, first_offset, '},', last_attempt, ']'),
         concat('[', last_attempt, ']')
     ),
+    true,
     if({with_texts:Bool}, concat(prompt_head, own_words, prompt_tail), ''), completion,
     if(
         {with_texts:Bool},

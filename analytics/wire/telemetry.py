@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypedDict
 
-from analytics.queries.telemetry import LogRow, SpanRow
 from analytics.telemetry import spelling
+from analytics.telemetry.rows import LogRow, SpanRow
 
 
 class Span(TypedDict):

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from analytics.forest import in_tree_order
 from analytics.queries.requests import RequestRow
-from analytics.queries.telemetry import SpanRow
 from analytics.telemetry.request_spans import REQUEST_ID
+from analytics.telemetry.rows import SpanRow
 from analytics.wire.attempts import AttemptEntry, attempt_entries
 from analytics.wire.telemetry import span_entry
 

@@ -11,7 +11,6 @@ from django.core.management.base import BaseCommand, CommandError
 from typing_extensions import override
 
 from analytics.shipper.loop import Shipper, SpoolLockedError
-from analytics.shipper.spans import insert_spans
 
 _LOCK_SECONDS = 5.0
 
@@ -28,8 +27,7 @@ class Command(BaseCommand):
     @override
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            spans = insert_spans if settings.GATEWAY_SPANS else None
-            shipper = Shipper(settings.SPOOL_DIR, insert_spans=spans, lock_seconds=_LOCK_SECONDS)
+            shipper = Shipper(settings.SPOOL_DIR, with_spans=settings.GATEWAY_SPANS, lock_seconds=_LOCK_SECONDS)
         except (SpoolLockedError, ValueError) as error:
             raise CommandError(str(error)) from error
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -13,7 +13,6 @@ from analytics.contracts import AttemptRecord
 from analytics.models import Feedback, Score
 from analytics.score_sync.run import copy_due
 from analytics.shipper.loop import Shipper
-from analytics.shipper.spans import insert_spans
 from analytics.spool.writer import SpoolWriter
 from core.models import Project
 from tests.analytics.contract.endpoints import ENDPOINTS, REQUEST, SESSION, content_of
@@ -40,7 +39,7 @@ def stranger(project: Project, spool: Path) -> APIClient:
     names |= {"outcome": "success", "error_type": "", "fallback_used": False}
     writer.append(make_entry(body, body, project_id=str(project.pk), **names))
     writer.close()
-    shipper = Shipper(spool, insert_spans=insert_spans)
+    shipper = Shipper(spool)
     shipper.drain()
     shipper.close()
     owner = client_of(project)

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from analytics.contracts import AttemptRecord, Operation, Outcome, RequestRecord
-from analytics.telemetry import spans
 from analytics.telemetry.request_spans import request_spans
-from analytics.telemetry.storage import OWN_COLUMNS
 from tests.factories.analytics import make_record
 
 Spans = list[dict[str, Any]]
@@ -16,7 +15,21 @@ ROUTE = "/api/gateway/v1/chat/completions"
 
 
 def spans_of(record: RequestRecord) -> Spans:
-    return [dict(zip((*OWN_COLUMNS, *spans.COLUMNS), row, strict=True)) for row in request_spans(record)]
+    """Returns the spans by the names of the columns of `otel_traces`."""
+    return [
+        {
+            "Timestamp": _nanoseconds(row.time), "TraceId": row.trace_id, "SpanId": row.span_id,
+            "ParentSpanId": row.parent_span_id, "SpanName": row.span_name, "SpanKind": row.span_kind,
+            "ServiceName": row.service_name, "Duration": row.duration_ns, "StatusCode": row.status_code,
+            "StatusMessage": row.status_message, "SpanAttributes": row.attributes,
+        }
+        for row in request_spans(record)
+    ]  # fmt: skip
+
+
+def _nanoseconds(time: str) -> int:
+    whole = datetime.fromisoformat(time[:19]).replace(tzinfo=UTC)
+    return int(whole.timestamp()) * 1_000_000_000 + int(time[20:])
 
 
 def call(**values: Any) -> AttemptRecord:

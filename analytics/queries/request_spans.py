@@ -1,0 +1,132 @@
+"""Derives the gateway's own spans of a session from the rows of its requests: they are stored nowhere else.
+
+Requests of releases that stored their spans in `otel_traces` do not have `spans_derived`, and keep those.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from django.conf import settings
+
+from analytics.contracts import AttemptRecord, Outcome, RequestRecord
+from analytics.queries import visible
+from analytics.telemetry.request_spans import request_spans
+from analytics.telemetry.rows import SpanRow
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_NO_UUID = UUID(int=0)
+
+
+@dataclass(frozen=True)
+class _Row:
+    request_id: UUID
+    ts: datetime
+    outcome: str
+    status_code: int
+    source: str
+    user_id: str
+    model: str
+    error_code: str
+    finish_reason: str
+    is_stream: bool
+    cache_status: str
+    cache_read_tokens: int
+    cache_write_tokens: int
+    reasoning_tokens: int
+    latency_ms: int
+    ttft_ms: int
+    prompt_version: int
+    prompt_name: str
+    rollout_id: UUID
+    variant: str
+    attempts: str
+    trace_id: str
+    parent_span_id: str
+    operation: str
+
+
+@dataclass(frozen=True)
+class _Range:
+    requests: int
+    first: datetime
+    last: datetime
+
+
+# The days of a session say where its requests lie; without them all rows of its project would be looked through.
+_RANGE = """
+SELECT sum(s.requests) AS requests, min(s.started_at) AS first, max(s.ended_at) AS last
+FROM session_days AS s
+WHERE s.project_id = {project:UUID} AND s.session_hash = cityHash64({session:String})
+    AND s.session_id = {session:String} AND s.day >= {since:Date}
+"""
+# Ties are kept, because spans of the same time are ordered by their own ids.
+_REQUESTS = f"""
+SELECT {", ".join(_Row.__dataclass_fields__)} FROM requests
+WHERE project_id = {{project:UUID}} AND session_id = {{session:String}} AND spans_derived
+    AND ts >= {{first:DateTime64(6, 'UTC')}} AND ts <= {{last:DateTime64(6, 'UTC')}}
+ORDER BY ts LIMIT {{limit:UInt32}} WITH TIES
+"""
+_decode = msgspec.json.Decoder(tuple[AttemptRecord, ...]).decode
+
+
+def derived_spans(project_id: UUID, session_id: str, limit: int) -> list[SpanRow]:
+    """Returns the spans of the session's first `limit` requests that spans are kept for, in no order: the first `limit`
+    spans of all are among them, because each request has a span that begins with it."""
+    params: dict[str, Any] = {"project": project_id, "session": session_id, "since": first_moment().date()}
+    [found] = visible.query(_RANGE, params, row=_Range, name="telemetry.requests_range")
+    if not found.requests:
+        return []
+    here = {**params, "first": found.first, "last": found.last, "limit": limit}
+    rows = visible.query(_REQUESTS, here, row=_Row, name="telemetry.requests")
+    return [span for row in rows for span in request_spans(_record(row, project_id, session_id))]
+
+
+def first_moment() -> datetime:
+    """Returns the moment before which requests have no spans any more: a span expires by the day of its request."""
+    today = datetime.now(UTC).date()
+    return datetime.combine(today - timedelta(days=settings.TELEMETRY_RETENTION_DAYS - 1), time(), UTC)
+
+
+def _record(row: _Row, project_id: UUID, session_id: str) -> RequestRecord:
+    return RequestRecord(
+        request_id=str(row.request_id),
+        project_id=str(project_id),
+        ts=(row.ts - _EPOCH) // _MICROSECOND,
+        outcome=Outcome(row.outcome),
+        status_code=row.status_code,
+        source=row.source,
+        session_id=session_id,
+        user_id=row.user_id,
+        model=row.model,
+        error_code=row.error_code,
+        finish_reason=row.finish_reason,
+        stream=row.is_stream,
+        cache_status=row.cache_status,
+        cache_read_tokens=row.cache_read_tokens,
+        cache_write_tokens=row.cache_write_tokens,
+        reasoning_tokens=row.reasoning_tokens,
+        latency_ms=row.latency_ms,
+        ttft_ms=row.ttft_ms,
+        prompt_version=row.prompt_version,
+        prompt_name=row.prompt_name,
+        rollout_id="" if row.rollout_id == _NO_UUID else str(row.rollout_id),
+        variant=row.variant,
+        attempts=_attempts(row),
+        trace_id=row.trace_id,
+        parent_span_id=row.parent_span_id,
+        operation=row.operation,
+    )
+
+
+def _attempts(row: _Row) -> tuple[AttemptRecord, ...]:
+    try:
+        return _decode(row.attempts) if row.attempts else ()
+    except msgspec.DecodeError:
+        # Rows of other writers may hold anything; the request itself has its span all the same.
+        return ()
