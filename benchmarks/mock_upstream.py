@@ -2,7 +2,8 @@
 beforehand, and the path selects the dialect.
 
 `python -m benchmarks.mock_upstream --port 0` prints `listening PORT`. `max_tokens` of a streaming request is the number
-of words in its stream, which leave at a steady pace. `/mock/stats` returns counters.
+of words in its stream, which leave at a steady pace; `answer_bytes` in the metadata of another request is the size of
+its answer. `/mock/stats` returns counters.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from benchmarks import payloads
 _WANTS_STREAM = re.compile(rb'"stream"\s*:\s*true')
 _WANTS_USAGE = re.compile(rb'"include_usage"\s*:\s*true')
 _MAX_TOKENS = re.compile(rb'"max_(?:completion_|output_)?tokens"\s*:\s*(\d+)')
+_ANSWER_BYTES = re.compile(rb'"answer_bytes"\s*:\s*"(\d+)"')
 _DEFAULT_WORDS = 100
 _SLOTS = 10
 
@@ -168,7 +170,8 @@ class MockProtocol(asyncio.Protocol):
 
     def _complete(self, dialect: Dialect, body: bytes) -> None:
         if not _WANTS_STREAM.search(body):
-            self._write(dialect.answer)
+            size = _ANSWER_BYTES.search(body) if dialect is _OPENAI else None
+            self._write(_response(payloads.answer(int(size.group(1)))) if size else dialect.answer)
             return
         limit = _MAX_TOKENS.search(body)
         words = max(1, int(limit.group(1))) if limit else _DEFAULT_WORDS

@@ -40,10 +40,11 @@ def protocol_of(path: str) -> Protocol:
     return next((one for one in _PROTOCOLS if path.endswith("/" + one.name)), CHAT)
 
 
-def answer() -> bytes:
-    """Returns a chat completion of exactly ANSWER_BYTES bytes with usage."""
-    filling = ANSWER_BYTES - len(_answer_with(""))
-    return _answer_with(("The quick brown fox jumps over the lazy dog. " * 40)[:filling])
+def answer(size: int = ANSWER_BYTES) -> bytes:
+    """Returns a chat completion of exactly `size` bytes with usage."""
+    filling = size - len(_answer_with(""))
+    sentence = "The quick brown fox jumps over the lazy dog. "
+    return _answer_with((sentence * (filling // len(sentence) + 1))[:filling])
 
 
 def _answer_with(text: str) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from typing_extensions import override
 from benchmarks import processes
 from benchmarks.targets.base import ROOT, Endpoint, Target, run_step
 
-_WEB_WORKER = "config.supervisor.web_worker"
 # The model has a price, so that the cost of every request is computed; its name is the clients' form.
 _MODEL = "gpt-4o-mini"
 
@@ -25,6 +23,7 @@ class Ours(Target):
     name: ClassVar[str] = "ours"
     label: ClassVar[str] = "**Prompt Gateway**"
     workers: ClassVar[int] = 1
+    sandbox: ClassVar[bool] = False
     provider: ClassVar[str] = "openai"
     model: ClassVar[str] = _MODEL
     upstream_path: ClassVar[str] = "/v1"
@@ -47,7 +46,7 @@ class Ours(Target):
             "PORT": str(port),
             "VAR_DIR": str(self.workspace / "var"),
             "WEB_WORKERS": str(self.workers),
-            "SANDBOX": "0",
+            "SANDBOX": str(int(self.sandbox)),
             "ALLOW_PRIVATE_UPSTREAMS": "1",
         }
         manage = [sys.executable, str(self.source / "manage.py")]
@@ -77,12 +76,22 @@ class Ours(Target):
 
     @override
     def serving(self) -> list[psutil.Process]:
-        return [process for process in super().serving() if _is_web_worker(process)]
+        workers = self._web_workers()
+        return [process for process in super().serving() if process.pid in workers]
 
     @override
     def beside(self) -> list[psutil.Process]:
-        """Returns supervisor, shipper, Redis, the ClickHouse engine and Celery."""
-        return [process for process in super().serving() if not _is_web_worker(process)]
+        """Returns fork server, supervisor, shipper, Redis, the ClickHouse engine and Celery."""
+        workers = self._web_workers()
+        return [process for process in super().serving() if process.pid not in workers]
+
+    def roles(self) -> dict[int, str]:
+        """Returns the roles of the processes that the supervisor watches, by their process ids."""
+        files = (self.workspace / "var" / "run").glob("*.pid")
+        return {int(file.read_text(encoding="ascii")): file.stem for file in files}
+
+    def _web_workers(self) -> set[int]:
+        return {pid for pid, role in self.roles().items() if role.startswith("web-")}
 
 
 class OursTwice(Ours):
@@ -203,9 +212,3 @@ def _post(url: str, body: dict[str, Any] | None, headers: dict[str, str], method
     with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310 - as above
         made: dict[str, Any] = json.load(response)
         return made
-
-
-def _is_web_worker(process: psutil.Process) -> bool:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return _WEB_WORKER in process.cmdline()
-    return False
