@@ -64,16 +64,16 @@ def record_calls(project_id: UUID, calls: Sequence[PromptCall], **_: Any) -> Non
 
 def _passed(project_id: UUID, trace_ids: Collection[str]) -> Mapping[str, list[int]]:
     """Returns when requests of the gateway began in these traces, in Unix nanoseconds: those that are stored, and those
-    of which the workers told Redis, whose records may come later."""
+    that the workers announced, whose records may come later."""
     found: dict[str, list[int]] = {trace_id: [] for trace_id in trace_ids}
     for row in gateway_calls(project_id, trace_ids):
         found[row.trace_id].append(row.started_ns)
     try:
-        told = traced_requests(_client(), project_id, trace_ids)
+        announced = traced_requests(_client(), project_id, trace_ids)
     except redis.RedisError as error:
-        logger.warning("outcomes.not_told error=%s", type(error).__name__)
+        logger.warning("outcomes.announcements_unknown error=%s", type(error).__name__)
         return found
-    for trace_id, arrived_us in told.items():
+    for trace_id, arrived_us in announced.items():
         found[trace_id] += [one * 1000 for one in arrived_us]
     return found
 

@@ -1,9 +1,9 @@
-"""Tells in Redis which requests of the gateway began in traces of applications, before their records are stored.
+"""Announces in Redis which requests of the gateway began in traces of applications, before their records are stored.
 
 A call of a model that an application describes by a span counts in its rollout, unless a request of the gateway began
 in that span, which is recorded anyway (`gateway.prompt_outcomes`). The span may arrive before the record, while the
-shipper lags behind. So each worker tells of such requests as they begin, in the background. A request without a
-`traceparent`, or of a project without a rollout, is not told; no request waits for Redis.
+shipper lags behind. So each worker announces such requests as they begin, in the background. A request without a
+`traceparent`, or of a project without a rollout, is not announced; no request waits for Redis.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ logger = logging.getLogger("gateway.traced_requests")
 EXPIRY_SECONDS = 3600
 # The newest requests of one trace.
 _MAX_REQUESTS = 1000
-# What begins within so many seconds is told together. A span is stored before it is compared, which takes longer.
+# What begins within so many seconds is announced together. A span is stored before it is compared, which takes longer.
 _GATHER_SECONDS = 0.01
 _ANSWER_SECONDS = 1.0
-# One command for all requests of a project that are told together: three for each of them take redis-py 50 µs of CPU.
-_TELL = """
+# One command for all requests of a project that are announced together: three for each of them take redis-py 50 µs.
+_ANNOUNCE = """
 for place, key in ipairs(KEYS) do
     redis.call('LPUSH', key, ARGV[place + 2])
     redis.call('LTRIM', key, 0, ARGV[1])
@@ -51,38 +51,38 @@ class TracedRequests:
             socket_connect_timeout=_ANSWER_SECONDS,
             retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
         )
-        self._untold: list[tuple[str, str, int]] = []
-        self._telling: asyncio.Task[None] | None = None
+        self._pending: list[tuple[str, str, int]] = []
+        self._task: asyncio.Task[None] | None = None
         self._away = False
 
     def begin(self, project_id: str, traceparent: str, arrived_us: int) -> None:
-        """Has Redis told of a request with this header that arrived then, in Unix microseconds. Does not wait."""
+        """Announces a request with this header that arrived then, in Unix microseconds. Does not wait."""
         trace_id, _ = trace_parent(traceparent)
         if not trace_id:
             return
-        self._untold.append((project_id, trace_id, arrived_us))
+        self._pending.append((project_id, trace_id, arrived_us))
         if self.is_idle:
-            self._telling = asyncio.get_running_loop().create_task(self._tell(), name="gateway.traced_requests")
+            self._task = asyncio.get_running_loop().create_task(self._announce(), name="gateway.traced_requests")
 
     @property
     def is_idle(self) -> bool:
-        """True if Redis was told of all requests, or is away."""
-        return self._telling is None or self._telling.done()
+        """True if all requests are announced, or Redis is away."""
+        return self._task is None or self._task.done()
 
     async def close(self) -> None:
-        if self._telling is not None:
-            await self._telling
+        if self._task is not None:
+            await self._task
         await self._redis.aclose()
 
-    async def _tell(self) -> None:
-        """Tells of the requests until none is left. While Redis is away they are dropped: a span is then compared with
+    async def _announce(self) -> None:
+        """Announces the requests until none is left. While Redis is away they are dropped: a span is then compared with
         the records that are stored."""
-        while self._untold:
+        while self._pending:
             await asyncio.sleep(_GATHER_SECONDS)
-            untold, self._untold = self._untold, []
+            requests, self._pending = self._pending, []
             try:
                 async with asyncio.timeout(_ANSWER_SECONDS):
-                    await self._write(untold)
+                    await self._write(requests)
             except (redis.RedisError, OSError) as error:
                 self._note(away=True, error=type(error).__name__)
             else:
@@ -93,9 +93,9 @@ class TracedRequests:
         for project_id, trace_id, arrived_us in requests:
             by_project.setdefault(project_id, []).append((_key(project_id, trace_id), arrived_us))
         async with self._redis.pipeline(transaction=False) as batch:
-            for told in by_project.values():
-                keys, times = zip(*told, strict=True)
-                batch.eval(_TELL, len(keys), *keys, _MAX_REQUESTS - 1, EXPIRY_SECONDS, *times)
+            for announced in by_project.values():
+                keys, times = zip(*announced, strict=True)
+                batch.eval(_ANNOUNCE, len(keys), *keys, _MAX_REQUESTS - 1, EXPIRY_SECONDS, *times)
             await batch.execute()
 
     def _note(self, *, away: bool, error: str = "") -> None:
