@@ -44,8 +44,14 @@ class Peer:
         return Received(line, headers, await self.reader.readexactly(int(headers.get("content-length", 0))))
 
     async def send(self, *pieces: bytes) -> None:
-        """Writes every piece separately, and gives the client a turn in between."""
+        """Writes every piece separately, and gives the client a turn in between.
+
+        Raises ConnectionError when the client is gone.
+        """
         for piece in pieces:
+            if self.writer.is_closing():
+                # uvloop's transports raise a RuntimeError once they are closed, and asyncio's take the bytes.
+                raise ConnectionResetError("the client is gone")
             self.writer.write(piece)
             await self.writer.drain()
             await asyncio.sleep(0)
