@@ -47,7 +47,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """What a table has got: the inserts that brought rows, and the rows, bytes and parts that it has now."""
+    """The size of a table: the number of inserts that brought its rows, and its rows, bytes on disk and parts."""
 
     table: str
     inserts: int
@@ -176,7 +176,7 @@ def _stored() -> int:
 
 
 def _tables() -> list[TableRows]:
-    """Returns what each table has got. A table numbers the blocks that inserts bring, and merges keep the numbers."""
+    """Returns the size of each table. A table numbers the blocks that inserts bring, and merges keep the numbers."""
     from analytics.clickhouse import client
 
     found = client.execute(

@@ -11,10 +11,9 @@ from typing import Protocol
 
 import redis
 import redis.asyncio
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 
 from analytics.spool.names import worker_token
+from core.redis_clients import background_client
 from gateway.snapshot.prompts import PromptUse
 from rollouts.open_requests import (
     EXPIRY_SECONDS,
@@ -49,14 +48,7 @@ class OpenRequests:
     """The open requests of one worker; the object belongs to one event loop."""
 
     def __init__(self, redis_url: str) -> None:
-        # The client connects on first use. A command is retried once, at once, for a connection that was closed while
-        # idle. The time-out is set around each use, as in `integrations.health.store`.
-        self._redis = redis.asyncio.Redis.from_url(
-            redis_url,
-            socket_timeout=None,
-            socket_connect_timeout=_ANSWER_SECONDS,
-            retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
-        )
+        self._redis = background_client(redis_url, connect_seconds=_ANSWER_SECONDS)
         self._open: dict[str, PromptedRequest] = {}
         # The rollouts for which Redis may hold a list of this worker.
         self._announced: set[str] = set()

@@ -15,9 +15,8 @@ from typing import Any
 
 import redis
 import redis.asyncio
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 
+from core.redis_clients import background_client
 from gateway.protocol.headers import trace_parent
 
 logger = logging.getLogger("gateway.traced_requests")
@@ -43,14 +42,7 @@ class TracedRequests:
     """The requests of one worker that began in traces of applications; the object belongs to one event loop."""
 
     def __init__(self, redis_url: str) -> None:
-        # The client connects on first use. A command is retried once, at once, for a connection that was closed while
-        # idle.
-        self._redis = redis.asyncio.Redis.from_url(
-            redis_url,
-            socket_timeout=None,
-            socket_connect_timeout=_ANSWER_SECONDS,
-            retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
-        )
+        self._redis = background_client(redis_url, connect_seconds=_ANSWER_SECONDS)
         self._pending: list[tuple[str, str, int]] = []
         self._task: asyncio.Task[None] | None = None
         self._away = False

@@ -38,30 +38,31 @@ class OneWriteCycle(RequestResponseCycle):
                 return
             if not self.disconnected:
                 self.transport.write(head)
-        elif self._is_piece(message):
-            if not self.disconnected:
-                self.transport.write(b"%x\r\n%b\r\n" % (len(message["body"]), message["body"]))
+        elif message.get("more_body", False) and message.get("body") and self._is_streaming:
+            self._write_chunk(message["body"])
             return
         await _send(self, message)
 
     @property
     def takes_pieces(self) -> bool:
         """True while a stream goes on whose client reads quickly enough."""
-        goes_on = self.chunked_encoding and not self.response_complete and not self.flow.write_paused
-        return bool(goes_on and self.scope["method"] != "HEAD")
+        return self._is_streaming and not self.flow.write_paused
 
     def write_piece(self, data: bytes) -> bool:
         """The server's part of `gateway.protocol.reply.PieceWriter`."""
         if not self.takes_pieces:
             return False
-        if not self.disconnected:
-            self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+        self._write_chunk(data)
         return True
 
-    def _is_piece(self, message: Any) -> bool:
-        """Returns whether the message is a piece of a stream that goes on after it."""
-        goes_on = self.chunked_encoding and not self.response_complete and message.get("more_body", False)
-        return bool(goes_on and message.get("body") and self.scope["method"] != "HEAD")
+    @property
+    def _is_streaming(self) -> bool:
+        """True from the head of a stream to its end."""
+        return bool(self.chunked_encoding) and not self.response_complete and self.scope["method"] != "HEAD"
+
+    def _write_chunk(self, data: bytes) -> None:
+        if not self.disconnected:
+            self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
 
     def _keeps(self, start: Any) -> bool:
         """Returns whether the head of an answer that begins with `start` was kept for its body."""

@@ -12,9 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import redis.asyncio
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 
+from core.redis_clients import background_client
 from integrations.health.keys import minute_key
 
 logger = logging.getLogger("integrations.health")
@@ -41,12 +40,7 @@ class MinuteUse:
     answer, it holds this worker's own only."""
 
     def __init__(self, redis_url: str, *, clock: Callable[[], float]) -> None:
-        self._redis = redis.asyncio.Redis.from_url(
-            redis_url,
-            socket_timeout=None,
-            socket_connect_timeout=ANSWER_SECONDS,
-            retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
-        )
+        self._redis = background_client(redis_url, connect_seconds=ANSWER_SECONDS)
         self._clock = clock
         # One for each deployment with limits, whose number operators choose.
         self._counts: dict[int, _Count] = {}

@@ -8,12 +8,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from math import ceil
 
-import redis
-import redis.asyncio
 from redis.asyncio.client import Pipeline, PubSub
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 
+from core.redis_clients import background_client
 from integrations.health.circuit import MAX_RETRY_AFTER, CircuitRecord
 from integrations.health.keys import CHANNEL, circuit_key, models_key, probe_key, slice_key
 from integrations.health.messages import (
@@ -66,10 +63,10 @@ class Update:
 class HealthStore:
     def __init__(self, redis_url: str, sender: str) -> None:
         # A connection that was closed while idle gets one more try at once; a time-out gets none.
-        self._redis = _connect(redis_url, retries=1)
+        self._redis = background_client(redis_url, connect_seconds=ANSWER_SECONDS, retries=1)
         # The subscription has no retry, since a subscription that is renewed without notice would hide the messages
         # missed.
-        self._listener = _connect(redis_url, retries=0)
+        self._listener = background_client(redis_url, connect_seconds=ANSWER_SECONDS, retries=0)
         self._sender = sender
 
     async def ping(self) -> None:
@@ -168,17 +165,6 @@ async def next_message(channel: PubSub) -> bytes:
         if message is not None and message["type"] == "message":
             data: bytes = message["data"]
             return data
-
-
-def _connect(redis_url: str, *, retries: int) -> redis.asyncio.Redis:
-    # The time-outs are set around each method because redis-py's own time-out for sending is `asyncio.wait_for`, which
-    # before Python 3.12 sometimes loses a cancellation (https://github.com/python/cpython/issues/86296).
-    return redis.asyncio.Redis.from_url(
-        redis_url,
-        socket_timeout=None,
-        socket_connect_timeout=ANSWER_SECONDS,
-        retry=Retry(NoBackoff(), retries, supported_errors=(redis.ConnectionError,)),
-    )
 
 
 def _sums(slices: list[SliceCounts], replies: list[int]) -> list[SliceCounts]:

@@ -1,6 +1,6 @@
-"""Many applications that fetch a prompt over HTTP at once, of a worker that has never heard of their project.
+"""Many applications that fetch a prompt over HTTP at once, of a worker that has not read their project yet.
 
-What PostgreSQL was asked is read from its own log of statements.
+The queries are counted in PostgreSQL's own log of statements.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What a worker reads for applications that fetch prompts: once for many at once, and again when it may forget."""
+"""The reads of a worker whose applications fetch prompts: one for many fetches at once, and another when it may have
+forgotten the project."""
 
 from __future__ import annotations
 

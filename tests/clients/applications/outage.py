@@ -48,8 +48,8 @@ _LOOKS_A_NEW_CLIENT = 10
 
 @dataclass
 class Figures:
-    """What was asked while the stores were away. `fetches`, `kept` and `new` count the answers: those over HTTP, those
-    of clients that had fetched before, and those of new clients. `wrong` names what somebody noticed."""
+    """The counts of an outage. `fetches`, `kept` and `new` count the answers while the stores were away: over HTTP, of
+    clients that had fetched before, and of new clients. `wrong` names the answers that were not as before."""
 
     seconds: float = 0.0
     looks: int = 0
@@ -59,7 +59,7 @@ class Figures:
     milliseconds: list[float] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
 
-    def told(self) -> str:
+    def as_json(self) -> str:
         return json.dumps(
             {
                 "seconds": round(self.seconds, 1),
@@ -193,7 +193,7 @@ def main() -> int:
             looked = now
             time.sleep(options.pause)
         running.figures.seconds = time.monotonic() - began
-        sys.stdout.write(f"{running.figures.told()}\n")
+        sys.stdout.write(f"{running.figures.as_json()}\n")
         return 1 if running.figures.wrong else 0
 
 
