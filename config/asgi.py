@@ -48,13 +48,20 @@ _router = ProtocolTypeRouter(
 )
 
 
-async def _application(scope: Any, receive: Any, send: Any) -> None:
-    """Hands requests of models straight to the gateway: Channels' router takes as long as decoding a request."""
-    if scope["type"] == "http" and scope["path"] in DIRECT and not scope.get("root_path"):
-        await DIRECT[scope["path"]](scope, receive, send)
-    else:
-        await _router(scope, receive, send)
+class _Application:
+    """The ASGI application. `direct` holds the endpoints, by the bytes of their paths, to which a server may hand POST
+    requests itself (`config.web.direct`)."""
+
+    direct = {path.encode(): endpoint for path, endpoint in DIRECT.items()}
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Hands requests of models straight to the gateway: Channels' router takes as long as decoding a request."""
+        if scope["type"] == "http" and scope["path"] in DIRECT and not scope.get("root_path"):
+            await DIRECT[scope["path"]](scope, receive, send)
+        else:
+            await _router(scope, receive, send)
 
 
 _ORIGINS = settings.CORS_ALLOWED_ORIGINS
-application: Any = with_cors(_application, _ORIGINS) if _ORIGINS else _application
+# With origins, every request passes the answers to browsers first, and a server finds nothing to hand over itself.
+application: Any = with_cors(_Application(), _ORIGINS) if _ORIGINS else _Application()

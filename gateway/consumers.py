@@ -16,7 +16,7 @@ from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.run import run
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
-from gateway.protocol.reply import PIECE_WRITER, Receive, Reply, Send
+from gateway.protocol.reply import RESPONSE_WRITER, Receive, Reply, Send
 from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
 from gateway.surfaces.completions.surface import SURFACE as COMPLETIONS
@@ -46,7 +46,7 @@ class SurfaceEndpoint:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         reply = self._reply(send, new_request_id())
-        reply.writer = scope.get("extensions", _NO_EXTENSIONS).get(PIECE_WRITER)
+        reply.writer = scope.get("extensions", _NO_EXTENSIONS).get(RESPONSE_WRITER)
         if scope["method"] != "POST":
             return reply.error(MethodNotAllowedError("Use POST", headers={"allow": "POST"}))
         return run(current_runtime(), scope["headers"], receive, reply)

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any
 
 from gateway.protocol import headers
-from gateway.protocol.reply import HeaderList, Message, Receive, Send
+from gateway.protocol.reply import RESPONSE_WRITER, HeaderList, Message, Receive, ResponseWriter, Send
 
 Application = Callable[[Any, Receive, Send], Awaitable[None]]
 
@@ -65,7 +65,8 @@ def with_cors(application: Application, origins: Collection[str]) -> Application
         if scope["method"] == "OPTIONS" and b"access-control-request-method" in sent:
             await _answer_preflight(send, permission, methods, sent.get(b"access-control-request-headers", b""))
         else:
-            await application(scope, receive, _exposing(send, permission))
+            added: HeaderList = [permission, (b"access-control-expose-headers", _EXPOSED), (b"vary", b"origin")]
+            await application(_exposing_scope(scope, added), receive, _exposing(send, added))
 
     return allowing
 
@@ -92,12 +93,38 @@ async def _answer_preflight(send: Send, permission: tuple[bytes, bytes], methods
     await send({"type": "http.response.body", "body": b""})
 
 
-def _exposing(send: Send, permission: tuple[bytes, bytes]) -> Send:
-    added: HeaderList = [permission, (b"access-control-expose-headers", _EXPOSED), (b"vary", b"origin")]
-
+def _exposing(send: Send, added: HeaderList) -> Send:
     async def exposing(message: Message) -> None:
         if message["type"] == "http.response.start":
             message = {**message, "headers": [*message["headers"], *added]}
         await send(message)
 
     return exposing
+
+
+def _exposing_scope(scope: Any, added: HeaderList) -> Any:
+    """Returns the scope with a writer of responses, where the server has one, that adds the headers too."""
+    extensions = scope.get("extensions") or {}
+    if RESPONSE_WRITER not in extensions:
+        return scope
+    writer = _ExposingWriter(extensions[RESPONSE_WRITER], added)
+    return {**scope, "extensions": {**extensions, RESPONSE_WRITER: writer}}
+
+
+class _ExposingWriter:
+    """A `ResponseWriter` that adds headers to whole responses; those of a stream have left before its first piece."""
+
+    __slots__ = ("_added", "_writer")
+
+    def __init__(self, writer: ResponseWriter, added: HeaderList) -> None:
+        self._writer, self._added = writer, added
+
+    @property
+    def takes_pieces(self) -> bool:
+        return self._writer.takes_pieces
+
+    def write_piece(self, data: bytes) -> bool:
+        return self._writer.write_piece(data)
+
+    def write_whole(self, status: int, headers: HeaderList, body: bytes) -> bool:
+        return self._writer.write_whole(status, [*headers, *self._added], body)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 import httptools
@@ -14,11 +15,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 from config.web import refusals
+from config.web.direct import DirectCycle
 from config.web.guard import guard_of
 from config.web.half_closed import HalfClosed
 from config.web.response import OneWriteCycle
 from core.errors import ApplicationError
-from gateway.protocol.reply import PIECE_WRITER
+from gateway.protocol.reply import RESPONSE_WRITER
 
 logger = logging.getLogger("config.web")
 
@@ -52,6 +54,7 @@ _NOWHERE = _Nowhere()
 # uvicorn has no setting for the class of its responses.
 httptools_impl.RequestResponseCycle = OneWriteCycle  # type: ignore[misc]
 _OFFER = frozenset((b"upgrade", b"http2-settings"))
+_NONE: Mapping[bytes, Any] = {}
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -70,6 +73,9 @@ class BoundedProtocol(HttpToolsProtocol):
         # Bytes received since the last head or piece of a body ended; it grows while a head or trailer does not end.
         self._unread = 0
         self._refusal: ApplicationError | None = None
+        # The endpoints to which requests go without the rest of the application, by the bytes of their URLs.
+        is_plain = not self.root_path and self.limit_concurrency is None
+        self._direct: Mapping[bytes, Any] = getattr(config.loaded_app, "direct", _NONE) if is_plain else _NONE
         self.url = b""
         self.headers = []
 
@@ -92,7 +98,10 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @override
     def on_message_begin(self) -> None:
-        _on_message_begin(self)
+        # uvicorn makes the scope here; `_make_scope` makes it when it is known that the request needs one.
+        self.url = b""
+        self.headers = []
+        self.expect_100_continue = False
         if self._stage == _NOTHING:  # This request came in the same data as the one before it.
             self._begin(_HEAD)
             self._unread = 1
@@ -102,18 +111,28 @@ class BoundedProtocol(HttpToolsProtocol):
         limits = self._limits
         if len(self.headers) > limits.headers or len(self.url) > limits.url_bytes or self._unread > limits.head_bytes:
             self._check_head()
-        _on_headers_complete(self)
-        self.scope["extensions"] = {PIECE_WRITER: self.cycle}  # type: ignore[dict-item]
+        parser = self.parser
+        endpoint = self._direct.get(self.url)
+        if endpoint is not None and self._is_plain_post():
+            self._start_direct(endpoint)
+        else:
+            self._make_scope()
+            _on_headers_complete(self)
+            self.scope["extensions"] = {RESPONSE_WRITER: self.cycle}  # type: ignore[dict-item]
         self._stage = _BODY
         self._since = self._guard.now
         self._unread = 0
-        if not self.parser.should_upgrade():
+        if not parser.should_upgrade():
             self.headers = _NOWHERE
 
     @override
     def on_body(self, body: bytes) -> None:
         self._unread = 0
-        _on_body(self, body)
+        cycle = self.cycle
+        if cycle.__class__ is not DirectCycle:
+            _on_body(self, body)
+        elif not cycle.response_complete:
+            cycle.add_body(body)
 
     @override
     def on_message_complete(self) -> None:
@@ -139,6 +158,46 @@ class BoundedProtocol(HttpToolsProtocol):
             return None
         HalfClosed(self)
         return True
+
+    def _is_plain_post(self) -> bool:
+        parser = self.parser
+        return parser.get_method() == b"POST" and parser.get_http_version() == "1.1" and not parser.should_upgrade()
+
+    def _make_scope(self) -> None:
+        """Makes the scope of the ASGI application as uvicorn does, after the head was read."""
+        url, headers, expects_continue = self.url, self.headers, self.expect_100_continue
+        _on_message_begin(self)
+        self.url, self.expect_100_continue = url, expects_continue
+        self.scope["headers"] = self.headers = headers
+
+    def _start_direct(self, endpoint: Any) -> None:
+        """Starts a request whose endpoint is known from its URL, or lets it wait for the one before it."""
+        scope: Any = {
+            "type": "http",
+            "http_version": "1.1",
+            "method": "POST",
+            "path": self.url.decode("ascii"),
+            "headers": self.headers,
+        }
+        # The attribute is None before the first request, which uvicorn's types leave out.
+        before: RequestResponseCycle | None = self.cycle
+        cycle = DirectCycle(
+            scope,
+            self.transport,
+            self.flow,
+            self.logger,
+            self.server_state.default_headers,
+            self.on_response_complete,
+            expects_continue=self.expect_100_continue,
+            keep_alive=self.parser.should_keep_alive(),
+        )
+        scope["extensions"] = {RESPONSE_WRITER: cycle}
+        self.scope, self.cycle = scope, cycle
+        if before is None or before.response_complete:
+            self._start_asgi_task(cycle, endpoint)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((cycle, endpoint))
 
     def look(self, now: float) -> None:
         """The guard's check of this connection."""

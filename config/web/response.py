@@ -12,6 +12,8 @@ from uvicorn.protocols.http.httptools_impl import HEADER_RE, STATUS_LINE, Reques
 # uvicorn handles the headers that change how a response ends.
 _FRAMING = frozenset({b"transfer-encoding", b"connection"})
 
+_LINE = b": ".join
+
 # The method is looked up once: `super()` in each call would cost as much as the rest.
 _send = RequestResponseCycle.send
 
@@ -49,10 +51,26 @@ class OneWriteCycle(RequestResponseCycle):
         return self._is_streaming and not self.flow.write_paused
 
     def write_piece(self, data: bytes) -> bool:
-        """The server's part of `gateway.protocol.reply.PieceWriter`."""
+        """The server's part of `gateway.protocol.reply.ResponseWriter`, as `write_whole` is."""
         if not self.takes_pieces:
             return False
         self._write_chunk(data)
+        return True
+
+    def write_whole(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> bool:
+        if self.response_started or self.default_headers or self.access_log or not self.keep_alive:
+            return False
+        if self.flow.write_paused:
+            return False
+        head = STATUS_LINE[status] + b"\r\n".join([*map(_LINE, headers), b"", b""])
+        # A value with a line break would be one more line. uvicorn refuses it, and what else HTTP does not allow.
+        lines = len(headers) + 2
+        if head.count(b"\n") != lines or head.count(b"\r") != lines or self.scope["method"] == "HEAD":
+            return False
+        self.response_started = True
+        self.chunked_encoding = False
+        self.waiting_for_100_continue = False
+        self._write_all(head + body)
         return True
 
     @property
@@ -77,7 +95,7 @@ class OneWriteCycle(RequestResponseCycle):
         if not _FRAMING.isdisjoint(names) or names.count(b"content-length") != 1:
             return False
         self.expected_content_length = int(values[names.index(b"content-length")])
-        self._head = STATUS_LINE[start["status"]] + b"\r\n".join([*map(b": ".join, headers), b"", b""])
+        self._head = STATUS_LINE[start["status"]] + b"\r\n".join([*map(_LINE, headers), b"", b""])
         self.chunked_encoding = False
         self.response_started = True
         self.waiting_for_100_continue = False

@@ -15,19 +15,24 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 HeaderList = list[tuple[bytes, bytes]]
 
-PIECE_WRITER = "prompt_gateway.piece_writer"
-"""The name of the ASGI extension by which a server sends a piece of a stream at once: its value is a `PieceWriter`
-(https://asgi.readthedocs.io/en/latest/extensions.html)."""
+RESPONSE_WRITER = "prompt_gateway.response_writer"
+"""The name of the ASGI extension by which a server sends an answer, or a piece of a stream, at once: its value is a
+`ResponseWriter` (https://asgi.readthedocs.io/en/latest/extensions.html)."""
 
 
-class PieceWriter(Protocol):
-    """A response that sends pieces of its stream without being awaited, while the client reads them quickly enough."""
+class ResponseWriter(Protocol):
+    """A response that is sent without being awaited, while the client reads quickly enough."""
 
     @property
     def takes_pieces(self) -> bool: ...
 
     def write_piece(self, data: bytes) -> bool:
-        """Returns False, and has sent nothing, unless the response `takes_pieces`."""
+        """Sends a piece of a stream. Returns False, and has sent nothing, unless the response `takes_pieces`."""
+        ...
+
+    def write_whole(self, status: int, headers: HeaderList, body: bytes) -> bool:
+        """Sends a whole response. `headers` hold the length of the body, and nothing else about how it is framed.
+        Returns False, and has sent nothing, where that takes more than one write."""
         ...
 
 
@@ -52,7 +57,7 @@ class Reply:
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
-        self.writer: PieceWriter | None = None
+        self.writer: ResponseWriter | None = None
         self.request_id = request_id
         self.ids: HeaderList = [(headers.REQUEST_ID, request_id.encode())]
         self.started = False
@@ -77,6 +82,8 @@ class Reply:
             *self.ids,
             *extra,
         ]
+        if self.writer is not None and self.writer.write_whole(status, all_headers, body):
+            return
         await self._send({"type": "http.response.start", "status": status, "headers": all_headers})
         await self._send({"type": "http.response.body", "body": body})
 
@@ -90,6 +97,7 @@ class Reply:
         ]
         if error.status in (408, 413):
             extra.append((b"connection", b"close"))
+            self.writer = None
         await self.whole(error.status, self.encoded_error(error), extra)
 
     def encoded_error(self, error: ApplicationError) -> bytes:

@@ -8,34 +8,13 @@ from typing import Any
 
 import pytest
 import uvicorn
-from typing_extensions import override
 from uvicorn.server import ServerState
 
 from config.web.protocol import BoundedProtocol
+from tests.config.client import Client
 
 _PLAIN = (b"content-type", b"text/plain")
 _START = {"type": "http.response.start", "status": 200}
-
-
-class Client(asyncio.Transport):
-    """The client's connection, with the pieces that were written to it."""
-
-    def __init__(self) -> None:
-        super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
-        self.written: list[bytes] = []
-        self.is_closed = False
-
-    @override
-    def write(self, data: Any) -> None:
-        self.written.append(bytes(data))
-
-    @override
-    def close(self) -> None:
-        self.is_closed = True
-
-    @override
-    def is_closing(self) -> bool:
-        return self.is_closed
 
 
 async def written_for(messages: Iterable[dict[str, Any]], *, method: str = "GET") -> Client:

@@ -183,8 +183,9 @@ class GatewayService:
 
     def start_worker(self, port: int, *, graceful_seconds: int = 3) -> None:
         options = ["--host", "127.0.0.1", "--port", str(port), "--no-access-log"]
-        # The workers speak HTTP by the same class as those of `serve`.
+        # The workers speak HTTP by the same class and with the same options as those of `serve`.
         options += ["--http", "config.web.protocol:BoundedProtocol", "--ws", "none"]
+        options += ["--no-proxy-headers", "--no-server-header", "--no-date-header"]
         options += ["--timeout-graceful-shutdown", str(graceful_seconds)]
         # An idle connection stays open for long, so that none is closed just when a client uses it again.
         options += ["--timeout-keep-alive", "3600"]

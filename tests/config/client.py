@@ -1,0 +1,38 @@
+"""A client's connection in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from typing_extensions import override
+
+
+class Client(asyncio.Transport):
+    """The client's connection, with the pieces that were written to it."""
+
+    def __init__(self) -> None:
+        super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
+        self.written: list[bytes] = []
+        self.is_closed = False
+        self.is_paused = False
+
+    @override
+    def write(self, data: Any) -> None:
+        self.written.append(bytes(data))
+
+    @override
+    def close(self) -> None:
+        self.is_closed = True
+
+    @override
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    @override
+    def pause_reading(self) -> None:
+        self.is_paused = True
+
+    @override
+    def resume_reading(self) -> None:
+        self.is_paused = False
