@@ -16,13 +16,13 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from benchmarks import report, scenarios
+from benchmarks import goals, report, scenarios
 from benchmarks.report import Outcome
 from benchmarks.scenarios import Scenario
 from benchmarks.targets.base import ROOT, Endpoint, Target, UnavailableError
 from benchmarks.targets.direct import Direct
 from benchmarks.targets.floor import Floor
-from benchmarks.targets.litellm import LiteLLM
+from benchmarks.targets.litellm import LiteLLM, LiteLLMNative
 from benchmarks.targets.ours import Ours, OursAnthropic, OursBefore, OursLimits, OursPrompt, OursTwice
 from benchmarks.targets.portkey import Portkey
 from benchmarks.targets.surfaces import OursMessages, OursMessagesNative, OursResponses, OursResponsesNative
@@ -41,6 +41,7 @@ TARGETS: dict[str, type[Target]] = {
         TensorZero,
         Portkey,
         LiteLLM,
+        LiteLLMNative,
         OursBefore,
         OursMessages,
         OursMessagesNative,
@@ -65,6 +66,15 @@ class Options:
     write_docs: bool
     scenarios: list[str]
     rate: float
+    goals: bool
+
+    def measures(self, target: str, scenario: str) -> bool:
+        """Returns whether the scenario runs against the target: for the goals only where one needs it."""
+        if self.goals:
+            return (target, scenario) in goals.RUNS
+        # Two workers are measured for throughput only.
+        wanted = target != OursTwice.name or scenario == "throughput"
+        return wanted and (not self.scenarios or scenario in self.scenarios)
 
 
 class Run:
@@ -111,9 +121,7 @@ class Run:
             (name, scenario)
             for scenario in scenarios.scenarios(self._options.connections, self._options.rate)
             for name in self._endpoints
-            # Two workers are measured for throughput only.
-            if name != "ours-2" or scenario.name == "throughput"
-            if not self._options.scenarios or scenario.name in self._options.scenarios
+            if self._options.measures(name, scenario.name)
         ]
         with tqdm(total=len(runs) * self._options.rounds, desc="measuring", unit="run") as progress:
             for _ in range(self._options.rounds):
@@ -168,7 +176,7 @@ def mock_upstream() -> Iterator[int]:
 def parse(arguments: list[str]) -> Options:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=3.0, help="measured window of one scenario")
+    parser.add_argument("--seconds", type=float, default=2.0, help="measured window of one scenario")
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument(
         "--targets", default="", help=f"comma-separated, of {', '.join(TARGETS)}; default: all but other protocols"
@@ -179,11 +187,10 @@ def parse(arguments: list[str]) -> Options:
     )
     parser.add_argument("--before", default="", metavar="REVISION", help="measure this revision of ours beside today's")
     parser.add_argument("--write-docs", action="store_true", help="put the tables into docs/ and benchmarks/results/")
+    parser.add_argument("--goals", action="store_true", help="measure what the goals need, and print which are met")
     parser.add_argument("--quick", action="store_true", help="one short round of a few: a smoke test, installs nothing")
     options = parser.parse_args(arguments)
-    targets = [name for name in options.targets.split(",") if name] or (
-        _QUICK_TARGETS if options.quick else [name for name in TARGETS if name not in _ONLY_BY_NAME]
-    )
+    targets = [name for name in options.targets.split(",") if name] or _default_targets(options)
     if options.before:
         OursBefore.revision = options.before
         targets = list(dict.fromkeys([*targets, OursBefore.name]))
@@ -192,10 +199,18 @@ def parse(arguments: list[str]) -> Options:
         parser.error(f"unknown targets {', '.join(unknown)}; known: {', '.join(TARGETS)}")
     rounds, seconds = (1, 1.0) if options.quick else (options.rounds, options.seconds)
     docs, only = options.write_docs, [name for name in options.scenario.split(",") if name]
-    return Options(rounds, seconds, options.connections, targets, not options.quick, docs, only, options.rate)
+    return Options(
+        rounds, seconds, options.connections, targets, not options.quick, docs, only, options.rate, options.goals
+    )
 
 
-def main() -> None:
+def _default_targets(options: argparse.Namespace) -> list[str]:
+    if options.goals:
+        return goals.TARGETS
+    return _QUICK_TARGETS if options.quick else [name for name in TARGETS if name not in _ONLY_BY_NAME]
+
+
+def main() -> int:
     options = parse(sys.argv[1:])
     # SIGTERM acts like an interrupt: started processes are stopped on the way out.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -207,12 +222,26 @@ def main() -> None:
         f"gateway on one core, load and mock on another; moderate rate {scenarios.MODERATE_RATE:g} req/s, or half of "
         "the target's throughput where that is less."
     )
+    if options.goals:
+        return _report_goals(run.outcomes, settings, write_docs=options.write_docs)
     text = report.markdown(run.outcomes, settings)
     print(text)
     if options.write_docs:
         report.write(ROOT / "docs" / "performance.md", report.markdown(run.outcomes, settings, for_page=True))
         report.write(ROOT / "benchmarks" / "results" / "gateway.md", text)
+    return 0
+
+
+def _report_goals(outcomes: dict[str, Outcome], settings: str, *, write_docs: bool) -> int:
+    """Prints the table of goals; returns the exit status, 1 when one is missed or was not measured."""
+    missing = [f"- {one.label}: not measured: {one.problem}" for one in outcomes.values() if not one.measured]
+    remarks = [*missing, *report.problems(outcomes), report.versions(outcomes)]
+    text = "\n".join([goals.markdown(outcomes), "", *remarks, "", f"{settings} {report.machine()}"])
+    print(text)
+    if write_docs:
+        report.write(ROOT / "benchmarks" / "results" / "goals.md", text)
+    return 0 if goals.all_met(outcomes) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -52,6 +52,8 @@ class Result:
 
     seconds: float = 0.0
     requests: int = 0
+    sent: int = 0
+    """Not of the window alone: all requests of the run, those of the warm-up and the unfinished ones included."""
     errors: int = 0
     error_kinds: dict[str, int] = field(default_factory=dict)
     requests_per_second: float = 0.0
@@ -78,6 +80,7 @@ class Driver:
         self._due: deque[float] = deque()
         self._done: list[Exchange] = []
         self._failures: Counter[str] = Counter()
+        self._sent = 0
         self._measuring = False
         self._stopped = False
         self._openings: set[asyncio.Task[None]] = set()
@@ -137,11 +140,15 @@ class Driver:
         if self._stopped:
             return
         if not self._plan.rate:
-            connection.send()
+            self._send(connection)
         elif self._due:
-            connection.send(self._due.popleft())
+            self._send(connection, self._due.popleft())
         else:
             self._idle.append(connection)
+
+    def _send(self, connection: Connection, due: float | None = None) -> None:
+        self._sent += 1
+        connection.send(due)
 
     def _on_done(self, exchange: Exchange) -> None:
         # Connections are cut after the window: their exchanges count as unfinished.
@@ -165,7 +172,7 @@ class Driver:
             sent += due
             for _ in range(due):
                 if self._idle:
-                    self._idle.popleft().send()
+                    self._send(self._idle.popleft())
                 else:
                     self._due.append(now)
 
@@ -174,7 +181,7 @@ class Driver:
         failures = self._failures + Counter(exchange.error for exchange in finished if exchange.error)
         good = [exchange for exchange in finished if not exchange.error]
         seconds = self._ended - self._began
-        result = Result(seconds, len(good), failures.total(), dict(failures), len(good) / seconds)
+        result = Result(seconds, len(good), self._sent, failures.total(), dict(failures), len(good) / seconds)
         result.latency_p50, result.latency_p99 = percentiles([one.finished - one.started for one in good])
         if self._plan.stream_events:
             self._add_streams(result, [*self._done, *unfinished])

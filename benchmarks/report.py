@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import platform
 import re
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.scenarios import EVENTS_PER_SECOND, Measured
+from benchmarks.scenarios import MANY_STREAMS, Measured
 
 _BEGIN, _END = "<!-- benchmark: begin -->", "<!-- benchmark: end -->"
+_SERVING, _WHOLE = "CPU µs/request, serving process", "CPU µs/request, whole product"
 _COLUMNS = [
     "Gateway",
     "req/s",
-    "CPU µs/request",
+    _SERVING,
+    _WHOLE,
     "CPU / floor's",
+    "whole product / TensorZero",
     "req/s / LiteLLM",
     "req/s / Portkey",
     "req/s / TensorZero",
     "60 KB / 1 KB CPU",
     "added p50 / p99 ms",
+    "one connection: added p50 / p99 ms",
     "added TTFT p50 / p99 ms, 16 streams",
     "64 streams: CPU µs/chunk",
     "added TTFT p50 / p99 ms, 64 streams",
-    "512 streams at 50/s: delivered",
+    f"{MANY_STREAMS:,} streams at 50/s: delivered",
     "late p99 ms",
     "RSS MB",
     "failed",
@@ -36,9 +41,9 @@ _COLUMNS = [
 _PAGE_COLUMNS = [
     "Gateway",
     "req/s",
-    "CPU µs/request",
+    _SERVING,
+    _WHOLE,
     "added p50 / p99 ms",
-    "added TTFT p50 / p99 ms, 16 streams",
     "64 streams: CPU µs/chunk",
 ]
 
@@ -75,6 +80,16 @@ class Outcome:
     def cpu_per_request(self) -> float | None:
         return self.median("throughput", lambda one: one.cpu_per_request)
 
+    @property
+    def whole_per_request(self) -> float | None:
+        return self.median("throughput", lambda one: one.whole_per_request)
+
+    def beside_per_request(self) -> dict[str, float]:
+        """Returns the medians of the processes beside by role, in the throughput scenario."""
+        rounds = [one.beside_per_request() for one in self.measured.get("throughput", [])]
+        roles = list(dict.fromkeys(role for one in rounds for role in one))
+        return {role: statistics.median([one.get(role, 0.0) for one in rounds]) for role in roles}
+
     def failures(self) -> dict[str, int]:
         total: dict[str, int] = {}
         for name, rounds in self.measured.items():
@@ -109,20 +124,22 @@ def _row(name: str, one: Outcome, outcomes: dict[str, Outcome]) -> list[str]:
     if not one.measured:
         return [one.label, f"not measured: {one.problem}", *[""] * (len(_COLUMNS) - 2)]
     direct = outcomes.get("direct")
-    expected = 512 * EVENTS_PER_SECOND
     return [
         one.label,
         _number(one.throughput, 0),
         _number(one.cpu_per_request, 0),
+        _number(one.whole_per_request, 0),
         _times(one.cpu_per_request, _of(outcomes, "floor", "cpu_per_request")),
+        _times(one.whole_per_request, _of(outcomes, "tensorzero", "whole_per_request"), 2),
         *(_times(one.throughput, _of(outcomes, peer, "throughput")) for peer in ("litellm", "portkey", "tensorzero")),
         _times(one.median("large", lambda m: m.cpu_per_request), one.cpu_per_request, 2),
         "-" if name == "direct" else _added(one, direct, "moderate", "latency"),
+        "-" if name == "direct" else _added(one, direct, "one", "latency"),
         "-" if name == "direct" else _added(one, direct, "streams-16", "first_word"),
         _number(one.median("streams-64", lambda m: m.cpu_per_word), 0),
         "-" if name == "direct" else _added(one, direct, "streams-64", "first_word"),
-        _percent(one.result("streams-512", "words_per_second"), expected),
-        _number(one.result("streams-512", "lateness_p99"), 1),
+        _percent(one.median("streams-many", lambda m: m.delivered)),
+        _number(one.result("streams-many", "lateness_p99"), 1),
         _number(one.median("throughput", lambda m: m.resident_megabytes or None), 0),
         str(sum(one.failures().values())),
     ]
@@ -132,10 +149,11 @@ def _remarks(outcomes: dict[str, Outcome]) -> Iterable[str]:
     ours, twice = outcomes.get("ours"), outcomes.get("ours-2")
     if ours and ours.measured:
         yield (
-            "- Prompt Gateway runs with authentication, cost and records on; CPU per request is the web worker's. "
-            f"Shipper, Redis, ClickHouse engine, supervisor and Celery together used {_beside(ours)} µs per request "
-            "beside, on the load's core. The peers keep no records."
+            "- Prompt Gateway runs with authentication, cost and records on; its serving process is the web worker. "
+            "The whole product is all that it runs, until every request is stored and the store is at rest. Of the "
+            "peers, which keep no records, every process counts as serving."
         )
+        yield f"- CPU µs per request of {ours.label}: {_by_process(ours)}."
     if ours and twice and ours.measured and twice.measured:
         yield (
             f"- Two workers: {_number(twice.throughput, 0)} req/s, "
@@ -146,12 +164,21 @@ def _remarks(outcomes: dict[str, Outcome]) -> Iterable[str]:
         )
     if ours:
         yield from _beside_ours(ours, outcomes)
+    yield from problems(outcomes)
+    yield versions(outcomes)
+
+
+def versions(outcomes: dict[str, Outcome]) -> str:
+    return "- Versions: " + "; ".join(f"{one.label} {one.version}" for one in outcomes.values() if one.version != "-")
+
+
+def problems(outcomes: dict[str, Outcome]) -> Iterable[str]:
+    """Yields what went wrong in targets that were measured, and what failed in them."""
     for one in outcomes.values():
         if one.problem and one.measured:
             yield f"- {one.label}: {one.problem}"
         for kind, count in list(one.failures().items())[:6]:
             yield f"- {one.label}: {count} failed in {kind}."
-    yield "- Versions: " + "; ".join(f"{one.label} {one.version}" for one in outcomes.values() if one.version != "-")
 
 
 def _beside_ours(ours: Outcome, outcomes: dict[str, Outcome]) -> Iterable[str]:
@@ -160,30 +187,44 @@ def _beside_ours(ours: Outcome, outcomes: dict[str, Outcome]) -> Iterable[str]:
     for name, one in outcomes.items():
         if name == "ours" or not name.startswith("ours"):
             continue
-        if times := _by_round(one, ours, "throughput", lambda measured: measured.cpu_per_request):
+        if times := _times_by_round(one, ours, "throughput", lambda measured: measured.cpu_per_request):
             yield (
                 f"- {one.label}: {times[1]:.2f} times the CPU per request of {ours.label}, the median over the rounds; "
-                f"{times[0]:.2f} to {times[2]:.2f} in the middle half of them. Processes beside: {_beside(one)} µs "
-                f"against {_beside(ours)}."
+                f"{times[0]:.2f} to {times[2]:.2f} in the middle half of them. Whole product: {_by_process(one)}."
             )
-        if times := _by_round(one, ours, "streams-64", lambda measured: measured.cpu_per_word):
+        if times := _times_by_round(one, ours, "streams-64", lambda measured: measured.cpu_per_word):
             yield (
                 f"- {one.label}: {times[1]:.2f} times the CPU per chunk of {ours.label}; {times[0]:.2f} to "
                 f"{times[2]:.2f} in the middle half of the rounds."
             )
 
 
-def _by_round(one: Outcome, base: Outcome, scenario: str, value: Callable[[Measured], float | None]) -> list[float]:
-    """Returns the quartiles of one's figures by the base's of the same round; empty where rounds are missing."""
-    found, plain = one.of_rounds(scenario, value), base.of_rounds(scenario, value)
-    if len(found) != len(plain):
+def _times_by_round(
+    one: Outcome, base: Outcome, scenario: str, value: Callable[[Measured], float | None]
+) -> list[float]:
+    return by_round(one.of_rounds(scenario, value), base.of_rounds(scenario, value), operator.truediv)
+
+
+def by_round(
+    figures: Sequence[float | None], base: Sequence[float | None], compare: Callable[[float, float], float]
+) -> list[float]:
+    """Returns the quartiles of what `compare` makes of each figure and the base's of the same round; empty where
+    rounds are missing, or there are fewer than two."""
+    if len(figures) != len(base):
         return []
-    times = [mine / other for mine, other in zip(found, plain, strict=True) if mine and other]
-    return statistics.quantiles(times) if len(times) > 1 else []
+    compared = [
+        compare(mine, other)
+        for mine, other in zip(figures, base, strict=True)
+        if mine is not None and other is not None
+    ]
+    return statistics.quantiles(compared) if len(compared) > 1 else []
 
 
-def _beside(one: Outcome) -> str:
-    return _number(one.median("throughput", lambda measured: measured.beside_per_request), 0)
+def _by_process(one: Outcome) -> str:
+    """Returns what each process of the target costs per request, such as `web worker 150, shipper 90; all 240`."""
+    costs = {"web worker": one.cpu_per_request, **one.beside_per_request()}
+    parts = ", ".join(f"{role} {_number(cost, 0)}" for role, cost in costs.items())
+    return f"{parts}; all {_number(one.whole_per_request, 0)}"
 
 
 def _of(outcomes: dict[str, Outcome], name: str, attribute: str) -> float | None:
@@ -210,8 +251,8 @@ def _times(value: float | None, base: float | None, digits: int = 1) -> str:
     return "-" if not value or not base else f"{value / base:,.{digits}f}"
 
 
-def _percent(value: float | None, whole: float) -> str:
-    return "-" if value is None else f"{min(100.0, value / whole * 100):.0f} %"
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share * 100:.1f} %"
 
 
 def machine() -> str:

@@ -67,9 +67,13 @@ class Target(ABC):
         """Returns the processes that requests pass through; they have core 0 to themselves."""
         return processes.tree(self.process.pid) if self.process is not None else []
 
-    def beside(self) -> list[psutil.Process]:
-        """Returns the target's other processes: they run on the core of load and mock, and are reported separately."""
-        return []
+    def beside(self) -> dict[str, list[psutil.Process]]:
+        """Returns the target's other processes by their role: they run on the core of load and mock."""
+        return {}
+
+    def has_work_left(self) -> bool:
+        """Returns whether the other processes still owe work for requests that were answered."""
+        return False
 
     def _launch(self, command: list[str], ready: str, environment: dict[str, str] | None = None) -> None:
         self.workspace.mkdir(parents=True, exist_ok=True)
@@ -85,7 +89,7 @@ class PythonPeer(Target):
 
     @property
     def folder(self) -> Path:
-        return PEERS / self.name
+        return PEERS / self.distribution
 
     @property
     @override

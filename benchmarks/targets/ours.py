@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import psutil
 from typing_extensions import override
 
+from analytics.shipper.spool_status import read_status
 from benchmarks import processes
 from benchmarks.targets.base import ROOT, Endpoint, Target, run_step
 
@@ -80,10 +81,18 @@ class Ours(Target):
         return [process for process in super().serving() if process.pid in workers]
 
     @override
-    def beside(self) -> list[psutil.Process]:
-        """Returns fork server, supervisor, shipper, Redis, the ClickHouse engine and Celery."""
+    def beside(self) -> dict[str, list[psutil.Process]]:
+        """Returns shipper, Redis, the ClickHouse engine and Celery, with what these started, and as `supervisor` the
+        rest."""
         workers = self._web_workers()
-        return [process for process in super().serving() if process.pid not in workers]
+        found = {role: processes.tree(pid) for pid, role in self.roles().items() if pid not in workers}
+        named = {one.pid for of_role in found.values() for one in of_role} | workers
+        return {**found, "supervisor": [one for one in super().serving() if one.pid not in named]}
+
+    @override
+    def has_work_left(self) -> bool:
+        """Returns whether the spool has records that the store has not got yet."""
+        return read_status(self.workspace / "var" / "spool").unshipped_bytes > 0
 
     def roles(self) -> dict[int, str]:
         """Returns the roles of the processes that the supervisor watches, by their process ids."""

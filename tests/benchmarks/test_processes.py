@@ -1,4 +1,4 @@
-"""The processes of a benchmark end before its folder is removed."""
+"""The processes of a benchmark end before its folder is removed, and their CPU time is that of their clocks."""
 
 from __future__ import annotations
 
@@ -66,3 +66,14 @@ def test_stop__interrupted__still_leaves_nothing_behind(tmp_path: Path, monkeypa
         processes.stop(process)
 
     assert processes.is_gone(child)
+
+
+def test_cpu_seconds__adds_the_clocks_and_leaves_out_what_has_ended() -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    gone = psutil.Process(ended.pid)
+    ended.wait()
+
+    before = time.process_time()
+    used = processes.cpu_seconds([psutil.Process(), gone])
+
+    assert before <= used <= time.process_time()
