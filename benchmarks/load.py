@@ -73,7 +73,7 @@ class Driver:
     def __init__(self, plan: Plan, on_window: Callable[[str], None] = lambda border: None) -> None:
         self._plan = plan
         self._on_window = on_window
-        self._request = Request(_encode(plan), plan.stream_events, payloads.protocol_of(plan.path))
+        self._request = Request(encode(plan), plan.stream_events, payloads.protocol_of(plan.path))
         self._loop = asyncio.get_running_loop()
         self._connections: set[Connection] = set()
         self._idle: deque[Connection] = deque()
@@ -217,7 +217,8 @@ def percentiles(seconds: list[float]) -> tuple[float | None, float | None]:
     return round(ordered[len(ordered) // 2] * 1000, 3), round(ordered[min(last, int(len(ordered) * 0.99))] * 1000, 3)
 
 
-def _encode(plan: Plan) -> bytes:
+def encode(plan: Plan) -> bytes:
+    """Returns the bytes of the plan's request, head and body."""
     body = payloads.request_body(
         plan.model,
         size=plan.body_bytes,

@@ -60,8 +60,8 @@ class Ours(Target):
         headers = {**authorization, "x-svc-session-id": "bench"}
         return Endpoint(port, "/api/gateway/v1/chat/completions", self.model, headers, dict(self.fields))
 
-    def _bootstrap(self, manage: list[str], environment: dict[str, str]) -> dict[str, str]:
-        command = [*manage, "bootstrap", "--name", "bench", "--json"]
+    def _bootstrap(self, manage: list[str], environment: dict[str, str], name: str = "bench") -> dict[str, str]:
+        command = [*manage, "bootstrap", "--name", name, "--json"]
         # The command runs in the source's own folder, because Celery puts the current one in front of the module path.
         environment = {**psutil.Process().environ(), **environment}
         done = subprocess.run(command, cwd=self.source, env=environment, capture_output=True, text=True, check=False)
@@ -162,28 +162,7 @@ class OursLimits(Ours):
     @override
     def _prepare(self, api: str, mock_port: int, headers: dict[str, str]) -> None:
         super()._prepare(api, mock_port, headers)
-        limits = {
-            "rate_limit_enabled": True,
-            "rate_limit_rpm": 2_000_000_000,
-            "rate_limit_tpm": 2_000_000_000,
-            "monthly_budget_usd": 100_000_000,
-            "budget_hard_stop": True,
-            "session_budget_usd": 100_000_000,
-            "end_user_rpm": 2_000_000_000,
-            "end_user_tpm": 2_000_000_000,
-            "end_user_max_concurrent": 100_000,
-            "end_user_monthly_budget_usd": 100_000_000,
-        }
-        _post(f"{api}/settings", limits, headers, method="PUT")
-        of_key = {
-            "rate_limit_rpm": 2_000_000_000,
-            "rate_limit_tpm": 2_000_000_000,
-            "max_concurrent_requests": 100_000,
-            "monthly_budget_usd": 100_000_000,
-            "total_budget_usd": 100_000_000,
-        }
-        (key,) = _post(f"{api}/keys", None, headers, method="GET")["results"]
-        _post(f"{api}/keys/{key['id']}", of_key, headers, method="PATCH")
+        set_limits(api, headers)
 
 
 class OursBefore(Ours):
@@ -209,6 +188,32 @@ class OursBefore(Ours):
     @override
     def version(self) -> str:
         return run_step(["git", "-C", str(ROOT), "rev-parse", "--short", self.revision])
+
+
+def set_limits(api: str, headers: dict[str, str]) -> None:
+    """Sets every limit of the project and of its one API key, none of them near."""
+    limits = {
+        "rate_limit_enabled": True,
+        "rate_limit_rpm": 2_000_000_000,
+        "rate_limit_tpm": 2_000_000_000,
+        "monthly_budget_usd": 100_000_000,
+        "budget_hard_stop": True,
+        "session_budget_usd": 100_000_000,
+        "end_user_rpm": 2_000_000_000,
+        "end_user_tpm": 2_000_000_000,
+        "end_user_max_concurrent": 100_000,
+        "end_user_monthly_budget_usd": 100_000_000,
+    }
+    _post(f"{api}/settings", limits, headers, method="PUT")
+    of_key = {
+        "rate_limit_rpm": 2_000_000_000,
+        "rate_limit_tpm": 2_000_000_000,
+        "max_concurrent_requests": 100_000,
+        "monthly_budget_usd": 100_000_000,
+        "total_budget_usd": 100_000_000,
+    }
+    (key,) = _post(f"{api}/keys", None, headers, method="GET")["results"]
+    _post(f"{api}/keys/{key['id']}", of_key, headers, method="PATCH")
 
 
 def _post(url: str, body: dict[str, Any] | None, headers: dict[str, str], method: str = "POST") -> dict[str, Any]:

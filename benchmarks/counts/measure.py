@@ -1,0 +1,246 @@
+"""Counts each workload in batches and takes the least of them: what runs by the clock adds to some batches only."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from benchmarks.counts import callgrind, kernel, stores
+from benchmarks.counts.kernel import NotCountedError
+from benchmarks.counts.probe import Mode, Probe
+from benchmarks.counts.service import Counted, ExtraWorker
+from benchmarks.counts.traffic import WORDS, Steps, lanes, stream
+from benchmarks.targets.base import Endpoint
+
+_SHIP_SECONDS = 120.0
+_POLL_SECONDS = 0.05
+_CHUNKS = WORDS.last - WORDS.first
+_LARGE_BYTES = 60_000
+_RECORDS = 1000
+
+Reading = Mapping[str, float]
+
+
+@dataclass(slots=True)
+class Figures:
+    """What was counted, by workload and name; `missing` has the reason of what could not be, by name, and `details`
+    what stands behind a figure."""
+
+    counted: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
+    missing: dict[str, str] = field(default_factory=dict)
+    details: dict[str, str] = field(default_factory=dict)
+
+    def add(self, workload: str, found: Mapping[str, float]) -> None:
+        self.counted[workload] |= found
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """The service with the workers that count, and the ends of its traffic."""
+
+    service: Counted
+    steps: Steps
+    plain: Endpoint
+    limited: Endpoint
+    probed: ExtraWorker
+    valgrind: ExtraWorker | NotCountedError
+
+    async def run(self) -> Figures:
+        figures = Figures()
+        await self._count_stores_and_reads(figures)
+        await self._count_system_calls(figures)
+        await self._count_python(figures)
+        await self._count_instructions(figures)
+        await self._count_records(figures)
+        return figures
+
+    async def _count_stores_and_reads(self, figures: Figures) -> None:
+        from django.conf import settings
+
+        pid = self.service.process_of("web-1").pid
+        commands = stores.RedisCommands(settings.REDIS_URL)
+        statements = stores.Statements(self.service.environment["DATABASE_URL"], self.service.postgresql_log)
+
+        def read() -> Reading:
+            return kernel.reads_and_writes(pid) | commands.read() | statements.read()
+
+        try:
+            figures.add("request", await per_request(self.plain, read))
+            commands.names.clear()
+            figures.add("request_with_limits", await per_request(self.limited, read))
+            figures.details["request_with_limits"] = f"commands sent: {dict(commands.names.most_common(4))}"
+            # Several requests that wait for the same turn of the loop may share a command.
+            for workload, endpoint in (("request_of_64", self.plain), ("request_of_64_with_limits", self.limited)):
+                figures.add(workload, await per_request(endpoint, commands.read, batches=7, size=5, connections=64))
+            figures.add("chunk", await per_chunk(self.plain, self.steps, lambda: kernel.reads_and_writes(pid)))
+            figures.details["statements"] = "; ".join(statements.last) or "none"
+        finally:
+            commands.close()
+            statements.close()
+
+    async def _count_system_calls(self, figures: Figures) -> None:
+        pid, folder = self.service.process_of("web-1").pid, self.service.workspace
+        for workload in ("request", "request_with_limits", "chunk"):
+            file = folder / f"{workload}-{time.monotonic_ns()}.strace"
+            try:
+                with kernel.traced(pid, file) as trace:
+
+                    def read(trace: kernel.Trace = trace) -> Reading:
+                        trace.mark()
+                        return {}
+
+                    units = await self._work(workload, read)
+            except NotCountedError as error:
+                figures.missing["system_calls"] = str(error)
+                return
+            # Between the batches the benchmark reads its counters, and the worker does nothing.
+            batches = trace.between_marks()[::2]
+            least = min(sum(batch.values()) for batch in batches)
+            figures.add(workload, {"system_calls": least / units})
+            figures.details[f"{workload}: system calls"] = kernel.most_frequent(batches, units * len(batches))
+
+    async def _work(self, workload: str, read: Callable[[], Reading]) -> int:
+        """Does one of the main workloads; returns the units of a batch."""
+        if workload == "chunk":
+            await per_chunk(self.plain, self.steps, read, streams=3)
+            return _CHUNKS
+        await per_request(self.plain if workload == "request" else self.limited, read, batches=5, size=20)
+        return 20
+
+    async def _count_python(self, figures: Figures) -> None:
+        probe = Probe(self.probed.probe, self.probed.pid)
+        plain, limited = self.probed.endpoint(self.plain), self.probed.endpoint(self.limited)
+
+        def read() -> Reading:
+            return {"python_calls": float(probe.calls)}
+
+        probe.set(Mode.CALLS)
+        figures.add("request", await per_request(plain, read))
+        figures.add("request_with_limits", await per_request(limited, read))
+        figures.add("chunk", await per_chunk(plain, self.steps, read))
+        probe.set(Mode.OFF)
+        for workload, size in (("request", 1024), ("request_of_60_kb", _LARGE_BYTES)):
+            figures.add(workload, await _memory(plain, probe, size))
+
+    async def _count_instructions(self, figures: Figures) -> None:
+        if isinstance(self.valgrind, NotCountedError):
+            figures.missing["instructions"] = str(self.valgrind)
+            return
+        worker = self.valgrind
+        worker.wait_ready()
+        counter = callgrind.Instructions(worker.pid, worker.folder)
+        plain, limited = worker.endpoint(self.plain), worker.endpoint(self.limited)
+        total = 0.0
+
+        def read() -> Reading:
+            nonlocal total
+            total += counter.take()
+            return {"instructions": total}
+
+        await per_request(plain, dict, batches=1, size=10)
+        counter.switch("on")
+        figures.add("request", await per_request(plain, read, batches=5, size=10))
+        figures.add("request_with_limits", await per_request(limited, read, batches=5, size=10))
+        figures.add("chunk", await per_chunk(plain, self.steps, read, streams=1))
+        counter.switch("off")
+
+    async def _count_records(self, figures: Figures) -> None:
+        """Counts what the shipper inserts for 1,000 requests that it finds together in the spool."""
+        shipper = self.service.process_of("shipper")
+        await asyncio.to_thread(_wait_until_shipped)
+        before = stores.inserted()
+        shipper.suspend()
+        try:
+            open_lanes = await lanes(self.plain, 10)
+            await asyncio.gather(*(lane.send(_RECORDS // len(open_lanes)) for lane in open_lanes))
+        finally:
+            shipper.resume()
+        await asyncio.to_thread(_wait_until_shipped)
+        after = stores.inserted()
+        for lane in open_lanes:
+            lane.connection.abort()
+        figures.add("1000_records", {name: after[name] - before[name] for name in after})
+
+
+async def per_request(
+    endpoint: Endpoint,
+    read: Callable[[], Reading],
+    *,
+    batches: int = 9,
+    size: int = 20,
+    connections: int = 1,
+    body_bytes: int = 1024,
+) -> dict[str, float]:
+    """Returns what a request adds to the readings: the least of batches of `size` requests on each connection."""
+    open_lanes = await lanes(endpoint, connections, body_bytes=body_bytes)
+    await asyncio.gather(*(lane.send(5) for lane in open_lanes))
+    found: list[Reading] = []
+    for _ in range(batches):
+        before = read()
+        await asyncio.gather(*(lane.send(size) for lane in open_lanes))
+        after = read()
+        found.append({name: (after[name] - before[name]) / (size * connections) for name in after})
+    for lane in open_lanes:
+        lane.connection.abort()
+    return _least(found)
+
+
+async def per_chunk(
+    endpoint: Endpoint, steps: Steps, read: Callable[[], Reading], *, streams: int = 5
+) -> dict[str, float]:
+    """Returns what a chunk in the middle of a stream adds to the readings."""
+    found: list[Reading] = []
+    for _ in range(streams):
+        readings: list[Reading] = []
+        await stream(endpoint, steps, partial(_append, readings, read))
+        before, after = readings
+        found.append({name: (after[name] - before[name]) / _CHUNKS for name in after})
+    return _least(found)
+
+
+def _append(readings: list[Reading], read: Callable[[], Reading]) -> None:
+    readings.append(read())
+
+
+def _least(found: list[Reading]) -> dict[str, float]:
+    return {name: min(one[name] for one in found) for name in found[0]}
+
+
+async def _memory(endpoint: Endpoint, probe: Probe, body_bytes: int) -> dict[str, float]:
+    """Returns the bytes that a request holds at most, and those that it leaves."""
+    (lane,) = await lanes(endpoint, 1, body_bytes=body_bytes)
+    probe.set(Mode.MEMORY)
+    # Caches and pools fill with the first requests, which tracing does not know from before.
+    await lane.send(40)
+    probe.set(Mode.MEMORY)
+    peaks, left = [], []
+    for _ in range(30):
+        before = probe.memory[0]
+        await lane.send()
+        probe.set(Mode.MEMORY)
+        peaks.append(probe.memory[1] - before)
+    for _ in range(5):
+        before = probe.memory[0]
+        await lane.send(20)
+        probe.set(Mode.MEMORY)
+        left.append((probe.memory[0] - before) / 20)
+    lane.connection.abort()
+    return {"peak_bytes": min(peaks), "bytes_left": statistics.median(left)}
+
+
+def _wait_until_shipped() -> None:
+    from django.conf import settings
+
+    from analytics.shipper.spool_status import read_status
+
+    deadline = time.monotonic() + _SHIP_SECONDS
+    while read_status(Path(settings.SPOOL_DIR)).unshipped_bytes:
+        if time.monotonic() > deadline:
+            raise TimeoutError("the shipper did not ship all records")
+        time.sleep(_POLL_SECONDS)

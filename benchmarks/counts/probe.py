@@ -1,0 +1,98 @@
+"""The counters inside a web worker: they lie in a file that worker and benchmark map, so that reading them makes the
+worker do nothing."""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import os
+import signal
+import sys
+import time
+import tracemalloc
+from enum import IntEnum
+from pathlib import Path
+from types import FrameType
+
+_SECONDS = 60.0
+_POLL_SECONDS = 0.001
+_SIGNAL = signal.SIGUSR2
+
+
+class Mode(IntEnum):
+    """What the worker counts. MEMORY reads the traced memory once, each time it is set."""
+
+    OFF = 0
+    CALLS = 1
+    MEMORY = 2
+
+
+class _Slot(IntEnum):
+    WANTED = 0
+    SIGNALS = 1  # The number of signals that the worker has obeyed.
+    CALLS = 2
+    CURRENT = 3  # Bytes of traced memory after a garbage collection.
+    PEAK = 4  # The most bytes of traced memory since MEMORY was set before.
+
+
+def _map(file: Path) -> memoryview:
+    with file.open("r+b") as opened:
+        opened.truncate(8 * len(_Slot))
+        return memoryview(mmap.mmap(opened.fileno(), 8 * len(_Slot))).cast("Q")
+
+
+class Probe:
+    """The benchmark's side: `file` is the one that the web worker has mapped."""
+
+    def __init__(self, file: Path, pid: int) -> None:
+        self._slots = _map(file)
+        self._pid = pid
+
+    def set(self, mode: Mode) -> None:
+        """Has the worker count something else. Raises TimeoutError when it does not obey."""
+        obeyed = self._slots[_Slot.SIGNALS] + 1
+        self._slots[_Slot.WANTED] = mode
+        os.kill(self._pid, _SIGNAL)
+        deadline = time.monotonic() + _SECONDS
+        while self._slots[_Slot.SIGNALS] != obeyed:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the web worker does not count {mode.name.lower()}")
+            time.sleep(_POLL_SECONDS)
+
+    @property
+    def calls(self) -> int:
+        """The functions entered so far, a coroutine at each turn."""
+        return self._slots[_Slot.CALLS]
+
+    @property
+    def memory(self) -> tuple[int, int]:
+        """Returns bytes now, and the most between this reading and the one before."""
+        return self._slots[_Slot.CURRENT], self._slots[_Slot.PEAK]
+
+
+def install(file: Path) -> None:
+    """Lets this process count in its main thread, which is that of the event loop, whenever the benchmark asks."""
+    slots = _map(file)
+
+    def count_calls(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call":
+            slots[_Slot.CALLS] += 1
+
+    def obey(number: int, frame: FrameType | None) -> None:
+        mode = Mode(slots[_Slot.WANTED])
+        sys.setprofile(count_calls if mode is Mode.CALLS else None)
+        if mode is Mode.MEMORY:
+            _read_memory(slots)
+        slots[_Slot.SIGNALS] += 1
+
+    signal.signal(_SIGNAL, obey)
+
+
+def _read_memory(slots: memoryview) -> None:
+    if not tracemalloc.is_tracing():
+        tracemalloc.start()
+    slots[_Slot.PEAK] = tracemalloc.get_traced_memory()[1]
+    # What only the garbage collector frees is no growth.
+    gc.collect()
+    slots[_Slot.CURRENT] = tracemalloc.get_traced_memory()[0]
+    tracemalloc.reset_peak()

@@ -1,0 +1,125 @@
+"""The product whose requests are counted: `serve` beside PostgreSQL, a project without limits and one with all of them,
+and further web workers, on the same stores, for counts that slow a worker down."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+import psutil
+from typing_extensions import override
+
+from benchmarks import processes
+from benchmarks.targets.base import ROOT, Endpoint
+from benchmarks.targets.ours import Ours, OursLimits, set_limits
+from tests.services import Service, start_postgresql
+from tests.stores import shared_secrets
+
+
+class Counted(Ours):
+    """One web worker, which reads its configuration only when it changes; nothing that runs by the clock beside it."""
+
+    name: ClassVar[str] = "counts"
+    environment: dict[str, str]
+
+    def __init__(self, workspace: Path, stack: ExitStack) -> None:
+        super().__init__(workspace)
+        self._stack = stack
+        self.postgresql = self._start_postgresql()
+
+    def _start_postgresql(self) -> Service:
+        # The server runs as another user than root, who has to be able to enter the folder.
+        self.workspace.mkdir(parents=True)
+        for folder in (self.workspace, self.workspace.parent):
+            folder.chmod(0o755)
+        server, url = start_postgresql(self.workspace / "pg")
+        self._stack.callback(lambda: server.stop(signal.SIGINT))
+        self.environment = {"DATABASE_URL": url, "SNAPSHOT_SECONDS": "3600", **shared_secrets()}
+        return server
+
+    @property
+    def postgresql_log(self) -> Path:
+        return self.workspace / "pg" / "postgresql.log"
+
+    @override
+    def _launch(self, command: list[str], ready: str, environment: dict[str, str] | None = None) -> None:
+        self.environment |= environment or {}
+        self._stack.callback(self.stop)
+        super()._launch([*command, "--without", "celery"], ready, self.environment)
+
+    @override
+    def _bootstrap(self, manage: list[str], environment: dict[str, str], name: str = "bench") -> dict[str, str]:
+        return super()._bootstrap(manage, self.environment, name)
+
+    def start_limited(self, mock_port: int, plain: Endpoint) -> Endpoint:
+        """Returns the endpoint of a second project of the running service, which has all limits set."""
+        made = self._bootstrap([sys.executable, str(self.source / "manage.py")], {}, "limits")
+        authorization = {"authorization": f"Bearer {made['api_key']}"}
+        api, headers = f"http://127.0.0.1:{plain.port}/api/llm", {**authorization, "x-project-id": made["project_id"]}
+        self._prepare(api, mock_port, headers)
+        set_limits(api, headers)
+        return replace(plain, headers={**plain.headers, **authorization}, fields=dict(OursLimits.fields))
+
+    def process_of(self, role: str) -> psutil.Process:
+        return next(psutil.Process(pid) for pid, name in self.roles().items() if name == role)
+
+    def start_worker(self, name: str, *, under: Callable[[Path], list[str]] = lambda _: []) -> ExtraWorker:
+        """Starts a web worker; `under` returns the command that runs it, given the worker's folder."""
+        folder = self.workspace / name
+        command = under(folder)
+        folder.mkdir()
+        worker = ExtraWorker(folder, self.environment, command)
+        self._stack.callback(worker.stop)
+        return worker
+
+
+class ExtraWorker:
+    """A web worker of the benchmark's own, of the same code; `under` is the command of a tool that runs it. The file
+    `probe` has its counters."""
+
+    def __init__(self, folder: Path, environment: dict[str, str], under: list[str]) -> None:
+        self.folder = folder
+        self.probe = folder / "probe"
+        self.probe.touch()
+        self._log = folder / "output.log"
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = listening.getsockname()[1]
+        prestop, self._prestop = os.pipe()
+        descriptors = listening.fileno(), prestop
+        command = [*under, sys.executable, "-m", "benchmarks.counts.worker", *map(str, descriptors), str(self.probe)]
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                # The order of sets of strings depends on the seed, and with it a little of what is counted.
+                env={**os.environ, **environment, "PYTHONHASHSEED": "0"},
+                stdout=log,
+                stderr=log,
+                pass_fds=descriptors,
+                start_new_session=True,
+            )
+        listening.close()
+        os.close(prestop)
+
+    def endpoint(self, of_service: Endpoint) -> Endpoint:
+        return replace(of_service, port=self.port)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def wait_ready(self) -> None:
+        """Returns when the worker answers. Raises RuntimeError with the end of its output when it never does."""
+        processes.wait_ready(self._process, f"http://127.0.0.1:{self.port}/healthz", log=self._log, seconds=180.0)
+
+    def stop(self) -> None:
+        processes.stop(self._process)
+        os.close(self._prestop)

@@ -1,0 +1,25 @@
+"""A web worker as `serve` runs it, which also counts: `python -m benchmarks.counts.worker FD PRESTOP_FD FILE`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import django
+
+from benchmarks.counts import probe
+
+
+def main(descriptor: int, prestop: int, file: Path) -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
+    django.setup()
+    # Django's settings are read when the module is imported.
+    from config.supervisor import web_worker
+
+    probe.install(file)
+    web_worker.main(descriptor, prestop)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
