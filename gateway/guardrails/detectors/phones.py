@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-import phonenumbers
 import re2
-from phonenumbers import NumberParseException
 
 from gateway.guardrails.detectors.characters import Span, apart
 
@@ -148,7 +146,10 @@ def _is_national(number: str) -> bool:
 
 
 def _is_valid(number: str, region: str | None) -> bool:
+    # Most workers never look for telephone numbers, and do without the numbering plans.
+    import phonenumbers
+
     try:
         return phonenumbers.is_valid_number(phonenumbers.parse(number, region))
-    except NumberParseException:
+    except phonenumbers.NumberParseException:
         return False

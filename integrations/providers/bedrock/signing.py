@@ -1,26 +1,23 @@
 """The address and the authorization of an integration's requests.
 
-With a Bedrock API key a bearer header is enough. With access keys every request is signed (SigV4) by botocore, AWS's
-own library, which knows AWS's rules for canonical paths and needs no socket for signing. The signed URL is exactly the
-one that is sent: the model id is percent-encoded once, as botocore encodes labels.
+With a Bedrock API key a bearer header is enough; with access keys every request is signed (`signature.py`). The signed
+URL is exactly the one that is sent: the model id is percent-encoded once, as botocore encodes labels.
 """
 
 from __future__ import annotations
 
-import hmac
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from urllib.parse import quote
-
-from botocore.auth import SigV4Auth
-from botocore.awsrequest import AWSRequest
-from botocore.credentials import ReadOnlyCredentials
-from typing_extensions import override
 
 from integrations.providers.base import Credentials
 from integrations.providers.common.endpoints import USER_AGENT
 from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
+
+if TYPE_CHECKING:
+    from integrations.providers.bedrock.signature import Signer
 
 BASE_URL = "https://bedrock-runtime.{region}.amazonaws.com"
 SECRET_EXTRA = ("access_key_id", "secret_access_key")
@@ -29,27 +26,6 @@ SESSION_TOKEN = "session_token"  # noqa: S105  # the name of a field
 _PROVIDER = "bedrock"
 _REGION = re.compile(r"[a-z0-9-]{1,32}")
 _EVENT_STREAM = "application/vnd.amazon.eventstream"
-
-
-class _Signer(SigV4Auth):
-    """Signs by SigV4 with a cached signing key of the day, which saves four of the five HMACs of a signature."""
-
-    def __init__(self, credentials: ReadOnlyCredentials, region: str) -> None:
-        super().__init__(credentials, _PROVIDER, region)
-        self._secret = credentials.secret_key
-        self._region = region
-        self._day = ""
-        self._key = b""
-
-    @override
-    def signature(self, string_to_sign: str, request: AWSRequest) -> str:
-        day = request.context["timestamp"][:8]
-        if day != self._day:
-            key = f"AWS4{self._secret}".encode()
-            for part in (day, self._region, _PROVIDER, "aws4_request"):
-                key = hmac.digest(key, part.encode(), "sha256")
-            self._key, self._day = key, day
-        return hmac.digest(self._key, string_to_sign.encode(), "sha256").hex()
 
 
 class Access:
@@ -75,20 +51,21 @@ class Access:
         if self._signer is None:
             headers["authorization"] = self._bearer
         else:
-            request = AWSRequest("POST", url, headers=headers, data=body)
-            self._signer.add_auth(request)
-            headers = {name.lower(): value for name, value in request.headers.items()}
+            headers = self._signer.signed(url, body, headers)
         headers["accept"] = _EVENT_STREAM if stream else "application/json"
         headers["user-agent"] = USER_AGENT
         return headers
 
 
-def _signer(credentials: Credentials, region: str) -> _Signer:
+def _signer(credentials: Credentials, region: str) -> Signer:
+    # botocore's signing loads a hundred modules, which a process without such an integration does without.
+    from integrations.providers.bedrock.signature import Signer
+
     extra = credentials.extra
     key_id, secret = extra.get("access_key_id"), extra.get("secret_access_key")
     if not key_id or not secret:
         raise _incomplete("has neither an API key nor access keys")
-    return _Signer(ReadOnlyCredentials(key_id, secret, extra.get(SESSION_TOKEN) or None), region)
+    return Signer(key_id, secret, extra.get(SESSION_TOKEN) or None, region=region)
 
 
 def _default_url(region: str) -> str:
