@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from typing_extensions import override
 
 from config.supervisor import polling
 from config.supervisor.children import Service
+from config.supervisor.processes import Program, command
 
 
 class Shipper(Service):
@@ -20,8 +20,8 @@ class Shipper(Service):
         self._spool_dir = spool_dir
 
     @override
-    def command(self) -> list[str]:
-        return [sys.executable, "manage.py", "ship_records"]
+    def program(self) -> Program:
+        return command("ship_records")
 
     @override
     async def finished(self) -> None:
@@ -40,6 +40,6 @@ class CeleryWorker(Service):
         self._schedule_file = var_dir / "celery" / "beat-schedule"
 
     @override
-    def command(self) -> list[str]:
+    def program(self) -> Program:
         self._schedule_file.parent.mkdir(parents=True, exist_ok=True)
-        return [sys.executable, "-m", "config.supervisor.celery_worker", str(self._schedule_file)]
+        return Program([str(self._schedule_file)], "config.supervisor.celery_worker:main")

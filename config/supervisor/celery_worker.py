@@ -1,4 +1,4 @@
-"""Celery's worker with beat in one process: `python -m config.supervisor.celery_worker SCHEDULE_FILE`.
+"""Celery's worker with beat in one process.
 
 `celery -A config worker --beat` runs beat in a forked process, which outlives a worker that is killed. Here beat is a
 thread, and tasks run in threads, because the ClickHouse client and its engine do not survive a fork.
@@ -60,7 +60,3 @@ def _end_with(beat: threading.Thread) -> None:
             os.kill(os.getpid(), signal.SIGTERM)
 
     threading.excepthook = ended
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -6,18 +6,17 @@ import asyncio
 import logging
 import os
 import signal
-import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from config.supervisor import run_files
 from config.supervisor.output import forward_lines
+from config.supervisor.processes import Process, Processes, Program
 
 logger = logging.getLogger("config.supervisor")
 
-_LEASH = Path(__file__).with_name("leash.py")
 # A child that ran for this many seconds is restarted at once; one that keeps dying waits longer each time.
 _STABLE_SECONDS = 5.0
 _FIRST_DELAY_SECONDS = 0.1
@@ -35,14 +34,10 @@ class Service:
 
     role: str = ""
     stop_seconds: float = 10.0
-    inherited_descriptors: tuple[int, ...] = ()
 
-    def command(self) -> list[str]:
-        """Returns the arguments of the next start."""
+    def program(self) -> Program:
+        """Returns what the next start runs."""
         raise NotImplementedError
-
-    def environment(self) -> Mapping[str, str]:
-        return {}
 
     async def ready(self) -> None:
         """Returns when the service is ready and its address announced; cancelled when its process ends."""
@@ -57,12 +52,12 @@ class Service:
 class Child:
     """A child process. `launch()` starts it; `started` is done at its first readiness or first failure."""
 
-    def __init__(self, service: Service, *, run_dir: Path, working_dir: Path) -> None:
+    def __init__(self, service: Service, processes: Processes, *, run_dir: Path) -> None:
         self.service = service
+        self._processes = processes
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._pid_file = run_dir / f"{service.role}.pid"
-        self._working_dir = working_dir
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: Process | None = None
         self._stopping = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
         self.restarts = 0
@@ -70,7 +65,7 @@ class Child:
     @property
     def is_up(self) -> bool:
         """Returns whether the process runs, ready or not."""
-        return self._process is not None and self._process.returncode is None
+        return self._process is not None and self._process.is_running
 
     def launch(self) -> None:
         self._keeper = asyncio.create_task(self._keep())
@@ -83,7 +78,7 @@ class Child:
         try:
             await self._wait_for(asyncio.create_task(self.service.finished()), force)
             self._stopping.set()
-            if self._process is not None and self._process.returncode is None:
+            if self._process is not None and self._process.is_running:
                 self._process.terminate()
             await self._wait_for(asyncio.shield(self._keeper), force)
             if not self._keeper.done() and self._process is not None:
@@ -129,10 +124,11 @@ class Child:
             self.started.cancel()
 
     async def _run_once(self) -> int:
-        process = await self._spawn()
+        process = self._process = await self._processes.start(self.service.role, self.service.program())
+        if self._stopping.is_set():  # The child was asked to stop while it was being started.
+            process.terminate()
         watching = asyncio.create_task(self._watch_readiness(process.pid))
-        assert process.stdout is not None  # noqa: S101 - asked for below
-        output = asyncio.create_task(forward_lines(process.stdout, self.service.role))
+        output = asyncio.create_task(forward_lines(process.output, self.service.role))
         try:
             code = await process.wait()
         finally:
@@ -144,27 +140,6 @@ class Child:
             self.service.ended()
         await output
         return code
-
-    async def _spawn(self) -> asyncio.subprocess.Process:
-        service = self.service
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-I",
-            str(_LEASH),
-            str(os.getpid()),
-            *service.command(),
-            cwd=self._working_dir,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", **service.environment()},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            pass_fds=service.inherited_descriptors,
-            # Ctrl-C in a terminal reaches the supervisor alone, which stops its children in order.
-            start_new_session=True,
-        )
-        if self._stopping.is_set():  # The child was asked to stop while it was being started.
-            self._process.terminate()
-        return self._process
 
     async def _watch_readiness(self, pid: int) -> None:
         """Writes the pid and the address of the child; files that a full disk refuses are written later."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from typing_extensions import override
 
 from config.supervisor import polling, run_files
 from config.supervisor.children import Service
+from config.supervisor.processes import Program, command
 
 
 class AnalyticsEngine(Service):
@@ -23,11 +23,11 @@ class AnalyticsEngine(Service):
         self._url_file = run_dir / "clickhouse.url"
 
     @override
-    def command(self) -> list[str]:
+    def program(self) -> Program:
         self._url_file.unlink(missing_ok=True)
         options = {"data": self._data_dir, "memory-limit": self._memory_limit, "url-file": self._url_file}
         words = (word for name, value in options.items() for word in (f"--{name}", str(value)))
-        return [sys.executable, "manage.py", "analytics_engine", *words]
+        return command("analytics_engine", *words)
 
     @override
     async def ready(self) -> None:

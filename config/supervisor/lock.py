@@ -18,7 +18,9 @@ class AlreadyRunningError(Exception):
 
 
 @contextmanager
-def only_one(file: Path) -> Iterator[None]:
+def only_one(file: Path, *, pid: int) -> Iterator[None]:
+    """Holds the lock and writes `pid` there, the process to be named to whoever comes second. Raises
+    AlreadyRunningError."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
@@ -27,7 +29,7 @@ def only_one(file: Path) -> Iterator[None]:
             written = os.read(descriptor, 32).decode("ascii", "replace").strip()
             raise AlreadyRunningError(int(written) if written.isdigit() else 0) from None
         os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode())
+        os.write(descriptor, f"{pid}\n".encode())
         yield
     finally:
         os.close(descriptor)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from typing_extensions import override
 
 from config.supervisor import polling, run_files
 from config.supervisor.children import Service
+from config.supervisor.processes import Program, command
 
 
 class PortService(Service):
@@ -23,20 +23,12 @@ class PortService(Service):
         self._port = 0
 
     @override
-    def command(self) -> list[str]:
+    def program(self) -> Program:
         # A restarted child asks for its former port, so that clients that know the address still find it. A start that
         # fails before readiness forgets the port, so that a port that was taken meanwhile blocks no restart.
         port, self._port = self._port, 0
         self._port_file.unlink(missing_ok=True)
-        return [
-            sys.executable,
-            "manage.py",
-            *self._arguments,
-            "--port",
-            str(port),
-            "--port-file",
-            str(self._port_file),
-        ]
+        return command(*self._arguments, "--port", str(port), "--port-file", str(self._port_file))
 
     @override
     async def ready(self) -> None:

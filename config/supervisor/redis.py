@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from config.supervisor import polling, run_files
 from config.supervisor.children import Service, StartError
+from config.supervisor.processes import Program
 
 _MEMORY = "512mb"
 
@@ -28,7 +29,7 @@ class RedisServer(Service):
         self._executable = find_executable()
 
     @override
-    def command(self) -> list[str]:
+    def program(self) -> Program:
         self._data_dir.mkdir(parents=True, exist_ok=True)
         _own_folder(self._socket.parent)
         options = {
@@ -46,7 +47,8 @@ class RedisServer(Service):
             "logfile": "",
             "daemonize": "no",
         }
-        return [self._executable, *(word for name, value in options.items() for word in (f"--{name}", value))]
+        words = (word for name, value in options.items() for word in (f"--{name}", value))
+        return Program([self._executable, *words])
 
     @override
     async def ready(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import socket
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -22,20 +21,30 @@ from config.supervisor.background_thread import in_background
 from config.supervisor.children import Child, Service, StartError
 from config.supervisor.engine import AnalyticsEngine
 from config.supervisor.ports import PortService
+from config.supervisor.processes import Processes
 from config.supervisor.redis import RedisServer
 
 logger = logging.getLogger("config.supervisor")
 
 _START_SECONDS = 120.0
+# What is imported before the fork, so that the processes share it. Redis and the engine do not wait for it.
+IMPORTED = (
+    "config.asgi",
+    "config.supervisor.web_worker",
+    "config.supervisor.celery_worker",
+    "analytics.management.commands.ship_records",
+    "integrations.management.commands.sandbox",
+)
 
 
 class Supervisor:
-    """Starts, watches and stops all processes of `serve`. `announce(base_url)` is called once the gateway serves,
-    `show` earlier in a thread with the key of a first start. `without` names parts that run elsewhere; `migrate` False
-    only checks the tables."""
+    """Starts, watches and stops all processes of `serve`, asking the fork server by `requests`. `announce(base_url)` is
+    called once the gateway serves, `show` earlier in a thread with the key of a first start. `without` names parts that
+    run elsewhere; `migrate` False only checks the tables."""
 
     def __init__(
         self,
+        requests: socket.socket,
         listening: socket.socket,
         announce: Callable[[str], None],
         show: preparation.Show,
@@ -43,6 +52,7 @@ class Supervisor:
         without: frozenset[str],
         migrate: bool,
     ) -> None:
+        self._processes = Processes(requests, self._on_stop_signal)
         self._listening = listening
         self._announce = announce
         self._show = show
@@ -68,9 +78,6 @@ class Supervisor:
 
         Raises StartError when a child fails to start.
         """
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._on_stop_signal)
         try:
             await self._unless_stopped(self._start())
             await self._stop.wait()
@@ -97,9 +104,10 @@ class Supervisor:
             self._launch(self._embedded_redis(), self._redis)
         if settings.CLICKHOUSE_URL is None:
             self._launch(self._engine(), self._stores)
+        importing = asyncio.create_task(self._processes.import_modules(IMPORTED))
         sandboxes = [self._launch(self._sandbox(), self._stores)] if settings.SANDBOX else []
         engines = [child for child in self._stores if child not in sandboxes]
-        await asyncio.gather(self._start_web(sandboxes), self._start_shipper(before=engines))
+        await asyncio.gather(importing, self._start_web(sandboxes), self._start_shipper(before=engines))
         self._monitor.start()
         run_files.write(self._run_dir / "gateway.url", self._base_url)
         self._announce(self._base_url)
@@ -155,7 +163,7 @@ class Supervisor:
         )
 
     def _launch(self, service: Service, group: list[Child]) -> Child:
-        child = Child(service, run_dir=self._run_dir, working_dir=settings.BASE_DIR)
+        child = Child(service, self._processes, run_dir=self._run_dir)
         group.append(child)
         child.launch()
         return child
@@ -171,6 +179,7 @@ class Supervisor:
         # The monitor stops before the stores, so that it reports no outage of theirs.
         await asyncio.to_thread(self._monitor.stop)
         await self._stop_in_order(self._stores, self._redis)
+        self._processes.close()
         run_files.remove_all(self._run_dir)
         logger.info("service.stopped")
 

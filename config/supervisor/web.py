@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import sys
 
 from typing_extensions import override
 
 from config.supervisor import polling
 from config.supervisor.children import Service
+from config.supervisor.processes import Program
 
 BACKLOG = 2048
 
@@ -40,12 +40,12 @@ class WebWorker(Service):
         still serve requests."""
         self.role = f"web-{number}"
         self.stop_seconds = drain_seconds + 5.0
-        self.inherited_descriptors = (listening.fileno(), prestop)
+        self._descriptors = (listening.fileno(), prestop)
         self._address = reachable_address(listening)
 
     @override
-    def command(self) -> list[str]:
-        return [sys.executable, "-m", "config.supervisor.web_worker", *map(str, self.inherited_descriptors)]
+    def program(self) -> Program:
+        return Program((), "config.supervisor.web_worker:main", self._descriptors)
 
     @override
     async def ready(self) -> None:

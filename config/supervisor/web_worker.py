@@ -1,6 +1,5 @@
-"""One web worker: `python -m config.supervisor.web_worker FD PRESTOP_FD` serves `config.asgi` on an inherited socket.
-
-When the other end of PRESTOP_FD is closed, `/readyz` answers 503 and requests are still served.
+"""One web worker, forked from the process that has imported the application: it serves `config.asgi` on a socket that
+all workers share.
 
 uvicorn with uvloop and httptools is the fastest of the ASGI servers measured (docs/performance.md).
 """
@@ -9,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import resource
 import socket
 import sys
@@ -17,10 +15,12 @@ from contextlib import suppress
 from typing import Any
 
 import uvicorn
+from django.conf import settings
 from typing_extensions import override
 
 from config.supervisor.acceptor import Acceptor
 from config.supervisor.web import BACKLOG
+from config.web.protocol import BoundedProtocol
 from core.draining import draining
 
 
@@ -79,12 +79,8 @@ class _Server(uvicorn.Server):
 
 
 def main(descriptor: int, prestop: int) -> None:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
-    # Django can be imported only after the variable that names its settings is set.
-    from django.conf import settings
-
-    from config.web.protocol import BoundedProtocol
-
+    """Serves on the descriptor of a listening socket. When the other end of the pipe `prestop` is closed, `/readyz`
+    answers 503 and requests are still served."""
     config = uvicorn.Config(
         "config.asgi:application",
         loop="uvloop",
@@ -111,7 +107,3 @@ def _file_descriptors() -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         soft = hard
     return sys.maxsize if soft == resource.RLIM_INFINITY else soft
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))

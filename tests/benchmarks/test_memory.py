@@ -43,6 +43,6 @@ def test_memory__short_run__names_every_process(tmp_path: Path) -> None:
 
     output = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
 
-    for role in ("serve", "engine", "redis", "sandbox", "shipper", "web-1", "web-2", "together"):
+    for role in ("serve", "supervisor", "engine", "redis", "sandbox", "shipper", "web-1", "web-2", "together"):
         assert f"| {role} | " in output
     assert "Restart to first answer: " in output

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from typing_extensions import override
 
-from config.supervisor import lock, run_files, web
+from config.supervisor import fork_server, lock, run_files, web
 from config.supervisor.children import StartError
 from config.supervisor.first_start import Welcome
 from config.supervisor.supervise import Supervisor
@@ -42,24 +42,26 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         # The data folder holds keys, prompts and a socket without a password, so only its owner may read it.
         os.umask(0o077)
+        # Only the supervisor goes on from here; it opens whatever only one process may have.
+        requests = fork_server.split()
         settings.RUN_DIR.mkdir(parents=True, exist_ok=True)
         try:
-            with lock.only_one(settings.RUN_DIR / "serve.lock"):
-                self._serve(frozenset(options["without"]), migrate=not options["no_migrate"])
+            with lock.only_one(settings.RUN_DIR / "serve.lock", pid=os.getppid()):
+                self._serve(requests, frozenset(options["without"]), migrate=not options["no_migrate"])
         except lock.AlreadyRunningError as error:
             address = run_files.read(settings.RUN_DIR / "gateway.url") or "an address it has not announced yet"
             raise CommandError(
                 f"`manage.py serve` already runs on {settings.VAR_DIR} as process {error.pid}, at {address}."
             ) from error
 
-    def _serve(self, without: frozenset[str], *, migrate: bool) -> None:
+    def _serve(self, requests: socket.socket, without: frozenset[str], *, migrate: bool) -> None:
         run_files.remove_all(settings.RUN_DIR)
         try:
             listening = web.listen(settings.HOST, settings.PORT)
         except OSError as error:
             raise CommandError(f"HOST {settings.HOST}, PORT {settings.PORT}: {error.strerror}.") from error
         try:
-            asyncio.run(_supervise(listening, self._announce, self._show, without=without, migrate=migrate))
+            asyncio.run(_supervise(requests, listening, self._announce, self._show, without=without, migrate=migrate))
         except StartError as error:
             raise CommandError(f"The service did not start: {error}.") from error
         except OSError as error:
@@ -90,6 +92,7 @@ def _leads_nowhere(stream: TextIO) -> bool:
 
 
 async def _supervise(
+    requests: socket.socket,
     listening: socket.socket,
     announce: Callable[[str], None],
     show: Callable[[Welcome], bool],
@@ -97,4 +100,4 @@ async def _supervise(
     without: frozenset[str],
     migrate: bool,
 ) -> None:
-    await Supervisor(listening, announce, show, without=without, migrate=migrate).run()
+    await Supervisor(requests, listening, announce, show, without=without, migrate=migrate).run()

@@ -1,0 +1,135 @@
+"""The supervisor's side of the fork server: starts processes there, and learns when they end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_READ_BYTES = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a process runs: `module:function`, called with the inherited descriptors and the arguments; without a
+    function, the executable that is the first argument."""
+
+    arguments: Sequence[str]
+    function: str | None = None
+    descriptors: Sequence[int] = ()
+
+
+def command(*arguments: str) -> Program:
+    """Returns a command of `manage.py`."""
+    return Program(arguments, "config.supervisor.command:main")
+
+
+class Process:
+    """A process that runs, or has run. `output` is what it writes to its standard streams."""
+
+    def __init__(self, pid: int, output: asyncio.StreamReader, ended: asyncio.Future[int]) -> None:
+        self.pid = pid
+        self.output = output
+        self._ended = ended
+
+    @property
+    def is_running(self) -> bool:
+        return not self._ended.done()
+
+    async def wait(self) -> int:
+        """Returns the exit code, which is negative for what a signal ended."""
+        return await asyncio.shield(self._ended)
+
+    def terminate(self) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGTERM)
+
+
+class Processes:
+    """Starts processes by the fork server. It does one thing at a time, so that requests wait for each other.
+
+    `on_stop_signal` is called for each SIGTERM and SIGINT that the fork server gets.
+    """
+
+    def __init__(self, requests: socket.socket, on_stop_signal: Callable[[], None]) -> None:
+        self._socket = requests
+        self._on_stop_signal = on_stop_signal
+        self._socket.setblocking(False)
+        self._loop = asyncio.get_running_loop()
+        self._turn = asyncio.Lock()
+        self._answer: asyncio.Future[dict[str, Any]] | None = None
+        self._running: dict[int, asyncio.Future[int]] = {}
+        self._unread = b""
+        self._loop.add_reader(requests, self._read)
+
+    def close(self) -> None:
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
+
+    async def import_modules(self, modules: Sequence[str]) -> None:
+        """Imports modules for all processes that are started afterwards."""
+        await self._in_turn(self._request({"modules": list(modules)}, ()))
+
+    async def start(self, role: str, program: Program) -> Process:
+        """Starts a process in a session of its own. Raises OSError when the system has no room for one."""
+        return await self._in_turn(self._start(role, program))
+
+    async def _in_turn(self, work: Coroutine[Any, Any, T]) -> T:
+        async def one_by_one() -> T:
+            async with self._turn:
+                return await work
+
+        # An answer comes to each request, also to one whose sender was cancelled.
+        return await asyncio.shield(asyncio.ensure_future(one_by_one()))
+
+    async def _start(self, role: str, program: Program) -> Process:
+        read, write = os.pipe()
+        output = asyncio.StreamReader()
+        await self._loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(output), os.fdopen(read, "rb", 0))
+        try:
+            request = {"role": role, "function": program.function, "arguments": list(program.arguments)}
+            answer = await self._request(request, (write, *program.descriptors))
+        finally:
+            os.close(write)
+        if "error" in answer:
+            raise OSError(*answer["error"])
+        return Process(answer["pid"], output, answer["ended"])
+
+    async def _request(self, request: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
+        self._answer = self._loop.create_future()
+        # A socket that holds no other request has room for this one.
+        socket.send_fds(self._socket, [json.dumps(request).encode() + b"\n"], descriptors)
+        return await self._answer
+
+    def _read(self) -> None:
+        try:
+            data = self._socket.recv(_READ_BYTES)
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            # The fork server is gone. Linux ends this process with it; other systems leave it to stop in order.
+            self._loop.remove_reader(self._socket)
+            self._on_stop_signal()
+            return
+        *lines, self._unread = (self._unread + data).split(b"\n")
+        for line in lines:
+            self._take(json.loads(line))
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if "signal" in message:
+            self._on_stop_signal()
+        elif "exit_code" in message:
+            self._running.pop(message["pid"]).set_result(message["exit_code"])
+        elif self._answer is not None:
+            if "pid" in message:
+                # The end of a process may be read right behind its start.
+                message["ended"] = self._running[message["pid"]] = self._loop.create_future()
+            self._answer.set_result(message)
