@@ -43,7 +43,10 @@ class Settlement(msgspec.Struct):
 
 class Ledger(Protocol):
     """The receiver of a batch's answers. `waits` says whether admissions wait for the request log where a budget's
-    spend is unknown."""
+    spend is unknown; `lease` holds the milliseconds of a lease and the id of this start of Redis."""
+
+    @property
+    def lease(self) -> tuple[int, str]: ...
 
     @property
     def waits(self) -> bool: ...
@@ -65,7 +68,6 @@ class Batch(Command):
 
     __slots__ = (
         "_admissions",
-        "_lease",
         "_ledger",
         "_limits",
         "_loop",
@@ -75,13 +77,11 @@ class Batch(Command):
         "_settlements",
     )
 
-    def __init__(self, project: str, ledger: Ledger, loop: asyncio.AbstractEventLoop, lease: tuple[int, str]) -> None:
-        """`lease` holds the milliseconds of a lease and the id of this start of Redis."""
+    def __init__(self, project: str, ledger: Ledger, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(BATCH)
         self._project = project
         self._ledger = ledger
         self._loop = loop
-        self._lease = lease
         self._limits = BatchLimits(ledger.known_of)
         self._settlements: list[Settlement] = []
         self._admissions: list[PendingAdmission] = []
@@ -122,11 +122,12 @@ class Batch(Command):
         keys, terms = self._limits.packed()
         own = _encode((time_ns() // 1000, self._ledger.waits, *terms, self._settled, self._requested))
         words = BATCH.begun(1 + self._limits.key_count + _ARGUMENTS)
-        self.data = b"".join((words, packed((self._limits.key_count,)), *keys, packed((*self._lease, own))))
+        self.data = b"".join((words, packed((self._limits.key_count,)), *keys, packed((*self._ledger.lease, own))))
 
     @override
     def answered(self, answer: Any) -> None:
-        settled, admitted, *standings = answer
+        settled, admitted, near, *standings = answer
+        self._limits.note_near(near)
         if settled or any(standing and standing[2] for standing in standings):
             self._count_all(settled or [0] * len(self._settlements))
         at = 0

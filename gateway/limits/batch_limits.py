@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gateway.limits.keys import Scope
@@ -54,6 +54,11 @@ class BatchLimits:
             for budget in applied.budgets:
                 self._budgets[self._number_of[budget.scope.spend] - 1] = budget
         return found
+
+    def note_near(self, near: Sequence[int]) -> None:
+        """Notes for the admitted subjects whether they are `near`, as numbers, to a limit."""
+        for applied, number in self._admitting.items():
+            applied.is_near = number in near
 
     def known_of(self, scope: Scope) -> KnownSpend:
         return self.spends[self._number_of[scope.spend] - 1][1]

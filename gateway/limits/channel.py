@@ -88,6 +88,7 @@ class Channel(asyncio.Protocol):
         self._outbox: deque[Command] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._lost = False
+        self._idle: asyncio.Future[None] | None = None
         transport.set_protocol(self)
 
     def send(self, command: Command) -> None:
@@ -97,6 +98,12 @@ class Channel(asyncio.Protocol):
         self._outbox.append(command)
         if self._timer is None:
             self._timer = self._loop.call_later(self._timeout, self._check)
+
+    async def answered(self) -> None:
+        """Returns when no command waits for an answer, or the connection is lost."""
+        if self._waiting or self._outbox:
+            self._idle = self._idle or self._loop.create_future()
+            await asyncio.shield(self._idle)
 
     def lose(self, reason: str) -> None:
         if self._lost:
@@ -108,6 +115,7 @@ class Channel(asyncio.Protocol):
         self._on_lost(reason)
         while self._waiting or self._outbox:
             (self._waiting or self._outbox).popleft().failed(RedisAwayError())
+        self._note_idle()
 
     @override
     def data_received(self, data: bytes) -> None:
@@ -120,7 +128,11 @@ class Channel(asyncio.Protocol):
                 self._failed(command, answer)
             else:
                 command.answered(answer)
-        if self._outbox and not self._waiting:
+        if self._waiting:
+            return
+        if not self._outbox:
+            self._note_idle()
+        else:
             # The write is deferred, because other callers of this turn of the loop may add commands.
             self._loop.call_soon(self._flush)
 
@@ -135,6 +147,11 @@ class Channel(asyncio.Protocol):
         for command in self._waiting:
             command.complete()
         self._transport.write(b"".join([command.data for command in self._waiting]))
+
+    def _note_idle(self) -> None:
+        if self._idle is not None:
+            self._idle.set_result(None)
+            self._idle = None
 
     def _failed(self, command: Command, error: redis.ResponseError) -> None:
         if str(error).startswith("NOSCRIPT"):

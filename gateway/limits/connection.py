@@ -69,6 +69,11 @@ class ScriptConnection:
         self.ask(command)
         return command.answer
 
+    async def answered(self) -> None:
+        """Returns when Redis has answered all commands, or is away."""
+        if self._channel is not None:
+            await self._channel.answered()
+
     async def close(self) -> None:
         self._closed = True
         self._task.cancel()

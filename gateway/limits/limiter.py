@@ -19,6 +19,7 @@ from gateway.limits.connection import ScriptConnection
 from gateway.limits.keys import MINUTE_US, Scope
 from gateway.limits.local import KnownSpend, KnownSpends, LocalLimits
 from gateway.limits.minute_limits import MinuteLimits
+from gateway.limits.open_batches import OpenBatches
 from gateway.project_settings.settings import LimitSettings
 
 logger = logging.getLogger("gateway.limits")
@@ -69,8 +70,6 @@ class Limiter:
         self._reservations: dict[str, Reservation] = {}
         self._refusing = False
         self._minute_limits: dict[str, MinuteLimits] = {}
-        # Each batch takes requests until it is sent to Redis.
-        self._open_batches: dict[str, Batch] = {}
         self._loop = asyncio.get_running_loop()
         self._log_timeout = log_timeout
         self._paused_until = self._loop.time() if log_timeout else float("inf")
@@ -78,12 +77,17 @@ class Limiter:
         # The requests of these scopes were settled while Redis was away, and are in the request log only.
         self._uncounted: dict[Scope, None] = {}
         self._redis = ScriptConnection(url, timeout=timeout, on_return=self._returned)
+        self._batches = OpenBatches(self._redis, self._new_batch)
         self._renewal = self._loop.create_task(self._renew(), name="gateway.limits.renew")
 
     @property
     def is_connected(self) -> bool:
         """True if Redis decides about admissions; otherwise this worker's own figures do."""
         return self._redis.is_open
+
+    @property
+    def lease(self) -> tuple[int, str]:
+        return self._lease_ms, self._redis.run_id
 
     async def tried(self) -> None:
         """Returns when Redis was reached or found to be away. An earlier admission uses this worker's own figures, and
@@ -95,6 +99,9 @@ class Limiter:
         return self._loop.time() >= self._paused_until
 
     async def close(self) -> None:
+        """Sends the settlements that wait, and returns when Redis has answered them or is away."""
+        self._batches.send_all()
+        await self._redis.answered()
         tasks = [self._renewal, *self._log_waits.values()]
         for task in tasks:
             task.cancel()
@@ -106,7 +113,7 @@ class Limiter:
         applied = self._minute_limits_of(limits, claim).applied(claim.session_id, claim.caller)
         reservation = Reservation(claim, f"{_NAME_PREFIX}{claim.request_id}|{claim.cost}|{claim.arrived_us}", applied)
         try:
-            batch = self._open_batches.get(claim.project) or self._new_batch(claim.project)
+            batch = self._batches.leaving(claim.project)
         except RedisAwayError:
             return self._local.admit(reservation)
         answer = batch.admit(reservation)
@@ -164,7 +171,8 @@ class Limiter:
         del self._log_waits[scope]
 
     def settle(self, reservation: Reservation, tokens: int, cost: int) -> None:
-        """Replaces a reservation by the request's actual tokens and units of cost, without waiting."""
+        """Replaces a reservation by the request's actual tokens and units of cost, without waiting. What gives back
+        room of which plenty is left may reach Redis later (`open_batches`)."""
         self._reservations.pop(reservation.name, None)
         if not reservation.name:
             self._local.settle(reservation, tokens, cost)
@@ -172,7 +180,10 @@ class Limiter:
             return
         project = reservation.claim.project
         try:
-            batch = self._open_batches.get(project) or self._new_batch(project)
+            if _may_wait(reservation, tokens, cost):
+                batch = self._batches.waiting(project)
+            else:
+                batch = self._batches.leaving(project)
         except RedisAwayError:
             self._settle_alone(reservation, tokens, cost)
         else:
@@ -212,9 +223,7 @@ class Limiter:
             self._on_doubt(scope, int(since))
 
     def close_batch(self, project: str, batch: Batch) -> None:
-        """Stops adding requests to `batch`, which is sent or has failed."""
-        if self._open_batches.get(project) is batch:
-            del self._open_batches[project]
+        self._batches.close(project, batch)
 
     def settlement_failed(self, settled: Settlement, error: RedisAwayError | redis.ResponseError) -> None:
         if isinstance(error, redis.ResponseError):
@@ -249,11 +258,7 @@ class Limiter:
         return found
 
     def _new_batch(self, project: str) -> Batch:
-        """Returns a new batch for requests until it is sent. Raises RedisAwayError."""
-        batch = Batch(project, self, self._loop, (self._lease_ms, self._redis.run_id))
-        self._redis.ask(batch)
-        self._open_batches[project] = batch
-        return batch
+        return Batch(project, self, self._loop)
 
     def _returned(self) -> None:
         self._local.forget()
@@ -283,6 +288,14 @@ class Limiter:
                 if self._redis.is_open:
                     answer = self._redis.run(scripts.RENEW, [key], [self._lease_ms, *names])
                     answer.add_done_callback(_note_renewal)
+
+
+def _may_wait(reservation: Reservation, tokens: int, cost: int) -> bool:
+    """Returns whether a settlement only gives back room, and of limits that were far from full: nobody is refused then
+    because it comes later, and nobody admitted."""
+    claim = reservation.claim
+    is_less = tokens <= claim.tokens and cost <= claim.cost
+    return is_less and not reservation.applied.is_near and bool(reservation.name)
 
 
 def _note_renewal(answer: asyncio.Future[Any]) -> None:

@@ -40,9 +40,9 @@ class _Holder(msgspec.Struct, frozen=True, eq=False):
 
 class AppliedLimits:
     """All limits that apply to a request, in the order in which they are looked at. `month` is the project's budget of
-    the month, None without one."""
+    the month, None without one. `is_near` is True unless plenty was left of all limits at the latest admission."""
 
-    __slots__ = ("budgets", "counters", "holders", "month", "places", "token_counters")
+    __slots__ = ("budgets", "counters", "holders", "is_near", "month", "places", "token_counters")
 
     def __init__(
         self, counter: Counter | None, month: Budget | None, session: Budget | None, holders: Sequence[_Holder]
@@ -52,6 +52,7 @@ class AppliedLimits:
         self.token_counters = tuple(found for found in self.counters if found.tokens_limit is not None)
         self.places = _present(holder.places for holder in holders)
         self.month = month
+        self.is_near = True
         of_callers = [budget for holder in holders for budget in holder.budgets]
         self.budgets = _present((month, *of_callers, session))
 

@@ -45,7 +45,7 @@ def _load(*names: str) -> Script:
     return Script(text, packed(("EVALSHA", sha)), packed(("EVAL", text)))
 
 
-BATCH = _load("terms", "minute", "scope", "places", "settle", "admit", "batch")
+BATCH = _load("terms", "minute", "scope", "places", "settle", "admit", "near", "batch")
 DOUBT = _load("doubt")
 LOOKED = _load("looked")
 RAISE = _load("raise")

@@ -33,10 +33,11 @@ local function is_unknown(scope)
     return WAITS and not scope.looked
 end
 
+local function spent_of(scope) return math.max(scope.base + scope.after, scope.known, tonumber(scope.looked or '0')) end
+
 local function is_full(scope, cost)
     if not scope.fresh then freshen(scope) end
-    local spent = math.max(scope.base + scope.after, scope.known, tonumber(scope.looked or '0'))
-    return spent + scope.reserved + tonumber(cost) > scope.budget
+    return spent_of(scope) + scope.reserved + tonumber(cost) > scope.budget
 end
 
 local function reserve(scope, name, cost)

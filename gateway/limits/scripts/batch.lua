@@ -18,10 +18,10 @@
 --         that a double holds), and the tokens beyond the reservation, negative if the request used less; a request that
 --         Redis did not admit has a reservation that is not stored;
 --       - three lists of the admissions: number of the subject, reservation, tokens.
--- Returns at least two things. For the settlements: nothing when all were counted, else one number each: 0 when it was
+-- Returns at least three things. For the settlements: nothing when all were counted, else one number each: 0 when it was
 -- counted in all budgets of its subject, else the sum of 1 for the first that did not count it, 2 for the second, 4 for
 -- the third and so on; or an error. For each admission: the limit that refuses, 'unknown' or '', then requests and tokens
--- of each counter of its subject; or an error and zeros. Then the standing (spend.lua) of each budget, empty where it
+-- of each counter of its subject; or an error and zeros. The numbers of the subjects with admissions that are near a limit (near.lua). Then the standing (spend.lua) of each budget, empty where it
 -- could not be counted.
 
 -- Runs `work` for a scope. An error ends the counting of this scope and of no other.
@@ -73,6 +73,7 @@ local function admit_all()
     local of_subject, names, tokens = unpack(ADMISSIONS)
     for row, name in ipairs(names) do
         local subject = subjects[of_subject[row]]
+        subject.is_admitting = true
         local failed = error_of(subject)
         answers[#answers + 1] = failed or admit(subject, name, tokens[row])
         for _, counter in ipairs(subject.counters) do
@@ -95,7 +96,8 @@ end
 read_minutes()
 for _, scope in ipairs(scopes) do try(scope, read) end
 local reply = {settle(), admit_all()}
+reply[3] = near_subjects()
 for _, counter in ipairs(counters) do write_minute(counter) end
 for _, place in ipairs(places) do write_places(place) end
-for index, scope in ipairs(scopes) do reply[index + 2] = close(scope) end
+for index, scope in ipairs(scopes) do reply[index + 3] = close(scope) end
 return reply

@@ -147,7 +147,7 @@ def run_batch(
         [(*wire, str(set_at), float(known)) for _, wire in budgets],
     )
     words = msgspec.msgpack.encode((now, False, *limits, subjects, settlements, admissions))
-    settled, admitted, *standings = own.run(scripts.BATCH, keys, LEASE_MS, run, words)
+    settled, admitted, _, *standings = own.run(scripts.BATCH, keys, LEASE_MS, run, words)
     answers: list[list[Any]] = []
     for *_, callers in arriving:
         step = 1 + 2 * len(subjects[CALLER_SETS.index(callers)][0])

@@ -69,7 +69,10 @@ class Worker:
         )
         self.seeding = asyncio.get_running_loop().create_task(self.seeder.run(self.limiter))
 
-    async def die(self) -> None:
+    async def die(self, *, killed: bool = False) -> None:
+        if killed and self.limiter._redis._channel is not None:
+            # The settlements that wait, and those that are not answered, never reach Redis.
+            self.limiter._redis._channel.lose("killed")
         self.seeding.cancel()
         await asyncio.gather(self.seeding, return_exceptions=True)
         await self.limiter.close()
@@ -139,7 +142,7 @@ class Life:
                 in_time = self.log.takes_in_time(held.claim.arrived_us)
                 self.log.add(self.chance, held.claim.arrived_us, cost if recorded and in_time else 0)
         self.in_flight = [(worker, held) for worker, held in self.in_flight if worker is not dead]
-        await dead.die()
+        await dead.die(killed=self.chance.random() < 0.5)
 
     async def rest(self) -> None:
         await asyncio.sleep(self.chance.random() * 0.05)

@@ -98,6 +98,7 @@ async def test_redis_that_refused_a_settlement__is_doubted_once_it_accepts_again
         since, *_ = await one.limiter.since(one.month)
         assert since is not None
         one.limiter.settle(first, 0, 1)
+        await eventually(lambda: spent(own_redis, one.month) == (1, 0))
         assert await one.limiter.raise_to(one.month, since, 0, final=True)
         held = (await one.ask(cost=1)).reservation
         assert held is not None
@@ -118,6 +119,7 @@ async def test_redis_restored_from_an_older_copy__is_doubted(fragile_redis: OwnR
         held = (await one.ask(cost=1)).reservation
         since, *_ = await one.limiter.since(one.month)
         one.limiter.settle(held, 0, 1)
+        await eventually(lambda: spent(fragile_redis, one.month) == (1, 0))
         assert await one.limiter.raise_to(one.month, since, 0, final=True)
         dump: Any = fragile_redis.client.dump(one.month.spend)
         one.limiter.settle((await one.ask(cost=1)).reservation, 0, 1)

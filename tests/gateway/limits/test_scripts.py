@@ -108,7 +108,7 @@ def test_batch__whose_session_cannot_be_counted__answers_the_others(own_redis: O
     own = msgspec.msgpack.encode(
         (NOW, False, [("", 10, False)], [], [budget, budget, budget], subjects, ended, admissions)
     )
-    settled, admitted, month, session, other = own_redis.run(scripts.BATCH, keys, LEASE_MS, "run-1", own)
+    settled, admitted, _, month, session, other = own_redis.run(scripts.BATCH, keys, LEASE_MS, "run-1", own)
     assert isinstance(settled[0], redis.ResponseError)
     assert isinstance(admitted[0], redis.ResponseError)
     assert admitted[3:] == [b"", 1, 0, b"", 2, 0]
