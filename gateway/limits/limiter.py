@@ -171,8 +171,8 @@ class Limiter:
         del self._log_waits[scope]
 
     def settle(self, reservation: Reservation, tokens: int, cost: int) -> None:
-        """Replaces a reservation by the request's actual tokens and units of cost, without waiting. What gives back
-        room of which plenty is left may reach Redis later (`open_batches`)."""
+        """Replaces a reservation by the request's actual tokens and units of cost, without waiting. Where
+        limits have plenty of room, Redis may get it a little later (`open_batches`)."""
         self._reservations.pop(reservation.name, None)
         if not reservation.name:
             self._local.settle(reservation, tokens, cost)
@@ -291,11 +291,11 @@ class Limiter:
 
 
 def _may_wait(reservation: Reservation, tokens: int, cost: int) -> bool:
-    """Returns whether a settlement only gives back room, and of limits that were far from full: nobody is refused then
-    because it comes later, and nobody admitted."""
+    """Returns whether a settlement may come later, because its limits were far from full: the twofold of all
+    reservations fitted in (scripts/near.lua), so that this request had its place whatever was settled of the others."""
     claim = reservation.claim
-    is_less = tokens <= claim.tokens and cost <= claim.cost
-    return is_less and not reservation.applied.is_near and bool(reservation.name)
+    is_moderate = tokens <= 2 * claim.tokens and cost <= 2 * claim.cost
+    return is_moderate and not reservation.applied.is_near and bool(reservation.name)
 
 
 def _note_renewal(answer: asyncio.Future[Any]) -> None:

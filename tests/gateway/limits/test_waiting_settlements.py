@@ -53,7 +53,7 @@ async def test_requests_one_after_the_other__are_one_command_each(own_redis: Own
         for number in range(1, 21):
             reservation = await admitted(one, tokens=9, cost=9)
             assert spent(own_redis, one.month) == (7 * number, 9)
-            one.limiter.settle(reservation, 8, 7)
+            one.limiter.settle(reservation, 10, 7)
         assert commands(own_redis) - before == 20
 
 
@@ -74,8 +74,8 @@ async def test_more_settlements_than_a_command_takes__do_not_wait(own_redis: Own
 
 
 @pytest.mark.usefixtures("endless_wait")
-@pytest.mark.parametrize("used", [(10, 9), (9, 10)])
-async def test_request_that_used_more_than_it_reserved__is_settled_at_once(
+@pytest.mark.parametrize("used", [(19, 9), (9, 19)])
+async def test_request_that_used_more_than_twice_what_it_reserved__is_settled_at_once(
     own_redis: OwnRedis, used: tuple[int, int]
 ) -> None:
     async with worker(own_redis, **PLENTY) as one:
