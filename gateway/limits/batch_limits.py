@@ -47,6 +47,8 @@ class BatchLimits:
         found = self._admitting.get(applied)
         if found is None:
             found = self._admitting[applied] = self.of_settlement(applied)
+            if len(self._subjects) == 1:
+                return found
             for counter in applied.counters:
                 self._counters[self._number_of[counter.requests] - 1] = counter
             for places in applied.places:
@@ -79,6 +81,8 @@ class BatchLimits:
         return keys, (counters, places, budgets, self._subjects)
 
     def _add(self, applied: AppliedLimits) -> int:
+        if not self._subjects:
+            return self._begin(applied)
         counters = [self._number(counter.requests, counter, self._counters) for counter in applied.counters]
         of_tokens = [self._number_of[counter.requests] for counter in applied.token_counters]
         places = [self._number(place.key, place, self._places) for place in applied.places]
@@ -86,6 +90,16 @@ class BatchLimits:
         self._subjects.append((counters, of_tokens, places, budgets))
         number = self._numbers[applied] = len(self._subjects)
         return number
+
+    def _begin(self, applied: AppliedLimits) -> int:
+        """Adds the first subject, whose limits have the same numbers in every batch that it begins."""
+        self._counters, self._places = list(applied.counters), list(applied.places)
+        self._budgets = list(applied.budgets)
+        self.spends = [(budget.scope, self._known_of(budget.scope)) for budget in applied.budgets]
+        self._number_of = applied.numbers.copy()
+        self._subjects.append(applied.subject)
+        self._numbers[applied] = 1
+        return 1
 
     def _number_budget(self, budget: Budget) -> int:
         number = self._number(budget.scope.spend, budget, self._budgets)

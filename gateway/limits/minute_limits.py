@@ -38,30 +38,6 @@ class _Holder(msgspec.Struct, frozen=True, eq=False):
     budgets: tuple[Budget, ...]
 
 
-class AppliedLimits:
-    """All limits that apply to a request, in the order in which they are looked at. `month` is the project's budget of
-    the month, None without one. `is_near` is True unless plenty was left of all limits at the latest admission."""
-
-    __slots__ = ("budgets", "counters", "holders", "is_near", "month", "places", "token_counters")
-
-    def __init__(
-        self, counter: Counter | None, month: Budget | None, session: Budget | None, holders: Sequence[_Holder]
-    ) -> None:
-        self.holders = tuple(holder.limits for holder in holders)
-        self.counters = _present((counter, *(holder.counter for holder in holders)))
-        self.token_counters = tuple(found for found in self.counters if found.tokens_limit is not None)
-        self.places = _present(holder.places for holder in holders)
-        self.month = month
-        self.is_near = True
-        of_callers = [budget for holder in holders for budget in holder.budgets]
-        self.budgets = _present((month, *of_callers, session))
-
-    @property
-    def is_settled(self) -> bool:
-        """True if the end of a request changes a figure."""
-        return bool(self.token_counters or self.places or self.budgets)
-
-
 class Caller(msgspec.Struct, frozen=True, gc=False):
     """The API key and the end user of a request as far as they have limits: 0 and empty without."""
 
@@ -76,6 +52,50 @@ class Caller(msgspec.Struct, frozen=True, gc=False):
 
 
 NO_CALLER = Caller()
+
+
+class AppliedLimits:
+    """All limits that apply to a request, in the order in which they are looked at. `month` is the project's budget of
+    the month, None without one. `is_settled` is True if the end of a request changes a figure, `is_near` unless plenty
+    was left of all limits at the latest admission. `numbers` and `subject` number these limits in a batch that begins
+    with them (scripts/batch.lua)."""
+
+    __slots__ = (
+        "budgets",
+        "caller",
+        "counters",
+        "is_near",
+        "is_settled",
+        "month",
+        "numbers",
+        "places",
+        "subject",
+        "token_counters",
+    )
+
+    def __init__(
+        self,
+        counter: Counter | None,
+        month: Budget | None,
+        session: Budget | None,
+        holders: Sequence[_Holder] = (),
+        caller: Caller = NO_CALLER,
+    ) -> None:
+        self.caller = caller
+        self.counters = _present((counter, *(holder.counter for holder in holders)))
+        self.token_counters = tuple(found for found in self.counters if found.tokens_limit is not None)
+        self.places = _present(holder.places for holder in holders)
+        self.month = month
+        self.is_near = True
+        of_callers = [budget for holder in holders for budget in holder.budgets]
+        self.budgets = _present((month, *of_callers, session))
+        self.is_settled = bool(self.token_counters or self.places or self.budgets)
+        counters = {counter.requests: number for number, counter in enumerate(self.counters, 1)}
+        places = {each.key: number for number, each in enumerate(self.places, 1)}
+        budgets = {budget.scope.spend: number for number, budget in enumerate(self.budgets, 1)}
+        self.numbers = {**counters, **places, **budgets}
+        of_tokens = [counters[counter.requests] for counter in self.token_counters]
+        self.subject = [*counters.values()], of_tokens, [*places.values()], [*budgets.values()]
 
 
 class MinuteLimits:
@@ -95,7 +115,7 @@ class MinuteLimits:
             set_at_us=limits.set_at_us,
             refuses=limits.hard_stop,
         )
-        self._plain = AppliedLimits(self._counter, self._budget, None, ())
+        self._plain = AppliedLimits(self._counter, self._budget, None)
         self._applied: dict[tuple[int, str, str], AppliedLimits] = {}
         self._holders: dict[str, _Holder] = {}
 
@@ -107,7 +127,7 @@ class MinuteLimits:
             return self._plain
         name = caller.key_id, caller.user_id, session_id
         found = self._applied.get(name)
-        if found is None or not _are_same(found.holders, caller):
+        if found is None or not _are_same(found.caller, caller):
             if len(self._applied) >= _MAX_SUBJECTS:
                 self._applied.clear()
             found = self._applied[name] = self._new(session_id, caller)
@@ -124,7 +144,7 @@ class MinuteLimits:
             scope = session_scope(self._project, session_id)
             amount, set_at_us = self.limits.session_budget_usd, self.limits.set_at_us
             session = budget_of(scope, amount, "session", ttl=SESSION_TTL, set_at_us=set_at_us)
-        return AppliedLimits(self._counter, self._budget, session, holders)
+        return AppliedLimits(self._counter, self._budget, session, holders, caller)
 
     def _holder(self, name: str, limits: CallerLimits, *, key_id: int = 0, user_id: str = "") -> _Holder:
         """Returns the limits of a key or a user; `name` begins the names of their refusals."""
@@ -155,7 +175,6 @@ def _present(found: Iterable[T | None]) -> tuple[T, ...]:
     return tuple(item for item in found if item is not None)
 
 
-def _are_same(holders: tuple[CallerLimits, ...], caller: Caller) -> bool:
-    """Returns whether these are the caller's present limits, which a change replaces by other objects."""
-    present = caller.limits
-    return len(holders) == len(present) and all(one is other for one, other in zip(holders, present, strict=True))
+def _are_same(one: Caller, other: Caller) -> bool:
+    """Returns whether the limits are the same objects: a change replaces them by others."""
+    return one.key_limits is other.key_limits and one.user_limits is other.user_limits
