@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.analytics_store import Store, wait_for_merges
 
 _PROBE = "ingest_probe"
-_BATCH_ROWS = 5_000
+_BATCH_ROWS = 20_000
 _NO_VIEW = "(no view: receiving rows)"
 
 

@@ -12,9 +12,6 @@ from analytics.shipper.rows import to_row
 from analytics.spool.reader import Frame, is_finished, read_stretch
 from analytics.spool.shipper_state import Part, Plan
 
-MAX_ROWS = 5_000
-MAX_BYTES = 8 * 1024 * 1024
-
 
 @dataclass(frozen=True)
 class Located:

@@ -23,6 +23,7 @@ from typing import Any
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
 from analytics.shipper import batch
+from analytics.shipper.batch_size import BatchSize
 from analytics.shipper.dead_letters import DeadLetters
 from analytics.shipper.rows import COLUMNS
 from analytics.spool import names
@@ -43,10 +44,11 @@ _LAST_RETRY_SECONDS = 60.0
 _QUICK_RETRY_SECONDS = 1.0
 _QUICK_RETRIES_FOR_SECONDS = 30.0
 _MIN_PAUSE_SECONDS = 0.3
-_MAX_PAUSE_SECONDS = 0.8
-# Each insert has a fixed cost for the store: at most an eighth of the time goes into inserts while there are few
+# A session is to be listed within five seconds of its request.
+_MAX_PAUSE_SECONDS = 2.0
+# Each insert has a fixed cost for the store: at most a twentieth of the time goes into inserts while there are few
 # records.
-_PAUSE_PER_INSERT_SECOND = 8
+_PAUSE_PER_INSERT_SECOND = 20
 _LEFTOVER_SECONDS = 60.0
 _HELD_UP_PAUSE_SECONDS = 1.0
 
@@ -90,6 +92,7 @@ class Shipper:
         self._state = self._file.load()
         self._dead = DeadLetters(directory)
         self._totals = TotalsFile(directory)
+        self._size = BatchSize()
 
     def close(self) -> None:
         os.close(self._lock)
@@ -132,7 +135,7 @@ class Shipper:
         record_interrupted(self._directory)
         if not self._state.plans:
             plan = batch.next_plan(
-                self._segments(), self._state.offsets, max_rows=batch.MAX_ROWS, max_bytes=batch.MAX_BYTES
+                self._segments(), self._state.offsets, max_rows=self._size.rows, max_bytes=self._size.bytes
             )
             if plan is None:
                 self._delete_finished()
@@ -150,6 +153,7 @@ class Shipper:
         plan = self._state.plans[0]
         frames = batch.read_frames(self._directory, plan, self._dead)
         rows = batch.to_rows(frames, self._dead, with_spans=self._with_spans)
+        began = time.monotonic()
         try:
             if rows and not self._until_stored(lambda: self._insert(rows, plan.token), len(rows)):
                 return False
@@ -159,6 +163,7 @@ class Shipper:
                 return True
             self._dead.keep_frame(frames[0].segment, frames[0].frame, f"{error}\n{error.reason}")
         else:
+            self._size.adapt(rows=len(rows), size=plan.size, seconds=time.monotonic() - began)
             self.shipped += len(rows)
             self._totals.count(rows, plan.token)
         self._commit(plan)
@@ -208,7 +213,7 @@ class Shipper:
 
     def _is_behind(self) -> bool:
         pending = (path.stat().st_size - self._state.offsets.get(path.name, 0) for path in self._segments())
-        return sum(pending) > batch.MAX_BYTES // 2
+        return sum(pending) > self._size.bytes // 2
 
     def _delete_finished(self) -> None:
         """Removes segments that are closed and shipped to the end.

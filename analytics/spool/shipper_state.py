@@ -26,6 +26,10 @@ class Plan(msgspec.Struct, frozen=True):
     parts: tuple[Part, ...]
 
     @property
+    def size(self) -> int:
+        return sum(part.end - part.start for part in self.parts)
+
+    @property
     def token(self) -> str:
         """Returns the deduplication token: the same bytes of the same segments have the same token."""
         return hashlib.sha256(msgspec.json.encode(self.parts)).hexdigest()

@@ -17,6 +17,7 @@ from pytest_django import Settings
 
 from analytics.clickhouse import client
 from analytics.clickhouse.migrator import load_migrations, migrate
+from analytics.spool.shipper_state import StateFile
 from analytics.spool.writer import SpoolWriter
 from analytics.totals.file import read_totals
 from tests.analytics.engine_process import ROOT, EngineProcess
@@ -27,6 +28,7 @@ from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 KILLS = 4
 RECORDS_BETWEEN_KILLS = 400
+LONG_REQUEST = b'{"messages": [{"role": "user", "content": "' + b"Where is my parcel? " * 150 + b'"}]}'
 
 
 class Place:
@@ -110,6 +112,28 @@ def test_records__engine_and_shipper_killed_again_and_again__each_counted_exactl
     assert totals is not None
     assert totals.records == written
     assert [(one.project, one.outcomes) for one in totals.usage] == [(str(project), {"success": written})]
+
+
+def test_records__killed_within_large_batches__each_counted_exactly_once(place: Place) -> None:
+    project, spool = uuid4(), place.directory / "spool"
+    entries = [make_entry(LONG_REQUEST, b"{}", project_id=str(project), session_id=f"s{n % 50}") for n in range(6000)]
+    kills = [place.kill_engine, place.kill_shipper]
+    writer = SpoolWriter(spool)
+    for number, kill in enumerate(kills * 2):
+        for entry in entries[1500 * number : 1500 * (number + 1)]:
+            writer.append(entry)
+        # A plan is saved before its insert begins, and removed once it ended.
+        wait_until(lambda: any(plan.size > 1 << 20 for plan in StateFile(spool).load().plans), seconds=START_SECONDS)
+        kill()
+    writer.close()
+
+    wait_until(lambda: not list(spool.glob("*.seg")), seconds=START_SECONDS)
+    counts = stored(project)
+    assert counts.requests == len(entries)
+    assert counts.consistent, counts
+    totals = read_totals(spool)
+    assert totals is not None
+    assert totals.records == len(entries)
 
 
 def test_ship_records__sigterm_and_drain__end_in_order(place: Place) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
-from analytics.shipper import batch, loop, rows
+from analytics.shipper import batch_size, loop, rows
 from analytics.shipper.loop import Shipper, SpoolLockedError
 from analytics.shipper.rows import COLUMNS
 from analytics.shipper.texts import MAX_CHARACTERS, completion_text, prompt_text
@@ -90,18 +91,55 @@ def test_drain__several_segments__everything_once_and_deleted(spool: Path, fake:
 
 
 def test_drain__more_than_a_batch__limits_hold(spool: Path, fake: FakeStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "MAX_ROWS", 30)
+    monkeypatch.setattr(batch_size, "MAX_ROWS", 30)
     expected = fill(spool, 100, segment_bytes=9000)
 
     drain(spool, fake)
 
     assert fake.count() == Counter(expected)
     assert max(fake.batches) == 30
-    monkeypatch.setattr(batch, "MAX_BYTES", 1)
+    monkeypatch.setattr(batch_size, "MAX_BYTES", 1)
     drain_again = fill(spool, 3)
     drain(spool, fake)
     assert fake.count() == Counter(expected + drain_again)
     assert fake.batches[-3:] == [1, 1, 1]
+
+
+def test_drain__fast_store__batches_grow_to_the_limit(
+    spool: Path, fake: FakeStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_size, "MAX_ROWS", 40)
+    expected = fill(spool, 130)
+
+    drain(spool, fake)
+
+    assert fake.count() == Counter(expected)
+    assert fake.batches == [10, 20, 40, 40, 20]
+
+
+def test_drain__store_that_takes_too_long__batches_shrink_and_all_is_stored(
+    spool: Path, fake: FakeStore, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    settings.CLICKHOUSE_QUERY_SECONDS = 0
+    monkeypatch.setattr(batch_size, "MAX_ROWS", 64)
+    expected = fill(spool, 40)
+
+    drain(spool, fake)
+
+    assert fake.count() == Counter(expected)
+    assert fake.batches[:4] == [16, 8, 4, 2]
+    assert set(fake.batches[4:]) == {2}
+
+
+def test_drain__store_with_little_memory__batches_fit_into_it(spool: Path, fake: FakeStore, settings: Settings) -> None:
+    expected = fill(spool, 40)
+    size = sum(path.stat().st_size for path in names.list_files(spool, names.SEGMENT))
+    settings.CLICKHOUSE_QUERY_BYTES = 16 * size // 4
+
+    drain(spool, fake)
+
+    assert fake.count() == Counter(expected)
+    assert max(fake.batches) <= 10
 
 
 def test_ship__living_writer__shipped_at_once_and_segment_kept(spool: Path, fake: FakeStore) -> None:
@@ -210,7 +248,7 @@ def test_ship__crash_at_any_step_with_more_arriving__each_request_exactly_once(
     spool: Path, fake: FakeStore, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     chance = random.Random(seed)
-    monkeypatch.setattr(batch, "MAX_ROWS", 7)
+    monkeypatch.setattr(batch_size, "MAX_ROWS", 7)
     expected: list[str] = []
     save, unlink = StateFile.save, Path.unlink
 

@@ -1,0 +1,41 @@
+"""Adapts the size of a batch to the store: a large insert costs less for each record, and must end within the limits of
+a query."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+MAX_ROWS = 20_000
+MAX_BYTES = 32 * 1024 * 1024
+_FIRST_SHARE = 0.25
+_MIN_SHARE = 1 / 32
+# A batch is fixed once it was tried, so that one which takes longer than a query may could never be stored. The margin
+# is for a store that becomes slower afterwards.
+_FAST, _SLOW = 0.1, 0.25
+# The store needs up to twelve times a batch's bytes in memory, most of it for the text indexes.
+_STORE_BYTES_PER_BYTE = 16
+
+
+class BatchSize:
+    """The most rows and bytes of the next batch. A small one comes first; full ones that the store takes in a tenth of
+    CLICKHOUSE_QUERY_SECONDS are doubled, and those that take it longer than a quarter are halved."""
+
+    def __init__(self) -> None:
+        self._share = _FIRST_SHARE
+
+    @property
+    def rows(self) -> int:
+        return max(int(MAX_ROWS * self._share), 1)
+
+    @property
+    def bytes(self) -> int:
+        affordable = settings.CLICKHOUSE_QUERY_BYTES // _STORE_BYTES_PER_BYTE
+        return max(int(min(MAX_BYTES * self._share, affordable)), 1)
+
+    def adapt(self, *, rows: int, size: int, seconds: float) -> None:
+        """Takes notice of a stored batch: its rows, its bytes in the spool, and the seconds until it was stored."""
+        limit = settings.CLICKHOUSE_QUERY_SECONDS
+        if seconds > limit * _SLOW:
+            self._share = max(self._share / 2, _MIN_SHARE)
+        elif seconds < limit * _FAST and (2 * rows > self.rows or 2 * size > self.bytes):
+            self._share = min(self._share * 2, 1.0)
