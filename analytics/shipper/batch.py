@@ -7,21 +7,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from analytics.shipper.dead_letters import DeadLetters
 from analytics.shipper.rows import to_row
 from analytics.spool.reader import Frame, is_finished, read_stretch
 from analytics.spool.shipper_state import Part, Plan
 
 
-@dataclass(frozen=True)
-class Located:
+class Located(msgspec.Struct, frozen=True):
     segment: Path
     frame: Frame
 
 
-def next_plan(segments: Sequence[Path], offsets: Mapping[str, int], *, max_rows: int, max_bytes: int) -> Plan | None:
+@dataclass(frozen=True)
+class Planned:
+    """A new plan and its frames; they are None where some of its bytes are damaged, which `read_frames` deals with."""
+
+    plan: Plan
+    frames: list[Located] | None
+
+
+def next_plan(segments: Sequence[Path], offsets: Mapping[str, int], *, max_rows: int, max_bytes: int) -> Planned | None:
     """Returns the oldest bytes that have not been shipped, up to the limits, and None when there are none."""
     parts: list[Part] = []
+    located: list[Located] = []
+    damaged = False
     for segment in segments:
         start = offsets.get(segment.name, 0)
         if start >= segment.stat().st_size:
@@ -30,11 +41,13 @@ def next_plan(segments: Sequence[Path], offsets: Mapping[str, int], *, max_rows:
         found = read_stretch(segment, start, finished=finished, max_frames=max_rows, max_bytes=max_bytes)
         if found.end > start:
             parts.append(Part(segment.name, start, found.end))
+            located.extend([Located(segment, frame) for frame in found.frames])
+            damaged = damaged or bool(found.damage)
             max_rows -= len(found.frames)
             max_bytes -= found.end - start
         if max_rows <= 0 or max_bytes <= 0:
             break
-    return Plan(tuple(parts)) if parts else None
+    return Planned(Plan(tuple(parts)), None if damaged else located) if parts else None
 
 
 def read_frames(directory: Path, plan: Plan, dead: DeadLetters) -> list[Located]:
@@ -46,7 +59,7 @@ def read_frames(directory: Path, plan: Plan, dead: DeadLetters) -> list[Located]
         found = read_stretch(segment, part.start, finished=True, end=part.end)
         for start, end in found.damage:
             dead.keep_damage(segment, start, end)
-        located.extend(Located(segment, frame) for frame in found.frames)
+        located.extend([Located(segment, frame) for frame in found.frames])
     return located
 
 

@@ -133,25 +133,29 @@ class Shipper:
     def ship_batch(self) -> bool:
         """Ships one batch, first the one an earlier process began. Returns False when there was nothing to ship."""
         record_interrupted(self._directory)
+        frames = None
         if not self._state.plans:
-            plan = batch.next_plan(
+            planned = batch.next_plan(
                 self._segments(), self._state.offsets, max_rows=self._size.rows, max_bytes=self._size.bytes
             )
-            if plan is None:
+            if planned is None:
                 self._delete_finished()
                 return False
-            self._save(State(self._state.offsets, (plan,)))
-        while self._state.plans and self._ship_first():
-            pass
+            self._save(State(self._state.offsets, (planned.plan,)))
+            frames = planned.frames
+        while self._state.plans and self._ship_first(frames):
+            frames = None
         if self._state.plans:
             return False  # The shipper was stopped before the store took the batch.
         self._delete_finished()
         return True
 
-    def _ship_first(self) -> bool:
-        """Ships the first plan or replaces it by its halves. Returns False when stopped before either."""
+    def _ship_first(self, frames: list[batch.Located] | None) -> bool:
+        """Ships the first plan, whose `frames` are read unless given, or replaces it by its halves. Returns False when
+        stopped before either."""
         plan = self._state.plans[0]
-        frames = batch.read_frames(self._directory, plan, self._dead)
+        if frames is None:
+            frames = batch.read_frames(self._directory, plan, self._dead)
         rows = batch.to_rows(frames, self._dead, with_spans=self._with_spans)
         began = time.monotonic()
         try:

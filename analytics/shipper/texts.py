@@ -11,38 +11,74 @@ import msgspec
 # Longer texts are cut: an index over megabytes of pasted data finds everything and therefore nothing.
 MAX_CHARACTERS = 1_000_000
 
-_decoder = msgspec.json.Decoder()
+
+class _Message(msgspec.Struct):
+    """What is read of a message, whose fields may be of any type."""
+
+    role: Any = None
+    content: Any = None
+    refusal: Any = None
+    tool_calls: Any = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+
+
+class _Request(msgspec.Struct):
+    messages: list[_Message]
+
+
+class _Response(msgspec.Struct):
+    choices: list[_Choice]
+
+
+# A decoder that makes objects of the fields alone that are read takes half the time.
+_decode_request = msgspec.json.Decoder(_Request).decode
+_decode_response = msgspec.json.Decoder(_Response).decode
+_decode_any = msgspec.json.Decoder().decode
+_DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def prompt_text(request: bytes) -> str:
     """Returns the messages of a chat-completion request, one after the other, each marked with its role."""
-    body = _decode(request)
-    messages = body.get("messages") if isinstance(body, dict) else None
-    if not isinstance(messages, list):
-        return ""
-    return _clean("\n".join(f"{_role(message)}: {_message_text(message)}" for message in messages))
+    return _clean("\n".join([f"{_role(one)}: {_message_text(one)}" for one in _messages_of_request(request)]))
 
 
 def completion_text(response: bytes) -> str:
     """Returns the model's text in a chat completion; several choices follow each other."""
-    body = _decode(response)
-    choices = body.get("choices") if isinstance(body, dict) else None
-    if not isinstance(choices, list):
-        return ""
-    messages = (choice.get("message") for choice in choices if isinstance(choice, dict))
-    return _clean("\n".join(text for message in messages if (text := _message_text(message))))
+    return _clean("\n".join([text for one in _messages_of_response(response) if (text := _message_text(one))]))
 
 
-def _decode(content: bytes) -> Any:
-    if not content:
-        return None
+def _messages_of_request(request: bytes) -> list[_Message]:
+    if not request:
+        return []
     try:
-        return _decoder.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _decode_leniently(content)
+        return _decode_request(request).messages
+    except _DECODE_ERRORS:
+        body = _decode_leniently(request)
+    messages = body.get("messages") if isinstance(body, dict) else None
+    return [_to_message(one) for one in messages] if isinstance(messages, list) else []
+
+
+def _messages_of_response(response: bytes) -> list[_Message]:
+    if not response:
+        return []
+    try:
+        return [choice.message for choice in _decode_response(response).choices]
+    except _DECODE_ERRORS:
+        body = _decode_leniently(response)
+    choices = body.get("choices") if isinstance(body, dict) else None
+    found = choices if isinstance(choices, list) else []
+    return [_to_message(choice.get("message")) for choice in found if isinstance(choice, dict)]
 
 
 def _decode_leniently(content: bytes) -> Any:
+    """Returns the JSON value of a body of another shape, or None for one that is no JSON."""
+    try:
+        return _decode_any(content)
+    except _DECODE_ERRORS:
+        pass
     # The standard library also takes lone surrogates and NaN, which clients do send.
     try:
         return json.loads(content.decode("utf-8", "replace"))
@@ -50,19 +86,26 @@ def _decode_leniently(content: bytes) -> Any:
         return None
 
 
+def _to_message(value: Any) -> _Message:
+    if not isinstance(value, dict):
+        return _Message()
+    return _Message(**{name: value.get(name) for name in _Message.__struct_fields__})
+
+
 def _clean(text: str) -> str:
-    return text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+    text = text[:MAX_CHARACTERS]
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _role(message: Any) -> str:
-    role = message.get("role") if isinstance(message, dict) else None
-    return role if isinstance(role, str) else "unknown"
+def _role(message: _Message) -> str:
+    return message.role if isinstance(message.role, str) else "unknown"
 
 
-def _message_text(message: Any) -> str:
-    if not isinstance(message, dict):
-        return ""
-    return " ".join([*_content_texts(message.get("content")), *_refusal(message), *_tool_calls(message)])
+def _message_text(message: _Message) -> str:
+    if isinstance(message.content, str) and message.refusal is None and message.tool_calls is None:
+        return message.content
+    refusal = [message.refusal] if isinstance(message.refusal, str) else []
+    return " ".join([*_content_texts(message.content), *refusal, *_tool_calls(message.tool_calls)])
 
 
 def _content_texts(content: Any) -> Iterator[str]:
@@ -84,14 +127,7 @@ def _part_text(part: dict[Any, Any]) -> str:
     return f"[{kind.removesuffix('_url')}]" if isinstance(kind, str) else ""
 
 
-def _refusal(message: dict[Any, Any]) -> Iterator[str]:
-    refusal = message.get("refusal")
-    if isinstance(refusal, str):
-        yield refusal
-
-
-def _tool_calls(message: dict[Any, Any]) -> Iterator[str]:
-    calls = message.get("tool_calls")
+def _tool_calls(calls: Any) -> Iterator[str]:
     for call in calls if isinstance(calls, list) else ():
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict):

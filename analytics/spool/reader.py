@@ -20,8 +20,7 @@ from analytics.contracts import RequestRecord
 from analytics.spool import frames
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True, gc=False):
     """One record as it lies in the segment, from `start` to `end` (bytes from the segment's beginning)."""
 
     start: int

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
@@ -48,9 +50,14 @@ class Counting:
         self._places = Places((labels, one.used_at) for labels, one in self._usage.items())
         self._keys = {_key_labels(one.project, one.api_key): one for one in totals.keys}
         self._key_places = Places((labels, one.used_at) for labels, one in self._keys.items())
+        # Most rows of a batch have the project, model and key of others, which need not look for their place again.
+        self._usage_of_batch: dict[tuple[UUID, str, str], UsageFigures] = {}
+        self._keys_of_batch: dict[tuple[UUID, int], KeyFigures] = {}
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
         now = int(time.time())
+        self._usage_of_batch.clear()
+        self._keys_of_batch.clear()
         for row in rows:
             self._add(row, now)
         self.totals.usage = list(self._usage.values())
@@ -63,7 +70,7 @@ class Counting:
         ) = _read(row)  # fmt: skip
         totals = self.totals
         totals.records += 1
-        figures = self._figures_of(UsageLabels(str(project), provider, model), now)
+        figures = self._figures_of((project, provider, model), now)
         figures.outcomes[outcome] = figures.outcomes.get(outcome, 0) + 1
         figures.prompt_tokens += prompt
         figures.completion_tokens += completion
@@ -72,7 +79,10 @@ class Counting:
         figures.cost_units += _units(cost)
         figures.unpriced += outcome == Outcome.SUCCESS and not cost_known
         figures.used_at = now
-        self._count_key(str(project), str(api_key), _units(cost), now)
+        key_figures = self._key_figures_of((project, api_key), now)
+        key_figures.requests += 1
+        key_figures.cost_units += _units(cost)
+        key_figures.used_at = now
         totals.cache[cache] = totals.cache.get(cache, 0) + 1
         if error:
             _count(totals.errors, provider, error)
@@ -82,25 +92,31 @@ class Counting:
         if outcome == Outcome.SUCCESS:
             self._note_times(provider, is_stream, latency_ms, ttft_ms, calls)
 
-    def _figures_of(self, requested: UsageLabels, now: int) -> UsageFigures:
-        labels, given_up = self._places.place_of(requested, now)
-        if given_up is not None:
-            del self._usage[given_up]
-        figures = self._usage.get(labels)
+    def _figures_of(self, requested: tuple[UUID, str, str], now: int) -> UsageFigures:
+        figures = self._usage_of_batch.get(requested)
         if figures is None:
-            figures = self._usage[labels] = UsageFigures(*labels)
+            labels, given_up = self._places.place_of(UsageLabels(str(requested[0]), *requested[1:]), now)
+            if given_up is not None:
+                del self._usage[given_up]
+                self._usage_of_batch.clear()
+            figures = self._usage.get(labels)
+            if figures is None:
+                figures = self._usage[labels] = UsageFigures(*labels)
+            self._usage_of_batch[requested] = figures
         return figures
 
-    def _count_key(self, project: str, api_key: str, cost_units: int, now: int) -> None:
-        labels, given_up = self._key_places.place_of(_key_labels(project, api_key), now)
-        if given_up is not None:
-            del self._keys[given_up]
-        figures = self._keys.get(labels)
+    def _key_figures_of(self, requested: tuple[UUID, int], now: int) -> KeyFigures:
+        figures = self._keys_of_batch.get(requested)
         if figures is None:
-            figures = self._keys[labels] = KeyFigures(labels.project, labels.model)
-        figures.requests += 1
-        figures.cost_units += cost_units
-        figures.used_at = now
+            labels, given_up = self._key_places.place_of(_key_labels(str(requested[0]), str(requested[1])), now)
+            if given_up is not None:
+                del self._keys[given_up]
+                self._keys_of_batch.clear()
+            figures = self._keys.get(labels)
+            if figures is None:
+                figures = self._keys[labels] = KeyFigures(labels.project, labels.model)
+            self._keys_of_batch[requested] = figures
+        return figures
 
     def _note_times(
         self, provider: str, is_stream: bool, latency_ms: int, ttft_ms: int, calls: Sequence[_Attempt]
@@ -134,5 +150,6 @@ def _count(counts: dict[str, dict[str, int]], provider: str, what: str) -> None:
     of_provider[name] = of_provider.get(name, 0) + 1
 
 
-def _units(cost: Decimal) -> int:
-    return int(cost.scaleb(10))
+@lru_cache(maxsize=4096)
+def _units(cost: str) -> int:
+    return int(Decimal(cost).scaleb(10))

@@ -8,7 +8,7 @@ more, like those of a process that ended.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 OTHER = "other"
@@ -88,7 +88,6 @@ class Places:
         return oldest
 
 
-def bounded(known: Iterable[str], name: str, max_names: int) -> str:
-    """Returns the name while there is room for it, else `other`."""
-    names = set(known)
-    return name if name in names or len(names) < max_names else OTHER
+def bounded(known: Collection[str], name: str, max_names: int) -> str:
+    """Returns the name while there is room for it, else `other`. Of `known` each name is different."""
+    return name if name in known or len(known) < max_names else OTHER

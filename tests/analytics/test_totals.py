@@ -6,7 +6,7 @@ from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -41,7 +41,7 @@ def assert_equal_to(fake: FakeStore, totals: Totals) -> None:
     for row in fake.rows:
         requests[tuple(str(row[ROW[name]]) for name in ("project_id", "provider", "model", "outcome"))] += 1
         tokens += row[ROW["prompt_tokens"]] + row[ROW["completion_tokens"]]
-        cost += row[ROW["cost_usd"]]
+        cost += Decimal(row[ROW["cost_usd"]])
     counted = Counter(
         {
             (one.project, one.provider, one.model, outcome): count
@@ -170,6 +170,20 @@ def test_totals__place_idle_for_a_day__goes_to_a_newcomer(
     models = {one.model for one in totals_of(spool).usage}
     assert "newcomer-0" in models
     assert len(models) == labels.MAX_OF_PROJECT
+
+
+def test_totals__place_given_up_within_a_batch__figures_begin_anew(
+    spool: Path, fake: FakeStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(labels, "IDLE_SECONDS", -1)
+    monkeypatch.setattr(labels, "MAX_SETS", 1)
+    for name in ("first", "second", "first"):
+        write_models(spool, 1, project_id=str(UUID(int=1)), name=name)
+
+    drain(spool, fake)
+
+    assert fake.batches == [3]
+    assert [(one.model, sum(one.outcomes.values())) for one in totals_of(spool).usage] == [("first-0", 1)]
 
 
 def test_totals__attempts__counted_by_result_and_taken_off_the_overhead(spool: Path, fake: FakeStore) -> None:

@@ -10,7 +10,7 @@ from typing import IO
 
 
 class InsertData:
-    """The rows of an INSERT as blocks in FORMAT Native, one after the other.
+    """The rows of an INSERT as blocks in FORMAT Native, one after the other; `size` is in bytes.
 
     `path` is readable by this process only while the data lives.
     """
@@ -18,12 +18,11 @@ class InsertData:
     def __init__(self, file: IO[bytes], path: str) -> None:
         self._file = file
         self.path = path
-        self.rows = 0
         self.size = 0
 
-    def append(self, rows: int, native: bytes) -> None:
+    def write(self, native: bytes | memoryview) -> None:
+        """Appends a piece of a block."""
         self._file.write(native)
-        self.rows += rows
         self.size += len(native)
 
     def flush(self) -> None:

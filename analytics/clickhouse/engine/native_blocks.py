@@ -5,7 +5,7 @@ Neither direction decodes a value; bytes are cut at the column borders and joine
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from analytics.clickhouse.engine.byte_reader import ByteReader, PacketError
@@ -83,35 +83,57 @@ def read_wire_block(reader: ByteReader, *, limit: int) -> Block:
 
     Raises PacketError for one malformed or above `limit` bytes.
     """
+    native = bytearray()
+    columns, rows = copy_wire_block(reader, native.extend, limit=limit)
+    return Block(columns, rows, bytes(native))
+
+
+def copy_wire_block(
+    reader: ByteReader, write: Callable[[memoryview], object], *, limit: int
+) -> tuple[tuple[Column, ...], int]:
+    """Writes the next block of a client in FORMAT Native, piece by piece, so that no more than a column is in memory;
+    nothing of a block without rows. Returns its columns and its number of rows.
+
+    Raises PacketError for one malformed or above `limit` bytes, of which a part may have been written.
+    """
     _skip_block_info(reader)
     column_count, rows = reader.varint(), reader.varint()
     if column_count > _MAX_COLUMNS or rows > _MAX_ROWS:
         raise PacketError(f"a block of {column_count} columns and {rows} rows")
-    parts: list[bytes | bytearray] = [encode_varint(column_count) + encode_varint(rows)]
+    if rows:
+        write(memoryview(encode_varint(column_count) + encode_varint(rows)))
     columns = []
     size = 0
     for _ in range(column_count):
-        start = reader.position
+        reader.compact()
         column = Column(reader.string(), reader.string())
         columns.append(column)
-        parts.append(reader.buffer[start : reader.position])
+        head = reader.position
         if reader.byte():
             raise PacketError(f"column {column.name} comes in a custom serialization")
-        data = _column_data(reader, column, rows)
-        size += len(data)
+        start = reader.position
+        _skip_column_data(reader, column, rows)
+        size += reader.position - start
         if size > limit:
             raise PacketError(f"a block of more than {limit} bytes")
-        parts.append(data)
-    return Block(tuple(columns), rows, b"".join(parts))
+        if rows:
+            with memoryview(reader.buffer) as buffer, buffer[:head] as names, buffer[start : reader.position] as data:
+                write(names)
+                write(data)
+    return tuple(columns), rows
 
 
 def _column_data(reader: ByteReader, column: Column, rows: int) -> bytearray:
     start = reader.position
+    _skip_column_data(reader, column, rows)
+    return reader.buffer[start : reader.position]
+
+
+def _skip_column_data(reader: ByteReader, column: Column, rows: int) -> None:
     if rows:
         layout = layout_of(column.type)
         layout.skip_prefix(reader)
         layout.skip_data(reader, rows)
-    return reader.buffer[start : reader.position]
 
 
 def _skip_block_info(reader: ByteReader) -> None:

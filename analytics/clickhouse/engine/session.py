@@ -14,8 +14,15 @@ from analytics.clickhouse.engine import protocol, statement
 from analytics.clickhouse.engine.byte_reader import ByteReader, PacketError
 from analytics.clickhouse.engine.chdb_connection import ChdbConnection, ChdbEngine, Chunk
 from analytics.clickhouse.engine.errors import QUERY_WAS_CANCELLED, EngineError
-from analytics.clickhouse.engine.insert_data import insert_data
-from analytics.clickhouse.engine.native_blocks import Block, Column, blocks_of_result, header_block, read_wire_block
+from analytics.clickhouse.engine.insert_data import InsertData, insert_data
+from analytics.clickhouse.engine.native_blocks import (
+    Block,
+    Column,
+    blocks_of_result,
+    copy_wire_block,
+    header_block,
+    read_wire_block,
+)
 from analytics.clickhouse.engine.native_types import UnsupportedTypeError
 from analytics.clickhouse.engine.protocol import ClientPacket, Query
 from analytics.clickhouse.engine.statement import InsertTarget
@@ -160,15 +167,25 @@ class Session:
             tables.append((name, block))
 
     def _receive_block(self, limit: int) -> tuple[str, Block]:
+        name = self._receive_block_name()
+        block = read_wire_block(self._reader, limit=limit)
+        self._reader.compact()
+        return name, block
+
+    def _receive_rows(self, data: InsertData) -> int | None:
+        """Appends the next block to `data` and returns its number of rows, or None for the block that ends them."""
+        self._receive_block_name()
+        columns, rows = copy_wire_block(self._reader, data.write, limit=_MAX_INSERT_BYTES - data.size)
+        self._reader.compact()
+        return rows if columns else None
+
+    def _receive_block_name(self) -> str:
         packet = self._reader.varint()
         if packet == ClientPacket.CANCEL:
             raise EngineError(QUERY_WAS_CANCELLED, "DB::Exception: the client cancelled while it sent its data")
         if packet != ClientPacket.DATA:
             raise PacketError(f"packet {packet} instead of data")
-        name = self._reader.string()
-        block = read_wire_block(self._reader, limit=limit)
-        self._reader.compact()
-        return name, block
+        return self._reader.string()
 
     def _prepare(self, connection: ChdbConnection, query: Query, tables: list[tuple[str, Block]]) -> None:
         connection.execute(f"USE {protocol.quote_identifier(self._access.database)}")
@@ -223,16 +240,16 @@ class Session:
     def _insert(self, connection: ChdbConnection, target: InsertTarget) -> None:
         columns = _insert_columns(connection, target)
         self._send(protocol.table_columns(columns) + protocol.data(header_block(columns)))
+        received = 0
         with insert_data() as data:
-            while (block := self._receive_block(_MAX_INSERT_BYTES - data.size)[1]).columns:
-                if block.rows:
-                    data.append(block.rows, block.encoded)
+            while (rows := self._receive_rows(data)) is not None:
+                received += rows
                 self._send(protocol.profile_events())
             data.flush()
-            if data.rows:
+            if received:
                 with self._running() as running:
                     connection.execute(running.tag + _insert_statement(target, columns, data.path))
-            written = protocol.progress(rows=0, size=0, written_rows=data.rows, written_bytes=data.size)
+            written = protocol.progress(rows=0, size=0, written_rows=received, written_bytes=data.size)
         self._send(protocol.profile_events() + written + protocol.end_of_stream())
 
     @contextmanager
@@ -264,7 +281,7 @@ def _fill(connection: ChdbConnection, name: str, block: Block) -> None:
     if block.rows:
         table = protocol.quote_identifier(name)
         with insert_data() as data:
-            data.append(block.rows, block.encoded)
+            data.write(block.encoded)
             data.flush()
             connection.execute(f"INSERT INTO {table} FROM INFILE '{data.path}' COMPRESSION 'none' FORMAT Native")
 
