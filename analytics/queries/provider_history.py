@@ -61,12 +61,13 @@ class FailoverRow:
 
 
 # The pairs of one attempt and the next one at another model, deployment or provider. A retry of the same one is no
-# failover. A deployment that the attempt does not name is called like its provider.
+# failover. A deployment that the attempt does not name is called like its provider. `retried_attempts` has the attempts
+# of the requests of the PREWHERE alone: of `attempts` those of their neighbours would be read as well.
 _PAIRS = """
 SELECT
     r.ts AS ts,
     JSONExtract(
-        r.attempts, 'Array(Tuple(provider String, model String, error String, deployment String))'
+        r.retried_attempts, 'Array(Tuple(provider String, model String, error String, deployment String))'
     ) AS listed,
     arrayMap(call -> (call.1, call.2, call.3, if(call.4 = '', call.1, call.4)), listed) AS calls,
     arrayJoin(arrayFilter(
