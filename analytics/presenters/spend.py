@@ -13,10 +13,9 @@ from analytics.queries import visible
 from analytics.queries.dimension_costs import (
     IntervalCostRow,
     Scope,
-    costs_of,
-    figures_of,
     list_interval_costs,
     list_keys,
+    list_page,
 )
 from analytics.queries.dimensions import Dimension
 from analytics.queries.price_gaps import list_price_gaps
@@ -43,28 +42,28 @@ def cost_by(
     the metadata by which the dimension METADATA splits."""
     past = range_before(time_range, datetime.now(UTC))
     scope, before = (_scope(project_id, one, operation, tag) for one in (time_range, past))
-    count, keys = list_keys(scope, dimension, limit=page.limit, offset=page.offset)
-    figures, totals = figures_of(scope, dimension, keys)
-    figures_before, totals_before = costs_of(before, dimension, keys)
-    names = names_of(project_id, dimension, keys)
+    found = list_page(scope, before, dimension, limit=page.limit, offset=page.offset)
+    names = names_of(project_id, dimension, found.keys)
     results = [
-        spend.dimension_figures(figures[key], figures_before.get(key), name=names[key], total=totals.cost_usd)
-        for key in keys
-        if key in figures
+        spend.dimension_figures(
+            found.figures[key], found.costs_before.get(key), name=names[key], total=found.total.cost_usd
+        )
+        for key in found.keys
+        if key in found.figures
     ]
     previous: spend.PreviousTotals = {
         "start_date": past.start,
         "end_date": past.end,
-        **spend.previous_figures(totals_before),
+        **spend.previous_figures(found.total_before),
     }
     more = {
         "start_date": time_range.start,
         "end_date": time_range.end,
         "group_by": dimension,
-        **spend.previous_figures(totals),
+        **spend.previous_figures(found.total),
         "previous": previous,
     }
-    return Listing(count, results, more)
+    return Listing(found.count, results, more)
 
 
 def cost_intervals(

@@ -40,13 +40,14 @@ class Dimension(StrEnum):
 class Source:
     """The place of a dimension's figures: the text that is its key, and its rollups by the length of interval,
     coarse before fine. Without a rollup the rows of requests are read. A dimension without `days` has those of plain
-    sums."""
+    sums. `of_keys` is a condition that an index of the rollups answers for the array `keys`."""
 
     key: Key
     minutes: Sequence[Rollup]
     hours: Sequence[Rollup]
     days: Sequence[Rollup] | None = None
     where_request: str = "1"
+    of_keys: str = "1"
 
 
 _NO_PROMPT = "t.prompt_config_id = toUUID('00000000-0000-0000-0000-000000000000')"
@@ -61,7 +62,14 @@ _SOURCES: Mapping[Dimension, Source] = {
     Dimension.OPERATION: Source(same("if(t.operation = '', 'chat', toString(t.operation))"), *_BY_MODEL),
     Dimension.USER: Source(same("t.user_id"), (), (USER_HOURS,), (USER_DAYS, USER_HOURS)),
     Dimension.API_KEY: Source(same("if(t.api_key_id = 0, '', toString(t.api_key_id))"), (), *_BY_SPEND),
-    Dimension.SESSION: Source(same("t.session_id"), (), (), (SESSION_DAYS,), where_request="t.session_id != ''"),
+    Dimension.SESSION: Source(
+        same("t.session_id"),
+        (),
+        (),
+        (SESSION_DAYS,),
+        where_request="t.session_id != ''",
+        of_keys="t.session_hash IN (SELECT cityHash64(arrayJoin({keys:Array(String)})))",
+    ),
     Dimension.PROMPT: Source(same(f"if({_NO_PROMPT}, '', toString(t.prompt_config_id))"), (MINUTES,), *_BY_SPEND),
     Dimension.PROMPT_VERSION: Source(
         same(f"if({_NO_PROMPT}, '', concat(toString(t.prompt_config_id), '/', toString(t.prompt_version)))"),

@@ -130,13 +130,15 @@ def union(
     keys: Mapping[str, Key],
     figures: Sequence[str] = (),
     where: str = "1",
+    where_rollup: str = "1",
     where_request: str = "1",
     operation: str = "",
 ) -> tuple[str, dict[str, Any]]:
     """Returns a subquery over the requests from `start` to `end`, both included, with the columns `keys` and `figures`.
 
-    `where` is a condition on rows `t` of the rollups and the requests, `where_request` one on rows of `requests` alone,
-    for a rollup that has only some of the requests; an `operation` leaves out the requests of all others. The second
+    `where` is a condition on rows `t` of the rollups and the requests, `where_rollup` one on rows of the rollups alone,
+    such as one that an index answers, and `where_request` one on rows of `requests` alone, for a rollup that has only
+    some of the requests; an `operation` leaves out the requests of all others. The second
     result are the parameters, to which the caller adds `project`.
     """
     start, stop = clamp(start), clamp(end + TICK)
@@ -154,7 +156,7 @@ def union(
         selects.append(
             _select_requests(within, keys, figures, f"{where} AND {where_request}")
             if rollup is _ROWS
-            else _select_rollup(rollup, within, keys, figures, where)
+            else _select_rollup(rollup, within, keys, figures, f"{where} AND {where_rollup}")
         )
     # An empty range still has to give a query with these columns.
     return f"({' UNION ALL '.join(selects or [_select_requests('0', keys, figures, '1')])})", params

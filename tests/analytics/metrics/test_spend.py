@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from analytics.contracts import RequestRecord
+from analytics.queries import dimension_costs
 from core.models import Project
 from integrations.pricing.services import set_price
 from tests.analytics.metrics import reference
@@ -98,6 +99,19 @@ def test_cost__page_by_page__all_keys_once(get: Get, records: list[RequestRecord
     whole = get("cost", **query, limit=1000)
 
     pages = [get("cost", **query, limit=7, offset=offset) for offset in range(0, whole["count"] + 7, 7)]
+
+    assert [entry for page in pages for entry in page["results"]] == whole["results"]
+    assert {page["count"] for page in pages} == {whole["count"]}
+
+
+def test_cost__more_sessions_than_are_read__pages_are_those_of_the_whole_list(
+    get: Get, records: list[RequestRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = {"group_by": "session", "start_date": NOW - timedelta(days=20), "end_date": NOW}
+    whole = get("cost", **query, limit=1000)
+
+    monkeypatch.setattr(dimension_costs, "_SESSIONS_BEYOND", 1)
+    pages = [get("cost", **query, limit=3, offset=offset) for offset in range(0, whole["count"] + 3, 3)]
 
     assert [entry for page in pages for entry in page["results"]] == whole["results"]
     assert {page["count"] for page in pages} == {whole["count"]}
