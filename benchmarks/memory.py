@@ -11,7 +11,9 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,6 +27,8 @@ from benchmarks.targets.base import Endpoint
 _GIVE_UP_SECONDS = 120.0
 _POLL_SECONDS = 0.01
 _LARGE_BYTES = 64_000_000
+# Workers return freed memory within seconds.
+_SETTLE_SECONDS = 6.0
 
 
 class OursWhole(OursManaged):
@@ -64,8 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         restarts = [_seconds_to_answer(target, endpoint) for _ in range(options.restarts)]
         time.sleep(options.idle)
         idle = target.pss()
-        after = [_web_workers_after_large(target, endpoint) for _ in range(options.large)]
-    sys.stdout.write(f"{table(idle)}\n\n{summary(restarts, idle, after)}\n{report.machine()}\n")
+        after = [_web_workers_after_large(target, endpoint, options.at_once) for _ in range(options.large)]
+    sys.stdout.write(
+        f"{table(idle)}\n\n{summary(restarts, idle, after, at_once=options.at_once)}\n{report.machine()}\n"
+    )
     return 0
 
 
@@ -76,7 +82,9 @@ def table(idle: Mapping[str, float]) -> str:
     return "\n".join([*lines, f"| together | {sum(idle.values()):,.0f} |"])
 
 
-def summary(restarts: Sequence[float], idle: Mapping[str, float], after: Sequence[Sequence[float]]) -> str:
+def summary(
+    restarts: Sequence[float], idle: Mapping[str, float], after: Sequence[Sequence[float]], *, at_once: int
+) -> str:
     """Returns the sentences about restarts and large answers; those without a measurement are left out."""
     lines = []
     if restarts:
@@ -85,7 +93,9 @@ def summary(restarts: Sequence[float], idle: Mapping[str, float], after: Sequenc
     if after:
         before = sorted(value for role, value in idle.items() if role.startswith("web-"))
         course = "; ".join(_megabytes(values) for values in (before, *after))
-        lines.append(f"Web workers before and after each {_LARGE_BYTES / 1e6:.0f} MB answer, MB: {course}.")
+        lines.append(
+            f"Web workers before and after each {at_once} answers of {_LARGE_BYTES / 1e6:.0f} MB at once, MB: {course}."
+        )
     return "\n".join(lines)
 
 
@@ -104,10 +114,14 @@ def _seconds_to_answer(target: OursWhole, endpoint: Endpoint) -> float:
     return time.perf_counter() - began
 
 
-def _web_workers_after_large(target: OursWhole, endpoint: Endpoint) -> list[float]:
+def _web_workers_after_large(target: OursWhole, endpoint: Endpoint, at_once: int) -> list[float]:
     more = {"metadata": {"answer_bytes": str(_LARGE_BYTES)}}
-    if not _answers(endpoint, payloads.request_body(endpoint.model, more=more)):
+    bodies = [payloads.request_body(endpoint.model, more=more)] * at_once
+    with ThreadPoolExecutor(at_once) as clients:
+        answered = list(clients.map(partial(_answers, endpoint), bodies))
+    if not all(answered):
         raise RuntimeError("a large answer failed")
+    time.sleep(_SETTLE_SECONDS)
     return sorted(value for role, value in target.pss().items() if role.startswith("web-"))
 
 
@@ -129,7 +143,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
     parser.add_argument("--restarts", type=int, default=5, help="of the warm installation (5)")
     parser.add_argument("--idle", type=float, default=60.0, help="seconds before memory is measured (60)")
-    parser.add_argument("--large", type=int, default=10, help="answers of 64 MB (10)")
+    parser.add_argument("--large", type=int, default=10, help="rounds of answers of 64 MB (10)")
+    parser.add_argument("--at-once", type=int, default=1, help="answers of a round (1)")
     return parser.parse_args(arguments)
 
 

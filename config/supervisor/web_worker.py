@@ -19,6 +19,7 @@ from django.conf import settings
 from typing_extensions import override
 
 from config.supervisor.acceptor import Acceptor
+from config.supervisor.allocator import Trimming
 from config.supervisor.web import BACKLOG
 from config.web.protocol import BoundedProtocol
 from core.draining import draining
@@ -48,6 +49,7 @@ class _Server(uvicorn.Server):
         draining.on_begin(self._send_clients_elsewhere)
         loop = asyncio.get_running_loop()
         loop.add_reader(self._prestop, self._begin_to_drain)
+        Trimming(loop)
 
     def _begin_to_drain(self) -> None:
         asyncio.get_running_loop().remove_reader(self._prestop)

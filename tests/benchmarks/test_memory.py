@@ -19,13 +19,15 @@ def test_table__processes__largest_first_and_together() -> None:
 
 
 def test_summary__restarts_and_large_answers__median_and_course() -> None:
-    lines = summary([2.0, 1.0, 1.5], {"web-1": 60.0, "web-2": 58.0, "redis": 2.0}, [[58.0, 66.0]]).splitlines()
+    lines = summary(
+        [2.0, 1.0, 1.5], {"web-1": 60.0, "web-2": 58.0, "redis": 2.0}, [[58.0, 66.0]], at_once=8
+    ).splitlines()
 
     assert lines == [
         "Restart to first answer: 1.50 s (2.00, 1.00, 1.50).",
-        "Web workers before and after each 64 MB answer, MB: 58, 60; 58, 66.",
+        "Web workers before and after each 8 answers of 64 MB at once, MB: 58, 60; 58, 66.",
     ]
-    assert summary([], {"web-1": 60.0}, []) == ""
+    assert summary([], {"web-1": 60.0}, [], at_once=1) == ""
 
 
 def test_answer__of_any_size__has_exactly_that_many_bytes_and_the_end() -> None:

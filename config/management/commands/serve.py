@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from typing_extensions import override
 
-from config.supervisor import fork_server, lock, run_files, web
+from config.supervisor import allocator, fork_server, lock, run_files, web
 from config.supervisor.children import StartError
 from config.supervisor.first_start import Welcome
 from config.supervisor.supervise import Supervisor
@@ -42,6 +42,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         # The data folder holds keys, prompts and a socket without a password, so only its owner may read it.
         os.umask(0o077)
+        allocator.return_freed_memory()
         # Only the supervisor goes on from here; it opens whatever only one process may have.
         requests = fork_server.split()
         settings.RUN_DIR.mkdir(parents=True, exist_ok=True)
