@@ -11,8 +11,8 @@ from gateway.limits.batch import Batch
 from gateway.limits.channel import RedisAwayError
 from gateway.limits.connection import ScriptConnection
 
-# A settlement is sent alone after this time (docs/limits.md). At 300 requests a second nearly all of them meet an
-# admission earlier, and the timer costs less than a tenth of what a command does.
+# A settlement is sent alone after this time (docs/limits.md). At 300 requests a second an admission comes earlier
+# nearly always.
 MAX_WAIT_SECONDS = 0.05
 # The loop's timers may fire as much earlier.
 _TIMER_SECONDS = 0.001
