@@ -17,6 +17,8 @@ from config.supervisor.processes import Process, Processes, Program
 
 logger = logging.getLogger("config.supervisor")
 
+# Of a processor that it shares with a busy web worker, a background service gets a tenth.
+BACKGROUND_NICENESS = 10
 # A child that ran for this many seconds is restarted at once; one that keeps dying waits longer each time.
 _STABLE_SECONDS = 5.0
 _FIRST_DELAY_SECONDS = 0.1
@@ -30,9 +32,11 @@ class StartError(Exception):
 
 
 class Service:
-    """A service that runs as a child process. `role` names its log lines and VAR_DIR/run/<role>.pid."""
+    """A service that runs as a child process. `role` names its log lines and VAR_DIR/run/<role>.pid; a service with a
+    `niceness` leaves the processor to those without where there is not enough for all."""
 
     role: str = ""
+    niceness: int = 0
     stop_seconds: float = 10.0
 
     def program(self) -> Program:
@@ -124,7 +128,9 @@ class Child:
             self.started.cancel()
 
     async def _run_once(self) -> int:
-        process = self._process = await self._processes.start(self.service.role, self.service.program())
+        process = self._process = await self._processes.start(
+            self.service.role, self.service.program(), niceness=self.service.niceness
+        )
         if self._stopping.is_set():  # The child was asked to stop while it was being started.
             process.terminate()
         watching = asyncio.create_task(self._watch_readiness(process.pid))

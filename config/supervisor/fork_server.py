@@ -29,6 +29,7 @@ _READ_BYTES = 65536
 # The output and what a program inherits; a web worker gets two.
 _MAX_DESCRIPTORS = 8
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
+_AUTOGROUP = "/proc/self/autogroup"
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -141,6 +142,7 @@ class _ForkServer:
                 os.close(descriptor)
             output, *inherited = descriptors
             _begin(parent, request["role"], output)
+            _yield_to_others(request["niceness"])
             _run(request["function"], inherited, request["arguments"])
         self._children.add(pid)
         self._send({"pid": pid})
@@ -214,6 +216,17 @@ def _end_with(parent: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # The parent died before the kernel was asked to watch it.
         os._exit(1)
+
+
+def _yield_to_others(niceness: int) -> None:
+    """Leaves the processor to processes of a lower niceness where there is not enough for all."""
+    if not niceness:
+        return
+    os.nice(niceness)
+    # Where the kernel groups processes by session, a process's niceness counts only within its own group, and the
+    # group has one of its own. A container may forbid the writing, and then has no such groups.
+    with suppress(OSError), open(_AUTOGROUP, "w") as file:
+        file.write(str(niceness))
 
 
 def _name(role: str) -> None:

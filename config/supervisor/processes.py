@@ -78,9 +78,9 @@ class Processes:
         """Imports modules for all processes that are started afterwards."""
         await self._in_turn(self._request({"modules": list(modules)}, ()))
 
-    async def start(self, role: str, program: Program) -> Process:
+    async def start(self, role: str, program: Program, *, niceness: int = 0) -> Process:
         """Starts a process in a session of its own. Raises OSError when the system has no room for one."""
-        return await self._in_turn(self._start(role, program))
+        return await self._in_turn(self._start(role, program, niceness))
 
     async def _in_turn(self, work: Coroutine[Any, Any, T]) -> T:
         async def one_by_one() -> T:
@@ -90,12 +90,17 @@ class Processes:
         # An answer comes to each request, also to one whose sender was cancelled.
         return await asyncio.shield(asyncio.ensure_future(one_by_one()))
 
-    async def _start(self, role: str, program: Program) -> Process:
+    async def _start(self, role: str, program: Program, niceness: int) -> Process:
         read, write = os.pipe()
         output = asyncio.StreamReader()
         await self._loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(output), os.fdopen(read, "rb", 0))
         try:
-            request = {"role": role, "function": program.function, "arguments": list(program.arguments)}
+            request = {
+                "role": role,
+                "function": program.function,
+                "arguments": list(program.arguments),
+                "niceness": niceness,
+            }
             answer = await self._request(request, (write, *program.descriptors))
         finally:
             os.close(write)

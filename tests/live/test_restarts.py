@@ -81,6 +81,14 @@ def test_child__killed__is_restarted_and_the_service_works(live_service: LiveSer
     assert f"child.restarted role={role} exit_code=-9" in live_service.log
 
 
+def test_children__on_one_machine__recording_leaves_the_processor_to_web_workers(live_service: LiveService) -> None:
+    own = psutil.Process().nice()
+
+    niceness = {role: psutil.Process(wait_until(partial(live_service.pid, role))).nice() - own for role in ROLES}
+
+    assert niceness == {role: 10 if role in ("engine", "shipper") else 0 for role in ROLES}
+
+
 def test_supervisor__killed__leaves_no_child_and_the_next_start_works(start_service: StartService) -> None:
     service = start_service({"WEB_WORKERS": "2"})
     children = [wait_until(partial(service.pid, role)) for role in ROLES]
