@@ -18,6 +18,8 @@ from analytics.queries.request_filters import RequestFilter, conditions_of
 from analytics.queries.rollup_ranges import TICK, USER_DAYS, Key, Rollup, union
 
 KIND_DAYS = Rollup("request_kinds", "day", "Date", timedelta(days=1))
+LATENCY_DAYS = Rollup("request_latencies", "day", "Date", timedelta(days=1))
+LATENCY_FIELDS = frozenset({"outcome", "min_latency_ms", "max_latency_ms"})
 KIND_FIELDS = frozenset(
     {
         "outcome", "status_code", "source", "provider", "model", "requested_model", "error_type", "error_code",
@@ -25,7 +27,7 @@ KIND_FIELDS = frozenset(
     }
 )  # fmt: skip
 # A rollup can answer those filters whose columns are in its key.
-_ANSWERABLE = ((USER_DAYS, {"user_id"}), (KIND_DAYS, KIND_FIELDS))
+_ANSWERABLE = ((USER_DAYS, {"user_id"}), (KIND_DAYS, KIND_FIELDS), (LATENCY_DAYS, LATENCY_FIELDS))
 _ALWAYS = datetime(1970, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 _DAY = {"day": Key("t.day", "toDate(t.ts, 'UTC')")}
 

@@ -1,22 +1,25 @@
 """Lists requests in any order, a page at a time behind or before a request of the list.
 
 A page of a list by time is found by the key of the table. Of any other list the value that its last request has is
-found first, from the one column of that value; times, ids and all other columns are read of requests up to it alone.
+found first, from the one column of that value or from a rollup in its order; times, ids and all other columns are read
+of requests up to it alone.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from itertools import accumulate, takewhile
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
 from analytics.queries import visible
-from analytics.queries.request_days import Day, list_days
-from analytics.queries.request_filters import RequestFilter
+from analytics.queries.request_days import LATENCY_DAYS, LATENCY_FIELDS, Day, list_days
+from analytics.queries.request_filters import RequestFilter, conditions_of
 from analytics.queries.request_sorting import (
     Position,
     RequestSort,
@@ -27,6 +30,11 @@ from analytics.queries.request_sorting import (
     value_parameter,
 )
 from analytics.queries.requests import COLUMNS, RequestRow, count_requests, request_conditions
+
+_LOG = "requests"
+# How many rows of a rollup are read for each request of a page: those of the page's last value lie on several days, and
+# all of them have to be known.
+_VALUES_BEYOND = 4
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,20 @@ class RequestPage:
 
 @dataclass(frozen=True)
 class _Value:
+    """A value of the list's order, which `requests` of the list have, all of one `day` in a rollup."""
+
     value: Decimal
+    requests: int
+    day: date
+
+
+@dataclass(frozen=True)
+class _Reach:
+    """The first and the last value of a page's requests, and the days of those requests where they are known."""
+
+    first: Decimal
+    last: Decimal
+    days: Sequence[date] | None
 
 
 @dataclass(frozen=True)
@@ -52,6 +73,8 @@ class _Question:
     sort: RequestSort
     limit: int
     position: Position | None
+    # The table that has the values by which the list is ordered.
+    values: str
 
     @property
     def backward(self) -> bool:
@@ -84,7 +107,9 @@ def list_page(
 def _page(
     project_id: UUID, filters: RequestFilter, sort: RequestSort, limit: int, position: Position | None
 ) -> RequestPage:
-    question = _Question(*request_conditions(project_id, filters), sort, limit, position)
+    question = _Question(
+        *request_conditions(project_id, filters), sort, limit, position, _table_of_values(filters, sort)
+    )
     # One request more than the page has says whether the list goes on.
     found = _rows(question) if sort.by_time else _rows_by_value(question)
     rows, more = found[:limit], len(found) > limit
@@ -100,15 +125,26 @@ def _rows_by_value(question: _Question) -> list[RequestRow]:
         # Nothing is below 0, and an ascending list goes on with larger values.
         if len(alike) > question.limit or question.sort.descending:
             return alike
-    first, last = _first_and_last_value(question)
-    if first is None or last is None:
+    reach = _reach(question)
+    if reach is None:
         return _rows(question)
-    if position is None and first == last:
-        return _rows_of_value(question, last)
+    of_one_value = position is None and reach.first == reach.last
+    found = _rows_of_value(question, reach.last) if of_one_value else _rows_within(question, reach)
+    if len(found) <= question.limit and question.values != _LOG:
+        # The rollup also has requests that the list has not: those of sessions whose deletion is under way, and expired
+        # ones that it has not dropped yet.
+        return _rows_by_value(replace(question, values=_LOG))
+    return found
+
+
+def _rows_within(question: _Question, reach: _Reach) -> list[RequestRow]:
     earlier = {"<": ">", ">": "<"}[question.later]
-    parameter = value_parameter(question.sort, "last_value")
-    up_to = f"{question.sort.column} {earlier}= {parameter}"
-    return _rows(question, [up_to], {"last_value": stored_value(question.sort, last)})
+    conditions = [f"{question.sort.column} {earlier}= {value_parameter(question.sort, 'last_value')}"]
+    values: dict[str, Any] = {"last_value": stored_value(question.sort, reach.last)}
+    if reach.days is not None:
+        conditions.append("toDate(ts, 'UTC') IN {days:Array(Date)}")
+        values["days"] = reach.days
+    return _rows(question, conditions, values)
 
 
 def _rows_of_value(question: _Question, value: Decimal) -> list[RequestRow]:
@@ -149,21 +185,43 @@ def _conditions(sort: RequestSort, position: Position | None) -> tuple[list[str]
     return conditions, {**values, "at_value": stored_value(sort, position.value)}
 
 
-def _first_and_last_value(question: _Question) -> tuple[Decimal | None, Decimal | None]:
-    """Returns the first value of the list behind that of the position, and the value of the last request of a page
-    that begins there; None and None if the list ends before."""
+def _reach(question: _Question) -> _Reach | None:
+    """Returns what the requests of a page reach from the first value of the list behind that of the position on; None
+    if the list ends before the page."""
+    wanted = question.limit + 1
+    found = _values(question, wanted)
+    until = bisect_left(list(accumulate(row.requests for row in found)), wanted)
+    if until == len(found):
+        return None
+    first, last = found[0].value, found[until].value
+    # Requests of the last value may lie on further days behind what was read, as may those of the position's value.
+    if question.values == _LOG or question.position is not None or found[-1].value == last:
+        return _Reach(first, last, None)
+    alike = takewhile(lambda row: row.value == last, found[until:])
+    return _Reach(first, last, sorted({row.day for row in (*found[:until], *alike)}))
+
+
+def _values(question: _Question, wanted: int) -> list[_Value]:
+    """Returns the values of the next requests of the list: at least `wanted` requests where it has as many."""
     value, values, conditions = question.sort.column, dict(question.params), [question.where]
     if question.position is not None:
         conditions.append(f"{value} {question.later} {value_parameter(question.sort, 'at_value')}")
         values["at_value"] = stored_value(question.sort, question.position.value)
     direction = " DESC" if question.later == "<" else ""
+    requests, day, beyond = ("1", "toDate(0)", 1) if question.values == _LOG else ("requests", "day", _VALUES_BEYOND)
     sql = (
-        f"SELECT toDecimal128({value}, 10) AS value FROM requests PREWHERE {' AND '.join(conditions)}"
+        f"SELECT toDecimal128({value}, 10) AS value, toUInt64({requests}) AS requests, {day} AS day"
+        f" FROM {question.values} PREWHERE {' AND '.join(conditions)}"
         f" ORDER BY {value}{direction} LIMIT {{limit:UInt64}}"
     )
-    params = {**values, "limit": question.limit + 1}
-    found = visible.query(sql, params, row=_Value, name="requests.values")
-    return (found[0].value, found[-1].value) if len(found) > question.limit else (None, None)
+    params = {**values, "limit": wanted * beyond}
+    return visible.query(sql, params, row=_Value, name="requests.values")
+
+
+def _table_of_values(filters: RequestFilter, sort: RequestSort) -> str:
+    """Returns the rollup in the order of the list where it has all columns of the filter, else the log itself."""
+    fields = conditions_of(filters).conditions.keys()
+    return LATENCY_DAYS.table if sort.column == "latency_ms" and fields <= LATENCY_FIELDS else _LOG
 
 
 def _near(
