@@ -86,7 +86,8 @@ def test_children__on_one_machine__recording_leaves_the_processor_to_web_workers
 
     niceness = {role: psutil.Process(wait_until(partial(live_service.pid, role))).nice() - own for role in ROLES}
 
-    assert niceness == {role: 10 if role in ("engine", "shipper") else 0 for role in ROLES}
+    more = min(10, 19 - own)  # The suite may run with a niceness of its own, and 19 is the most that there is.
+    assert niceness == {role: more if role in ("engine", "shipper") else 0 for role in ROLES}
 
 
 def test_supervisor__killed__leaves_no_child_and_the_next_start_works(start_service: StartService) -> None:
