@@ -21,8 +21,8 @@
 -- Returns at least three things. For the settlements: nothing when all were counted, else one number each: 0 when it was
 -- counted in all budgets of its subject, else the sum of 1 for the first that did not count it, 2 for the second, 4 for
 -- the third and so on; or an error. For each admission: the limit that refuses, 'unknown' or '', then requests and tokens
--- of each counter of its subject; or an error and zeros. The numbers of the subjects with admissions that are near a limit (near.lua). Then the standing (spend.lua) of each budget, empty where it
--- could not be counted.
+-- of each counter of its subject; or an error and zeros. The numbers of the subjects with admissions that are near a limit
+-- (near.lua). Then the standing (spend.lua) of each budget, empty where it could not be counted.
 
 -- Runs `work` for a scope. An error ends the counting of this scope and of no other.
 local function try(scope, work, ...)
