@@ -20,6 +20,9 @@ _NOT_LATIN = (
     "المبيعات", "שלום", "भुगतान", "ακύρωση",
 )  # fmt: skip
 _FREQUENT = ("the", "and", "you", "with", "for", "that", "parcel", "days")
+# Pieces of words and pairs of words, all of them frequent.
+_FREQUENT_PIECES = ("tion", "ing", "ther", "ment", "able")
+_FREQUENT_PAIRS = ("the parcel", "you days", "with the", '"for the"', '"of the"')
 _DEEP = 100_000
 
 
@@ -268,6 +271,12 @@ QUESTIONS: tuple[Question, ...] = (
     Question("Requests", "of a model", _requests(model=_model)),
     Question("Requests", "failed", _requests(outcome=lambda s: "error", limit=_limit)),
     Question("Requests", "slow", _requests(min_latency_ms=lambda s: s.chance.randint(15_000, 40_000))),
+    Question("Requests", "slower than seconds", _requests(min_latency_ms=lambda s: s.chance.randint(1_000, 8_000))),
+    Question(
+        "Requests",
+        "slow and failed",
+        _requests(min_latency_ms=lambda s: s.chance.randint(5_000, 40_000), outcome=lambda s: "error"),
+    ),
     Question("Requests", "slowest of all", _requests(sort=lambda s: "-latency_ms", limit=_limit)),
     Question("Requests", "dearest of a week", _requests(sort=lambda s: "-cost_usd", start_date=_week_before)),
     Question("Requests", "fastest of a week", _requests(sort=lambda s: "latency_ms", start_date=_week_before)),
@@ -280,5 +289,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question("Search", "inside a word", _search(_fragment)),
     Question("Search", "not Latin", _search(lambda s: s.chance.choice(_NOT_LATIN))),
     Question("Search", "frequent word", _search(lambda s: s.chance.choice(_FREQUENT))),
+    Question("Search", "frequent piece", _search(lambda s: s.chance.choice(_FREQUENT_PIECES))),
+    Question("Search", "frequent words", _search(lambda s: s.chance.choice(_FREQUENT_PAIRS))),
     Question("Search", "no hit", _search(lambda s: f"qqz{s.chance.randrange(10**9)}x")),
 )
