@@ -27,8 +27,8 @@ _REQUESTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What was done: the number of requests concerned, and bytes where some were sent; None where the engine is
-    foreign."""
+    """An operation that was measured: the number of requests concerned, and bytes where some were sent; None where the
+    engine is foreign."""
 
     name: str
     requests: int

@@ -23,6 +23,7 @@ from benchmarks import payloads, processes, report
 from benchmarks.gateway import mock_upstream
 from benchmarks.propagation import OursManaged
 from benchmarks.targets.base import Endpoint
+from benchmarks.waiting import wait_until
 
 _GIVE_UP_SECONDS = 120.0
 _POLL_SECONDS = 0.01
@@ -107,10 +108,12 @@ def _seconds_to_answer(target: OursWhole, endpoint: Endpoint) -> float:
     target.stop()
     began = time.perf_counter()
     target.start_again()
-    while not _answers(endpoint, payloads.request_body(endpoint.model)):
-        if time.perf_counter() - began > _GIVE_UP_SECONDS:
-            raise RuntimeError(f"no answer within {_GIVE_UP_SECONDS:.0f} seconds of the restart")
-        time.sleep(_POLL_SECONDS)
+    wait_until(
+        partial(_answers, endpoint, payloads.request_body(endpoint.model)),
+        "the product did not answer after a restart",
+        seconds=_GIVE_UP_SECONDS,
+        pause=_POLL_SECONDS,
+    )
     return time.perf_counter() - began
 
 

@@ -19,12 +19,12 @@ from benchmarks import processes
 from benchmarks.analytics_store import Store, store, wait_for_merges
 from benchmarks.django_setup import positive_number, set_up_django
 from benchmarks.targets.base import ROOT
+from benchmarks.waiting import wait_until_shipped
 
 if TYPE_CHECKING:
     from analytics.contracts import SpoolEntry
 
 _START_SECONDS = 60.0
-_SHIP_SECONDS = 600.0
 _POLL_SECONDS = 0.05
 _TICK_SECONDS = 0.02
 _MICROSECONDS = 1e6
@@ -130,7 +130,7 @@ def _ship(measured: Store, shipper: psutil.Process, made: Sequence[SpoolEntry], 
     wait_for_merges()
     before = processes.cpu_seconds([shipper]), measured.cpu_seconds()
     started = _spool(measured.folder / "spool", shipper, made, rate)
-    _wait_until_shipped(measured.folder / "spool")
+    wait_until_shipped(measured.folder / "spool")
     elapsed = time.monotonic() - started
     stored = processes.cpu_seconds([shipper]), measured.cpu_seconds()
     wait_for_merges()
@@ -156,16 +156,6 @@ def _spool(directory: Path, shipper: psutil.Process, made: Sequence[SpoolEntry],
         shipper.resume()
     writer.close()
     return started
-
-
-def _wait_until_shipped(directory: Path) -> None:
-    from analytics.shipper.spool_status import read_status
-
-    deadline = time.monotonic() + _SHIP_SECONDS
-    while read_status(directory).unshipped_bytes:
-        if time.monotonic() > deadline:
-            raise RuntimeError("The shipper did not ship all records.")
-        time.sleep(_POLL_SECONDS)
 
 
 def _stored() -> int:

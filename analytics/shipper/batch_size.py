@@ -17,18 +17,18 @@ _STORE_BYTES_PER_BYTE = 16
 
 
 class BatchSize:
-    """The most rows and bytes of the next batch. A small one comes first; full ones that the store takes in a tenth of
-    CLICKHOUSE_QUERY_SECONDS are doubled, and those that take it longer than a quarter are halved."""
+    """The maximum of rows and bytes of the next batch. A small one comes first; full ones that the store takes in a
+    tenth of CLICKHOUSE_QUERY_SECONDS are doubled, and those that take it longer than a quarter are halved."""
 
     def __init__(self) -> None:
         self._share = _FIRST_SHARE
 
     @property
-    def rows(self) -> int:
+    def max_rows(self) -> int:
         return max(int(MAX_ROWS * self._share), 1)
 
     @property
-    def bytes(self) -> int:
+    def max_bytes(self) -> int:
         affordable = settings.CLICKHOUSE_QUERY_BYTES // _STORE_BYTES_PER_BYTE
         return max(int(min(MAX_BYTES * self._share, affordable)), 1)
 
@@ -37,5 +37,5 @@ class BatchSize:
         limit = settings.CLICKHOUSE_QUERY_SECONDS
         if seconds > limit * _SLOW:
             self._share = max(self._share / 2, _MIN_SHARE)
-        elif seconds < limit * _FAST and (2 * rows > self.rows or 2 * size > self.bytes):
+        elif seconds < limit * _FAST and (2 * rows > self.max_rows or 2 * size > self.max_bytes):
             self._share = min(self._share * 2, 1.0)

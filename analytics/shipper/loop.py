@@ -136,7 +136,7 @@ class Shipper:
         frames = None
         if not self._state.plans:
             planned = batch.next_plan(
-                self._segments(), self._state.offsets, max_rows=self._size.rows, max_bytes=self._size.bytes
+                self._segments(), self._state.offsets, max_rows=self._size.max_rows, max_bytes=self._size.max_bytes
             )
             if planned is None:
                 self._delete_finished()
@@ -217,7 +217,7 @@ class Shipper:
 
     def _is_behind(self) -> bool:
         pending = (path.stat().st_size - self._state.offsets.get(path.name, 0) for path in self._segments())
-        return sum(pending) > self._size.bytes // 2
+        return sum(pending) > self._size.max_bytes // 2
 
     def _delete_finished(self) -> None:
         """Removes segments that are closed and shipped to the end.

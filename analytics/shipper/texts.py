@@ -13,7 +13,7 @@ MAX_CHARACTERS = 1_000_000
 
 
 class _Message(msgspec.Struct):
-    """What is read of a message, whose fields may be of any type."""
+    """The fields of a message that are read; each may be of any type."""
 
     role: Any = None
     content: Any = None

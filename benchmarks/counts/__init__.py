@@ -1,1 +1,1 @@
-"""What a request and a chunk of a stream cost in counts that do not depend on the machine, and the bounds of these."""
+"""Counts of what requests, chunks and records take, which do not depend on the machine, and their bounds."""

@@ -23,7 +23,7 @@ from benchmarks.counts.service import Counted, ExtraWorker
 from benchmarks.counts.traffic import Steps, start_provider
 
 # The work of timers, of the collector and of other processes only adds to a count, and not to each run's alike.
-_MORE_RUNS = 3
+_MAX_MORE_RUNS = 3
 
 
 async def count(workspace: Path, stack: ExitStack, repeat: int) -> list[Figures]:
@@ -39,7 +39,7 @@ async def count(workspace: Path, stack: ExitStack, repeat: int) -> list[Figures]
     _set_up_django(service)
     counting = Counting(service, steps, plain, limited, probed, valgrind)
     runs = [await counting.run() for _ in range(repeat)]
-    while bounds.load().broken(_least(runs)) and len(runs) < repeat + _MORE_RUNS:
+    while bounds.load().broken(_least(runs)) and len(runs) < repeat + _MAX_MORE_RUNS:
         runs.append(await counting.run())
     return runs
 

@@ -27,7 +27,7 @@ _CLOSER_RECORDS = "python -m benchmarks.record, whose table has the inserts and 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The most of a count that is accepted, and why; `least` is a slack of its own."""
+    """The maximum of a count, and the reason; `least` is a slack of its own."""
 
     bound: float
     why: str
@@ -36,7 +36,8 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Slack:
-    """What a bound may be above the count it was made from: a share of it, or so much, whichever is more."""
+    """The distance of a bound from the count that it was made from: `share` of the count, or `least` if that is
+    more."""
 
     share: float
     least: float

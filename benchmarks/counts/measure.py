@@ -17,9 +17,8 @@ from benchmarks.counts.probe import Mode, Probe
 from benchmarks.counts.service import Counted, ExtraWorker
 from benchmarks.counts.traffic import WORDS, Steps, lanes, stream
 from benchmarks.targets.base import Endpoint
+from benchmarks.waiting import wait_until_shipped
 
-_SHIP_SECONDS = 120.0
-_POLL_SECONDS = 0.05
 _CHUNKS = WORDS.last - WORDS.first
 _LARGE_BYTES = 60_000
 _RECORDS = 1000
@@ -29,8 +28,8 @@ Reading = Mapping[str, float]
 
 @dataclass(slots=True)
 class Figures:
-    """What was counted, by workload and name; `missing` has the reason of what could not be, by name, and `details`
-    what stands behind a figure."""
+    """The counts by workload and name; `missing` holds, by name, why a count could not be taken, and `details` what
+    stands behind a count."""
 
     counted: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
     missing: dict[str, str] = field(default_factory=dict)
@@ -152,8 +151,10 @@ class Counting:
 
     async def _count_records(self, figures: Figures) -> None:
         """Counts what the shipper inserts for 1,000 requests that it finds together in the spool."""
-        shipper = self.service.process_of("shipper")
-        await asyncio.to_thread(_wait_until_shipped)
+        from django.conf import settings
+
+        shipper, spool = self.service.process_of("shipper"), Path(settings.SPOOL_DIR)
+        await asyncio.to_thread(wait_until_shipped, spool)
         before = stores.inserted()
         shipper.suspend()
         try:
@@ -161,7 +162,7 @@ class Counting:
             await asyncio.gather(*(lane.send(_RECORDS // len(open_lanes)) for lane in open_lanes))
         finally:
             shipper.resume()
-        await asyncio.to_thread(_wait_until_shipped)
+        await asyncio.to_thread(wait_until_shipped, spool)
         after = stores.inserted()
         for lane in open_lanes:
             lane.connection.abort()
@@ -232,15 +233,3 @@ async def _memory(endpoint: Endpoint, probe: Probe, body_bytes: int) -> dict[str
         left.append((probe.memory[0] - before) / 20)
     lane.connection.abort()
     return {"peak_bytes": min(peaks), "bytes_left": statistics.median(left)}
-
-
-def _wait_until_shipped() -> None:
-    from django.conf import settings
-
-    from analytics.shipper.spool_status import read_status
-
-    deadline = time.monotonic() + _SHIP_SECONDS
-    while read_status(Path(settings.SPOOL_DIR)).unshipped_bytes:
-        if time.monotonic() > deadline:
-            raise TimeoutError("the shipper did not ship all records")
-        time.sleep(_POLL_SECONDS)

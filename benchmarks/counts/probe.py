@@ -8,19 +8,20 @@ import mmap
 import os
 import signal
 import sys
-import time
 import tracemalloc
 from enum import IntEnum
 from pathlib import Path
 from types import FrameType
 
-_SECONDS = 60.0
+from benchmarks.waiting import wait_until
+
+_MAX_WAIT_SECONDS = 60.0
 _POLL_SECONDS = 0.001
 _SIGNAL = signal.SIGUSR2
 
 
 class Mode(IntEnum):
-    """What the worker counts. MEMORY reads the traced memory once, each time it is set."""
+    """The modes of counting in a web worker. MEMORY reads the traced memory once, each time it is set."""
 
     OFF = 0
     CALLS = 1
@@ -53,11 +54,10 @@ class Probe:
         obeyed = self._slots[_Slot.SIGNALS] + 1
         self._slots[_Slot.WANTED] = mode
         os.kill(self._pid, _SIGNAL)
-        deadline = time.monotonic() + _SECONDS
-        while self._slots[_Slot.SIGNALS] != obeyed:
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"the web worker does not count {mode.name.lower()}")
-            time.sleep(_POLL_SECONDS)
+        failure = f"the web worker does not count {mode.name.lower()}"
+        wait_until(
+            lambda: self._slots[_Slot.SIGNALS] == obeyed, failure, seconds=_MAX_WAIT_SECONDS, pause=_POLL_SECONDS
+        )
 
     @property
     def calls(self) -> int:

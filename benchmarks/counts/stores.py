@@ -1,4 +1,5 @@
-"""What the product asks of its stores: commands of Redis, statements of PostgreSQL, inserts into ClickHouse."""
+"""Counters of what reaches the product's stores: commands to Redis, statements to PostgreSQL, inserts into
+ClickHouse."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ from pathlib import Path
 import psycopg
 import redis
 
-_SECONDS = 60.0
+from benchmarks.waiting import wait_until
+
+_MAX_WAIT_SECONDS = 60.0
 _POLL_SECONDS = 0.002
 _COMMAND = re.compile(rb'^\+\d+\.\d+ \[\d+ (\S+)\] "([^"]*)"(?: "([^"]*)")?')
 
@@ -24,7 +27,7 @@ class RedisCommands:
     def __init__(self, url: str) -> None:
         self._client = redis.Redis.from_url(url)
         self._monitor = socket.socket(socket.AF_UNIX)
-        self._monitor.settimeout(_SECONDS)
+        self._monitor.settimeout(_MAX_WAIT_SECONDS)
         self._monitor.connect(url.removeprefix("unix://"))
         self._monitor.sendall(b"MONITOR\r\n")
         self._lines = self._monitor.makefile("rb")
@@ -65,12 +68,11 @@ class Statements:
         self._connection.execute("ALTER SYSTEM SET log_statement = 'all'")
         self._connection.execute("SELECT pg_reload_conf()")
         # The server obeys a little later, and each of its processes before its next statement.
-        deadline = time.monotonic() + _SECONDS
-        while self._connection.execute("SHOW log_statement").fetchone() != ("all",):
-            if time.monotonic() > deadline:
-                raise TimeoutError("PostgreSQL does not log its statements")
-            time.sleep(_POLL_SECONDS)
+        wait_until(self._logs, "PostgreSQL does not log its statements", seconds=_MAX_WAIT_SECONDS, pause=_POLL_SECONDS)
         self._log.seek(0, os.SEEK_END)
+
+    def _logs(self) -> bool:
+        return self._connection.execute("SHOW log_statement").fetchone() == ("all",)
 
     def close(self) -> None:
         self._connection.close()
@@ -80,7 +82,7 @@ class Statements:
         """Returns the statements so far, without the benchmark's own."""
         marker = uuid.uuid4().hex
         self._connection.execute(f"SELECT '{marker}'")
-        deadline = time.monotonic() + _SECONDS
+        deadline = time.monotonic() + _MAX_WAIT_SECONDS
         while time.monotonic() < deadline:
             line = self._log.readline().decode(errors="replace")
             if marker in line:

@@ -19,7 +19,7 @@ _READ_BYTES = 65536
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a process runs: `module:function`, called with the inherited descriptors and the arguments; without a
+    """A program for a process: `module:function`, called with the inherited descriptors and the arguments; without a
     function, the executable that is the first argument."""
 
     arguments: Sequence[str]

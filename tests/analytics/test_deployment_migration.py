@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +14,7 @@ from analytics.queries.dimensions import Dimension
 from analytics.ranges import TimeRange
 from analytics.reconciliation.services import reconcile
 from core.pagination import Page
+from tests.analytics.old_stores import migrate_before
 from tests.analytics.request_counts import count_requests
 
 # The rows of a shipper of the release before: each third at one of two deployments or at a provider without names, and
@@ -37,13 +37,7 @@ FROM numbers({rows:UInt64})
 @pytest.fixture
 def old_store(empty_store: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> uuid.UUID:
     """A project in a store of the release before."""
-    (tmp_path / "before").mkdir()
-    for migration in migrator.MIGRATIONS.glob("*.sql"):
-        if migration.name < "0041":
-            shutil.copy(migration, tmp_path / "before")
-    with monkeypatch.context() as patched:
-        patched.setattr(migrator, "MIGRATIONS", tmp_path / "before")
-        migrator.migrate()
+    migrate_before(41, monkeypatch, tmp_path)
     project = uuid.uuid4()
     client.execute(_FILL, {"project": project, "rows": 90})
     return project

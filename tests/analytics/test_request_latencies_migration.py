@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +14,7 @@ from analytics.queries.request_filters import RequestFilter
 from analytics.queries.request_pages import list_page
 from analytics.queries.request_sorting import RequestSort
 from analytics.reconciliation.services import reconcile
+from tests.analytics.old_stores import migrate_before
 from tests.analytics.test_migrations import failing_after
 
 _FILL = """
@@ -29,13 +29,7 @@ FROM numbers({rows:UInt64})
 @pytest.fixture
 def old_store(empty_store: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> uuid.UUID:
     """A project in a store of the release before."""
-    (tmp_path / "before").mkdir()
-    for migration in migrator.MIGRATIONS.glob("*.sql"):
-        if migration.name < "0044":
-            shutil.copy(migration, tmp_path / "before")
-    with monkeypatch.context() as patched:
-        patched.setattr(migrator, "MIGRATIONS", tmp_path / "before")
-        migrator.migrate()
+    migrate_before(44, monkeypatch, tmp_path)
     project = uuid.uuid4()
     client.execute(_FILL, {"project": project, "rows": 90})
     return project
