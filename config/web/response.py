@@ -52,9 +52,13 @@ class OneWriteCycle(RequestResponseCycle):
 
     def write_piece(self, data: bytes) -> bool:
         """The server's part of `gateway.protocol.reply.ResponseWriter`, as `write_whole` is."""
-        if not self.takes_pieces:
+        # `takes_pieces` and `_write_chunk` would be three more calls for each chunk of every stream.
+        if not self.chunked_encoding or self.response_complete or self.flow.write_paused:
             return False
-        self._write_chunk(data)
+        if self.scope["method"] == "HEAD":
+            return False
+        if not self.disconnected:
+            self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
         return True
 
     def write_whole(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -84,7 +83,7 @@ async def check_schema_of_stream(schema: bytes, state: RequestState, last: list[
     await _check(schema, state, data, streamed=True)
     if not state.answer.contract_violation or not last or not last[-1].data.endswith(b"}"):
         return last
-    return [*last[:-1], replace(last[-1], data=last[-1].data[:-1] + _MARK)]
+    return [*last[:-1], msgspec.structs.replace(last[-1], data=last[-1].data[:-1] + _MARK)]
 
 
 async def _check(schema: bytes, state: RequestState, data: bytes, *, streamed: bool) -> None:

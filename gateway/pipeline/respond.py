@@ -80,11 +80,31 @@ def _note_completion(state: RequestState, completion: ParsedResponse) -> None:
 class StreamedAnswer:
     """One answer that leaves as server-sent events, with the heartbeat that keeps it alive during silences."""
 
-    __slots__ = ("_answer", "_framed", "_guard", "_heartbeat", "_reply", "_runtime", "_state", "_watch")
+    __slots__ = (
+        "_answer",
+        "_framed",
+        "_guard",
+        "_heartbeat",
+        "_loop",
+        "_max_bytes",
+        "_reply",
+        "_runtime",
+        "_state",
+        "_stream",
+        "_total",
+        "_watch",
+        "_write_piece",
+    )
 
     def __init__(self, runtime: Runtime, state: RequestState, reply: Reply, watch: ClientWatch) -> None:
         self._runtime, self._state, self._reply, self._watch = runtime, state, reply, watch
         self._answer = state.answer
+        self._total = runtime.deadlines.total
+        self._max_bytes = runtime.answer_bytes
+        self._loop = runtime.loop
+        # `_relay` sets both.
+        self._stream: OpenStream
+        self._write_piece: Callable[[bytes], bool]
         self._framed: Callable[[list[StreamEvent]], bytes] = sse.frame_all
         self._guard: OutputGuard | None = None
         # The heartbeat calls no method of this object: a cycle of the two would wait for the garbage collector.
@@ -138,8 +158,9 @@ class StreamedAnswer:
             return
         await self._pass_on(stream.events)
         translator = stream.translator
+        self._stream, self._write_piece = stream, self._reply.piece_writer()
         try:
-            while not await stream.response.deliver(partial(self._take, stream)):
+            while not await stream.response.deliver(self._take):
                 await self._pass_on(stream.events)
                 self._check_time()
             if translator.usage is None:
@@ -148,37 +169,35 @@ class StreamedAnswer:
         except (ProviderError, RecursionError) as error:
             self._note_break(failure_of(error), stream.attempt)
 
-    def _take(self, stream: OpenStream, data: bytes) -> bool:
+    def _take(self, data: bytes) -> bool:
         """Sends on what arrived of the provider's stream. Returns False when that has to wait for a guardrail or for
-        the client: the events are `stream.events` then. Raises ProviderError.
+        the client: the events are `_stream.events` then. Raises ProviderError.
 
         The transport calls this for all that it has read at a time: a task that wakes up for each read, and passes
-        through all the coroutines of a request, costs more than the rest.
+        through all the coroutines of a request, costs more than the rest. So does, between two system calls, any call
+        of a function that is not needed.
         """
+        stream, answer = self._stream, self._answer
         stream.received += len(data)
-        limit = self._runtime.answer_bytes
-        if stream.received > limit:
-            raise too_large(limit)
+        if stream.received > self._max_bytes:
+            raise too_large(self._max_bytes)
         events = stream.translator.feed(data)
-        if events and not (self._guard is None and self._passed_on(events)):
-            stream.events = events
-            return False
-        self._check_time()
-        return True
-
-    def _passed_on(self, events: list[StreamEvent]) -> bool:
-        """Sends the events at once. Returns False when the client does not read as quickly, and nothing was sent."""
-        data = self._framed(events)
-        if not self._reply.part_at_once(data):
-            return False
-        self._count_output(events)
-        self._heartbeat.touch()
-        self._answer.parts.append(data)
+        if events:
+            if self._guard is not None or not self._write_piece(framed := self._framed(events)):
+                stream.events = events
+                return False
+            for event in events:
+                if event.has_output:
+                    answer.output_bytes += len(event.text) or len(event.data) // 4
+            self._heartbeat.last = self._loop.time()
+            answer.parts.append(framed)
+        if time.perf_counter() - self._state.started >= self._total:
+            raise too_slow()
         return True
 
     def _check_time(self) -> None:
         """Raises ProviderError when the request has no time left."""
-        if self._runtime.deadlines.left(self._state.started) <= 0:
+        if time.perf_counter() - self._state.started >= self._total:
             raise too_slow()
 
     def _count_output(self, events: list[StreamEvent]) -> None:

@@ -45,6 +45,11 @@ _STREAM: HeaderList = [
 ]
 
 
+def _refuse_piece(data: bytes) -> bool:
+    """Sends no piece: the server has no `ResponseWriter`."""
+    return False
+
+
 class Reply:
     """One response: either `whole` is called, or `start_stream`, then `part` any number of times, then `end`.
 
@@ -109,9 +114,10 @@ class Reply:
         all_headers = [*_STREAM, *self.ids, *extra]
         await self._send({"type": "http.response.start", "status": 200, "headers": all_headers})
 
-    def part_at_once(self, data: bytes) -> bool:
-        """Sends what `part` does without waiting. Returns False where it cannot, and has done nothing then."""
-        return self.writer is not None and self.writer.write_piece(data)
+    def piece_writer(self) -> Callable[[bytes], bool]:
+        """Returns the function that sends what `part` does without waiting, for a stream that has started. It returns
+        False where it cannot, and has done nothing then."""
+        return self.writer.write_piece if self.writer is not None else _refuse_piece
 
     def part(self, data: bytes) -> Awaitable[None]:
         # Every chunk of a stream passes here, and a coroutine of its own would cost more than the rest.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from integrations.providers.base import StreamEvent
 
@@ -20,10 +20,14 @@ def data_of(frames: bytes) -> list[bytes]:
     return [block[6:] for block in frames.split(b"\n\n") if block.startswith(b"data: ")]
 
 
-def relay_all(events: Iterable[StreamEvent]) -> bytes:
+def relay_all(events: Sequence[StreamEvent]) -> bytes:
     """Returns the events of a client's own protocol, whose data are whole blocks, the event's name included."""
+    if len(events) == 1:
+        return events[0].data + b"\n\n"
     return b"".join([event.data + b"\n\n" for event in events])
 
 
-def frame_all(events: Iterable[StreamEvent]) -> bytes:
+def frame_all(events: Sequence[StreamEvent]) -> bytes:
+    if len(events) == 1:  # Most chunks of a stream come alone.
+        return b"data: %b\n\n" % events[0].data
     return b"".join([b"data: " + event.data + b"\n\n" for event in events])

@@ -60,7 +60,10 @@ class SurfaceReply(Reply):
             await super().part(encoded)
 
     @override
-    def part_at_once(self, data: bytes) -> bool:
+    def piece_writer(self) -> Callable[[bytes], bool]:
+        return super().piece_writer() if self.is_native else self._write_encoded
+
+    def _write_encoded(self, data: bytes) -> bool:
         if self.writer is None or not self.writer.takes_pieces:
             return False
         encoded = self._encoded(data)

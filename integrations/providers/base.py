@@ -131,8 +131,8 @@ class ParsedResponse(msgspec.Struct, frozen=True, gc=False):
     recorded: bytes | None = None
 
 
-@dataclass(slots=True)
-class StreamEvent:
+# As with the class above, one is made for each chunk of a stream.
+class StreamEvent(msgspec.Struct, gc=False):
     """One event for the client. `data` is the JSON of a `chat.completion.chunk` without framing (the provider's bytes
     when nothing had to change). `has_output` is False for a preamble (role only, empty delta, keep-alive): the gate for
     the first chunk waits for a True. `text` is the visible text delta of choice 0, kept for the record and to estimate

@@ -60,7 +60,6 @@ class Connection(asyncio.Protocol):
         self._response: PooledResponse | None = None
         self._interim = False
         self._overhead = 0
-        self._paused = False
         self._phase_seconds = 0.0
         self._deadline = _NEVER
         self._timer_at = _NEVER
@@ -129,11 +128,12 @@ class Connection(asyncio.Protocol):
             self._phase_seconds = seconds
             self._set_deadline(self._loop.time() + seconds)
 
+    def stop_waiting(self) -> None:
+        self._deadline = _NEVER
+
     def resume(self) -> None:
-        if self._paused:
-            self._paused = False
-            if self._transport is not None and not self._transport.is_closing():
-                self._transport.resume_reading()
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
 
     def finish(self, response: PooledResponse) -> None:
         transport = self._transport
@@ -145,7 +145,9 @@ class Connection(asyncio.Protocol):
         if seconds <= 0 or not self.alive or transport.get_write_buffer_size():
             self.abort()
             return
-        self.resume()
+        if response.is_paused:
+            response.is_paused = False
+            self.resume()
         if self._idled > self._ages.served:
             self._ages.served = self._idled
         now = self._idle_since = time.monotonic()
@@ -232,11 +234,12 @@ class Connection(asyncio.Protocol):
         self._overhead = 0
         response.pieces.append(data)
         response.buffered += len(data)
-        if response.buffered > HIGH_WATER_BYTES and not self._paused and self._transport is not None:
-            self._paused = True
+        if response.buffered > HIGH_WATER_BYTES and not response.is_paused and self._transport is not None:
+            response.is_paused = True
             self._transport.pause_reading()
-        if response.is_delivered:
-            self._deadline = _NEVER
+        if response.take is not None:
+            # `hand_over` will take the piece. The timer of the wait goes on, and only fires later.
+            self._deadline = self._loop.time() + response.idle
         else:
             self._wake(response)
 

@@ -23,7 +23,13 @@ class AnsweredBy(Protocol):
         """Starts the timeout of a wait: after `seconds` without data the answer fails."""
         ...
 
-    def resume(self) -> None: ...
+    def stop_waiting(self) -> None:
+        """Ends the timeout of a wait: nobody waits for data."""
+        ...
+
+    def resume(self) -> None:
+        """Goes on reading, which the connection stops when too much lies unread: it sets `is_paused` then."""
+        ...
 
     def finish(self, response: PooledResponse) -> None: ...
 
@@ -37,16 +43,17 @@ class PooledResponse(AsyncIterator[bytes]):
         "_headers",
         "_loop",
         "_raised",
-        "_take",
         "_waiter",
         "buffered",
         "complete",
         "error",
         "host",
         "idle",
+        "is_paused",
         "pieces",
         "raw_headers",
         "status",
+        "take",
         "touched",
     )
 
@@ -55,6 +62,7 @@ class PooledResponse(AsyncIterator[bytes]):
         self.raw_headers: list[tuple[bytes, bytes]] = []
         self.pieces: list[bytes] = []
         self.buffered = 0  # `buffered` counts the bytes in `pieces`.
+        self.is_paused = False  # `is_paused` is True while the connection does not read.
         self.touched = False  # `touched` is True when a byte of an answer was read.
         self.complete = False
         self.error: ProviderError | None = None
@@ -64,8 +72,9 @@ class PooledResponse(AsyncIterator[bytes]):
         self._connection: AnsweredBy | None = connection
         self._loop = loop
         self._waiter: asyncio.Future[None] | None = None
-        # The function of `deliver` while that waits, and what the function has raised.
-        self._take: Callable[[bytes], bool] | None = None
+        # `take` is the function of `deliver` while that waits: `hand_over` gives it what arrives, and nobody has to be
+        # woken. `_raised` is what the function has raised.
+        self.take: Callable[[bytes], bool] | None = None
         self._raised: BaseException | None = None
 
     @property
@@ -126,11 +135,11 @@ class PooledResponse(AsyncIterator[bytes]):
                 raise self.error
             if self._connection is None:
                 raise failures.closed_by_caller(self.host)
-            self._take = take
+            self.take = take
             try:
                 await self.wait(self.idle)
             finally:
-                was_refused, self._take = self._take is None, None
+                was_refused, self.take = self.take is None, None
             if self._raised is not None:
                 raised, self._raised = self._raised, None
                 raise raised
@@ -140,26 +149,30 @@ class PooledResponse(AsyncIterator[bytes]):
     def hand_over(self) -> None:
         """Gives what has arrived to the function of `deliver`, where that waits. The connection calls this once for all
         that it has read at a time, so that pieces which arrive together leave together."""
-        take = self._take
+        take = self.take
         if take is None or not self.pieces:
             return
         try:
-            goes_on = take(self._emptied())
+            # One piece is the common case, and needs no call.
+            data = self.pieces.pop() if len(self.pieces) == 1 and not self.is_paused else self._emptied()
+            self.buffered = 0
+            goes_on = take(data)
         except BaseException as error:
             # The error belongs to the caller of `deliver`, and not to the event loop.
             self._raised, goes_on = error, False
         if not goes_on:
-            self._take = None
+            self.take = None
+            if self._connection is not None:
+                self._connection.stop_waiting()
             self.wake()
-        elif self._connection is not None:
-            self._connection.await_data(self.idle)
 
     def _emptied(self) -> bytes:
         """Returns what has arrived, and takes it out."""
         data = self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
         self.pieces.clear()
         self.buffered = 0
-        if self._connection is not None:
+        if self.is_paused and self._connection is not None:
+            self.is_paused = False
             self._connection.resume()
         return data
 
@@ -175,11 +188,6 @@ class PooledResponse(AsyncIterator[bytes]):
             self._connection.await_data(seconds)
         self._waiter = self._loop.create_future()
         await self._waiter
-
-    @property
-    def is_delivered(self) -> bool:
-        """Returns True while `hand_over` takes what arrives, and nobody has to be woken for it."""
-        return self._take is not None
 
     def wake(self) -> None:
         waiter = self._waiter

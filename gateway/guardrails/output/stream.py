@@ -4,7 +4,6 @@ with no text left is dropped. Text that is still held at the end of a choice goe
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -74,7 +73,7 @@ class StreamGuard:
             _has_text(choice["delta"]) for choice in remaining if isinstance(choice, dict) and "delta" in choice
         )
         data = _encode({**fields, "choices": remaining})
-        return [*out, replace(event, data=data, has_output=event.has_output and has_output)]
+        return [*out, msgspec.structs.replace(event, data=data, has_output=event.has_output and has_output)]
 
     def _guard_choice(self, fields: dict[str, Any]) -> tuple[list[StreamEvent], bool, bool]:
         """Returns the events that go out before this one, whether the choice was changed, and whether anything of it is

@@ -5,7 +5,8 @@ one event are joined by LF. Only the fields `data` and `event` are used."""
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+
+import msgspec
 
 # A whole answer may come as one event, but an upstream that never ends a line must not fill the memory.
 MAX_EVENT_BYTES = 32 * 1024 * 1024
@@ -16,7 +17,8 @@ _BOM = b"\xef\xbb\xbf"
 _LF, _CR = b"\n\r"
 
 
-class ServerSentEvent(NamedTuple):
+# The class is a msgspec struct because one is made for each event of a stream.
+class ServerSentEvent(msgspec.Struct, frozen=True, gc=False):
     data: bytes
     event: str = ""
 
@@ -45,6 +47,9 @@ class EventParser:
         """Returns the events that `data` completes. Raises EventTooLargeError."""
         # Almost every provider sends whole events with LF line ends and nothing left over, and this branch serves them.
         if self._started and not self._parts and not self._held_cr and data[-2:] == b"\n\n" and _CR not in data:
+            if data[:6] == b"data: " and data.find(_LF) == len(data) - 2:
+                # One event of one line, as most chunks of a stream are.
+                return [ServerSentEvent(data[6:-2])]
             return _events(data[:-2])
         return self._feed_slowly(data)
 

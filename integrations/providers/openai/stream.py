@@ -130,7 +130,7 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
             data = named
         self._seen = True
         self.model = chunk.model or self.model
-        output = delta.has_output()
+        output = bool(delta.content) or delta.has_output()
         self._has_output = output or self._has_output
         return StreamEvent(data, output, (delta.content or "") if choice.index == 0 else "")
 
