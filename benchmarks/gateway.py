@@ -25,6 +25,7 @@ from benchmarks.targets.floor import Floor
 from benchmarks.targets.litellm import LiteLLM, LiteLLMNative
 from benchmarks.targets.ours import Ours, OursAnthropic, OursBefore, OursLimits, OursPrompt, OursTwice
 from benchmarks.targets.portkey import Portkey
+from benchmarks.targets.python_floor import PythonFloor
 from benchmarks.targets.surfaces import OursMessages, OursMessagesNative, OursResponses, OursResponsesNative
 from benchmarks.targets.tensorzero import TensorZero
 
@@ -33,6 +34,7 @@ TARGETS: dict[str, type[Target]] = {
     for target in (
         Direct,
         Floor,
+        PythonFloor,
         Ours,
         OursPrompt,
         OursLimits,
@@ -52,7 +54,8 @@ TARGETS: dict[str, type[Target]] = {
 
 _QUICK_TARGETS = ["direct", "floor", "ours", "tensorzero"]
 _ONLY_BY_NAME = {
-    target.name for target in (OursBefore, OursMessages, OursMessagesNative, OursResponses, OursResponsesNative)
+    target.name
+    for target in (PythonFloor, OursBefore, OursMessages, OursMessagesNative, OursResponses, OursResponsesNative)
 }
 
 

@@ -1,9 +1,9 @@
 """`python -m benchmarks.soak` sends steady traffic for minutes or hours, and checks bounds on the service's resources.
 
-A share of the requests streams, a share of the streams is left in the middle, and some requests are large. Memory and
-open files of every process and the bytes of the spool are sampled all the while. Exit status 1 means that something
-grew beyond its bound, that a process was replaced, or that the log does not hold exactly the answered requests. See
-README.md here.
+A share of the requests streams, a share of the streams is left in the middle, and some requests and answers are large.
+Memory and open files of every process and the bytes of the spool are sampled all the while. Exit status 1 means that
+something grew beyond its bound, that a process was replaced, or that the log does not hold exactly the answered
+requests. See README.md here.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ _WARM_UP = 0.25
 _SETTLE_SECONDS = 60.0
 _STREAM_WORDS = 25
 _LARGE_BYTES = 4_000_000
+_LARGE_ANSWER_BYTES = 64_000_000
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Sample:
     """A process's resources at one moment."""
 
     pid: int
-    rss: int
+    pss: int
     files: int
 
 
@@ -108,12 +109,12 @@ def table(watched: Watched, sent: Sent, recorded: int) -> str:
         f"{sent.answered:,} answered, {sent.abandoned:,} abandoned, {len(sent.failed):,} failed, {recorded:,} recorded",
         f"spool: {peak:,} bytes at most, {last:,} at the end",
         "",
-        "| Process | RSS MB begin | end | most | files begin | end |",
+        "| Process | PSS MB begin | end | most | files begin | end |",
         "|---|---|---|---|---|---|",
     ]
     for role, samples in sorted(watched.roles.items()):
         begin, end = _quarters(samples)
-        megabytes = [_median_rss(begin), _median_rss(end), max(sample.rss for sample in samples)]
+        megabytes = [_median_pss(begin), _median_pss(end), max(sample.pss for sample in samples)]
         shown = " | ".join(f"{value / 2**20:,.0f}" for value in megabytes)
         lines.append(f"| {role} | {shown} | {_median_files(begin):,.0f} | {_median_files(end):,.0f} |")
     return "\n".join(lines)
@@ -124,7 +125,7 @@ def _problems_of(role: str, samples: Sequence[Sample]) -> list[str]:
     found = []
     if len({sample.pid for sample in samples}) > 1:
         found.append(f"{role} was replaced")
-    before, after = _median_rss(begin), _median_rss(end)
+    before, after = _median_pss(begin), _median_pss(end)
     if after > max(before * (1 + MAX_GROWTH), before + MAX_GROWTH_BYTES):
         found.append(f"{role} grew from {before / 2**20:.0f} to {after / 2**20:.0f} MB")
     max_files = MAX_ENGINE_FILES if role == "engine" else _median_files(begin) + MAX_MORE_FILES
@@ -140,8 +141,8 @@ def _quarters(samples: Sequence[Sample]) -> tuple[Sequence[Sample], Sequence[Sam
     return warm[:size], warm[-size:]
 
 
-def _median_rss(samples: Sequence[Sample]) -> float:
-    return statistics.median(sample.rss for sample in samples)
+def _median_pss(samples: Sequence[Sample]) -> float:
+    return statistics.median(sample.pss for sample in samples)
 
 
 def _median_files(samples: Sequence[Sample]) -> float:
@@ -168,11 +169,13 @@ async def _soak(endpoint: Endpoint, var_dir: Path, seconds: float, rate: float) 
 
 
 async def _ask(session: aiohttp.ClientSession, endpoint: Endpoint, number: int, sent: Sent) -> None:
-    """Sends one request: every second streams, every tenth of all is left after its first bytes, and one of 500 is
-    large."""
+    """Sends one request: every second streams, every tenth of all is left after its first bytes, one of 500 is large,
+    and one of 1,000 has a large answer."""
     streams, leaves = number % 2 == 0, number % 10 == 0
     # A message of such a size would be refused, so the size is in another field, which is passed on.
     more: dict[str, Any] = {"metadata": {"filling": "x" * _LARGE_BYTES}} if number % 500 == 499 else {}
+    if number % 1000 == 501:
+        more = {"metadata": {"answer_bytes": str(_LARGE_ANSWER_BYTES)}}
     body = payloads.request_body(endpoint.model, stream_events=_STREAM_WORDS if streams else 0, more=more)
     url = f"http://127.0.0.1:{endpoint.port}{endpoint.path}"
     try:
@@ -205,7 +208,7 @@ def _sample(watched: Watched, var_dir: Path) -> None:
     for file in (var_dir / "run").glob("*.pid"):
         try:
             process = psutil.Process(int(file.read_text()))
-            sample = Sample(process.pid, process.memory_info().rss, process.num_fds())
+            sample = Sample(process.pid, process.memory_full_info().pss, process.num_fds())
         except (psutil.Error, ValueError, OSError):
             continue  # The process is being replaced, which the next sample shows.
         watched.roles.setdefault(file.stem, []).append(sample)
