@@ -18,10 +18,24 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from config.web.response import OneWriteCycle
 
 
+class Arrival:
+    """The part of an `asyncio.Event` that uvicorn uses of a cycle's."""
+
+    __slots__ = ("_cycle",)
+
+    def __init__(self, cycle: DirectCycle) -> None:
+        self._cycle = cycle
+
+    def set(self) -> None:
+        self._cycle.note_arrival()
+
+
 class DirectCycle(OneWriteCycle):
     """A POST request to an endpoint of the gateway, and its response."""
 
     access_log = False
+    # The event of a `receive` that waits. Nearly every body has arrived before it is asked for, and needs none.
+    _event: asyncio.Event | None = None
 
     def __init__(
         self,
@@ -42,7 +56,6 @@ class DirectCycle(OneWriteCycle):
         self.logger = logger
         self.default_headers = default_headers
         self.on_response = on_response
-        self.message_event = asyncio.Event()
         self.waiting_for_100_continue = expects_continue
         self.keep_alive = keep_alive
         self.disconnected = False
@@ -53,6 +66,20 @@ class DirectCycle(OneWriteCycle):
         self.expected_content_length = 0
         self._pieces: list[bytes] = []
         self._buffered = 0
+        self._has_arrived = False
+
+    @property
+    @override
+    def message_event(self) -> Any:  # type: ignore[override]  # uvicorn only calls `set`
+        """What uvicorn sets when the connection or the response ends."""
+        return Arrival(self)
+
+    @override
+    def note_arrival(self) -> None:
+        """Wakes a `receive` that waits: more of the body has arrived, or none will."""
+        self._has_arrived = True
+        if self._event is not None:
+            self._event.set()
 
     def add_body(self, data: bytes) -> None:
         """Adds what arrived of the body; reading pauses while much of it waits for the endpoint."""
@@ -60,19 +87,20 @@ class DirectCycle(OneWriteCycle):
         self._buffered += len(data)
         if self._buffered > HIGH_WATER_LIMIT:
             self.flow.pause_reading()
-        self.message_event.set()
+        self.note_arrival()
 
     @override
     async def receive(self) -> Any:
-        event = self.message_event
         if self.waiting_for_100_continue and not self.transport.is_closing():
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             self.waiting_for_100_continue = False
         if not self.disconnected and not self.response_complete:
             self.flow.resume_reading()
-            if not event.is_set():
+            while not self._has_arrived:
+                event = self._event = self._event or asyncio.Event()
+                event.clear()
                 await event.wait()
-            event.clear()
+            self._has_arrived = False
         if self.disconnected or self.response_complete:
             return {"type": "http.disconnect"}
         pieces, self._pieces, self._buffered = self._pieces, [], 0

@@ -137,7 +137,12 @@ class BoundedProtocol(HttpToolsProtocol):
     @override
     def on_message_complete(self) -> None:
         self._stage = _NOTHING
-        _on_message_complete(self)
+        cycle = self.cycle
+        if cycle.__class__ is not DirectCycle:
+            _on_message_complete(self)
+        elif not cycle.response_complete:
+            cycle.more_body = False
+            cycle.note_arrival()
 
     @override
     def on_response_complete(self) -> None:

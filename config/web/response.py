@@ -105,6 +105,10 @@ class OneWriteCycle(RequestResponseCycle):
         self.waiting_for_100_continue = False
         return True
 
+    def note_arrival(self) -> None:
+        """Wakes the application where it waits for the body or for the end."""
+        self.message_event.set()
+
     def _write_all(self, data: bytes) -> None:
         """Writes a whole response, and ends it as uvicorn does."""
         if self.disconnected:
@@ -112,7 +116,7 @@ class OneWriteCycle(RequestResponseCycle):
         self.transport.write(data)
         self.expected_content_length = 0
         self.response_complete = True
-        self.message_event.set()
+        self.note_arrival()
         if not self.keep_alive:
             self.transport.close()
         self.on_response()

@@ -74,7 +74,8 @@ class Connection(asyncio.Protocol):
     def take(self, now: float) -> bool:
         """Returns True when an idle connection may serve once more; otherwise it is closed. `now` is a time of the
         monotonic clock. Nothing has been written yet, so that another connection may serve instead."""
-        if not self.alive or self._look is None:
+        transport = self._transport
+        if transport is None or transport.is_closing() or self._look is None:
             return False
         ages, age = self._ages, now - self._idle_since
         self._idled = age
@@ -142,7 +143,7 @@ class Connection(asyncio.Protocol):
         self._response = None
         # The request may have unsent bytes, since the peer answered early and may never read them.
         seconds = self._idle_seconds(response)
-        if seconds <= 0 or not self.alive or transport.get_write_buffer_size():
+        if seconds <= 0 or transport.is_closing() or transport.get_write_buffer_size():
             self.abort()
             return
         if response.is_paused:
@@ -179,16 +180,25 @@ class Connection(asyncio.Protocol):
             return
         response.touched = True
         self._overhead += len(data)
+        had_head = response.status
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             self.reusable = False
-            if not response.complete:
+            if response.complete:
+                self._wake(response)
+            else:
                 self.fail(failures.cut_short(self.host) if response.status else failures.not_http(self.host))
             return
         if self._overhead > MAX_OVERHEAD_BYTES and not response.complete:
             self.fail(failures.not_http(self.host))
-        response.hand_over()
+        # One call for all that has arrived: the parser's callbacks, which set these attributes, wake nobody.
+        is_handed_over = response.take is not None
+        if is_handed_over:
+            response.hand_over()
+        has_news = not is_handed_over and (response.pieces or (response.status and not had_head))
+        if has_news or response.complete:
+            self._wake(response)
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
@@ -225,7 +235,6 @@ class Connection(asyncio.Protocol):
             response.raw_headers.clear()
             return
         response.status = status
-        self._wake(response)
 
     def on_body(self, data: bytes) -> None:
         response = self._response
@@ -240,8 +249,6 @@ class Connection(asyncio.Protocol):
         if response.take is not None:
             # `hand_over` will take the piece. The timer of the wait goes on, and only fires later.
             self._deadline = self._loop.time() + response.idle
-        else:
-            self._wake(response)
 
     def on_message_complete(self) -> None:
         if self._interim:
@@ -250,18 +257,18 @@ class Connection(asyncio.Protocol):
         if self._response is not None:
             self._response.complete = True
             self.reusable = self._parser.should_keep_alive()
-            self._wake(self._response)
 
     # The following methods are the connection's own steps.
 
     def _write(self, head: bytes, body: bytes) -> None:
-        if self._transport is None or not self.alive:
+        transport = self._transport
+        if transport is None or transport.is_closing():
             raise failures.no_answer(self.host)
         if len(body) <= _JOIN_BYTES:
-            self._transport.write(head + body)
+            transport.write(head + body)
         else:
-            self._transport.write(head)
-            self._transport.write(body)
+            transport.write(head)
+            transport.write(body)
 
     def _wake(self, response: PooledResponse) -> None:
         self._deadline = _NEVER
