@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -31,7 +32,8 @@ class NativeRequest(msgspec.Struct, frozen=True):
     `surface` is the protocol. `body` is the client's JSON, None once a stage has changed the chat completion in
     a way that the client's own form does not show. `untranslatable` are the fields that a chat completion cannot
     express, each with the reason. `is_stateful` means that it names what the provider keeps of earlier requests.
-    `opaque` is a field whose texts no guardrail can read, with the reason.
+    `opaque` is a field whose texts no guardrail can read, with the reason. `fields` are the values of the
+    chat completion that the surface made, None where the surface does not keep them.
     """
 
     surface: Surface
@@ -39,6 +41,7 @@ class NativeRequest(msgspec.Struct, frozen=True):
     untranslatable: tuple[str, ...] = ()
     is_stateful: bool = False
     opaque: str = ""
+    fields: Mapping[str, Any] | None = None
 
 
 class RequestContext(msgspec.Struct, frozen=True):

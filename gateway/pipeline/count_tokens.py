@@ -42,9 +42,10 @@ async def answer_count(runtime: Runtime, state: RequestState, reply: Reply, watc
     state.body = await read_body(watch.receive, state.headers, runtime.body_bytes)
     watch.body_arrived()
     native = read_native(state, reply)
-    state.request = request = parse(state.body, state.headers)
+    state.request = request = parse(state.body, state.headers, native.fields)
     state.slot = note_in_flight(runtime, state, request)
-    context = RequestContext(state.snapshot, state.headers, state.body, request, LazyFields(state.body), native)
+    fields = LazyFields(state.body, native.fields)
+    context = RequestContext(state.snapshot, state.headers, state.body, request, fields, native)
     context = await prompted(runtime.snapshots, context, state)
     state.prompt = _NO_PROMPT
     if context.snapshot.settings.guardrails.is_on:

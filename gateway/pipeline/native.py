@@ -12,6 +12,7 @@ from gateway.protocol.wire import LazyFields
 from integrations.native import NativeAdapter, native_adapter
 from integrations.providers.additions import with_parameters
 from integrations.providers.base import ChatRequest
+from integrations.providers.common.search import find
 from integrations.providers.errors import UnsupportedParameterError
 
 FORM = b"--"
@@ -37,7 +38,9 @@ def read_native(state: RequestState, reply: Reply) -> NativeRequest:
     state.body = request.body
     state.headers.session_id = state.headers.session_id or request.session_id
     own = native_body(state.surface.forwarded(body))
-    return NativeRequest(state.surface, own, request.untranslatable, request.is_stateful, request.opaque)
+    return NativeRequest(
+        state.surface, own, request.untranslatable, request.is_stateful, request.opaque, request.fields
+    )
 
 
 def is_native_only(context: RequestContext) -> bool:
@@ -97,7 +100,7 @@ def _speaker(native: NativeRequest, attempt: Attempt) -> NativeAdapter | None:
 def native_body(body: bytes) -> bytes:
     """Returns the client's body without the fields that concern only the gateway, the very bytes where it has none."""
     # Each of the names has one of these beginnings.
-    if b'"prompt_' not in body and b'"provider"' not in body and b'"models"' not in body:
+    if find(body, b'"prompt_') < 0 and find(body, b'"provider"') < 0 and find(body, b'"models"') < 0:
         return body
     # A form holds no such fields, since its surface refuses them.
     if body.startswith(FORM):
@@ -119,11 +122,12 @@ def as_chat_completion(state: RequestState, answer: bytes, *, stream: bool) -> b
 
 def native_request(context: RequestContext, attempt: Attempt, adapter: NativeAdapter, *, stream: bool) -> ChatRequest:
     """Returns the client's own request, with the headers that belong to its protocol."""
-    body = (context.native.body if context.native is not None else None) or b""
+    native = context.native
+    body, fields = (b"", None) if native is None else (native.body or b"", native.fields)
     if attempt.credentials.sets_parameters and not is_native_only(context):
-        body = with_parameters(body, attempt.credentials)
+        body, fields = with_parameters(body, attempt.credentials), None
     names = adapter.forward_headers
-    headers = tuple(client_headers(context.headers.raw, names)) if names else ()
+    headers = client_headers(context.headers.raw, names) if names else ()
     return ChatRequest(
         attempt.sent_model or attempt.model,
         stream,
@@ -132,6 +136,7 @@ def native_request(context: RequestContext, attempt: Attempt, adapter: NativeAda
         crosses_vendor=attempt.crosses_vendor,
         headers=headers,
         cache_markers=context.snapshot.settings.prompt_cache_markers,
+        named="" if fields is None else fields["model"],
     )
 
 

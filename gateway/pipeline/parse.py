@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
@@ -10,7 +11,7 @@ from core.errors import ValidationError
 from gateway.errors import RequestTimeoutError
 from gateway.protocol.headers import MAX_VARIABLE_CHARACTERS, PREFIX, RequestHeaders
 from gateway.protocol.reply import Receive
-from gateway.protocol.wire import ChatCompletionRequest, decode_request
+from gateway.protocol.wire import ChatCompletionRequest, convert_request, decode_request
 
 
 class ClientGoneError(Exception):
@@ -52,9 +53,10 @@ def _check_size(size: int, limit: int) -> None:
         raise ValidationError(f"The request body is larger than {limit} bytes", code="message_too_large")
 
 
-def parse(body: bytes, headers: RequestHeaders) -> ChatCompletionRequest:
-    """Returns the validated request. Raises ValidationError, which names the field or header at fault."""
-    request = decode_request(body)
+def parse(body: bytes, headers: RequestHeaders, fields: Mapping[str, Any] | None = None) -> ChatCompletionRequest:
+    """Returns the validated request, from the `fields` that the body encodes where a surface has them. Raises
+    ValidationError, which names the field or header at fault."""
+    request = decode_request(body) if fields is None else convert_request(fields, body)
     if headers.force_variant and headers.force_variant not in ("target", "baseline"):
         raise ValidationError(f"{PREFIX}force-variant: expected target or baseline")
     for name, value in headers.variables.items():

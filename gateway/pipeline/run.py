@@ -97,9 +97,10 @@ async def _answer(runtime: Runtime, state: RequestState, reply: Reply, watch: Cl
     state.body = await read_body(watch.receive, state.headers, runtime.body_bytes)
     watch.body_arrived()
     native = None if state.surface is CHAT else translate(state, reply)
-    state.request = request = parse(state.body, state.headers)
+    fields = None if native is None else native.fields
+    state.request = request = parse(state.body, state.headers, fields)
     state.slot = note_in_flight(runtime, state, request)
-    context = RequestContext(state.snapshot, state.headers, state.body, request, LazyFields(state.body), native)
+    context = RequestContext(state.snapshot, state.headers, state.body, request, LazyFields(state.body, fields), native)
     context = await prompted(runtime.snapshots, context, state)
     if state.prompt.rollout_id:
         note_allocation(runtime, state, state.slot)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 
 import msgspec
@@ -111,13 +111,20 @@ def read_headers(raw: RawHeaders) -> RequestHeaders:
     return headers
 
 
-def client_headers(raw: RawHeaders, names: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yields those of the headers `names`, given in lower case, that a header line of HTTP can carry on: values of
+def client_headers(raw: RawHeaders, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Returns those of the headers `names`, given in lower case, that a header line of HTTP can carry on: values of
     printable ASCII."""
-    for raw_name, value in raw:
-        name = raw_name.decode("latin-1")
-        if name in names and value.isascii() and (text := value.decode("ascii").strip()).isprintable():
-            yield name, text
+    wanted = _encoded(names)
+    found = [header for header in raw if header[0] in wanted]
+    if not found:
+        return ()
+    texts = [(name.decode("ascii"), value.decode("ascii").strip()) for name, value in found if value.isascii()]
+    return tuple((name, text) for name, text in texts if text.isprintable())
+
+
+@lru_cache(maxsize=64)
+def _encoded(names: tuple[str, ...]) -> frozenset[bytes]:
+    return frozenset(name.encode("ascii") for name in names)
 
 
 def trace_parent(header: str) -> tuple[str, str]:

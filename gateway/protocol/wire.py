@@ -100,11 +100,12 @@ class LazyFields(Mapping[str, Any]):
 
     __slots__ = ("_body", "_fields")
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, fields: Mapping[str, Any] | None = None) -> None:
+        """Creates the fields of `body`; `fields` are the same where they are known."""
         self._body = body
-        self._fields: dict[str, Any] | None = None
+        self._fields = fields
 
-    def _decoded(self) -> dict[str, Any]:
+    def _decoded(self) -> Mapping[str, Any]:
         if self._fields is None:
             try:
                 self._fields = _fields_decoder.decode(self._body)
@@ -137,6 +138,8 @@ def nested_too_deeply() -> ValidationError:
     return ValidationError("The request body is nested too deeply")
 
 
+# The values of these fields stay JSON in a request, which no conversion makes of values.
+_KEPT_AS_JSON = frozenset({"response_format", "tool_choice", "tools"})
 _fields_decoder = msgspec.json.Decoder(dict[str, Any])
 _decoder = msgspec.json.Decoder(ChatCompletionRequest)
 
@@ -156,6 +159,25 @@ def decode_request(body: bytes) -> ChatCompletionRequest:
         raise explain(str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ValidationError("The request body is not valid JSON", code="invalid_json") from None
+    _check(request, body)
+    return request
+
+
+def convert_request(fields: Mapping[str, Any], body: bytes) -> ChatCompletionRequest:
+    """Returns what `decode_request` does of the `body` that encodes `fields`, without reading its bytes again."""
+    if not _KEPT_AS_JSON.isdisjoint(fields):
+        return decode_request(body)
+    try:
+        request = msgspec.convert(fields, ChatCompletionRequest)
+    except msgspec.ValidationError:
+        # The decoder has the last word: some values it takes only as JSON, and its errors are those that clients see.
+        return decode_request(body)
+    _check(request, body)
+    return request
+
+
+def _check(request: ChatCompletionRequest, body: bytes) -> None:
+    """Raises ValidationError for what the types of the fields do not rule out."""
     _check_messages(request.messages)
     if len(body) > MAX_MESSAGE_BYTES:
         check_message_sizes(body)
@@ -163,7 +185,6 @@ def decode_request(body: bytes) -> ChatCompletionRequest:
         raise ValidationError(f"models: at most {MAX_FALLBACK_MODELS} fallback models are allowed")
     if isinstance(request.tool_choice, str) and request.tool_choice not in ("none", "auto", "required"):
         raise ValidationError("tool_choice: expected none, auto, required or a specific function")
-    return request
 
 
 def explain(problem: str) -> ValidationError:

@@ -6,7 +6,7 @@ translates a client's request into it, and answers, streams and errors out of it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -26,6 +26,8 @@ class SurfaceRequest(msgspec.Struct, frozen=True):
     earlier ones, so that only this provider may serve it. `is_relayed` means that the client has seen the beginning of
     an answer in the provider's own words.
     `opaque` names a field whose texts no guardrail can read, with the reason, and is empty without one.
+    `fields` are the values that `body` encodes (do not mutate), so that nobody has to decode it again; None where the
+    surface does not have them.
     """
 
     body: bytes
@@ -35,6 +37,7 @@ class SurfaceRequest(msgspec.Struct, frozen=True):
     is_stateful: bool = False
     is_relayed: bool = False
     opaque: str = ""
+    fields: Mapping[str, Any] | None = None
 
 
 class StreamEncoder(Protocol):

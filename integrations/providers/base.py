@@ -70,7 +70,8 @@ class ChatRequest(msgspec.Struct, frozen=True):
     integration set for this provider, so that they are kept when the vendor changes. `max_output` is the listed largest
     answer of the model in tokens, filled in where the provider's traits ask for it. `headers` are the client's headers
     that belong to its own protocol, of a request that is forwarded in that protocol (`integrations.native`).
-    `cache_markers` means that the project asks for prompt-cache markers where the provider needs them.
+    `cache_markers` means that the project asks for prompt-cache markers where the provider needs them. `named` is the
+    model that `body` names, empty where the caller does not have it.
     """
 
     model: str
@@ -84,6 +85,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
     max_output: int | None = None
     headers: tuple[tuple[str, str], ...] = ()
     cache_markers: bool = False
+    named: str = ""
 
     @override
     def __repr__(self) -> str:

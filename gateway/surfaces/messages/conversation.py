@@ -28,6 +28,8 @@ from gateway.surfaces.messages.checks import (
 _OF_INSTRUCTIONS = ("clear_at", "output_config")
 # A character of a text takes at most six bytes in JSON, and the rest of a small part some hundred.
 _BYTES_OF_CHARACTER, _BYTES_OF_PART = 6, 200
+_PLAIN_CHARACTERS = MAX_MESSAGE_BYTES // _BYTES_OF_CHARACTER
+_SPEAKERS = ("user", "assistant")
 _SIZED = frozenset({"text", "image_url", "document_url"})
 
 _encode = msgspec.json.Encoder().encode
@@ -46,6 +48,9 @@ def read_messages(messages: Any, untranslatable: list[str]) -> list[Json]:
         raise ValidationError("messages: at least one message is required", code="empty_messages")
     translated: list[Json] = []
     for index, message in enumerate(messages):
+        if (plain := _plain(message)) is not None:
+            translated.append(plain)
+            continue
         place = f"messages[{index}]"
         made = _message(as_object(message, place), place, untranslatable)
         _check_sizes(made, f"{place}.content")
@@ -62,6 +67,15 @@ def read_system(system: Any) -> list[Json]:
     """Returns the message with the instructions, none when the request has none. Raises ValidationError."""
     content = _texts(system, "system") if system else ""
     return [{"role": "system", "content": content}] if content else []
+
+
+def _plain(message: Any) -> Json | None:
+    """Returns the message of a text that is the same in a chat completion, which most are; None for any other message,
+    and for one that may be too large."""
+    content = message.get("content") if isinstance(message, dict) else None
+    if not isinstance(content, str) or len(content) > _PLAIN_CHARACTERS or message.get("role") not in _SPEAKERS:
+        return None
+    return {"role": message["role"], "content": content}
 
 
 def _message(message: Json, place: str, untranslatable: list[str]) -> list[Json]:

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from gateway.surfaces.messages.checks import invalid
+from integrations.providers.common.search import find
 
 CLAUDE = "anthropic-claude-v1"
 """The `format` of reasoning that Anthropic signed."""
@@ -71,7 +72,7 @@ def own_citations(block: Json) -> Json:
 def without_foreign(body: bytes) -> bytes:
     """Returns the body of a request without the thinking and the citations that Anthropic did not make; `body` itself
     when it holds none. `body` has been read by `request.read` before."""
-    if SEAL.encode() not in body:
+    if find(body, SEAL.encode()) < 0:
         return body
     fields = _decoder.decode(body)
     fields["messages"] = [made for message in fields["messages"] if (made := _own_message(message)) is not None]

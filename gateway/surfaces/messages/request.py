@@ -89,13 +89,18 @@ def _translated(fields: Json) -> SurfaceRequest:
     if user:
         made["user"] = user
     for name, value in fields.items():
-        if value is not None and name not in _READ_TOGETHER:
-            _add(name, value, fields, made, untranslatable)
+        if value is None or name in _READ_TOGETHER:
+            continue
+        reader = _READERS.get(name)
+        if reader is None:
+            _pass(name, value, made, untranslatable)
+        elif (read := reader(fields, untranslatable)) is not None:
+            made["stop" if name == "stop_sequences" else name] = read
     if "tools" in fields or "tool_choice" in fields:
         made |= read_tools(fields, untranslatable)
     if not _OF_OUTPUT.isdisjoint(fields):
         made |= read_output(fields, untranslatable)
-    return SurfaceRequest(_encode(made), tuple(untranslatable), session_id=session_id)
+    return SurfaceRequest(_encode(made), tuple(untranslatable), session_id=session_id, fields=made)
 
 
 def _max_tokens(fields: Json, untranslatable: list[str]) -> int | None:
@@ -132,14 +137,8 @@ _READERS: Mapping[str, Callable[[Json, list[str]], Any]] = {
 }
 
 
-def _add(name: str, value: Any, fields: Json, made: Json, untranslatable: list[str]) -> None:
-    """Adds the field to the chat completion, or names it as one that a chat completion cannot express."""
-    reader = _READERS.get(name)
-    if reader is not None:
-        read = reader(fields, untranslatable)
-        if read is not None:
-            made["stop" if name == "stop_sequences" else name] = read
-        return
+def _pass(name: str, value: Any, made: Json, untranslatable: list[str]) -> None:
+    """Adds the unchanged field to the chat completion, or names it as one that a chat completion cannot express."""
     if name not in _PASSED:
         untranslatable.append(f"{name}: a chat completion has no such field")
         return

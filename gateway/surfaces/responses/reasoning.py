@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from integrations.providers.common.search import find
+
 _MARK = "reasoning_details."
 _decode_body = msgspec.json.Decoder(dict[str, Any]).decode
 _decode = msgspec.json.Decoder(list[dict[str, Any]]).decode
@@ -35,7 +37,7 @@ def reasoning_details(content: object) -> list[dict[str, Any]]:
 def without_foreign(body: bytes) -> bytes:
     """Returns the request without reasoning items that this surface made, which the vendor would refuse; the very bytes
     where it has none."""
-    if _MARK.encode() not in body:
+    if find(body, _MARK.encode()) < 0:
         return body
     fields = _decode_body(body)
     items = fields.get("input")

@@ -60,7 +60,7 @@ def read(body: bytes) -> SurfaceRequest:
         chat |= _tools(fields, untranslatable)
     if not _WITH_OTHER_NAMES.isdisjoint(fields):
         chat |= _renamed(fields) | _format(fields)
-    return SurfaceRequest(_encode(chat), tuple(untranslatable), fields, is_stateful=is_stateful)
+    return SurfaceRequest(_encode(chat), tuple(untranslatable), fields, is_stateful=is_stateful, fields=chat)
 
 
 def _fields(body: bytes) -> Json:

@@ -72,7 +72,7 @@ class VendorForwarder(MessagesForwarder):
         endpoint = self._endpoint(credentials)
         model = credentials.extra.get("deployment", "") or request.model
         headers = {**endpoint.headers, **dict(request.headers)} if request.headers else endpoint.headers
-        return UpstreamRequest("POST", endpoint.url, headers, with_model(marked(request), model))
+        return UpstreamRequest("POST", endpoint.url, headers, with_model(marked(request), model, request.named))
 
 
 def _parsed(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
@@ -162,7 +162,11 @@ class MessagesRelay(DialectStream[ServerSentEvent]):
 
 
 def _finish(stop_reason: str | None, blocks: list[Block], *, provider: str) -> str:
-    called_tools = any(block.type == "tool_use" for block in blocks)
+    called_tools = False
+    # The generator of `any` would cost more than the loop.
+    for block in blocks:
+        if block.type == "tool_use":
+            called_tools = True
     return finish_reason(stop_reason, called_tools=called_tools, has_content=bool(blocks), provider=provider)
 
 

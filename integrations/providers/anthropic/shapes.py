@@ -122,30 +122,26 @@ def merged(older: Counts | None, newer: Counts | None) -> Counts | None:
 
 
 def usage_of(counts: Counts) -> Usage:
-    cache_read = max(0, counts.cache_read_input_tokens or 0)
-    cache_write = max(0, counts.cache_creation_input_tokens or 0)
-    completion = max(0, counts.output_tokens or 0)
-    details = counts.output_tokens_details
-    thinking = max(0, details.thinking_tokens or 0) if details is not None else 0
+    prompt, completion = counts.input_tokens or 0, counts.output_tokens or 0
+    cache_read, cache_write = counts.cache_read_input_tokens or 0, counts.cache_creation_input_tokens or 0
+    if prompt < 0 or completion < 0 or cache_read < 0 or cache_write < 0:
+        prompt, completion = max(0, prompt), max(0, completion)
+        cache_read, cache_write = max(0, cache_read), max(0, cache_write)
+    # Most answers have none of the details, and a call for each that is absent would cost more than all the rest.
+    details, creation, tools = counts.output_tokens_details, counts.cache_creation, counts.server_tool_use
+    tier = "" if counts.service_tier is None else served_tier(counts.service_tier)
     return Usage(
-        prompt_tokens=max(0, counts.input_tokens or 0) + cache_read + cache_write,
+        prompt_tokens=prompt + cache_read + cache_write,
         completion_tokens=completion,
         cache_read_tokens=cache_read,
         cache_write_tokens=cache_write,
-        reasoning_tokens=min(thinking, completion),
-        cache_write_1h_tokens=min(_cached_for_1h(counts), cache_write),
-        searches=_searches(counts),
-        service_tier=_FAST if counts.speed == _FAST else served_tier(counts.service_tier),
+        reasoning_tokens=0 if details is None else min(max(0, details.thinking_tokens or 0), completion),
+        cache_write_1h_tokens=0 if creation is None else _cached_for_1h(creation, cache_write),
+        # Each web search is charged (https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/web-search-tool).
+        searches=0 if tools is None else max(0, tools.web_search_requests or 0),
+        service_tier=_FAST if counts.speed == _FAST else tier,
     )
 
 
-def _cached_for_1h(counts: Counts) -> int:
-    creation = counts.cache_creation
-    return max(0, creation.ephemeral_1h_input_tokens or 0) if creation is not None else 0
-
-
-def _searches(counts: Counts) -> int:
-    """Returns the number of web searches, each of which is charged
-    (https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/web-search-tool)."""
-    used = counts.server_tool_use
-    return max(0, used.web_search_requests or 0) if used is not None else 0
+def _cached_for_1h(creation: CacheCreation, cache_write: int) -> int:
+    return min(max(0, creation.ephemeral_1h_input_tokens or 0), cache_write)

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
+from integrations.providers.common.charges import served_tier
 from integrations.providers.common.failures import failure_in_body
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.common.usage import read_usage
@@ -26,6 +27,9 @@ _INCOMPLETE = {"max_output_tokens": "length", "content_filter": "content_filter"
 _CALLS = frozenset({"function_call", "custom_tool_call"})
 
 
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
 class Item(msgspec.Struct):
     type: str = ""
     status: Any = None
@@ -34,6 +38,24 @@ class Item(msgspec.Struct):
 
 class Incomplete(msgspec.Struct):
     reason: Any = None
+
+
+class _InputDetails(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    cached_tokens: Count = 0
+
+
+class _OutputDetails(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    reasoning_tokens: Count = 0
+
+
+class _Counts(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The usage of a response as OpenAI documents it, which almost all have; any other is read field by field."""
+
+    input_tokens: Count
+    output_tokens: Count
+    total_tokens: Count
+    input_tokens_details: _InputDetails = _InputDetails()
+    output_tokens_details: _OutputDetails = _OutputDetails()
 
 
 class Response(msgspec.Struct):
@@ -78,9 +100,30 @@ def usage_of(response: Response) -> Usage | None:
     """Returns the tokens and the charged searches; None for a response without counts."""
     if not response.usage:
         return None
-    usage = read_usage(chat_usage(response.usage), response.service_tier)
+    usage = _documented(response.usage, response.service_tier)
+    if usage is None:
+        usage = read_usage(chat_usage(response.usage), response.service_tier)
     searches = _searches(response)
     return msgspec.structs.replace(usage, searches=searches) if searches else usage
+
+
+def _documented(counts: dict[str, Any], service_tier: object) -> Usage | None:
+    """Returns the usage in counts as OpenAI documents them, None for any other counts."""
+    try:
+        read = msgspec.convert(counts, _Counts)
+    except msgspec.ValidationError:
+        return None
+    prompt, completion, reasoning = read.input_tokens, read.output_tokens, read.output_tokens_details.reasoning_tokens
+    if reasoning and read.total_tokens == prompt + completion + reasoning:
+        # This vendor counts reasoning apart from the output.
+        return None
+    return Usage(
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cache_read_tokens=min(read.input_tokens_details.cached_tokens, prompt),
+        reasoning_tokens=min(reasoning, completion),
+        service_tier=served_tier(service_tier),
+    )
 
 
 def _searches(response: Response) -> int:
@@ -90,8 +133,11 @@ def _searches(response: Response) -> int:
     number = used.get("num_requests") if isinstance(used, dict) else None
     if isinstance(number, int) and not isinstance(number, bool):
         return max(0, number)
-    calls = [item for item in response.output or () if item.type == "web_search_call"]
-    return sum(1 for call in calls if not isinstance(call.action, dict) or call.action.get("type") == "search")
+    found = 0
+    for item in response.output or ():
+        if item.type == "web_search_call":
+            found += not isinstance(item.action, dict) or item.action.get("type") == "search"
+    return found
 
 
 def finish_reason(response: Response, *, called_tools: bool) -> str:
@@ -102,7 +148,11 @@ def finish_reason(response: Response, *, called_tools: bool) -> str:
 
 def calls_tools(items: list[Item] | None) -> bool:
     """Returns whether the client has to run a tool."""
-    return any(item.type in _CALLS for item in items or ())
+    # A generator costs more than the whole loop does for most answers.
+    for item in items or ():  # noqa: SIM110
+        if item.type in _CALLS:
+            return True
+    return False
 
 
 def failure_in(response: Response, *, provider: str) -> ProviderError | None:
