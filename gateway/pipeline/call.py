@@ -17,7 +17,7 @@ from gateway.pipeline.parts import in_parts
 from gateway.pipeline.prepare import fetched
 from gateway.pipeline.reasoning import call_with_reasoning
 from gateway.pipeline.uncounted import estimate, with_usage, without_usage
-from gateway.protocol.wire import LazyFields, nested_too_deeply
+from gateway.protocol.wire import LazyFields, is_plain, nested_too_deeply
 from gateway.runtime import Runtime
 from integrations.providers.additions import with_headers, with_parameters
 from integrations.providers.base import (
@@ -192,21 +192,22 @@ class _Caller:
 
 def _request_of(context: RequestContext, attempt: Attempt, stream: bool) -> ChatRequest:
     """Returns the client's request, as the bytes that it sent unless the integration sets parameters."""
-    credentials = attempt.credentials
+    credentials, model = attempt.credentials, attempt.sent_model or attempt.model
     if not credentials.sets_parameters:
         return ChatRequest(
-            attempt.sent_model or attempt.model,
+            model,
             stream,
             context.body,
             context.fields,
             crosses_vendor=attempt.crosses_vendor,
             max_output=attempt.max_output,
             cache_markers=context.snapshot.settings.prompt_cache_markers,
+            is_plain=context.request.model == model and is_plain(context.request, context.body),
         )
     body = with_parameters(context.body, credentials)
     own = frozenset(credentials.default_parameters) | frozenset(credentials.forced_parameters)
     return ChatRequest(
-        attempt.sent_model or attempt.model,
+        model,
         stream,
         body,
         LazyFields(body),

@@ -13,7 +13,7 @@ import msgspec
 from gateway.pipeline.context import Attempt, FailedCall, RequestContext, RequestState
 from gateway.pipeline.native import without_native
 from gateway.project_settings.settings import ReasoningSettings
-from gateway.protocol.wire import ChatCompletionRequest, LazyFields
+from gateway.protocol.wire import ChatCompletionRequest, LazyFields, Thinking
 from integrations.capabilities.lookup import capabilities_of
 from integrations.providers.errors import FailureKind, ProviderError
 
@@ -91,7 +91,8 @@ def with_reasoning(context: RequestContext, attempt: Attempt, state: RequestStat
     # The field is appended: the client's own bytes stay as they are.
     thinking = _thinking(context.snapshot.settings.reasoning, limit)
     body = b'%b,"thinking":%b}' % (context.body.rstrip()[:-1], thinking)
-    return msgspec.structs.replace(without_native(context), body=body, fields=LazyFields(body))
+    request = msgspec.structs.replace(request, thinking=msgspec.json.decode(thinking, type=Thinking))
+    return msgspec.structs.replace(without_native(context), body=body, request=request, fields=LazyFields(body))
 
 
 def _forces_a_tool(request: ChatCompletionRequest) -> bool:

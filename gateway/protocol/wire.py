@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from core.errors import ValidationError
 from gateway.protocol.message_sizes import MAX_MESSAGE_BYTES, check_message_sizes
+from integrations.providers.common.search import find
 
 MAX_MESSAGES = 1000
 MAX_FALLBACK_MODELS = 5
@@ -174,6 +175,20 @@ def convert_request(fields: Mapping[str, Any], body: bytes) -> ChatCompletionReq
         return decode_request(body)
     _check(request, body)
     return request
+
+
+def is_plain(request: ChatCompletionRequest, body: bytes) -> bool:
+    """Returns True for a request that has none of the fields which no provider gets as they are: the gateway's own and
+    `thinking`. It may be wrong only by returning False."""
+    return (
+        request.models is None
+        and request.provider is None
+        and request.prompt_config is None
+        and request.prompt_variables is None
+        and request.thinking is None
+        # The value of a field that is null is that of an absent one.
+        and find(body, b"null") < 0
+    )
 
 
 def _check(request: ChatCompletionRequest, body: bytes) -> None:

@@ -71,7 +71,8 @@ class ChatRequest(msgspec.Struct, frozen=True):
     answer of the model in tokens, filled in where the provider's traits ask for it. `headers` are the client's headers
     that belong to its own protocol, of a request that is forwarded in that protocol (`integrations.native`).
     `cache_markers` means that the project asks for prompt-cache markers where the provider needs them. `named` is the
-    model that `body` names, empty where the caller does not have it.
+    model that `body` names, empty where the caller does not have it. `is_plain` means that `body` is a chat completion
+    that names `model` and has neither the gateway's own fields nor `thinking`.
     """
 
     model: str
@@ -86,6 +87,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()
     cache_markers: bool = False
     named: str = ""
+    is_plain: bool = False
 
     @override
     def __repr__(self) -> str:

@@ -20,6 +20,7 @@ from integrations.providers.base import (
     Traits,
     UpstreamRequest,
 )
+from integrations.providers.common.search import find
 from integrations.providers.errors import ProviderError, UnsupportedParameterError
 from integrations.providers.openai.shapes import made_up_id
 from integrations.providers.usage import Usage
@@ -83,7 +84,7 @@ class LegacyFunctions:
     def _may_concern(self, request: ChatRequest) -> bool:
         """Returns True when the request may have functions; it may be wrong only by returning True. The bytes are
         searched last."""
-        return (request.crosses_vendor or not self._passes_direct) and _MARK in request.body
+        return (request.crosses_vendor or not self._passes_direct) and find(request.body, _MARK) >= 0
 
 
 def with_tools(request: ChatRequest, *, provider: str) -> ChatRequest:

@@ -17,6 +17,8 @@ from integrations.providers.openai.parameters import OWN_FIELDS, RawFields, adju
 
 __all__ = ["OWN_FIELDS", "BodyBuilder", "Documents"]
 
+_NOT_IN_PLAIN = (*OWN_FIELDS, "thinking")
+_ESCAPE = rb"\u"
 _INCLUDE_USAGE = msgspec.Raw(b'{"include_usage":true}')
 _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode = msgspec.json.Encoder().encode
@@ -25,13 +27,14 @@ _encode = msgspec.json.Encoder().encode
 class BodyBuilder:
     """Builds the bodies of one dialect. Everything that does not depend on the request is computed once."""
 
-    __slots__ = ("_mark_of_markers", "_messages", "_of_interest", "dialect")
+    __slots__ = ("_mark_of_markers", "_marks", "_messages", "_of_interest", "dialect")
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self._of_interest = handled_fields(dialect)
         self._messages = MessageRules(dialect)
         self._mark_of_markers = mark_of_markers(dialect)
+        self._marks = _marks_of_changes(self._of_interest, self._mark_of_markers)
 
     @property
     def marks_of_fetched(self) -> tuple[bytes, ...]:
@@ -47,6 +50,8 @@ class BodyBuilder:
         """Returns the body and the warnings. Values that stay are copied as bytes, never decoded; `request.fields` is
         not read, since it may be lazy. Raises UnsupportedParameterError."""
         body = request.body
+        if self._stays(request):
+            return body, ()
         raw = _decode(body)
         warnings: tuple[str, ...] = ()
         changed = request.crosses_vendor or not self._of_interest.isdisjoint(raw)
@@ -66,6 +71,17 @@ class BodyBuilder:
             warnings += self._messages.dropped(msgspec.json.decode(raw["messages"]))
         changed |= self._fit_messages(raw, request)
         return (_encode(raw) if changed else body), warnings
+
+    def _stays(self, request: ChatRequest) -> bool:
+        """Returns True for a request in which nothing has to change, so that it need not be decoded. It may be wrong
+        only by returning False."""
+        if not request.is_plain or request.stream or request.crosses_vendor:
+            return False
+        body = request.body
+        for mark in self._marks:
+            if find(body, mark) >= 0:
+                return False
+        return not self._messages.may_concern(body)
 
     def _fit_messages(self, raw: RawFields, request: ChatRequest) -> bool:
         """Fits messages and tools to the dialect. Returns True when something changed."""
@@ -93,6 +109,14 @@ class BodyBuilder:
             return False
         raw["messages"] = msgspec.Raw(_encode(rewritten))
         return True
+
+
+def _marks_of_changes(of_interest: frozenset[str], mark_of_markers: bytes) -> tuple[bytes, ...]:
+    """Returns byte strings, one of which occurs in every plain body that has a field of interest or a cache marker."""
+    names = sorted(of_interest.difference(_NOT_IN_PLAIN))
+    # A name may be written with escapes, which a search for it would miss.
+    marks = [b'"%b"' % name.encode() for name in names] + ([_ESCAPE] if names else [])
+    return (*marks, mark_of_markers) if mark_of_markers else tuple(marks)
 
 
 @lru_cache(maxsize=1024)
