@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
+from typing import Any
 
 import msgspec
 from typing_extensions import override
@@ -39,15 +40,15 @@ class SurfaceReply(Reply):
         self._encoder: StreamEncoder | None = None
 
     @override
-    async def whole(
+    def whole(
         self, status: int, body: bytes, extra: HeaderList, content_type: tuple[bytes, bytes] = JSON
-    ) -> None:
+    ) -> Coroutine[Any, Any, None]:
         if status == 200:
             if not self.is_native:
                 body = self.surface.answer(self._request(), body, self.request_id)
             elif isinstance(self.surface, NativeOnlySurface):
                 content_type = (b"content-type", self.surface.content_type(self._request()))
-        await super().whole(status, body, extra, content_type)
+        return super().whole(status, body, extra, content_type)
 
     @override
     def encoded_error(self, error: ApplicationError) -> bytes:

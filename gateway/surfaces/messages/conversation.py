@@ -64,8 +64,8 @@ def read_messages(messages: Any, untranslatable: list[str]) -> list[Json]:
 
 
 def read_system(system: Any) -> list[Json]:
-    """Returns the message with the instructions, none when the request has none. Raises ValidationError."""
-    content = _texts(system, "system") if system else ""
+    """Returns the message with the instructions, none when they hold nothing. Raises ValidationError."""
+    content = _texts(system, "system")
     return [{"role": "system", "content": content}] if content else []
 
 

@@ -84,8 +84,11 @@ def _translated(fields: Json) -> SurfaceRequest:
     untranslatable: list[str] = []
     model = required_name(fields, "model")
     messages = read_messages(fields.get("messages"), untranslatable)
-    user, session_id = read_user(fields, untranslatable)
-    made: Json = {"model": model, "messages": read_system(fields.get("system")) + messages}
+    user, session_id = read_user(fields, untranslatable) if "metadata" in fields else ("", "")
+    system = fields.get("system")
+    if system:
+        messages = read_system(system) + messages
+    made: Json = {"model": model, "messages": messages}
     if user:
         made["user"] = user
     for name, value in fields.items():

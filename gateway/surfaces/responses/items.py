@@ -12,7 +12,12 @@ from gateway.surfaces.responses.reasoning import reasoning_details
 
 Json = dict[str, Any]
 
-_ROLES = frozenset({"user", "assistant", "system", "developer"})
+# The roles are a tuple, since a client may send a value that no set can look up.
+_PLAIN_ROLES = ("user", "system", "developer")
+_ROLES = (*_PLAIN_ROLES, "assistant")
+
+
+_MESSAGE = "message"
 
 
 class Conversation:
@@ -26,12 +31,23 @@ class Conversation:
         self.untranslatable: list[str] = []
         self._turn: Json | None = None
 
+    def add_plain(self, item: Any) -> bool:
+        """Adds a message that is a text alone, as most items are. Returns False for any other item."""
+        content = item.get("content") if isinstance(item, dict) else None
+        if not isinstance(content, str) or item.get("role") not in _PLAIN_ROLES:
+            return False
+        if item.get("type", _MESSAGE) != _MESSAGE:
+            return False
+        self._turn = None
+        self.messages.append({"role": item["role"], "content": content})
+        return True
+
     def add(self, item: Any, place: str) -> None:
         """Adds the item at `place` (`input[3]`). Raises ValidationError, which names the item's field."""
         if not isinstance(item, dict):
             raise ValidationError(f"{place}: expected an object")
-        kind = item.get("type", "message")
-        if kind == "message":
+        kind = item.get("type", _MESSAGE)
+        if kind == _MESSAGE:
             self._message(item, place)
         elif kind == "reasoning":
             self._reasoning(item)

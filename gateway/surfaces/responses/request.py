@@ -96,12 +96,14 @@ def _names_one_provider(fields: Json) -> bool:
 
 def _messages(fields: Json, untranslatable: list[str]) -> list[Json]:
     found, conversation = fields.get("input"), Conversation()
-    conversation.messages += _instructions(fields.get("instructions"))
+    if (instructions := fields.get("instructions")) is not None:
+        conversation.messages += _instructions(instructions)
     if isinstance(found, str):
         conversation.messages.append({"role": "user", "content": found})
     elif isinstance(found, list):
         for index, item in enumerate(found):
-            conversation.add(item, f"input[{index}]")
+            if not conversation.add_plain(item):
+                conversation.add(item, f"input[{index}]")
     elif found is not None:
         raise ValidationError("input: expected a string or a list")
     if not found and not untranslatable:
@@ -114,7 +116,7 @@ def _messages(fields: Json, untranslatable: list[str]) -> list[Json]:
 
 
 def _instructions(instructions: Any) -> list[Json]:
-    if instructions is not None and not isinstance(instructions, str):
+    if not isinstance(instructions, str):
         raise ValidationError("instructions: expected a string")
     return [{"role": "system", "content": instructions}] if instructions else []
 
