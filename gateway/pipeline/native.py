@@ -37,7 +37,7 @@ def read_native(state: RequestState, reply: Reply) -> NativeRequest:
     reply.request = request = state.surface.read(body)
     state.body = request.body
     state.headers.session_id = state.headers.session_id or request.session_id
-    own = native_body(state.surface.forwarded(body))
+    own = body if request.is_plain else native_body(state.surface.forwarded(body))
     return NativeRequest(
         state.surface, own, request.untranslatable, request.is_stateful, request.opaque, request.fields
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from operator import itemgetter
 
 import msgspec
 
@@ -115,11 +116,14 @@ def client_headers(raw: RawHeaders, names: tuple[str, ...]) -> tuple[tuple[str, 
     """Returns those of the headers `names`, given in lower case, that a header line of HTTP can carry on: values of
     printable ASCII."""
     wanted = _encoded(names)
-    found = [header for header in raw if header[0] in wanted]
-    if not found:
+    if wanted.isdisjoint(map(_name_of, raw)):
         return ()
+    found = [header for header in raw if header[0] in wanted]
     texts = [(name.decode("ascii"), value.decode("ascii").strip()) for name, value in found if value.isascii()]
     return tuple((name, text) for name, text in texts if text.isprintable())
+
+
+_name_of = itemgetter(0)
 
 
 @lru_cache(maxsize=64)

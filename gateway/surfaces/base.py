@@ -27,7 +27,8 @@ class SurfaceRequest(msgspec.Struct, frozen=True):
     an answer in the provider's own words.
     `opaque` names a field whose texts no guardrail can read, with the reason, and is empty without one.
     `fields` are the values that `body` encodes (do not mutate), so that nobody has to decode it again; None where the
-    surface does not have them.
+    surface does not have them. `is_plain` means that the client's body has none of the gateway's own fields and nothing
+    that `Surface.forwarded` would remove.
     """
 
     body: bytes
@@ -38,6 +39,7 @@ class SurfaceRequest(msgspec.Struct, frozen=True):
     is_relayed: bool = False
     opaque: str = ""
     fields: Mapping[str, Any] | None = None
+    is_plain: bool = False
 
 
 class StreamEncoder(Protocol):

@@ -23,6 +23,7 @@ from gateway.surfaces.messages.checks import (
 )
 from gateway.surfaces.messages.conversation import read_messages, read_system
 from gateway.surfaces.messages.output import read_output
+from gateway.surfaces.messages.plain import plain_chat
 from gateway.surfaces.messages.tools import read_tools
 from gateway.surfaces.messages.user import read_user
 from integrations.providers.anthropic.native import FIELDS
@@ -55,16 +56,19 @@ Json = dict[str, Any]
 def read(body: bytes) -> SurfaceRequest:
     """Returns the request. Raises ValidationError (400), whose message names the client's field."""
     fields = decoded(body)
+    plain = plain_chat(fields)
+    if plain is not None:
+        return SurfaceRequest(_encode(plain), fields=plain, is_plain=True)
     if fields.get("max_tokens") is None:
         raise missing("max_tokens")
-    return _translated(fields)
+    return translated(fields)
 
 
 def read_count(body: bytes) -> SurfaceRequest:
     """Returns the request to count tokens as the chat completion whose prompt is to be counted
     (https://platform.claude.com/docs/en/api/messages-count-tokens). Raises ValidationError."""
     fields = decoded(body)
-    return _translated({name: value for name, value in fields.items() if name not in _OF_ANSWERS})
+    return translated({name: value for name, value in fields.items() if name not in _OF_ANSWERS})
 
 
 def decoded(body: bytes) -> Json:
@@ -80,7 +84,8 @@ def decoded(body: bytes) -> Json:
         raise ValidationError("The request body is not valid JSON", code="invalid_json") from None
 
 
-def _translated(fields: Json) -> SurfaceRequest:
+def translated(fields: Json) -> SurfaceRequest:
+    """Returns the request with these fields, of which `max_tokens` may be absent. Raises ValidationError."""
     untranslatable: list[str] = []
     model = required_name(fields, "model")
     messages = read_messages(fields.get("messages"), untranslatable)

@@ -11,6 +11,7 @@ from core.errors import ValidationError
 from gateway.errors import UnsupportedError
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.responses.items import Conversation
+from gateway.surfaces.responses.plain import plain_chat
 from gateway.surfaces.responses.tools import chat_tool_choice, chat_tools
 from integrations.registry import owner_of
 
@@ -49,6 +50,14 @@ _encode = msgspec.json.Encoder().encode
 def read(body: bytes) -> SurfaceRequest:
     """Returns the request as a chat completion. Raises ValidationError (400), which names the client's field."""
     fields = _fields(body)
+    plain = plain_chat(fields)
+    if plain is not None:
+        return SurfaceRequest(_encode(plain), echo=fields, fields=plain, is_plain=True)
+    return translated(fields)
+
+
+def translated(fields: Json) -> SurfaceRequest:
+    """Returns the request with these fields. Raises ValidationError."""
     untranslatable = _stateful(fields)
     is_stateful = bool(untranslatable)
     messages = _messages(fields, untranslatable)

@@ -10,10 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ValidationError
+from gateway.pipeline.native import native_body
 from gateway.protocol.wire import LazyFields, convert_request, decode_request
 from gateway.surfaces.base import Surface, SurfaceRequest
+from gateway.surfaces.messages import plain as messages_plain
+from gateway.surfaces.messages import request as messages_request
 from gateway.surfaces.messages.surface import COUNT_TOKENS
 from gateway.surfaces.messages.surface import SURFACE as MESSAGES
+from gateway.surfaces.responses import plain as responses_plain
+from gateway.surfaces.responses import request as responses_request
 from gateway.surfaces.responses.surface import SURFACE as RESPONSES
 
 ODD = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(-3, 3) | st.text(max_size=3)
@@ -71,9 +76,65 @@ def outcome(read: Any, *given_values: Any) -> Any:
 def test_converted__any_request__as_its_bytes_say(surface: Surface, body: dict[str, Any]) -> None:
     if surface is RESPONSES:
         body["input"] = body.pop("messages")
-    read = outcome(surface.read, msgspec.json.encode(body))
+    sent = msgspec.json.encode(body)
+    read = outcome(surface.read, sent)
     if not isinstance(read, SurfaceRequest):
         return
+    if read.is_plain:
+        assert native_body(surface.forwarded(sent)) is sent
     assert read.fields is not None
     assert dict(LazyFields(b"not read", read.fields)) == msgspec.json.decode(read.body)
     assert outcome(convert_request, read.fields, read.body) == outcome(decode_request, read.body)
+
+
+TURNS = st.lists(
+    st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant", "system", "developer"]), "content": TEXT}),
+    max_size=3,
+)
+NUMBER = st.sampled_from([0, 1, 0.5, 2, -1, 1.0, True, 2**70])
+NEARLY_PLAIN = st.fixed_dictionaries(
+    {"model": TEXT},
+    optional={
+        "max_tokens": NUMBER,
+        "max_output_tokens": NUMBER,
+        "messages": TURNS,
+        "input": TURNS | TEXT,
+        "system": TEXT | st.none(),
+        "instructions": TEXT | st.none(),
+        "stream": st.sampled_from([True, False, None, 1]),
+        "store": st.booleans(),
+        "temperature": NUMBER,
+        "top_p": NUMBER,
+        "top_k": NUMBER,
+        "user": TEXT,
+        "stop_sequences": st.lists(TEXT, max_size=1),
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("plain", "request_module"),
+    [(messages_plain, messages_request), (responses_plain, responses_request)],
+    ids=["messages", "responses"],
+)
+@given(body=NEARLY_PLAIN)
+def test_plain__any_request__as_translated(plain: Any, request_module: Any, body: dict[str, Any]) -> None:
+    if plain is messages_plain:
+        body.pop("max_output_tokens", None)
+        body.pop("input", None)
+    else:
+        body.pop("max_tokens", None)
+        body.pop("messages", None)
+    made = plain.plain_chat(body)
+    if made is not None:
+        expected = msgspec.json.decode(request_module.translated(body).body)
+        assert (list(made), msgspec.json.decode(msgspec.json.encode(made))) == (list(expected), expected)
+
+
+def test_plain__texts_and_usual_parameters__plain() -> None:
+    turns = [{"role": "user", "content": "Hi"}]
+    message = {"model": "m", "max_tokens": 9, "temperature": 1, "system": "Be kind.", "messages": turns}
+    assert messages_plain.plain_chat(message) is not None
+    response = {"model": "m", "max_output_tokens": 9, "temperature": 1, "instructions": "Be kind.", "store": False}
+    assert responses_plain.plain_chat({**response, "input": turns}) is not None
+    assert responses_plain.plain_chat({**response, "input": "Hi"}) is not None

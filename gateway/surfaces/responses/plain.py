@@ -1,0 +1,43 @@
+"""Requests that say in the Responses API what they would say in a chat completion, which most do: texts, and parameters
+of the same meaning. Their fields need other names and places, and no translation."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+Json = dict[str, Any]
+
+
+class _Item(msgspec.Struct, forbid_unknown_fields=True):
+    role: Literal["user", "system", "developer"]
+    content: str
+
+
+class _Plain(msgspec.Struct, forbid_unknown_fields=True):
+    model: str
+    input: Annotated[str, msgspec.Meta(min_length=1)] | Annotated[list[_Item], msgspec.Meta(min_length=1)]
+    instructions: str = ""
+    max_output_tokens: int = 0
+    store: bool = False
+    stream: bool = False
+    temperature: float = 0.0
+    top_p: float = 0.0
+    user: str = ""
+
+
+def plain_chat(fields: Json) -> Json | None:
+    """Returns the fields of the chat completion that `read` makes of the request, None for one that is not plain."""
+    try:
+        msgspec.convert(fields, _Plain)
+    except msgspec.ValidationError:
+        return None
+    made = fields.copy()
+    made.pop("store", None)
+    given, instructions, limit = made.pop("input"), made.pop("instructions", ""), made.pop("max_output_tokens", None)
+    messages = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    made["messages"] = [{"role": "system", "content": instructions}, *messages] if instructions else messages
+    if limit is not None:
+        made["max_completion_tokens"] = limit
+    return made
