@@ -21,6 +21,7 @@ _CLOSER = {
     "instructions": "valgrind --tool=callgrind, then callgrind_annotate",
     "peak_bytes": "tracemalloc.take_snapshot() while a request waits for its provider",
     "bytes_left": "two of tracemalloc.take_snapshot(), compared after 1,000 requests",
+    "objects_collected": "gc.set_debug(gc.DEBUG_SAVEALL), and the types of what gc.garbage holds after some requests",
 }
 _CLOSER_RECORDS = "python -m benchmarks.record, whose table has the inserts and rows of each table"
 

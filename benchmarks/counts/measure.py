@@ -214,22 +214,28 @@ def _least(found: list[Reading]) -> dict[str, float]:
 
 
 async def _memory(endpoint: Endpoint, probe: Probe, body_bytes: int) -> dict[str, float]:
-    """Returns the bytes that a request holds at most, and those that it leaves."""
+    """Returns the bytes that a request holds at most, those that it leaves, and the objects that it leaves to the
+    garbage collector."""
     (lane,) = await lanes(endpoint, 1, body_bytes=body_bytes)
     probe.set(Mode.MEMORY)
     # Caches and pools fill with the first requests, which tracing does not know from before.
     await lane.send(40)
     probe.set(Mode.MEMORY)
-    peaks, left = [], []
+    peaks, left, collected = [], [], []
     for _ in range(30):
         before = probe.memory[0]
         await lane.send()
         probe.set(Mode.MEMORY)
         peaks.append(probe.memory[1] - before)
     for _ in range(5):
-        before = probe.memory[0]
+        before, collected_before = probe.memory[0], probe.collected
         await lane.send(20)
         probe.set(Mode.MEMORY)
         left.append((probe.memory[0] - before) / 20)
+        collected.append((probe.collected - collected_before) / 20)
     lane.connection.abort()
-    return {"peak_bytes": min(peaks), "bytes_left": statistics.median(left)}
+    return {
+        "peak_bytes": min(peaks),
+        "bytes_left": statistics.median(left),
+        "objects_collected": statistics.median(collected),
+    }

@@ -34,6 +34,7 @@ class _Slot(IntEnum):
     CALLS = 2
     CURRENT = 3  # Bytes of traced memory after a garbage collection.
     PEAK = 4  # The most bytes of traced memory since MEMORY was set before.
+    COLLECTED = 5  # The objects that the garbage collector has freed so far.
 
 
 def _map(file: Path) -> memoryview:
@@ -69,6 +70,11 @@ class Probe:
         """Returns bytes now, and the most between this reading and the one before."""
         return self._slots[_Slot.CURRENT], self._slots[_Slot.PEAK]
 
+    @property
+    def collected(self) -> int:
+        """The objects that the garbage collector has freed up to the latest reading of the memory."""
+        return self._slots[_Slot.COLLECTED]
+
 
 def install(file: Path) -> None:
     """Lets this process count in its main thread, which is that of the event loop, whenever the benchmark asks."""
@@ -94,5 +100,6 @@ def _read_memory(slots: memoryview) -> None:
     slots[_Slot.PEAK] = tracemalloc.get_traced_memory()[1]
     # What only the garbage collector frees is no growth.
     gc.collect()
+    slots[_Slot.COLLECTED] = sum(generation["collected"] for generation in gc.get_stats())
     slots[_Slot.CURRENT] = tracemalloc.get_traced_memory()[0]
     tracemalloc.reset_peak()

@@ -14,6 +14,10 @@ _FRAMING = frozenset({b"transfer-encoding", b"connection"})
 
 _LINE = b": ".join
 
+# The scope of a response that is complete. The request's own leads to the response by its extensions, and the two would
+# wait for the garbage collector together with all that the application has put there.
+_ENDED: Any = {"type": "http", "method": "POST", "path": "", "headers": []}
+
 # The method is looked up once: `super()` in each call would cost as much as the rest.
 _send = RequestResponseCycle.send
 
@@ -44,6 +48,8 @@ class OneWriteCycle(RequestResponseCycle):
             self._write_chunk(message["body"])
             return
         await _send(self, message)
+        if self.response_complete:
+            self.scope = _ENDED
 
     @property
     def takes_pieces(self) -> bool:
@@ -116,6 +122,7 @@ class OneWriteCycle(RequestResponseCycle):
         self.transport.write(data)
         self.expected_content_length = 0
         self.response_complete = True
+        self.scope = _ENDED
         self.note_arrival()
         if not self.keep_alive:
             self.transport.close()
