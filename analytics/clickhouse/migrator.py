@@ -137,7 +137,10 @@ def _missing() -> list[Migration]:
 
 
 def _apply_missing(lease: Lease, applied: list[str]) -> None:
-    values = {"text_indexes": text_index.clauses() if _has_text_indexes() else ""}
+    values = {
+        "text_indexes": text_index.clauses() if _has_text_indexes() else "",
+        "short_indexes": text_index.short_indexes(),
+    }
     # The ledger is read again, because the former holder of the lease may have applied some.
     for migration in _missing():
         for statement in () if migration.is_done() else migration.statements(**values):
