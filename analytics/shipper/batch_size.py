@@ -6,7 +6,7 @@ from __future__ import annotations
 from django.conf import settings
 
 MAX_ROWS = 20_000
-MAX_BYTES = 32 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 _FIRST_SHARE = 0.25
 _MIN_SHARE = 1 / 32
 # A batch is fixed once it was tried, so that one which takes longer than a query may could never be stored. The margin

@@ -64,8 +64,8 @@ COLUMNS = (
 
 
 def to_row(frame: Frame, *, with_spans: bool = True) -> tuple[Any, ...]:
-    """Returns values in the order of COLUMNS, `ts` in Unix microseconds and costs as decimal text. `with_spans` marks a
-    request whose spans are derived when they are read.
+    """Returns values in the order of COLUMNS, `ts` in Unix microseconds, costs as decimal text, and the two bodies as
+    bytes in UTF-8. `with_spans` marks a request whose spans are derived when they are read.
 
     Raises ValueError for a frame of another version or without a UUID."""
     try:
@@ -97,7 +97,7 @@ def to_row(frame: Frame, *, with_spans: bool = True) -> tuple[Any, ...]:
     )
 
 
-def _texts(frame: Frame, record: RequestRecord) -> tuple[str, str, str, str]:
+def _texts(frame: Frame, record: RequestRecord) -> tuple[str, str, bytes, bytes]:
     """Returns prompt and completion as plain text, request and response as JSON."""
     try:
         response = _as_chat(frame.response, record) if record.is_native else frame.response
@@ -109,7 +109,19 @@ def _texts(frame: Frame, record: RequestRecord) -> tuple[str, str, str, str]:
         # log.
         logger.error("record.text_failed request_id=%s error=%s", record.request_id, type(error).__name__)
         response, prompt, completion = frame.response, "", ""
-    return prompt, completion, frame.request.decode("utf-8", "replace"), response.decode("utf-8", "replace")
+    return prompt, completion, _utf8(frame.request), _utf8(response)
+
+
+def _utf8(body: bytes) -> bytes:
+    """Returns the body, with what is no UTF-8 in it replaced. The store's driver takes bytes as they are, so that a body
+    becomes no text which has to be encoded again."""
+    if body.isascii():
+        return body
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return body.decode("utf-8", "replace").encode()
+    return body
 
 
 def _as_chat(response: bytes, record: RequestRecord) -> bytes:

@@ -94,7 +94,14 @@ def _to_message(value: Any) -> _Message:
 
 def _clean(text: str) -> str:
     text = text[:MAX_CHARACTERS]
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # A lone surrogate has no UTF-8 form.
+        return text.encode("utf-8", "replace").decode()
+    return text
 
 
 def _role(message: _Message) -> str:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import random
+import uuid
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from analytics.clickhouse import client
 from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
 from analytics.shipper import batch_size, loop, rows
 from analytics.shipper.loop import Shipper, SpoolLockedError
@@ -19,7 +21,7 @@ from analytics.spool import names
 from analytics.spool.inflight import InflightRequest, InflightTable
 from analytics.spool.shipper_state import StateFile
 from analytics.spool.writer import SpoolWriter
-from tests.factories.analytics import make_entry, make_record
+from tests.factories.analytics import make_entry, make_record, store
 
 ID, USER = COLUMNS.index("request_id"), COLUMNS.index("user_id")
 
@@ -224,7 +226,7 @@ def test_ship__texts_cannot_be_made__record_stored_without_them(
 
     assert fake.count() == Counter(expected)
     assert [row[COLUMNS.index("prompt")] for row in fake.rows] == ["", ""]
-    assert {row[COLUMNS.index("request")] for row in fake.rows} == {'{"messages": []}'}
+    assert {row[COLUMNS.index("request")] for row in fake.rows} == {b'{"messages": []}'}
     assert all(record.getMessage().startswith("record.text_failed") for record in caplog.records)
 
 
@@ -333,3 +335,22 @@ def test_texts__odd_bytes__never_fail() -> None:
     assert completion_text(b'{"choices": [{"message": {"content": "a\\ud800b"}}, 1, {}]}') == "a?b"
     long = json.dumps({"messages": [{"role": "user", "content": "ü" * 2_000_000}]}).encode()
     assert len(prompt_text(long)) == MAX_CHARACTERS
+
+
+@pytest.mark.parametrize(
+    ("body", "stored"),
+    [
+        (b'{"messages": []}', '{"messages": []}'),
+        ('{"messages": "Привет, 退款 🙂"}'.encode(), '{"messages": "Привет, 退款 🙂"}'),
+        (b'{"messages": "a\xffb"}', '{"messages": "a\ufffdb"}'),
+        (b"\xed\xa0\x80", "\ufffd\ufffd\ufffd"),
+    ],
+)
+@pytest.mark.usefixtures("clickhouse")
+def test_drain__body_of_any_bytes__is_stored_as_utf8(spool: Path, body: bytes, stored: str) -> None:
+    project = str(uuid.uuid4())
+
+    store(spool, make_entry(body, body, project_id=project))
+
+    sql = "SELECT request, response, isValidUTF8(request) FROM payloads WHERE project_id = {project:UUID}"
+    assert client.execute(sql, {"project": project}) == [(stored, stored, 1)]
