@@ -15,7 +15,7 @@ from analytics.spool.reader import Frame, is_finished, read_stretch
 from analytics.spool.shipper_state import Part, Plan
 
 
-class Located(msgspec.Struct, frozen=True):
+class Located(msgspec.Struct, frozen=True, gc=False):
     segment: Path
     frame: Frame
 

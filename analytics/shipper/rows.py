@@ -6,6 +6,7 @@ Every value is limited to its column's range, so that one odd record cannot make
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
@@ -81,10 +82,7 @@ def to_row(frame: Frame, *, with_spans: bool = True) -> tuple[Any, ...]:
         _shared_id(record.prompt_config_id) if record.prompt_config_id else _NO_UUID,
         _shared_id(record.rollout_id) if record.rollout_id else _NO_UUID,
         *_texts_of(record),
-        *[
-            value if 0 <= value <= maximum else min(max(value, 0), maximum)
-            for value, maximum in zip(_numbers_of(record), _NUMBERS.values(), strict=True)
-        ],
+        *_numbers(record),
         *_flags_of(record),
         *[_money(text) if text else _NO_MONEY for text in _money_of(record)],
         record.stream,
@@ -95,6 +93,14 @@ def to_row(frame: Frame, *, with_spans: bool = True) -> tuple[Any, ...]:
         record.attributes,
         *texts,
     )
+
+
+def _numbers(record: RequestRecord) -> Sequence[int]:
+    numbers = _numbers_of(record)
+    # Nearly all records have numbers that fit any of the columns, which takes a third of the time to see.
+    if min(numbers) >= 0 and max(numbers) <= _MAX_16:
+        return numbers
+    return [min(max(value, 0), maximum) for value, maximum in zip(numbers, _NUMBERS.values(), strict=True)]
 
 
 def _texts(frame: Frame, record: RequestRecord) -> tuple[str, str, bytes, bytes]:
@@ -113,8 +119,9 @@ def _texts(frame: Frame, record: RequestRecord) -> tuple[str, str, bytes, bytes]
 
 
 def _utf8(body: bytes) -> bytes:
-    """Returns the body, with what is no UTF-8 in it replaced. The store's driver takes bytes as they are, so that a body
-    becomes no text which has to be encoded again."""
+    """Returns the body, with what is no UTF-8 in it replaced.
+
+    The store's driver takes bytes as they are, so that a body becomes no text which has to be encoded again."""
     if body.isascii():
         return body
     try:
