@@ -27,7 +27,7 @@ _FOUND = {"oph": {"ascii"}, "退款": {"prompt"}, "退款 ": {"prompt"}, "вет
 @pytest.fixture
 def old_store(empty_store: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> uuid.UUID:
     """A project in a store of the release before."""
-    migrate_before(60, monkeypatch, tmp_path)
+    migrate_before(45, monkeypatch, tmp_path)
     project = uuid.uuid4()
     _fill(tmp_path / "old", project, "old")
     return project
@@ -46,7 +46,7 @@ def test_upgrade__store_with_data__old_and_new_texts_are_found(old_store: uuid.U
 def test_upgrade__applied_twice__changes_nothing_more(old_store: uuid.UUID) -> None:
     migrator.migrate()
     expressions = _expressions()
-    [migration] = [one for one in migrator.load_migrations() if one.number == 60]
+    [migration] = [one for one in migrator.load_migrations() if one.number == 45]
 
     for statement in migration.statements(short_indexes=text_index.short_indexes()):
         client.execute(statement)
