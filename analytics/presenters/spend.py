@@ -85,7 +85,7 @@ def cost_intervals(
         problem = f"The range has more than {MAX_INTERVALS:,} intervals of a {chosen}."
         raise ValidationError(f"{field}: {problem}", details={field: [problem]})
     scope = _scope(project_id, begun, operation, tag)
-    _, keys = list_keys(scope, dimension, limit=top, offset=0)
+    keys = list_keys(scope, dimension, limit=top, offset=0)
     rows, (_, totals) = visible.both_visible(
         project_id,
         partial(list_interval_costs, scope, dimension, chosen, keys),

@@ -1,12 +1,12 @@
 """Sums cost, requests and tokens by a dimension: a page of its keys by cost, and the largest in each interval.
 
-The keys of a page are found first, from the two columns that order them; the figures are read for these keys alone.
-Sessions are as many as requests, nearly: the hashes of the dearest are found before their keys.
+A page is read at once with the sums over all keys. Users and sessions are so many that the page is found first, from
+what orders them, and the figures are read for it alone; of sessions, nearly as many as requests, by their hashes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
@@ -17,7 +17,9 @@ from uuid import UUID
 from analytics.clickhouse import client
 from analytics.queries import visible
 from analytics.queries.dimensions import Dimension, rollups_of, source_of
-from analytics.queries.rollup_ranges import PLANNED, Key, plain_rollups, same, totals, union
+from analytics.queries.distinct import different_hashes
+from analytics.queries.parallel import both
+from analytics.queries.rollup_ranges import FIGURES, PLANNED, Key, plain_rollups, same, totals, union
 from analytics.queries.usage import BEGINNING, Interval
 
 if TYPE_CHECKING:
@@ -91,6 +93,34 @@ class Scope:
 
 
 @dataclass(frozen=True)
+class _AllKeys:
+    """The number of all keys and the cost of all their requests, beside each row of a page."""
+
+    keys: int = 0
+    all_requests: int = 0
+    all_prompt_tokens: int = 0
+    all_completion_tokens: int = 0
+    all_cost_usd: Decimal = Decimal(0)
+
+    @property
+    def total(self) -> CostRow:
+        return CostRow("", self.all_requests, self.all_prompt_tokens, self.all_completion_tokens, self.all_cost_usd)
+
+
+@dataclass(frozen=True)
+class _ListedCost(_AllKeys, CostRow):
+    """The cost of one key of a page."""
+
+
+@dataclass(frozen=True)
+class _ListedFigures(_AllKeys, DimensionRow):
+    """All figures of one key of a page."""
+
+
+Listed = TypeVar("Listed", _ListedCost, _ListedFigures)
+
+
+@dataclass(frozen=True)
 class _Name:
     key: str
     keys: int
@@ -103,81 +133,182 @@ class _Count:
 
 @dataclass(frozen=True)
 class _HashedCost:
-    """The cost of the session with this hash; `sessions` is the number of all sessions."""
+    """The cost of the session with this hash."""
 
     hash: int
     cost_usd: Decimal
-    sessions: int
 
 
+_ORDER = "ORDER BY cost_usd DESC, requests DESC, key"
 _COSTS = ("requests", "prompt_tokens", "completion_tokens", "cost_usd")
 # The sessions that are read beyond the end of a page, because those of the same cost as its last one may belong to it.
 _SESSIONS_BEYOND = 200
 _HASH = Key("t.session_hash", "cityHash64(t.session_id)")
+# The keys of the period before that are read beside the page, before it is known whose costs are compared.
+_KEYS_BEFORE = 1000
+# Half a million sessions are read by one thread, for which dividing them among 256 tables is work for nothing.
+_ONE_TABLE = {**PLANNED, "group_by_two_level_threshold": 0, "group_by_two_level_threshold_bytes": 0}
 
 
 def list_page(scope: Scope, before: Scope, dimension: Dimension, *, limit: int, offset: int) -> CostPage:
     """Returns a page of the keys with a request in `scope`, by falling cost, then falling requests, then key."""
-    (total, total_before), (count, keys) = visible.both_visible(
-        scope.project_id,
-        lambda: (_total(scope), _total(before)),
-        partial(list_keys, scope, dimension, limit=limit, offset=offset),
+    if dimension is Dimension.SESSION:
+        return _page_of_sessions(scope, before, limit, offset)
+    if dimension is Dimension.USER:
+        return _page_by_keys(scope, before, dimension, limit, offset)
+    return _page_at_once(scope, before, dimension, limit, offset)
+
+
+def _page_at_once(scope: Scope, before: Scope, dimension: Dimension, limit: int, offset: int) -> CostPage:
+    listed, listed_before = both(
+        partial(_list_figures, scope, dimension, limit, offset, row=_ListedFigures),
+        partial(_list_figures, before, dimension, _KEYS_BEFORE, 0, row=_ListedCost),
     )
-    figures, costs_before = visible.both_visible(
-        scope.project_id,
+    count = listed[0].keys if listed else 0
+    total = listed[0].total if listed else CostRow("")
+    if not listed and offset:
+        count, total = _count(scope, dimension), _total(scope)
+    costs_before: dict[str, CostRow] = {row.key: row for row in listed_before}
+    beyond = [row.key for row in listed if row.key not in costs_before]
+    if beyond and listed_before and listed_before[0].keys > len(listed_before):
+        costs_before |= _rows(before, dimension, beyond, row=CostRow)
+    return CostPage(
+        count,
+        [row.key for row in listed],
+        {row.key: row for row in listed},
+        costs_before,
+        total,
+        listed_before[0].total if listed_before else CostRow(""),
+    )
+
+
+def _list_figures(scope: Scope, dimension: Dimension, limit: int, offset: int, *, row: type[Listed]) -> list[Listed]:
+    """Returns a page of the keys with their figures, each beside the sums of all keys."""
+    figures = [field.name for field in fields(row) if field.name in FIGURES]
+    source, params = _union(scope, dimension, figures)
+    beside = ", ".join(f"sum(sum(f.{name})) OVER () AS all_{name}" for name in _COSTS)
+    sql = (
+        f"SELECT f.key AS key, {totals(*figures)}, count() OVER () AS keys, {beside} FROM {source} AS f GROUP BY f.key"
+        f" {_ORDER} LIMIT {{limit:UInt64}} OFFSET {{offset:UInt64}}"
+    )
+    return _query(dimension, sql, params | {"limit": limit, "offset": offset}, row=row, name="spend.page")
+
+
+def _page_by_keys(scope: Scope, before: Scope, dimension: Dimension, limit: int, offset: int) -> CostPage:
+    (total, total_before), (count, keys) = both(
+        lambda: (_total(scope), _total(before)),
+        partial(_list_keys, scope, dimension, limit=limit, offset=offset),
+    )
+    figures, costs_before = both(
         partial(_rows, scope, dimension, keys, row=DimensionRow),
         partial(_rows, before, dimension, keys, row=CostRow),
     )
     return CostPage(count, keys, figures, costs_before, total, total_before)
 
 
-def list_keys(scope: Scope, dimension: Dimension, *, limit: int, offset: int) -> tuple[int, list[str]]:
-    """Returns the number of keys and one page of them, by falling cost, then falling requests, then key."""
-    if dimension is not Dimension.SESSION:
-        return _list_keys(scope, dimension, limit=limit, offset=offset)
-    dearest = _dearest_sessions(scope, limit=offset + limit + _SESSIONS_BEYOND)
-    count = dearest[0].sessions if dearest else 0
-    if len(dearest) <= offset:
-        return count, []
-    hashes: list[int] | None = [one.hash for one in dearest]
-    if len(dearest) > offset + limit:
-        least = dearest[offset + limit - 1].cost_usd
-        hashes = [one.hash for one in dearest if one.cost_usd >= least] if dearest[-1].cost_usd < least else None
-    _, keys = _list_keys(scope, dimension, limit=limit, offset=offset, session_hashes=hashes)
-    return count, keys
+def _page_of_sessions(scope: Scope, before: Scope, limit: int, offset: int) -> CostPage:
+    (total, total_before, count), dearest = visible.both_visible(
+        scope.project_id,
+        lambda: (_total(scope), _total(before), _count_sessions(scope)),
+        partial(_dearest_sessions, scope, limit=offset + limit + _SESSIONS_BEYOND),
+    )
+    found = _of_page(dearest, limit, offset)
+    if found is None:
+        _, keys = _list_keys(scope, Dimension.SESSION, limit=limit, offset=offset)
+        chosen: dict[str, Any] = {"keys": keys}
+    else:
+        chosen = {"session_hashes": found.hashes}
+    figures, costs_before = visible.both_visible(
+        scope.project_id,
+        partial(_rows, scope, Dimension.SESSION, row=DimensionRow, **chosen),
+        partial(_rows, before, Dimension.SESSION, row=CostRow, **chosen),
+    )
+    if found is not None:
+        keys = _ordered(figures.values())[found.skipped : found.skipped + limit]
+    return CostPage(count, keys, figures, costs_before, total, total_before)
+
+
+def _ordered(rows: Iterable[CostRow]) -> list[str]:
+    return [row.key for row in sorted(rows, key=lambda row: (-row.cost_usd, -row.requests, row.key))]
+
+
+def list_keys(scope: Scope, dimension: Dimension, *, limit: int, offset: int) -> list[str]:
+    """Returns a page of the keys, by falling cost, then falling requests, then key."""
+    if dimension is Dimension.SESSION:
+        found = _of_page(_dearest_sessions(scope, limit=offset + limit + _SESSIONS_BEYOND), limit, offset)
+        if found is not None:
+            rows = _rows(scope, dimension, session_hashes=found.hashes, row=CostRow)
+            return _ordered(rows.values())[found.skipped : found.skipped + limit]
+    return _list_keys(scope, dimension, limit=limit, offset=offset)[1]
+
+
+@dataclass(frozen=True)
+class _SessionsOfPage:
+    """The hashes of the sessions among which a page lies, after the first `skipped` ones of them."""
+
+    hashes: Sequence[int]
+    skipped: int
+
+
+def _of_page(dearest: Sequence[_HashedCost], limit: int, offset: int) -> _SessionsOfPage | None:
+    """Returns the sessions of the page and those that cost the same as its first or its last; None when those are more
+    than were read."""
+    page = dearest[offset : offset + limit]
+    if not page:
+        return _SessionsOfPage([], 0)
+    most, least = page[0].cost_usd, page[-1].cost_usd
+    if len(dearest) == offset + limit + _SESSIONS_BEYOND and dearest[-1].cost_usd == least:
+        return None
+    before = sum(one.cost_usd > most for one in dearest)
+    return _SessionsOfPage([one.hash for one in dearest if most >= one.cost_usd >= least], offset - before)
 
 
 def _dearest_sessions(scope: Scope, *, limit: int) -> list[_HashedCost]:
     """Returns sessions by falling cost. They are told apart by their hashes, which is half the work of their names."""
+    source, params = _hashes(scope, ("cost_usd",))
+    sql = (
+        f"SELECT f.hash AS hash, {totals('cost_usd')} FROM {source} AS f"
+        " GROUP BY f.hash ORDER BY cost_usd DESC LIMIT {limit:UInt64}"
+    )
+    values = params | {"limit": limit}
+    return visible.query(sql, values, row=_HashedCost, name="spend.dearest", database_settings=_ONE_TABLE)
+
+
+def _count_sessions(scope: Scope) -> int:
+    source, params = _hashes(scope, ())
+    rows = f"SELECT f.hash AS hash FROM {source} AS f"
+    sql = f"SELECT s.number AS keys FROM {different_hashes(rows)} AS s"
+    return _query(Dimension.SESSION, sql, params, row=_Count, name="spend.count")[0].keys
+
+
+def _hashes(scope: Scope, figures: Sequence[str]) -> tuple[str, dict[str, Any]]:
     source, params = union(
         rollups_of(Dimension.SESSION, scope.start, scope.end),
         scope.start,
         scope.end,
         keys={"hash": _HASH},
-        figures=("cost_usd",),
+        figures=figures,
         where_request=source_of(Dimension.SESSION).where_request,
         operation=scope.operation,
     )
-    sql = (
-        f"SELECT f.hash AS hash, {totals('cost_usd')}, count() OVER () AS sessions FROM {source} AS f"
-        " GROUP BY f.hash ORDER BY cost_usd DESC LIMIT {limit:UInt64}"
-    )
-    values = {**params, "project": scope.project_id, "limit": limit}
-    return _query(Dimension.SESSION, sql, values, row=_HashedCost, name="spend.dearest")
+    return source, {**params, "project": scope.project_id}
 
 
-def _list_keys(
-    scope: Scope, dimension: Dimension, *, limit: int, offset: int, session_hashes: Sequence[int] | None = None
-) -> tuple[int, list[str]]:
-    source, params = _union(scope, dimension, ("cost_usd", "requests"), session_hashes=session_hashes)
+def _list_keys(scope: Scope, dimension: Dimension, *, limit: int, offset: int) -> tuple[int, list[str]]:
+    """Returns the number of keys and one page of them."""
+    source, params = _union(scope, dimension, ("cost_usd", "requests"))
     order = "ORDER BY sum(f.cost_usd) DESC, sum(f.requests) DESC, f.key LIMIT {limit:UInt64} OFFSET {offset:UInt64}"
     sql = f"SELECT f.key AS key, count() OVER () AS keys FROM {source} AS f GROUP BY f.key {order}"
     found = _query(dimension, sql, params | {"limit": limit, "offset": offset}, row=_Name, name="spend.keys")
     if found or not offset:
         return (found[0].keys if found else 0), [row.key for row in found]
+    return _count(scope, dimension), []
+
+
+def _count(scope: Scope, dimension: Dimension) -> int:
     source, params = _union(scope, dimension, ())
     sql = f"SELECT uniqExact(f.key) AS keys FROM {source} AS f"
-    return _query(dimension, sql, params, row=_Count, name="spend.count")[0].keys, []
+    return _query(dimension, sql, params, row=_Count, name="spend.count")[0].keys
 
 
 def list_interval_costs(
@@ -193,9 +324,16 @@ def list_interval_costs(
     return _query(dimension, sql, params, row=IntervalCostRow, name="spend.intervals")
 
 
-def _rows(scope: Scope, dimension: Dimension, keys: Sequence[str], *, row: type[Figures]) -> Mapping[str, Figures]:
+def _rows(
+    scope: Scope,
+    dimension: Dimension,
+    keys: Sequence[str] | None = None,
+    *,
+    session_hashes: Sequence[int] | None = None,
+    row: type[Figures],
+) -> Mapping[str, Figures]:
     figures = [field.name for field in fields(row) if field.name != "key"]
-    source, params = _union(scope, dimension, figures, keys=keys)
+    source, params = _union(scope, dimension, figures, keys=keys, session_hashes=session_hashes)
     sql = f"SELECT f.key AS key, {totals(*figures)} FROM {source} AS f GROUP BY f.key"
     return {found.key: found for found in _query(dimension, sql, params, row=row, name="spend.figures")}
 

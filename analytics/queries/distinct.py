@@ -43,20 +43,31 @@ UNION ALL
 {_SESSIONS} AND (t.day = {{first_day:Date}} AND t.day < {{first:Date}} AND t.ended_at >= {{start:DateTime64(6, 'UTC')}}
     OR t.day = {{last_day:Date}} AND t.started_at < {{stop:DateTime64(6, 'UTC')}})
 """
-# Rows of users_daily are ordered by name. Requests without a user are left out by the hash of the empty name, since
-# reading the names would cost more than all the rest.
-_USERS_OF_DAYS = """
+# The first and the last request of a user's day tell whether any is in the range. Rows of users_daily are ordered by
+# name. Requests without a user are left out by the hash of the empty name, since reading the names would cost more than
+# all the rest.
+USERS_OF_DAYS = """
 SELECT t.user_hash AS hash FROM users_daily AS t
 PREWHERE t.project_id = {project:UUID} AND t.day >= {first_day:Date} AND t.day <= {last_day:Date}
     AND (t.day >= {first:Date} OR t.last_at >= {start:DateTime64(6, 'UTC')})
     AND (t.day < {until:Date} OR t.first_at < {stop:DateTime64(6, 'UTC')})
     AND t.user_hash != cityHash64('') AND $of_operation
 """
+# Different hashes are counted in 64 small sets that fit the processor's cache, which is less work than one large set.
+_DIFFERENT = """(
+    SELECT sum(arrayUniq(p.hashes)) AS number
+    FROM (SELECT groupArray(h.hash) AS hashes FROM ({rows}) AS h GROUP BY toUInt8(bitShiftRight(h.hash, 58))) AS p
+)"""
 _COUNTS = """
-SELECT 'sessions' AS what, count() AS number FROM (SELECT DISTINCT s.hash FROM ({sessions}) AS s)
+SELECT 'sessions' AS what, s.number AS number FROM {sessions} AS s
 UNION ALL
-SELECT 'users' AS what, count() AS number FROM (SELECT DISTINCT u.hash FROM ({users}) AS u)
+SELECT 'users' AS what, u.number AS number FROM {users} AS u
 """
+
+
+def different_hashes(rows: str) -> str:
+    """Returns a subquery with the `number` of different hashes among `rows`, a SELECT of `hash`, a UInt64."""
+    return _DIFFERENT.format(rows=rows)
 
 
 def count_distinct(project_id: UUID, start: datetime, end: datetime, *, operation: str = "") -> Distinct:
@@ -81,7 +92,7 @@ def _over_days(start: datetime, stop: datetime, whole: Span, operation: str) -> 
         "start": start,
         "stop": stop,
     }
-    sql = _COUNTS.format(sessions=_SESSIONS_OF_DAYS, users=_USERS_OF_DAYS)
+    sql = _COUNTS.format(sessions=different_hashes(_SESSIONS_OF_DAYS), users=different_hashes(USERS_OF_DAYS))
     return Template(sql).substitute(of_operation=condition(operation)), params
 
 
@@ -91,5 +102,5 @@ def _from_requests(start: datetime, end: datetime, operation: str) -> tuple[str,
     for name, column in (("sessions", "session_id"), ("users", "user_id")):
         keys = {"hash": Key("0", f"cityHash64(t.{column})")}
         source, params = union([], start, end, keys=keys, where_request=f"t.{column} != ''", operation=operation)
-        sources[name] = f"SELECT f.hash AS hash FROM {source} AS f"
+        sources[name] = different_hashes(f"SELECT f.hash AS hash FROM {source} AS f")
     return _COUNTS.format(**sources), params

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from analytics.clickhouse import client
+from analytics.queries.distinct import USERS_OF_DAYS, different_hashes
 from analytics.queries.operations import condition, stored_operations
 from analytics.queries.parallel import both
 from analytics.queries.rollup_ranges import PLANNED, TICK, USER_DAYS, USER_HOURS, clamp, same, split, totals, union
@@ -107,16 +108,8 @@ PREWHERE t.project_id = {project:UUID} AND t.day >= {first_day:Date} AND t.day <
     AND $of_operation
 GROUP BY t.user_id ORDER BY upper_bound DESC LIMIT {limit:UInt64}
 """
-# The count reads days alone as well: the first and the last request of a day tell whether any is in the range.
-_COUNT_BY_DAYS = """
-SELECT count() AS users FROM (
-    SELECT t.user_id FROM users_daily AS t
-    PREWHERE t.project_id = {project:UUID} AND t.day >= {first_day:Date} AND t.day <= {last_day:Date}
-        AND (t.day >= {first:Date} OR t.last_at >= {start:DateTime64(6, 'UTC')})
-        AND (t.day < {until:Date} OR t.first_at < {stop:DateTime64(6, 'UTC')}) AND t.user_id != '' AND $of_operation
-    GROUP BY t.user_id
-)
-"""
+# The count reads days alone as well.
+_COUNT_BY_DAYS = f"SELECT u.number AS users FROM {different_hashes(USERS_OF_DAYS)} AS u"
 
 
 @dataclass(frozen=True)

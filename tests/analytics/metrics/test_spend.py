@@ -117,6 +117,32 @@ def test_cost__more_sessions_than_are_read__pages_are_those_of_the_whole_list(
     assert {page["count"] for page in pages} == {whole["count"]}
 
 
+@pytest.mark.parametrize("dimension", ["model", "api_key", "prompt_version"])
+def test_cost__more_keys_before_than_are_read__previous_figures_are_the_same(
+    get: Get, records: list[RequestRecord], dimension: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = {"group_by": dimension, "start_date": NOW - timedelta(days=9), "end_date": NOW, "limit": 1000}
+    whole = get("cost", **query)
+
+    monkeypatch.setattr(dimension_costs, "_KEYS_BEFORE", 1)
+    found = get("cost", **query)
+
+    assert sum(entry["previous"]["request_count"] > 0 for entry in whole["results"]) > 1
+    assert found == whole
+
+
+def test_cost__page_behind_the_last_key__has_the_sums_of_all(get: Get, records: list[RequestRecord]) -> None:
+    for dimension in ("model", "user", "session"):
+        query = {"group_by": dimension, "start_date": NOW - timedelta(days=9), "end_date": NOW}
+        whole = get("cost", **query, limit=1000)
+
+        beyond = get("cost", **query, limit=3, offset=whole["count"])
+
+        assert beyond["results"] == []
+        sums = ("count", "request_count", "total_tokens", "total_cost_usd", "previous")
+        assert {name: beyond[name] for name in sums} == {name: whole[name] for name in sums}
+
+
 def test_cost__of_one_operation__leaves_out_all_others(get: Get, records: list[RequestRecord]) -> None:
     chosen = [record for record in records if record.operation == "embeddings"]
     start, end = NOW - timedelta(days=9, minutes=7), NOW
