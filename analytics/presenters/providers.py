@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
+from collections.abc import Set
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from uuid import UUID
@@ -41,14 +43,14 @@ def provider_history(
     by_deployment = list_deployment_intervals(project_id, start, end, minutes) if named else []
     counts = _Counts()
     for row in answered:
-        counts.add((row.provider, ""), row.start, requests=row.requests, errors=row.errors)
+        counts.at((row.provider, ""), row.start).add(row.requests, row.errors)
     for failed in failed_over:
-        counts.add((failed.provider, ""), failed.start, failovers=failed.failovers)
+        counts.at((failed.provider, ""), failed.start).failovers += failed.failovers
         if failed.provider in named:
-            counts.add((failed.provider, failed.deployment), failed.start, failovers=failed.failovers)
+            counts.at((failed.provider, failed.deployment), failed.start).failovers += failed.failovers
     for one in by_deployment:
         if one.provider in named:
-            counts.add((one.provider, one.deployment), one.start, requests=one.requests, errors=one.errors)
+            counts.at((one.provider, one.deployment), one.start).add(one.requests, one.errors)
     starts = _starts(start, end, timedelta(minutes=minutes))
     return {
         "start_date": time_range.start,
@@ -68,31 +70,42 @@ def provider_history(
     }
 
 
+@dataclass(slots=True)
+class _Count:
+    requests: int = 0
+    errors: int = 0
+    failovers: int = 0
+
+    def add(self, requests: int, errors: int) -> None:
+        self.requests += requests
+        self.errors += errors
+
+
 class _Counts:
     """Requests, errors and failovers by interval of each provider, whose deployment is empty here, and of each named
     deployment."""
 
     def __init__(self) -> None:
-        self.places: set[tuple[str, str]] = set()
-        self._found: Counter[tuple[tuple[str, str], datetime, str]] = Counter()
+        self._found: defaultdict[tuple[str, str], defaultdict[datetime, _Count]] = defaultdict(
+            lambda: defaultdict(_Count)
+        )
 
-    def add(self, place: tuple[str, str], start: datetime, **counts: int) -> None:
-        self.places.add(place)
-        for name, count in counts.items():
-            self._found[place, start, name] += count
+    @property
+    def places(self) -> Set[tuple[str, str]]:
+        return self._found.keys()
+
+    def at(self, place: tuple[str, str], start: datetime) -> _Count:
+        return self._found[place][start]
 
     def deployments_of(self, provider: str) -> list[str]:
         return sorted(deployment for of, deployment in self.places if of == provider and deployment)
 
     def intervals(self, place: tuple[str, str], starts: list[datetime]) -> list[providers.ProviderInterval]:
-        def count(start: datetime, name: str) -> int:
-            return self._found[place, start, name]
-
+        found, none = self._found[place], _Count()
+        counts = (found.get(start, none) for start in starts)
         return [
-            providers.provider_interval(
-                start, count(start, "requests"), count(start, "errors"), count(start, "failovers")
-            )
-            for start in starts
+            providers.provider_interval(start, count.requests, count.errors, count.failovers)
+            for start, count in zip(starts, counts, strict=True)
         ]
 
 

@@ -31,6 +31,7 @@ _MAX_DAYS = 400
 _WITHOUT_INDEXES = {"use_skip_indexes": 0}
 _MAX_LOOKED_UP = 2000
 _MAX_LISTED = 10_000
+_ROWS_OF_SET = 16
 # Where most of the rows that match the key are needed, moving conditions to PREWHERE costs more than it saves.
 _ALL_ROWS = {**_WITHOUT_INDEXES, "optimize_move_to_prewhere": 0}
 # The setting also keeps the server from sorting a hundred thousand hashes to compare them with the key.
@@ -63,6 +64,29 @@ class _Extent:
     @property
     def days(self) -> int:
         return (self.last - self.first).days + 1
+
+
+@dataclass(frozen=True)
+class _Matches:
+    """The extent of the matching sessions with some of their `rows`, each a hash and the microsecond of the row's last
+    request; `are_all` says whether none is missing."""
+
+    count: int
+    first: date
+    last: date
+    are_all: bool
+    rows: list[tuple[int, int]]
+
+    @property
+    def extent(self) -> _Extent:
+        return _Extent(self.count, self.first, self.last, [], 0)
+
+    def page(self, limit: int, offset: int) -> SessionPage:
+        ends: dict[int, int] = {}
+        for session_hash, end in self.rows:
+            ends[session_hash] = max(end, ends.get(session_hash, end))
+        ordered = sorted(ends, key=lambda session_hash: (-ends[session_hash], session_hash))
+        return SessionPage(self.count, ordered[offset : offset + limit])
 
 
 @dataclass(frozen=True)
@@ -101,6 +125,16 @@ _COUNT = """
 SELECT sum(arrayUniq(p.hashes)) AS count
 FROM (
     SELECT groupArray(s.session_hash) AS hashes
+    FROM session_days AS s WHERE {where} GROUP BY toUInt8(bitShiftRight(s.session_hash, 58))
+) AS p
+"""
+# A pattern seldom matches many sessions, so their rows come with the count, up to a number of each of the 64 sets.
+_WITH_ROWS = """
+SELECT sum(arrayUniq(p.hashes)) AS count, min(p.first) AS first, max(p.last) AS last,
+    max(length(p.hashes)) <= {rows_of_set} AS are_all, arrayFlatten(groupArray(p.rows)) AS rows
+FROM (
+    SELECT groupArray(s.session_hash) AS hashes, min(s.day) AS first, max(s.day) AS last,
+        groupArray({rows_of_set})((s.session_hash, toUnixTimestamp64Micro(s.ended_at))) AS rows
     FROM session_days AS s WHERE {where} GROUP BY toUInt8(bitShiftRight(s.session_hash, 58))
 ) AS p
 """
@@ -197,6 +231,11 @@ def find_page(project_id: UUID, filters: SessionFilter, *, limit: int, offset: i
         extent = _range(conditions)
     elif filters.user_id and filters == SessionFilter(user_id=filters.user_id):
         extent = _extent("user_sessions", _OF_USER, conditions)
+    elif filters.name_pattern:
+        matches = _matches(conditions)
+        if matches.are_all:
+            return matches.page(limit, offset)
+        extent = matches.extent
     else:
         extent = _extent("session_days", conditions.matching, conditions)
     return _read_back(conditions, extent, limit, offset)
@@ -270,6 +309,13 @@ def _extent(table: str, where: str, conditions: Conditions) -> _Extent:
     sql = _EXTENT.format(table=table, where=where)
     return visible.query(
         sql, conditions.params, row=_Extent, name="sessions.count", database_settings=_WITHOUT_INDEXES
+    )[0]
+
+
+def _matches(conditions: Conditions) -> _Matches:
+    sql = _WITH_ROWS.format(where=conditions.matching, rows_of_set=_ROWS_OF_SET)
+    return visible.query(
+        sql, conditions.params, row=_Matches, name="sessions.matches", database_settings=_WITHOUT_INDEXES
     )[0]
 
 

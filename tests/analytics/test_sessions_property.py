@@ -116,11 +116,12 @@ def listings(draw: st.DrawFn, records: list[RequestRecord]) -> ListingCall:
 
 @given(data=st.data())
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
-@pytest.mark.parametrize("shallow", [0, session_pages._SHALLOW])
+@pytest.mark.parametrize(("shallow", "rows_of_set"), [(0, 1), (session_pages._SHALLOW, session_pages._ROWS_OF_SET)])
 def test_sessions__random_requests_and_filters__equal_plain_python(
-    data: st.DataObject, monkeypatch: pytest.MonkeyPatch, shallow: int
+    data: st.DataObject, monkeypatch: pytest.MonkeyPatch, shallow: int, rows_of_set: int
 ) -> None:
     monkeypatch.setattr(session_pages, "_SHALLOW", shallow)
+    monkeypatch.setattr(session_pages, "_ROWS_OF_SET", rows_of_set)
     records = data.draw(histories())
     project = UUID(records[0].project_id)
     _store(records)
