@@ -8,18 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from analytics.clickhouse import client
 from analytics.queries import visible
 from analytics.queries.dimensions import Dimension, rollups_of, source_of
-from analytics.queries.distinct import different_hashes
+from analytics.queries.operations import condition
 from analytics.queries.parallel import both
-from analytics.queries.rollup_ranges import FIGURES, PLANNED, Key, plain_rollups, same, totals, union
+from analytics.queries.rollup_ranges import (
+    FIGURES,
+    PLANNED,
+    SESSION_DAYS,
+    TICK,
+    Key,
+    clamp,
+    plain_rollups,
+    same,
+    split,
+    totals,
+    union,
+)
 from analytics.queries.usage import BEGINNING, Interval
 
 if TYPE_CHECKING:
@@ -131,12 +143,17 @@ class _Count:
     keys: int
 
 
-@dataclass(frozen=True)
-class _HashedCost:
+class _HashedCost(NamedTuple):
     """The cost of the session with this hash."""
 
     hash: int
     cost_usd: Decimal
+
+
+@dataclass(frozen=True)
+class _Dearest:
+    sessions: int
+    dearest: list[tuple[int, Decimal]]
 
 
 _ORDER = "ORDER BY cost_usd DESC, requests DESC, key"
@@ -148,6 +165,13 @@ _HASH = Key("t.session_hash", "cityHash64(t.session_id)")
 _KEYS_BEFORE = 1000
 # Half a million sessions are read by one thread, for which dividing them among 256 tables is work for nothing.
 _ONE_TABLE = {**PLANNED, "group_by_two_level_threshold": 0, "group_by_two_level_threshold_bytes": 0}
+_DAYS_OF_LEAST = timedelta(days=2)
+_LEAST = """ifNull((
+    SELECT sum(t.cost_usd) AS cost FROM session_days AS t
+    PREWHERE t.project_id = {{project:UUID}} AND t.day >= {{least_from:Date}} AND t.day < {{least_until:Date}}
+        AND {of_operation}
+    GROUP BY t.session_hash ORDER BY cost DESC LIMIT 1 OFFSET {{beyond:UInt64}}
+), toDecimal128(0, 10))"""
 
 
 def list_page(scope: Scope, before: Scope, dimension: Dimension, *, limit: int, offset: int) -> CostPage:
@@ -207,9 +231,9 @@ def _page_by_keys(scope: Scope, before: Scope, dimension: Dimension, limit: int,
 
 
 def _page_of_sessions(scope: Scope, before: Scope, limit: int, offset: int) -> CostPage:
-    (total, total_before, count), dearest = visible.both_visible(
+    (total, total_before), (count, dearest) = visible.both_visible(
         scope.project_id,
-        lambda: (_total(scope), _total(before), _count_sessions(scope)),
+        lambda: (_total(scope), _total(before)),
         partial(_dearest_sessions, scope, limit=offset + limit + _SESSIONS_BEYOND),
     )
     found = _of_page(dearest, limit, offset)
@@ -235,7 +259,8 @@ def _ordered(rows: Iterable[CostRow]) -> list[str]:
 def list_keys(scope: Scope, dimension: Dimension, *, limit: int, offset: int) -> list[str]:
     """Returns a page of the keys, by falling cost, then falling requests, then key."""
     if dimension is Dimension.SESSION:
-        found = _of_page(_dearest_sessions(scope, limit=offset + limit + _SESSIONS_BEYOND), limit, offset)
+        _, dearest = _dearest_sessions(scope, limit=offset + limit + _SESSIONS_BEYOND)
+        found = _of_page(dearest, limit, offset)
         if found is not None:
             rows = _rows(scope, dimension, session_hashes=found.hashes, row=CostRow)
             return _ordered(rows.values())[found.skipped : found.skipped + limit]
@@ -263,35 +288,40 @@ def _of_page(dearest: Sequence[_HashedCost], limit: int, offset: int) -> _Sessio
     return _SessionsOfPage([one.hash for one in dearest if most >= one.cost_usd >= least], offset - before)
 
 
-def _dearest_sessions(scope: Scope, *, limit: int) -> list[_HashedCost]:
-    """Returns sessions by falling cost. They are told apart by their hashes, which is half the work of their names."""
-    source, params = _hashes(scope, ("cost_usd",))
-    sql = (
-        f"SELECT f.hash AS hash, {totals('cost_usd')} FROM {source} AS f"
-        " GROUP BY f.hash ORDER BY cost_usd DESC LIMIT {limit:UInt64}"
-    )
-    values = params | {"limit": limit}
-    return visible.query(sql, values, row=_HashedCost, name="spend.dearest", database_settings=_ONE_TABLE)
-
-
-def _count_sessions(scope: Scope) -> int:
-    source, params = _hashes(scope, ())
-    rows = f"SELECT f.hash AS hash FROM {source} AS f"
-    sql = f"SELECT s.number AS keys FROM {different_hashes(rows)} AS s"
-    return _query(Dimension.SESSION, sql, params, row=_Count, name="spend.count")[0].keys
-
-
-def _hashes(scope: Scope, figures: Sequence[str]) -> tuple[str, dict[str, Any]]:
+def _dearest_sessions(scope: Scope, *, limit: int) -> tuple[int, Sequence[_HashedCost]]:
+    """Returns the number of sessions, and some by falling cost. They are told apart by their hashes, which is half the
+    work of their names."""
     source, params = union(
         rollups_of(Dimension.SESSION, scope.start, scope.end),
         scope.start,
         scope.end,
         keys={"hash": _HASH},
-        figures=figures,
+        figures=("cost_usd",),
         where_request=source_of(Dimension.SESSION).where_request,
         operation=scope.operation,
     )
-    return source, {**params, "project": scope.project_id}
+    least, values = _least_cost(scope, limit)
+    sql = f"""
+        SELECT count() AS sessions, arraySlice(
+            arrayReverseSort(one -> one.2, groupArrayIf((g.hash, g.cost), g.cost >= {least})), 1, {{limit:UInt64}}
+        ) AS dearest
+        FROM (SELECT f.hash AS hash, {FIGURES["cost_usd"].total} AS cost FROM {source} AS f GROUP BY f.hash) AS g
+    """
+    values |= {**params, "project": scope.project_id, "limit": limit}
+    [found] = visible.query(sql, values, row=_Dearest, name="spend.dearest", database_settings=_ONE_TABLE)
+    return found.sessions, [_HashedCost(*one) for one in found.dearest]
+
+
+def _least_cost(scope: Scope, limit: int) -> tuple[str, dict[str, Any]]:
+    """Returns the SQL of a cost that `limit` sessions have reached, with its parameters: what as many cost in the last
+    whole days alone. Only the others have to be put in order."""
+    [whole], _ = split(clamp(scope.start), clamp(scope.end + TICK), [SESSION_DAYS.unit])
+    if not whole:
+        return "0", {}
+    [(first, until)] = whole
+    begin = max(first, until - _DAYS_OF_LEAST)
+    params = {"least_from": begin.date(), "least_until": until.date(), "beyond": limit - 1}
+    return _LEAST.format(of_operation=condition(scope.operation)), params
 
 
 def _list_keys(scope: Scope, dimension: Dimension, *, limit: int, offset: int) -> tuple[int, list[str]]:
