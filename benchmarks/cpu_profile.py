@@ -30,6 +30,8 @@ _PARTS = {
     "parser.": "httptools",
     "_core.": "msgspec",
 }
+_OTHER = "other libraries"
+_COLUMNS = ["all", *dict.fromkeys(_PARTS.values()), _OTHER]
 
 
 def shares(printed: str) -> dict[str, float]:
@@ -43,7 +45,7 @@ def shares(printed: str) -> dict[str, float]:
 
 
 def _part(shared_object: str) -> str:
-    return next((part for start, part in _PARTS.items() if shared_object.startswith(start)), "other libraries")
+    return next((part for start, part in _PARTS.items() if shared_object.startswith(start)), _OTHER)
 
 
 def main() -> int:
@@ -57,8 +59,8 @@ def main() -> int:
         return 1
     (scenario,) = (one for one in scenarios.scenarios(64) if one.name == options.scenario)
     unit = "chunk" if scenario.streams else "request"
-    print(f"| µs per {unit} | all | {' | '.join(dict.fromkeys(_PARTS.values()))} | other libraries |")
-    print("|---" * (len(set(_PARTS.values())) + 3) + "|")
+    print(f"| µs per {unit} | {' | '.join(_COLUMNS)} |")
+    print("|---" * (len(_COLUMNS) + 1) + "|")
     with tempfile.TemporaryDirectory(prefix="cpu-profile-") as folder, mock_upstream() as mock_port:
         for target in (PythonFloor(Path(folder)), Ours(Path(folder))):
             print(_row(target, mock_port, scenario, options.rounds, options.seconds), flush=True)
@@ -74,8 +76,7 @@ def _row(target: Target, mock_port: int, scenario: Scenario, rounds: int, second
         found = [_profiled(target, endpoint, scenario, seconds) for _ in range(rounds)]
     finally:
         target.stop()
-    parts = ["all", *dict.fromkeys(_PARTS.values()), "other libraries"]
-    medians = (statistics.median(one.get(part, 0.0) for one in found) for part in parts)
+    medians = (statistics.median(one.get(column, 0.0) for one in found) for column in _COLUMNS)
     return f"| {target.label} | {' | '.join(f'{median:.1f}' for median in medians)} |"
 
 

@@ -88,7 +88,7 @@ def fours(three: str) -> list[str]:
 
 def clauses() -> str:
     """Returns the index clauses of `payloads`, which stand for `$text_indexes` in its schema. Two of them are as they
-    were before migration 60, because the schema stays as it is.
+    were before migration 45, because the schema stays as it is.
 
     A migration that makes the table anew copies them with `CREATE TABLE … AS payloads`.
     """
@@ -98,7 +98,7 @@ def clauses() -> str:
 
 def short_indexes() -> str:
     """Returns the changes that give `payloads` the indexes of fewer than four characters, which stand for
-    `$short_indexes` in migration 60."""
+    `$short_indexes` in migration 45."""
     dropped = [f"DROP INDEX IF EXISTS {name}" for name in _SHORT_INDEXES]
     added = [f"ADD INDEX {name} {clause}" for name, clause in _SHORT_INDEXES.items()]
     return ",\n    ".join(dropped + added)

@@ -1,4 +1,4 @@
-"""What it costs in Python to parse and decode all that a gateway passes on, and nothing else."""
+"""A proxy in Python that parses and decodes all that a gateway passes on, and does nothing else (`relay.py`)."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class DirectCycle(OneWriteCycle):
     @property
     @override
     def message_event(self) -> Any:  # type: ignore[override]  # uvicorn only calls `set`
-        """What uvicorn sets when the connection or the response ends."""
+        """The event that uvicorn sets when the connection or the response ends."""
         return Arrival(self)
 
     @override

@@ -14,8 +14,8 @@ _FRAMING = frozenset({b"transfer-encoding", b"connection"})
 
 _LINE = b": ".join
 
-# The scope of a response that is complete. The request's own leads to the response by its extensions, and the two would
-# wait for the garbage collector together with all that the application has put there.
+# A complete response has this scope. The scope of its request refers to the response by its extensions, so that the two
+# would wait for the garbage collector, together with all that the scope holds.
 _ENDED: Any = {"type": "http", "method": "POST", "path": "", "headers": []}
 
 # The method is looked up once: `super()` in each call would cost as much as the rest.

@@ -136,7 +136,7 @@ def native_request(context: RequestContext, attempt: Attempt, adapter: NativeAda
         crosses_vendor=attempt.crosses_vendor,
         headers=headers,
         cache_markers=context.snapshot.settings.prompt_cache_markers,
-        named="" if fields is None else fields["model"],
+        body_model="" if fields is None else fields["model"],
     )
 
 

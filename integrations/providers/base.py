@@ -70,9 +70,9 @@ class ChatRequest(msgspec.Struct, frozen=True):
     integration set for this provider, so that they are kept when the vendor changes. `max_output` is the listed largest
     answer of the model in tokens, filled in where the provider's traits ask for it. `headers` are the client's headers
     that belong to its own protocol, of a request that is forwarded in that protocol (`integrations.native`).
-    `cache_markers` means that the project asks for prompt-cache markers where the provider needs them. `named` is the
-    model that `body` names, empty where the caller does not have it. `is_plain` means that `body` is a chat completion
-    that names `model` and has neither the gateway's own fields nor `thinking`.
+    `cache_markers` means that the project asks for prompt-cache markers where the provider needs them. `body_model` is
+    the model that `body` names, empty where the caller does not have it. `is_plain` means that `body` is a chat
+    completion that names `model` and has neither the gateway's own fields nor `thinking`.
     """
 
     model: str
@@ -86,7 +86,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
     max_output: int | None = None
     headers: tuple[tuple[str, str], ...] = ()
     cache_markers: bool = False
-    named: str = ""
+    body_model: str = ""
     is_plain: bool = False
 
     @override
@@ -135,7 +135,7 @@ class ParsedResponse(msgspec.Struct, frozen=True, gc=False):
     recorded: bytes | None = None
 
 
-# As with the class above, one is made for each chunk of a stream.
+# The class is a msgspec struct because one is made for each chunk of a stream.
 class StreamEvent(msgspec.Struct, gc=False):
     """One event for the client. `data` is the JSON of a `chat.completion.chunk` without framing (the provider's bytes
     when nothing had to change). `has_output` is False for a preamble (role only, empty delta, keep-alive): the gate for

@@ -72,7 +72,7 @@ class VendorForwarder(MessagesForwarder):
         endpoint = self._endpoint(credentials)
         model = credentials.extra.get("deployment", "") or request.model
         headers = {**endpoint.headers, **dict(request.headers)} if request.headers else endpoint.headers
-        return UpstreamRequest("POST", endpoint.url, headers, with_model(marked(request), model, request.named))
+        return UpstreamRequest("POST", endpoint.url, headers, with_model(marked(request), model, request.body_model))
 
 
 def _parsed(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:

@@ -27,10 +27,10 @@ class _Model(msgspec.Struct):
 _decode_model = msgspec.json.Decoder(_Model).decode
 
 
-def with_model(body: bytes, model: str, named: str = "") -> bytes:
-    """Returns the JSON object `body` with `model`; the very bytes where it names that model already. `named` is the
-    model that it names, empty where the caller does not have it."""
-    if (named or _decode_model(body).model) == model:
+def with_model(body: bytes, model: str, body_model: str = "") -> bytes:
+    """Returns the JSON object `body` with `model`; the very bytes where it names that model already. `body_model` is
+    the model that it names, empty where the caller does not have it."""
+    if (body_model or _decode_model(body).model) == model:
         return body
     fields = _decode(body)
     fields["model"] = _raw(model)

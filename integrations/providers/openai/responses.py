@@ -77,7 +77,7 @@ class ResponsesForwarder(Forwarder):
         # Another vendor's encrypted reasoning is refused.
         body = without_reasoning(request.body) if request.crosses_vendor else request.body
         model = credentials.extra.get("deployment", "") or deployment or request.model
-        return UpstreamRequest("POST", url, endpoint.headers, with_model(body, model, request.named))
+        return UpstreamRequest("POST", url, endpoint.headers, with_model(body, model, request.body_model))
 
     @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
