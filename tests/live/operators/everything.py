@@ -10,6 +10,8 @@ from tests.live.service import LiveService
 from tests.waiting import wait_until
 
 _REQUESTS = 3_000
+# A name of which the tables' columns would be wider than a window if it were not wrapped.
+_LONG_NAME = "-".join(["checkout-assistant-of-the-european-shops"] * 2)
 _PROMPT = {"system_prompt": "You sell {{goods}}.", "model": "sandbox/mirror"}
 _ROWS = """
 from core.models import Project
@@ -26,7 +28,9 @@ class Everything(Team):
         traffic = ("--requests", str(_REQUESTS), "--days", "10", "--content-days", "10")
         self.command("generate_traffic", "--project", self.project_id, *traffic)
         second = {**_PROMPT, "system_prompt": "You sell <b>{{goods}}</b>."}
-        self.prompt("shown", _PROMPT, second).rollout(stages=[{"weight": 10}, {"weight": 100}])
+        stages = [{"weight": 10}, {"weight": 100}]
+        self.prompt("shown", _PROMPT, second).rollout(stages=stages)
+        self.prompt(_LONG_NAME, _PROMPT, second).rollout(stages=stages)
         self.planned = self.prompt("planned", _PROMPT, second)
         self.trial = self._trial()
         self.queue = self.call("POST", "../reviews", {"name": "Helpful?", "score_name": "helpful", "kind": "boolean"})
