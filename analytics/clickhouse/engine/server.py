@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from analytics.clickhouse.engine.chdb_connection import DEFAULT_MEMORY_LIMIT, ChdbEngine
+from analytics.clickhouse.engine.code_pages import release_code_pages
 from analytics.clickhouse.engine.lock import directory_lock
 from analytics.clickhouse.engine.session import Access, Session
 from analytics.clickhouse.engine.watcher import Watcher
@@ -67,6 +68,7 @@ class EngineServer:
         time.tzset()
         with directory_lock(self._options.directory):
             self._engine.open(self._options.access.database)
+            release_code_pages()
             with socket.create_server((_HOST, self._options.port), backlog=128) as listener:
                 self._run(listener)
 
