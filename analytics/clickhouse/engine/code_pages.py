@@ -11,7 +11,7 @@ from pathlib import Path
 
 logger = logging.getLogger("analytics.engine")
 
-# chDB's code and constants, half a gigabyte, are the only mappings of this size that come from a file.
+# chDB's code and constants, half a gigabyte, are larger; other libraries are smaller and shared by many processes.
 LARGE_BYTES = 32 << 20
 _SMAPS = Path("/proc/self/smaps")
 _HEADER = re.compile(r"(?P<start>[0-9a-f]+)-(?P<end>[0-9a-f]+) (?P<rights>[r-][w-][x-][ps]) \S+ \S+ (?P<inode>\d+)")
@@ -36,9 +36,10 @@ class _Mapping:
 def release_code_pages() -> None:
     """Drops the pages of large libraries from this process, and does nothing where the system has no list of mappings.
 
-    Loading chDB touches code all over its half gigabyte, and the kernel maps 15 neighbours with each page: most of
-    130 MB that no statement uses again. What runs later is mapped anew, from the page cache while the kernel keeps the
-    file there. Pages that the loader or the process has written stay. Source: madvise(2), proc_pid_smaps(5).
+    Loading chDB touches code all over its half gigabyte, and the kernel maps neighbours with each page, most of which
+    no statement uses again (docs/performance.md, "Memory"). What runs later is mapped anew, from the page cache while
+    the kernel keeps the file there. Pages that the loader or the process has written stay.
+    Source: madvise(2), proc_pid_smaps(5).
     """
     madvise = getattr(ctypes.CDLL(None, use_errno=True), "madvise", None)
     if madvise is None or not _SMAPS.exists():
