@@ -5,7 +5,8 @@ order affect only the time; a folder that is in none is a unit of its own. Argum
 
 When all units have ended, tests that failed are run once more on the quiet machine, as CPython's `regrtest --rerun`
 does. A fault fails twice and so fails the suite; a test that only failed beside others is named in the last lines as
-unsteady, to be mended. More than MAX_RERUNS of them are a fault in any case, and so is a run that broke off.
+unsteady, to be mended. Failures of more than MAX_RERUNS test functions are a fault in any case, and so is a run that
+broke off. All cases of a function count once, since they fail together where a fixture of their module fails.
 """
 
 from __future__ import annotations
@@ -71,17 +72,26 @@ def units(root: Path = ROOT, named: tuple[tuple[str, ...], ...] = UNITS) -> list
 
 @dataclass(frozen=True)
 class Run:
-    """A unit that has run, with the exit code of its pytest and the folder of that pytest's cache."""
+    """A unit that has run, with the exit code of its pytest, the folder of that pytest's cache, and what it printed."""
 
     unit: Unit
     code: int
     cache: Path
+    printed: str = ""
 
     @property
     def failed(self) -> list[str]:
         """Returns the ids of the tests that failed or could not be set up."""
         cache_path = self.cache / "v" / "cache" / "lastfailed"
         return sorted(json.loads(cache_path.read_text())) if self.code and cache_path.exists() else []
+
+    @property
+    def reasons(self) -> list[str]:
+        """Returns the lines of pytest's short summary on failed tests, one of each test function; if there are none,
+        the exit code."""
+        lines = [line for line in self.printed.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+        first = {_function(line): line for line in reversed(lines)}
+        return list(first.values())[::-1] or [f"{' '.join(self.unit.paths)}: exit {self.code} without a failed test"]
 
 
 def main() -> int:
@@ -94,14 +104,20 @@ def main() -> int:
 def verdict(runs: list[Run], run_again: Callable[[Run], int]) -> int:
     """Returns the suite's exit code. `run_again` runs the failed tests of a unit alone and returns their exit code."""
     broken = [run for run in runs if run.code]
-    failed = [name for run in broken for name in run.failed]
+    failed = {_function(name) for run in broken for name in run.failed}
+    reasons = [line for run in broken for line in run.reasons]
     unclear = any(run.code != pytest.ExitCode.TESTS_FAILED or not run.failed for run in broken)
     if unclear or len(failed) > MAX_RERUNS or any(run_again(run) for run in broken):
-        sys.stdout.write("\n".join(["", "===== failed:", *failed, ""]))
+        sys.stdout.write("\n".join(["", "===== failed:", *reasons, ""]))
         return max((run.code for run in broken), key=abs)
     if failed:
-        sys.stdout.write("\n".join(["", "===== unsteady, failed beside others and passed alone:", *failed, ""]))
+        sys.stdout.write("\n".join(["", "===== unsteady, failed beside others and passed alone:", *reasons, ""]))
     return 0
+
+
+def _function(name: str) -> str:
+    """Returns the test function of a test's id or of its line in pytest's short summary, without the case."""
+    return name.partition("[")[0].partition(" - ")[0]
 
 
 def _run_all(caches: Path) -> list[Run]:
@@ -116,7 +132,7 @@ def _run_all(caches: Path) -> list[Run]:
             except IndexError:  # Another lane has taken the last unit.
                 return
             cache = caches / str(number)
-            runs.append(Run(unit, _run(unit, cache, started), cache))
+            runs.append(_run(unit, cache, started))
 
     lanes = [threading.Thread(target=lane) for _ in range(LANES)]
     for thread in lanes:
@@ -127,11 +143,11 @@ def _run_all(caches: Path) -> list[Run]:
 
 
 def _run_again(run: Run) -> int:
-    return _run(run.unit, run.cache, time.monotonic(), "--last-failed", "--last-failed-no-failures=none")
+    return _run(run.unit, run.cache, time.monotonic(), "--last-failed", "--last-failed-no-failures=none").code
 
 
-def _run(unit: Unit, cache: Path, started: float, *options: str) -> int:
-    """Runs a unit, prints the output of its pytest at the end, and returns its exit code."""
+def _run(unit: Unit, cache: Path, started: float, *options: str) -> Run:
+    """Runs a unit, and prints the output of its pytest at the end."""
     began = time.monotonic()
     # The output goes to a file, since a pipe that is read only at the end would fill up.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as printed:
@@ -141,12 +157,13 @@ def _run(unit: Unit, cache: Path, started: float, *options: str) -> int:
         child.returncode = os.waitstatus_to_exitcode(status)
         now = time.monotonic()
         printed.seek(0)
-        sys.stdout.write(
-            f"\n===== {' '.join(unit.paths)}: exit {child.returncode} after {now - began:.0f} s, "
-            f"{used.ru_utime + used.ru_stime:.0f} s of CPU, at {now - started:.0f} s\n{printed.read()}"
-        )
-        sys.stdout.flush()
-    return child.returncode
+        run = Run(unit, child.returncode, cache, printed.read())
+    sys.stdout.write(
+        f"\n===== {' '.join(unit.paths)}: exit {run.code} after {now - began:.0f} s, "
+        f"{used.ru_utime + used.ru_stime:.0f} s of CPU, at {now - started:.0f} s\n{run.printed}"
+    )
+    sys.stdout.flush()
+    return run
 
 
 def _unit(paths: tuple[str, ...], names: list[str]) -> Unit:

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing_extensions import override
 
 from config.supervisor import polling
-from config.supervisor.children import BACKGROUND_NICENESS, Service
+from config.supervisor.children import Service
 from config.supervisor.processes import Program, command
 
 
 class Shipper(Service):
     role = "shipper"
-    niceness = BACKGROUND_NICENESS
     # The shipper gets no more time to stop: with the store unreachable, its records are safe in the spool.
     stop_seconds = 10.0
 
-    def __init__(self, *, spool_dir: Path) -> None:
+    def __init__(self, *, spool_dir: Path, niceness: int) -> None:
+        self.niceness = niceness
         self._spool_dir = spool_dir
 
     @override

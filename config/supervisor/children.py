@@ -17,8 +17,6 @@ from config.supervisor.processes import Process, Processes, Program
 
 logger = logging.getLogger("config.supervisor")
 
-# Of a processor that it shares with a busy web worker, a background service gets a tenth.
-BACKGROUND_NICENESS = 10
 # A child that ran for this many seconds is restarted at once; one that keeps dying waits longer each time.
 _STABLE_SECONDS = 5.0
 _FIRST_DELAY_SECONDS = 0.1
@@ -33,7 +31,7 @@ class StartError(Exception):
 
 class Service:
     """A service that runs as a child process. `role` names its log lines and VAR_DIR/run/<role>.pid; a service with a
-    `niceness` leaves the processor to those without where there is not enough for all."""
+    higher `niceness` leaves the processor to the others where there is not enough for all."""
 
     role: str = ""
     niceness: int = 0

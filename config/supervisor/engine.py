@@ -7,7 +7,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from config.supervisor import polling, run_files
-from config.supervisor.children import BACKGROUND_NICENESS, Service
+from config.supervisor.children import Service
 from config.supervisor.processes import Program, command
 
 
@@ -16,9 +16,9 @@ class AnalyticsEngine(Service):
     user can read the file; neither a command line nor an environment holds the password."""
 
     role = "engine"
-    niceness = BACKGROUND_NICENESS
 
-    def __init__(self, *, data_dir: Path, memory_limit: int, run_dir: Path) -> None:
+    def __init__(self, *, data_dir: Path, memory_limit: int, run_dir: Path, niceness: int) -> None:
+        self.niceness = niceness
         self._data_dir = data_dir
         self._memory_limit = memory_limit
         self._url_file = run_dir / "clickhouse.url"

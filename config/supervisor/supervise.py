@@ -129,7 +129,7 @@ class Supervisor:
         await _all_started(before)
         await in_background(partial(preparation.prepare_analytics, migrate=self._migrate))
         if "shipper" not in self._without:
-            self._launch(Shipper(spool_dir=settings.SPOOL_DIR), self._shipper)
+            self._launch(Shipper(spool_dir=settings.SPOOL_DIR, niceness=settings.BACKGROUND_NICENESS), self._shipper)
         await _all_started(self._shipper)
 
     def _show_figures(self) -> None:
@@ -151,7 +151,8 @@ class Supervisor:
 
     def _engine(self) -> Service:
         data, limit = settings.VAR_DIR / "clickhouse", settings.CLICKHOUSE_ENGINE_BYTES
-        return AnalyticsEngine(data_dir=data, memory_limit=limit, run_dir=self._run_dir)
+        niceness = settings.BACKGROUND_NICENESS
+        return AnalyticsEngine(data_dir=data, memory_limit=limit, run_dir=self._run_dir, niceness=niceness)
 
     def _sandbox(self) -> Service:
         return PortService(

@@ -49,11 +49,12 @@ def test_units__name_that_is_not_there_or_twice__is_refused(tmp_path: Path, name
 
 
 def ended(folder: Path, code: int, *failed: str) -> Run:
-    """Returns a run in the state in which its pytest leaves it."""
+    """Returns a run in the state in which its pytest leaves it; each failed test has a line in the short summary."""
     cache_path = folder / str(len(list(folder.iterdir()))) / "v" / "cache"
     cache_path.mkdir(parents=True)
     (cache_path / "lastfailed").write_text(json.dumps(dict.fromkeys(failed, True)))
-    return Run(Unit(("named",)), code, cache_path.parent.parent)
+    summary = "".join(f"FAILED {name} - assert 1 == 2\n" for name in failed)
+    return Run(Unit(("named",)), code, cache_path.parent.parent, f"=== short test summary info ===\n{summary}")
 
 
 def never(run: Run) -> int:
@@ -77,8 +78,18 @@ def test_verdict__failed_once__is_good_and_named(tmp_path: Path, capsys: pytest.
     assert again == [bad]
     assert capsys.readouterr().out.splitlines()[-2:] == [
         "===== unsteady, failed beside others and passed alone:",
-        "a.py::test_it",
+        "FAILED a.py::test_it - assert 1 == 2",
     ]
+
+
+def test_verdict__all_cases_of_one_function_failed__runs_again_and_names_the_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases = [f"a.py::test_it[{number}]" for number in range(MAX_RERUNS + 1)]
+
+    assert verdict([ended(tmp_path, 1, *cases)], lambda run: 0) == 0
+
+    assert capsys.readouterr().out.splitlines()[-1] == "FAILED a.py::test_it[0] - assert 1 == 2"
 
 
 def test_verdict__failed_twice__fails(tmp_path: Path) -> None:
@@ -89,5 +100,10 @@ def test_verdict__failed_twice__fails(tmp_path: Path) -> None:
     ("code", "failed"),
     [(1, [str(number) for number in range(MAX_RERUNS + 1)]), (1, []), (2, ["a"]), (3, ["a"]), (-9, ["a"]), (5, [])],
 )
-def test_verdict__many_failed_or_run_broke_off__fails_at_once(tmp_path: Path, code: int, failed: list[str]) -> None:
+def test_verdict__many_failed_or_run_broke_off__fails_at_once(
+    tmp_path: Path, code: int, failed: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert verdict([ended(tmp_path, 0), ended(tmp_path, code, *failed)], never) == code
+
+    reasons = [f"FAILED {name} - assert 1 == 2" for name in failed] or [f"named: exit {code} without a failed test"]
+    assert capsys.readouterr().out.splitlines()[-len(reasons) - 1 :] == ["===== failed:", *reasons]

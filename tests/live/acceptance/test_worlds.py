@@ -102,7 +102,7 @@ def _evaluate(courses: list[Course], service: LiveService) -> None:
         input=json.dumps(evaluations),
         capture_output=True,
         text=True,
-        timeout=START_SECONDS + TIMEOUT_SECONDS,
+        timeout=START_SECONDS + 10 * TIMEOUT_SECONDS,
     )
     assert ran.returncode == 0, ran.stderr
     for course in courses:
