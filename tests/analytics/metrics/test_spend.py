@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from analytics.contracts import RequestRecord
-from analytics.queries import dimension_costs
+from analytics.queries.dimension_costs import by_keys, of_sessions
 from core.models import Project
 from integrations.pricing.services import set_price
 from tests.analytics.metrics import reference
@@ -110,7 +110,7 @@ def test_cost__more_sessions_than_are_read__pages_are_those_of_the_whole_list(
     query = {"group_by": "session", "start_date": NOW - timedelta(days=20), "end_date": NOW}
     whole = get("cost", **query, limit=1000)
 
-    monkeypatch.setattr(dimension_costs, "_SESSIONS_BEYOND", 1)
+    monkeypatch.setattr(of_sessions, "_SESSIONS_BEYOND", 1)
     pages = [get("cost", **query, limit=3, offset=offset) for offset in range(0, whole["count"] + 3, 3)]
 
     assert [entry for page in pages for entry in page["results"]] == whole["results"]
@@ -124,7 +124,7 @@ def test_cost__more_keys_before_than_are_read__previous_figures_are_the_same(
     query = {"group_by": dimension, "start_date": NOW - timedelta(days=9), "end_date": NOW, "limit": 1000}
     whole = get("cost", **query)
 
-    monkeypatch.setattr(dimension_costs, "_KEYS_BEFORE", 1)
+    monkeypatch.setattr(by_keys, "_KEYS_BEFORE", 1)
     found = get("cost", **query)
 
     assert sum(entry["previous"]["request_count"] > 0 for entry in whole["results"]) > 1

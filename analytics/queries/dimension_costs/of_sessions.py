@@ -1,0 +1,142 @@
+"""Finds a page of sessions by cost. Sessions are nearly as many as requests, so that the page is found first, by their
+hashes, and the figures are read for it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from functools import partial
+from typing import Any, NamedTuple
+
+from analytics.queries import visible
+from analytics.queries.dimension_costs.by_keys import list_names
+from analytics.queries.dimension_costs.figures import (
+    SESSION_HASH,
+    CostPage,
+    CostRow,
+    DimensionRow,
+    Scope,
+    ordered,
+    rows_of,
+    total_of,
+)
+from analytics.queries.dimensions import Dimension, rollups_of, source_of
+from analytics.queries.operations import condition
+from analytics.queries.rollup_ranges import FIGURES, PLANNED, SESSION_DAYS, TICK, clamp, split, union
+
+# The sessions that are read beyond the end of a page, because those of the same cost as its last one may belong to it.
+_SESSIONS_BEYOND = 200
+# Half a million sessions are read by one thread, for which dividing them among 256 tables is work for nothing.
+_ONE_TABLE = {**PLANNED, "group_by_two_level_threshold": 0, "group_by_two_level_threshold_bytes": 0}
+_DAYS_OF_LEAST = timedelta(days=2)
+_LEAST = """ifNull((
+    SELECT sum(t.cost_usd) AS cost FROM session_days AS t
+    PREWHERE t.project_id = {{project:UUID}} AND t.day >= {{least_from:Date}} AND t.day < {{least_until:Date}}
+        AND {of_operation}
+    GROUP BY t.session_hash ORDER BY cost DESC LIMIT 1 OFFSET {{beyond:UInt64}}
+), toDecimal128(0, 10))"""
+
+
+class _HashedCost(NamedTuple):
+    """The cost of the session with this hash."""
+
+    hash: int
+    cost_usd: Decimal
+
+
+@dataclass(frozen=True)
+class _Dearest:
+    sessions: int
+    dearest: list[tuple[int, Decimal]]
+
+
+def page_of_sessions(scope: Scope, before: Scope, limit: int, offset: int) -> CostPage:
+    """Returns a page of the sessions in `scope`, with their cost in the period `before`."""
+    (total, total_before), (count, dearest) = visible.both_visible(
+        scope.project_id,
+        lambda: (total_of(scope), total_of(before)),
+        partial(_dearest_sessions, scope, limit=offset + limit + _SESSIONS_BEYOND),
+    )
+    found = _of_page(dearest, limit, offset)
+    if found is None:
+        _, keys = list_names(scope, Dimension.SESSION, limit=limit, offset=offset)
+        chosen: dict[str, Any] = {"keys": keys}
+    else:
+        chosen = {"session_hashes": found.hashes}
+    figures, costs_before = visible.both_visible(
+        scope.project_id,
+        partial(rows_of, scope, Dimension.SESSION, row=DimensionRow, **chosen),
+        partial(rows_of, before, Dimension.SESSION, row=CostRow, **chosen),
+    )
+    if found is not None:
+        keys = ordered(figures.values())[found.skipped : found.skipped + limit]
+    return CostPage(count, keys, figures, costs_before, total, total_before)
+
+
+def list_sessions(scope: Scope, limit: int, offset: int) -> list[str]:
+    """Returns a page of the ids of sessions, by falling cost, then falling requests, then id."""
+    _, dearest = _dearest_sessions(scope, limit=offset + limit + _SESSIONS_BEYOND)
+    found = _of_page(dearest, limit, offset)
+    if found is None:
+        return list_names(scope, Dimension.SESSION, limit=limit, offset=offset)[1]
+    rows = rows_of(scope, Dimension.SESSION, session_hashes=found.hashes, row=CostRow)
+    return ordered(rows.values())[found.skipped : found.skipped + limit]
+
+
+@dataclass(frozen=True)
+class _SessionsOfPage:
+    """The hashes of the sessions among which a page lies, after the first `skipped` ones of them."""
+
+    hashes: Sequence[int]
+    skipped: int
+
+
+def _of_page(dearest: Sequence[_HashedCost], limit: int, offset: int) -> _SessionsOfPage | None:
+    """Returns the sessions of the page and those that cost the same as its first or its last; None when those are more
+    than were read."""
+    page = dearest[offset : offset + limit]
+    if not page:
+        return _SessionsOfPage([], 0)
+    most, least = page[0].cost_usd, page[-1].cost_usd
+    if len(dearest) == offset + limit + _SESSIONS_BEYOND and dearest[-1].cost_usd == least:
+        return None
+    before = sum(one.cost_usd > most for one in dearest)
+    return _SessionsOfPage([one.hash for one in dearest if most >= one.cost_usd >= least], offset - before)
+
+
+def _dearest_sessions(scope: Scope, *, limit: int) -> tuple[int, Sequence[_HashedCost]]:
+    """Returns the number of sessions, and some by falling cost. They are told apart by their hashes, which is half the
+    work of their names."""
+    source, params = union(
+        rollups_of(Dimension.SESSION, scope.start, scope.end),
+        scope.start,
+        scope.end,
+        keys={"hash": SESSION_HASH},
+        figures=("cost_usd",),
+        where_request=source_of(Dimension.SESSION).where_request,
+        operation=scope.operation,
+    )
+    least, values = _least_cost(scope, limit)
+    sql = f"""
+        SELECT count() AS sessions, arraySlice(
+            arrayReverseSort(one -> one.2, groupArrayIf((g.hash, g.cost), g.cost >= {least})), 1, {{limit:UInt64}}
+        ) AS dearest
+        FROM (SELECT f.hash AS hash, {FIGURES["cost_usd"].total} AS cost FROM {source} AS f GROUP BY f.hash) AS g
+    """
+    values |= {**params, "project": scope.project_id, "limit": limit}
+    [found] = visible.query(sql, values, row=_Dearest, name="spend.dearest", database_settings=_ONE_TABLE)
+    return found.sessions, [_HashedCost(*one) for one in found.dearest]
+
+
+def _least_cost(scope: Scope, limit: int) -> tuple[str, dict[str, Any]]:
+    """Returns the SQL of a cost that `limit` sessions have reached, with its parameters: what as many cost in the last
+    whole days alone. Only the others have to be put in order."""
+    [whole], _ = split(clamp(scope.start), clamp(scope.end + TICK), [SESSION_DAYS.unit])
+    if not whole:
+        return "0", {}
+    [(first, until)] = whole
+    begin = max(first, until - _DAYS_OF_LEAST)
+    params = {"least_from": begin.date(), "least_until": until.date(), "beyond": limit - 1}
+    return _LEAST.format(of_operation=condition(scope.operation)), params
