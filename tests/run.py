@@ -89,7 +89,9 @@ class Run:
     def reasons(self) -> list[str]:
         """Returns the lines of pytest's short summary on failed tests, one of each test function; if there are none,
         the exit code."""
-        lines = [line for line in self.printed.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+        # Above the summary, lines of captured logs begin with ERROR too.
+        _, _, summary = self.printed.partition("= short test summary info =")
+        lines = [line for line in summary.splitlines() if line.startswith(("FAILED ", "ERROR "))]
         first = {_function(line): line for line in reversed(lines)}
         return list(first.values())[::-1] or [f"{' '.join(self.unit.paths)}: exit {self.code} without a failed test"]
 

@@ -54,7 +54,8 @@ def ended(folder: Path, code: int, *failed: str) -> Run:
     cache_path.mkdir(parents=True)
     (cache_path / "lastfailed").write_text(json.dumps(dict.fromkeys(failed, True)))
     summary = "".join(f"FAILED {name} - assert 1 == 2\n" for name in failed)
-    return Run(Unit(("named",)), code, cache_path.parent.parent, f"=== short test summary info ===\n{summary}")
+    printed = f"ERROR    captured.log: a test\n=== short test summary info ===\n{summary}"
+    return Run(Unit(("named",)), code, cache_path.parent.parent, printed)
 
 
 def never(run: Run) -> int:
