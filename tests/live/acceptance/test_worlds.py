@@ -23,8 +23,8 @@ from tests.services import START_SECONDS
 from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 # Fewer than 20 of 80 requests at 49 % come five times in a million; enough of the cached ones remain for a comparison,
-# and of those that are answered at half for the minimum of a stage: the scheduled evaluation may have judged the answered
-# ones before those that hang are counted, and no further traffic comes beside them.
+# and of those of which half are answered for the minimum of a stage. The scheduled evaluation may have judged the
+# answered ones before those that hang are counted, and no further traffic comes beside them.
 REQUESTS, REQUESTS_CACHED, REQUESTS_HALF_ANSWERED = 80, 160, 160
 # A stage lasts a minute, so that the scheduled evaluation promotes nothing meanwhile; worlds whose clients leave by
 # themselves need fewer requests.
