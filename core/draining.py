@@ -15,9 +15,14 @@ logger = logging.getLogger("core.draining")
 
 
 class Drain:
-    """The draining state of one process. `begin` may be called repeatedly and from a signal handler."""
+    """The draining state of one process. `begin` may be called repeatedly and from a signal handler.
+
+    `is_supervised` says that whoever sends SIGTERM to this process has waited until load balancers leave the host out,
+    so that the process does not wait once more.
+    """
 
     def __init__(self) -> None:
+        self.is_supervised = False
         self._since: float | None = None
         self._listeners: list[Callable[[], None]] = []
 
@@ -47,16 +52,17 @@ draining = Drain()
 
 def delay_termination(drain: Drain, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
     """Makes SIGTERM begin draining first, and call the server's own handler after `seconds`, or at once for a second
-    SIGTERM. Has no effect where no server of this process handles the signal."""
+    SIGTERM and in a supervised process. Has no effect where no server of this process handles the signal."""
     handler: Any = signal.getsignal(signal.SIGTERM)
     if not callable(handler) or threading.current_thread() is not threading.main_thread():
         return
 
     def terminate(number: int, frame: FrameType | None) -> None:
-        is_second = drain.is_on
+        # A supervised worker may be starting, and not have seen yet that draining has begun.
+        at_once = drain.is_on or drain.is_supervised
         left = drain.seconds_left(seconds)
         drain.begin()
-        if is_second or left <= 0:
+        if at_once or left <= 0:
             handler(number, frame)
         else:
             loop.call_soon_threadsafe(loop.call_later, left, handler, number, None)

@@ -98,6 +98,7 @@ def main(descriptor: int, prestop: int) -> None:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=settings.DRAIN_SECONDS,
     )
+    draining.is_supervised = True
     max_connections = min(settings.WEB_CONNECTIONS, _file_descriptors() // 2)
     _Server(config, socket.socket(fileno=descriptor), prestop, max_connections=max_connections).run()
 

@@ -96,6 +96,18 @@ def test_stop__prestop_seconds__not_ready_first_and_whoever_comes_is_served(star
     assert "child.killed" not in service.log
 
 
+def test_worker__sigterm_before_it_knows_of_a_stop__ends_at_once(start_service: StartService) -> None:
+    """A worker that is starting while the service stops does not know of the stop when SIGTERM comes. One that is up,
+    in a service that is not stopping, does not either."""
+    service = start_service(LONG_TIMEOUTS)
+    pid = wait_until(lambda: service.pid("web-1"))
+
+    os.kill(pid, signal.SIGTERM)
+
+    service.wait_for_successor("web-1", pid)
+    wait_until(lambda: says(service.base_url, 200, []), what="a host that is ready")
+
+
 @contextmanager
 def lone_worker(var_dir: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """Runs uvicorn without the supervisor."""
