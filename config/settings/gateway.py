@@ -12,7 +12,7 @@ from config.settings.redis import REDIS_URL as REDIS_URL
 HOST = env.text("HOST", "127.0.0.1")
 PORT = env.integer("PORT", 8000, minimum=0, maximum=65535)
 WEB_WORKERS = env.integer("WEB_WORKERS", 2, minimum=1, maximum=256)
-# The niceness of the shipper and the embedded engine. At 10, they get a tenth of a processor that they share with one
+# The niceness of the shipper and the embedded engine. At 10, each gets a tenth of a processor that it shares with one
 # busy web worker.
 BACKGROUND_NICENESS = env.integer("BACKGROUND_NICENESS", 10, minimum=0, maximum=19)
 PUBLIC_URL = env.url("PUBLIC_URL", schemes=("http", "https"))

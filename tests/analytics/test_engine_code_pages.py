@@ -1,18 +1,15 @@
-"""Pages of large libraries that only the engine's start needed go back to the system."""
+"""Pages of large libraries that only the engine's start needed go back to the system (Linux)."""
 
 from __future__ import annotations
 
 import ctypes
 import mmap
-import sys
 from pathlib import Path
 
 import pytest
 
 from analytics.clickhouse.engine.code_pages import LARGE_BYTES, release_code_pages
 from tests.analytics.engine_process import running_engine
-
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems have no list of mappings")
 
 # The engine's start alone leaves more of its library resident.
 _MAX_KILOBYTES = 100_000

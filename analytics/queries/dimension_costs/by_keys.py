@@ -19,8 +19,8 @@ from analytics.queries.dimension_costs.figures import (
     Scope,
     query,
     rows_of,
-    source_with,
     total_of,
+    union_of_rollups,
 )
 from analytics.queries.dimensions import Dimension
 from analytics.queries.parallel import both
@@ -97,7 +97,7 @@ def page_at_once(scope: Scope, before: Scope, dimension: Dimension, limit: int, 
 def _list_figures(scope: Scope, dimension: Dimension, limit: int, offset: int, *, row: type[Listed]) -> list[Listed]:
     """Returns a page of the keys with their figures, each beside the sums of all keys."""
     figures = [field.name for field in fields(row) if field.name in FIGURES]
-    source, params = source_with(scope, dimension, figures)
+    source, params = union_of_rollups(scope, dimension, figures)
     beside = ", ".join(f"sum(sum(f.{name})) OVER () AS all_{name}" for name in COSTS)
     sql = (
         f"SELECT f.key AS key, {totals(*figures)}, count() OVER () AS keys, {beside} FROM {source} AS f GROUP BY f.key"
@@ -121,7 +121,7 @@ def page_by_keys(scope: Scope, before: Scope, dimension: Dimension, limit: int, 
 
 def list_names(scope: Scope, dimension: Dimension, *, limit: int, offset: int) -> tuple[int, list[str]]:
     """Returns the number of keys and one page of them."""
-    source, params = source_with(scope, dimension, ("cost_usd", "requests"))
+    source, params = union_of_rollups(scope, dimension, ("cost_usd", "requests"))
     order = "ORDER BY sum(f.cost_usd) DESC, sum(f.requests) DESC, f.key LIMIT {limit:UInt64} OFFSET {offset:UInt64}"
     sql = f"SELECT f.key AS key, count() OVER () AS keys FROM {source} AS f GROUP BY f.key {order}"
     found = query(dimension, sql, params | {"limit": limit, "offset": offset}, row=_Name, name="spend.keys")
@@ -131,6 +131,6 @@ def list_names(scope: Scope, dimension: Dimension, *, limit: int, offset: int) -
 
 
 def _count(scope: Scope, dimension: Dimension) -> int:
-    source, params = source_with(scope, dimension, ())
+    source, params = union_of_rollups(scope, dimension, ())
     sql = f"SELECT uniqExact(f.key) AS keys FROM {source} AS f"
     return query(dimension, sql, params, row=_Count, name="spend.count")[0].keys

@@ -1,4 +1,4 @@
-"""What every question of cost by a dimension needs: its scope, its rows, and the sums of given keys."""
+"""The scope and the rows of cost by a dimension, and the queries for the figures of given keys and of all requests."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def rows_of(
 ) -> Mapping[str, Figures]:
     """Returns the figures that `row` has, of all keys or of the given keys or sessions that had requests, by key."""
     figures = [field.name for field in fields(row) if field.name != "key"]
-    source, params = source_with(scope, dimension, figures, keys=keys, session_hashes=session_hashes)
+    source, params = union_of_rollups(scope, dimension, figures, keys=keys, session_hashes=session_hashes)
     sql = f"SELECT f.key AS key, {totals(*figures)} FROM {source} AS f GROUP BY f.key"
     return {found.key: found for found in query(dimension, sql, params, row=row, name="spend.figures")}
 
@@ -106,7 +106,7 @@ def total_of(scope: Scope) -> CostRow:
     return client.query(sql, values, row=CostRow, name="spend.totals", database_settings=PLANNED)[0]
 
 
-def source_with(
+def union_of_rollups(
     scope: Scope,
     dimension: Dimension,
     figures: Sequence[str],
@@ -116,8 +116,8 @@ def source_with(
     interval: Interval = Interval.DAY,
     **more: Key,
 ) -> tuple[str, dict[str, Any]]:
-    """Returns the SQL of a table in parentheses and its parameters. The table has the columns `key`, those of `more`
-    and the figures; several of its rows may have the same key."""
+    """Returns a subquery over the rollups and requests of the scope, and its parameters. Its columns are `key`, those
+    of `more` and the figures; several of its rows may have the same key."""
     of = source_of(dimension)
     where = "1" if keys is None else f"{of.key.rollup.format()} IN {{keys:Array(String)}}"
     where_rollup, where_request = "1" if keys is None else of.of_keys, of.where_request

@@ -1,4 +1,4 @@
-"""What given keys of a dimension cost in each interval of time."""
+"""The cost of given keys of a dimension in each interval of time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from analytics.queries.dimension_costs.figures import COSTS, Scope, query, source_with
+from analytics.queries.dimension_costs.figures import COSTS, Scope, query, union_of_rollups
 from analytics.queries.dimensions import Dimension
 from analytics.queries.rollup_ranges import Key, totals
 from analytics.queries.usage import BEGINNING, Interval
@@ -30,7 +30,7 @@ def list_interval_costs(
 ) -> list[IntervalCostRow]:
     """Returns what each of the keys cost in each interval in which it had requests."""
     beginning = Key(BEGINNING[interval], BEGINNING[interval])
-    source, params = source_with(scope, dimension, COSTS, keys=keys, interval=interval, start=beginning)
+    source, params = union_of_rollups(scope, dimension, COSTS, keys=keys, interval=interval, start=beginning)
     sql = (
         f"SELECT toDateTime64(f.start, 6, 'UTC') AS start, f.key AS key, {totals(*COSTS)}"
         f" FROM {source} AS f GROUP BY f.start, f.key"

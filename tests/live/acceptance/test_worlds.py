@@ -105,6 +105,7 @@ def _evaluate(courses: list[Course], service: LiveService) -> None:
         input=json.dumps(evaluations),
         capture_output=True,
         text=True,
+        # The command waits for the records of each rollout in turn.
         timeout=START_SECONDS + 10 * TIMEOUT_SECONDS,
     )
     assert ran.returncode == 0, ran.stderr
