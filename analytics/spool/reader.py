@@ -1,8 +1,9 @@
 """Reads the frames of a segment and skips its damaged ranges.
 
 The reader waits for a frame that is cut short at the end of a segment while the writer lives, and then gives it up.
-Damage in the middle is skipped to the next frame whose checksum fits; the bytes between are reported, so that they can
-be kept for a person to look at.
+Damage in the middle is skipped to the next frame whose checksum fits, also while the writer lives: frames are written
+one after the other, so none is still in the writing that another one follows. The bytes between are reported, so that
+they can be kept for a person to look at.
 """
 
 from __future__ import annotations
@@ -96,9 +97,13 @@ class _Scan:
         while position < self.limit and len(found) < max_frames and (position - start < max_bytes or not found):
             frame = self.frame_at(position)
             if frame is None:
-                if not self.finished:
-                    break
                 resumed = self.next_frame(position + 1)
+                if not self.finished:
+                    if resumed == self.limit:
+                        break
+                    # A frame was cut short on a full disk and another one took its place since it was looked at.
+                    if self.frame_at(position) is not None:
+                        continue
                 damage.append((position, resumed))
                 position = resumed
             elif found and frame.end - start > max_bytes:

@@ -245,6 +245,32 @@ def test_ship__torn_end_and_damaged_middle__reported_and_rest_stored(spool: Path
     assert left_over(spool) == ["dead"]
 
 
+def test_ship__living_writers_segment_damaged__records_behind_are_shipped_and_damage_is_reported_once(
+    spool: Path, fake: FakeStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    writer = SpoolWriter(spool)
+    entries = [make_entry(b"{}", b"{}") for _ in range(12)]
+    for entry in entries[:6]:
+        writer.append(entry)
+    (segment,) = names.list_files(spool, names.SEGMENT)
+    length = segment.stat().st_size // 6
+    with segment.open("r+b") as file:
+        file.seek(3 * length)
+        file.write(b"\xff" * (length // 2))
+    shipper = Shipper(spool, insert=fake.insert)
+    shipper.drain()
+    for entry in entries[6:]:
+        writer.append(entry)
+        shipper.drain()
+    shipper.close()
+
+    expected = [entry.record.request_id for entry in entries]
+    assert fake.count() == Counter(expected[:3] + expected[4:])
+    assert len(list((spool / "dead").glob("*.bytes"))) == 1
+    assert [record.getMessage().split()[0] for record in caplog.records] == ["segment.damaged"]
+    writer.close()
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_ship__crash_at_any_step_with_more_arriving__each_request_exactly_once(
     spool: Path, fake: FakeStore, monkeypatch: pytest.MonkeyPatch, seed: int

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,64 @@ def test_segment__damaged_anywhere__all_other_frames_survive(bodies: list[bytes]
     untouched = {e for s, e in zip([0, *ends], ends, strict=False) if e <= start or s >= end}
     assert {frame.end for frame in found.frames} == untouched
     assert found.end == len(content)
+
+
+@settings(max_examples=80, deadline=None)
+@given(before=st.lists(BODIES, min_size=1, max_size=5), after=st.lists(BODIES, max_size=5), data=st.data())
+def test_open_segment__damaged_anywhere_while_written__all_other_frames_are_read_once(
+    before: list[bytes], after: list[bytes], data: st.DataObject
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        writer = SpoolWriter(Path(folder))
+        ends = [append_body(writer, body) for body in before]
+        (path,) = segments(Path(folder))
+        shipped = data.draw(st.sampled_from([0, *ends]))
+        start, end = damage(path, data, first=shipped)
+
+        found = [read_stretch(path, shipped, finished=False)]
+        for body in [*after, b"last"]:
+            ends.append(append_body(writer, body))
+            found.append(read_stretch(path, found[-1].end, finished=False))
+        writer.close()
+
+    expected = [e for s, e in pairwise([0, *ends]) if s >= shipped and (e <= start or s >= end)]
+    assert [frame.end for stretch in found for frame in stretch.frames] == expected
+    assert found[-1].end == ends[-1]
+    assert all(s < e <= found[-1].end for stretch in found for s, e in stretch.damage)
+
+
+def test_open_segment__last_frame_cut_short__is_waited_for(spool: Path, writer: SpoolWriter) -> None:
+    end = append_body(writer, frames.MAGIC * 50)
+    (path,) = segments(spool)
+    whole = path.read_bytes()
+    append_body(writer, frames.MAGIC * 50)
+    frame = path.read_bytes()[end:]
+
+    for length in range(len(frame)):
+        path.write_bytes(whole + frame[:length])
+        assert read_stretch(path, 0, finished=False).end == end
+        assert read_stretch(path, 0, finished=False).damage == []
+
+
+def append_body(writer: SpoolWriter, body: bytes) -> int:
+    """Appends one record and returns where it ends in the writer's segment."""
+    writer.append(make_entry(body, body[::-1]))
+    assert writer._segment is not None
+    return writer._segment.size
+
+
+def damage(path: Path, data: st.DataObject, *, first: int) -> tuple[int, int]:
+    """Overwrites some bytes of a segment from `first` on, if there are any, and returns their range."""
+    content = bytearray(path.read_bytes())
+    if first == len(content):
+        return first, first
+    start = data.draw(st.integers(first, len(content) - 1))
+    end = min(len(content), start + data.draw(st.integers(1, 600)))
+    flips = data.draw(st.binary(min_size=end - start, max_size=end - start))
+    content[start:end] = bytes(value ^ (flip or 0x5A) for value, flip in zip(content[start:end], flips, strict=True))
+    with path.open("r+b") as file:
+        file.write(content)
+    return start, end
 
 
 def test_segment__frame_planted_in_damaged_content__not_taken_for_a_record(spool: Path) -> None:
