@@ -69,6 +69,7 @@ migrations: $(READY)
 
 openapi: $(READY)
 	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml
+	$(BIN)/openapi-spec-validator $(VENV)/openapi.yaml
 
 check: lint imports types typescript migrations openapi
 

@@ -151,9 +151,7 @@ class IntegrationChangeSerializer(BodySerializer):
 class NewIntegrationSerializer(IntegrationChangeSerializer):
     written_back = frozenset()
 
-    name = serializers.CharField(
-        required=False, default="", max_length=NAME_LENGTH, help_text="Left out: that of the provider."
-    )
+    name = serializers.CharField(required=False, max_length=NAME_LENGTH, help_text="Left out: that of the provider.")
     provider = serializers.CharField(max_length=50)
 
 

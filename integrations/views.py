@@ -62,7 +62,7 @@ class IntegrationsView(ProjectAPIView):
         row = add_integration(
             project_id=self.project_id,
             provider=serializer.validated_data["provider"],
-            name=serializer.validated_data["name"],
+            name=serializer.validated_data.get("name", ""),
             change=serializer.change(),
         )
         return Response(IntegrationSerializer(row).data, status=status.HTTP_201_CREATED)

@@ -12,6 +12,8 @@ from core.openapi.operations import query_of
 from core.serializers import StrictSerializer
 
 _TAGS: dict[tuple[str, ...], str] = {("prompts", "rollouts"): "rollouts", ("projects", "sessions"): "telemetry"}
+# The OpenAPI generator's schema of a field of any JSON that may be null. Null fits both, so that `oneOf` refuses it.
+_ANYTHING_OR_NULL: list[dict[str, Any]] = [{}, {"type": "null"}]
 
 
 class ManagementSchema(AutoSchema):
@@ -52,7 +54,19 @@ class ManagementSchema(AutoSchema):
         described: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]  # of the package
         if isinstance(serializer, StrictSerializer) and not serializer.written_back:
             described["additionalProperties"] = False
+        for field in described.get("properties", {}).values():
+            if field.get("oneOf") == _ANYTHING_OR_NULL:
+                del field["oneOf"]
         return described
+
+    @override
+    def _insert_field_validators(self, field: Any, schema: dict[str, Any]) -> None:
+        super()._insert_field_validators(field, schema)  # type: ignore[no-untyped-call]  # of the package
+        if "oneOf" in schema:
+            # A text of some format, or an empty one. A format does not exclude the empty text, so that it fits both.
+            schema["anyOf"] = schema.pop("oneOf")
+            if "default" in schema["anyOf"][0]:
+                schema["default"] = schema["anyOf"][0].pop("default")
 
     @override
     def _is_list_view(self, serializer: Any = None) -> bool:
