@@ -23,6 +23,8 @@ def make_project(command: dict[str, Any]) -> dict[str, Any]:
     project = Project.objects.create(name=command["name"])
     for integration in command.get("integrations", []):
         _save_integration(str(project.id), integration)
+    for price in command.get("prices", []):
+        set_price({"project_id": str(project.id), **price})
     keys = [make_key({"project_id": str(project.id), **key})["key"] for key in command["keys"]]
     return {"project_id": str(project.id), "keys": keys}
 
@@ -169,11 +171,12 @@ def move_rollout(command: dict[str, Any]) -> dict[str, Any]:
 
 
 def set_price(command: dict[str, Any]) -> dict[str, Any]:
+    """Sets a price for one project or, without `project_id`, for all."""
     from integrations.models import ModelPrice
 
+    owner = {"project_id": command.get("project_id"), "provider": command["provider"], "model": command["model"]}
     ModelPrice.objects.update_or_create(
-        provider=command["provider"],
-        model=command["model"],
+        **owner,
         defaults={
             "input_cost_per_1m": command["input"],
             "output_cost_per_1m": command["output"],

@@ -233,9 +233,10 @@ class GatewayService:
         secret: str = PROVIDER_SECRET,
         routing: dict[str, Any] | None = None,
         integrations: Iterable[dict[str, Any]] = (),
+        prices: Iterable[dict[str, Any]] = (),
     ) -> Gateway:
         """Makes a project with a key of both scopes, an integration for each provider in `base_urls`, and the rows
-        given whole (their fields are those of `seed.py`)."""
+        given whole (their fields are those of `seed.py`); `prices` are its own."""
         plain = [
             {"provider": provider, "base_url": url, "api_key": secret} for provider, url in (base_urls or {}).items()
         ]
@@ -243,6 +244,7 @@ class GatewayService:
             "make_project",
             name=f"project {time.monotonic_ns()}",
             integrations=[*plain, *integrations],
+            prices=[*prices],
             keys=[{"scopes": ["gateway", "manage"]}],
         )
         if routing:

@@ -1,0 +1,214 @@
+"""What a case may expect: a function for each key of `expected`, which asserts that it holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from openai._streaming import SSEDecoder
+
+from tests.fakes.dialects.story import Call, ReadRequest
+from tests.gateway.cases.readers import Json, read_answer
+from tests.gateway.cases.scene import Played
+
+_MISSING = object()
+
+
+def check(played: Played) -> None:
+    """Asserts all that the case expects. Raises KeyError for a key that has no check."""
+    for key, expected in played.case.expected.items():
+        _CHECKS[key](played, expected)
+
+
+def _status(played: Played, expected: int) -> None:
+    assert played.response.status_code == expected, played.response.text[:1000]
+
+
+def _code(played: Played, expected: str) -> None:
+    assert played.response.json()["error"]["code"] == expected, played.response.text
+
+
+def _message_contains(played: Played, expected: str) -> None:
+    assert expected in played.response.json()["error"]["message"], played.response.text
+
+
+def _headers(played: Played, expected: Mapping[str, str]) -> None:
+    assert {name: played.response.headers.get(name) for name in expected} == expected, played.response.headers
+
+
+def _text(played: Played, expected: str) -> None:
+    text = read_answer(played.case.surface, played.response).text
+    assert text == expected, text
+
+
+def _tool_calls(played: Played, expected: list[Json]) -> None:
+    calls = read_answer(played.case.surface, played.response).calls
+    if played.case.surface == "messages":
+        # The Messages API has an object where the others have its text, which may be written in several ways.
+        calls, expected = map(_with_equal_texts, (calls, expected))
+    assert len(calls) == len(expected), calls
+    for call, fields in zip(calls, expected, strict=True):
+        assert _holds(call, fields), call
+
+
+def _with_equal_texts(calls: Iterable[Json]) -> list[Json]:
+    return [
+        {**call, "arguments": json.dumps(json.loads(call["arguments"]), sort_keys=True)}
+        if "arguments" in call
+        else call
+        for call in calls
+    ]
+
+
+def _events_parse(played: Played, expected: bool) -> None:
+    events = [event.data for event in SSEDecoder().iter_bytes(iter([played.response.content]))]
+    assert events
+    assert expected is all(_is_json(data) for data in events if data != "[DONE]"), events
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _usage(played: Played, expected: Json) -> None:
+    _usage_any_of(played, [expected])
+
+
+def _usage_any_of(played: Played, expected: list[Json]) -> None:
+    usage = read_answer(played.case.surface, played.response).usage
+    assert any(_holds(usage, one) for one in expected), usage
+
+
+def _usage_above_zero(played: Played, names: list[str]) -> None:
+    usage = read_answer(played.case.surface, played.response).usage
+    assert all(usage[name] > 0 for name in names), usage
+
+
+def _record_above_zero(played: Played, names: list[str]) -> None:
+    record = played.gateway.record(played.response)
+    found = {name: Decimal(getattr(record, name)) for name in names}
+    assert all(value > 0 for value in found.values()), found
+
+
+def _warning_names(played: Played, words: list[str]) -> None:
+    warning = played.response.headers.get("x-svc-warning", "")
+    assert all(word in warning for word in words), warning
+
+
+def _upstream_calls(played: Played, expected: int) -> None:
+    assert len(played.script.received) == expected, [received.path for received in played.script.received]
+
+
+def _upstream_request_lacks(played: Played, paths: list[str]) -> None:
+    request = json.loads(played.last_request.body)
+    assert [path for path in paths if _at(request, path) is not _MISSING] == [], request
+
+
+def _upstream_request_has(played: Played, expected: Mapping[str, Any]) -> None:
+    request = json.loads(played.last_request.body)
+    assert {path: _at(request, path) for path in expected} == expected, request
+
+
+def _upstream_tools_include_a_function_for(played: Played, functions: list[str]) -> None:
+    request = played.read_last_request()
+    assert all(function_for(request, one) for one in functions), request.tools
+
+
+def _upstream_history(played: Played, expected: Mapping[str, list[Json]]) -> None:
+    assert expected.keys() <= {"calls", "results"}
+    request = played.read_last_request()
+    for call in expected.get("calls", ()):
+        assert any(_is_call(one, call) for one in request.calls), request.calls
+    for result in expected.get("results", ()):
+        # Gemini answers a function by its name, the others by the call's id.
+        keys = {key for call in request.calls if _names(call.name, result["of"]) for key in (call.id, call.name)}
+        texts = [text for key, text in request.results if key in keys]
+        assert any(_contains(text, result["contains"]) for text in texts), request.results
+
+
+def _calls_back(played: Played, expected: Mapping[str, Any]) -> None:
+    name = function_for(played.read_last_request(), expected["function_for"])
+    for stream in (False, True):
+        again = played.stage.play_call(played.case, name, expected["arguments"], stream=stream)
+        _status(again, 200)
+        items = read_answer(again.case.surface, again.response).items
+        assert any(_holds(item, expected["item"]) for item in items), items
+
+
+def _alone(played: Played, expected: Mapping[str, Any]) -> None:
+    assert expected.keys() <= {"status", "code"}
+    alone = played.stage.play_alone(played.case)
+    _status(alone, expected["status"])
+    _code(alone, expected["code"])
+
+
+def _for_people(played: Played, expected: str) -> None:
+    """A note, which says nothing that a program can check."""
+
+
+def function_for(request: ReadRequest, function: str) -> str:
+    """Returns the name of the request's tool that stands for `name` or `namespace/name`, empty without one."""
+    exact = [name for name in request.tools if name == function]
+    return next(iter(exact or [name for name in request.tools if _names(name, function)]), "")
+
+
+def _names(name: str, function: str) -> bool:
+    return all(part in name for part in function.split("/"))
+
+
+def _is_call(call: Call, expected: Json) -> bool:
+    assert expected.keys() <= {"id", "name", "contains"}
+    # Gemini's calls have no ids.
+    is_named = _names(call.name, expected["name"]) and call.id in ("", expected.get("id", call.id))
+    return is_named and _contains(json.dumps(call.arguments), expected.get("contains", ()))
+
+
+def _contains(text: str, words: Iterable[str]) -> bool:
+    return all(word in text for word in words)
+
+
+def _holds(found: Json, expected: Json) -> bool:
+    return all(found.get(name, _MISSING) == value for name, value in expected.items())
+
+
+def _at(value: Any, path: str) -> Any:
+    """Returns what stands at a path such as `tools.0.name`."""
+    for step in path.split("."):
+        if isinstance(value, list) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+        elif isinstance(value, dict) and step in value:
+            value = value[step]
+        else:
+            return _MISSING
+    return value
+
+
+_CHECKS: Mapping[str, Callable[[Played, Any], None]] = {
+    "status": _status,
+    "code": _code,
+    "message_contains": _message_contains,
+    "headers": _headers,
+    "text": _text,
+    "tool_calls": _tool_calls,
+    "events_parse": _events_parse,
+    "usage": _usage,
+    "usage_any_of": _usage_any_of,
+    "usage_above_zero": _usage_above_zero,
+    "record_above_zero": _record_above_zero,
+    "warning_names": _warning_names,
+    "upstream_calls": _upstream_calls,
+    "upstream_request_lacks": _upstream_request_lacks,
+    "upstream_request_has": _upstream_request_has,
+    "upstream_tools_include_a_function_for": _upstream_tools_include_a_function_for,
+    "upstream_history": _upstream_history,
+    "calls_back": _calls_back,
+    "alone": _alone,
+    "note": _for_people,
+}
+KEYS = frozenset(_CHECKS)
