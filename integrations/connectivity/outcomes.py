@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from integrations.providers.common.failure_reasons import refuses_credential
 from integrations.providers.errors import FailureKind, ProviderError
 
 
@@ -62,22 +63,11 @@ class ConnectionOutcome:
 # The listed error codes and phrases of providers mean an account without money or quota, under whatever status they
 # come.
 _EXHAUSTED = ("insufficient_quota", "insufficient balance", "exceeded your current quota", "credit balance")
-# The listed phrases of providers mean an unknown key where the status alone does not show it: Google and xAI answer
-# 400, AWS 403.
-_UNKNOWN_KEYS = (
-    "api key not valid",
-    "api_key_invalid",
-    "incorrect api key",
-    "invalid api key",
-    "security token included in the request is invalid",
-    "security token included in the request is expired",
-    "signature we calculated does not match",
-)
-
+_FORBIDDEN = 403
 _BY_STATUS = {
     401: Reason.INVALID_CREDENTIAL,
     402: Reason.QUOTA_EXHAUSTED,
-    403: Reason.PERMISSION_DENIED,
+    _FORBIDDEN: Reason.PERMISSION_DENIED,
     404: Reason.NOT_FOUND,
     405: Reason.NOT_FOUND,
     408: Reason.TIMEOUT,
@@ -105,7 +95,9 @@ def reason_of(error: ProviderError, body: bytes = b"") -> Reason:
     status = error.status
     if error.kind is FailureKind.QUOTA or any(phrase in words for phrase in _EXHAUSTED):
         return Reason.QUOTA_EXHAUSTED
-    if status in (400, 401, 403) and any(phrase in words for phrase in _UNKNOWN_KEYS):
+    if error.kind is FailureKind.CREDENTIALS and (
+        status != _FORBIDDEN or refuses_credential(error.details, error.message)
+    ):
         return Reason.INVALID_CREDENTIAL
     if status is None or status < 300:
         return _BY_KIND[error.kind]

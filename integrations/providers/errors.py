@@ -22,7 +22,8 @@ class FailureKind(StrEnum):
     # The provider answered 402 or similar: the account has no money or quota left, which waiting does not refill;
     # another account may serve.
     QUOTA = "insufficient_quota"
-    # The provider answered 401 or 403: its credentials are at fault; another provider may serve.
+    # The provider answered 401 or 403, or said under another status that it does not accept the credential: another
+    # provider may serve.
     CREDENTIALS = "credentials"
     # The provider answered 404: the model or deployment is unknown there; another provider may serve.
     NOT_FOUND = "not_found"

@@ -1,5 +1,5 @@
-"""Tests the providers' error texts for a prompt that is too long, a refusing filter, or an account without money; and
-similar texts with another meaning."""
+"""Tests the providers' error texts for a prompt that is too long, a refusing filter, an account without money, or a
+credential that is not accepted; and similar texts with another meaning."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from integrations.connectivity.outcomes import Reason, reason_of
 from integrations.providers.anthropic.finish import reported_failure
 from integrations.providers.bedrock.failures import exception_in_stream
 from integrations.providers.common.failures import failure_in_body
@@ -20,10 +21,14 @@ from tests.integrations.vendor_failures import (
     AZURE_FILTER,
     FAILURE_CASES,
     FILTER,
+    KEY_CASES,
     LIMITED,
     LONG,
+    NO_KEY_CASES,
     QUOTA,
+    REFUSED,
     REJECTED,
+    XAI_KEY,
     google,
     openai,
 )
@@ -55,6 +60,34 @@ def test_failure_in_a_stream__text_of_the_vendor__has_its_kind(
     body = openai(error_body) if isinstance(error_body, str) else error_body
 
     assert failure_in_body(body, provider=provider).kind is kind
+
+
+@pytest.mark.parametrize(("provider", "status", "error_body"), KEY_CASES)
+def test_classify_failure__credential_that_is_not_accepted__of_the_credential_whatever_the_status(
+    provider: str, status: int, error_body: Any
+) -> None:
+    error = failed(provider, status, error_body)
+
+    assert (error.kind, error.status) == (REFUSED, status)
+    assert not error.retryable
+    assert reason_of(error) is Reason.INVALID_CREDENTIAL
+
+
+@pytest.mark.parametrize(("provider", "status", "error_body"), NO_KEY_CASES)
+def test_classify_failure__request_that_mentions_credentials__at_fault_itself(
+    provider: str, status: int, error_body: Any
+) -> None:
+    error = failed(provider, status, error_body)
+
+    assert error.kind is REJECTED
+    assert reason_of(error) is Reason.REJECTED
+
+
+@pytest.mark.parametrize("provider", providers())
+@pytest.mark.parametrize("words", ["Invalid API key.", "API key not valid. Please pass a valid API key.", XAI_KEY])
+def test_classify_failure__key_refused_with_400__of_the_credential_at_every_provider(provider: str, words: str) -> None:
+    assert failed(provider, 400, {"message": words}).kind is REFUSED
+    assert failed(provider, 400, {"error": {"message": f"tools[0].description: {words}"}}).kind is REJECTED
 
 
 @pytest.mark.parametrize("choices", [{}, {"choices": None}, {"choices": []}], ids=["none", "null", "empty"])

@@ -358,3 +358,104 @@ FAILURE_CASES: list[tuple[str, int, Any, FailureKind]] = [
         FailureKind.NOT_FOUND,
     ),
 ]
+
+
+def api_key_invalid(message: str) -> dict[str, Any]:
+    """Returns Google's answer to a wrong or expired key
+    (https://cloud.google.com/apis/docs/reference/rpc/google.api#errorreason)."""
+    reason = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
+    return google(message, "INVALID_ARGUMENT", 400, {**reason, "domain": "googleapis.com"})
+
+
+XAI_KEY = "Incorrect API key provided: xa***q1. You can obtain an API key from https://console.x.ai."
+XAI = {"code": "Client specified an invalid argument", "error": XAI_KEY}
+
+# Vendors do not accept the credential, whatever status they say it with.
+KEY_CASES: list[tuple[str, int, Any]] = [
+    ("google", 400, api_key_invalid("API key not valid. Please pass a valid API key.")),
+    ("google", 400, api_key_invalid("API key expired. Please renew the API key.")),
+    ("google", 400, [api_key_invalid("API Key not found. Please pass a valid API key.")]),
+    ("google", 400, google("API key not valid. Please pass a valid API key.")),
+    ("google", 400, google("API key expired. Please renew the API key.")),
+    ("google_vertex", 400, [api_key_invalid("Anything.")]),
+    ("google_vertex", 401, google("Request had invalid authentication credentials.", "UNAUTHENTICATED", 401)),
+    ("xai", 400, XAI),
+    ("xai", 400, XAI_KEY.replace(" ", "%20")),
+    ("openai", 400, openai("Incorrect API key provided: sk-a***b.", "invalid_api_key")),
+    ("openai", 500, openai("No.", "invalid_api_key")),
+    ("openai_compatible", 422, {"detail": "Invalid API key"}),
+    ("openai_compatible", 500, {"error": "Your API key has been revoked"}),
+    ("anthropic", 400, anthropic("invalid x-api-key", "authentication_error")),
+    ("anthropic", 400, anthropic("This organization has been disabled.")),
+    (
+        "anthropic",
+        400,
+        anthropic("This credential is only authorized for use with Claude Code and cannot be used for other requests."),
+    ),
+    ("azure_openai", 400, openai("Access denied due to invalid subscription key or wrong API endpoint.", "400")),
+    ("bedrock", 400, {"__type": "com.amazon.coral.service#IncompleteSignatureException", "message": "No."}),
+    ("bedrock", 400, {"message": "The security token included in the request is invalid."}),
+    ("bedrock", 403, {"__type": "UnrecognizedClientException", "message": "No."}),
+    ("bedrock", 400, {"message": "The request signature we calculated does not match the signature you provided."}),
+    ("mistral", 400, {"object": "error", "message": "No.", "type": "unauthorized", "code": "1"}),
+    ("cohere", 400, {"message": "Invalid API key."}),
+    ("dashscope", 400, {"code": "InvalidApiKey", "message": "Invalid API-key provided.", "request_id": "1"}),
+    ("volcengine", 400, openai("The API key is not valid.", "AuthenticationError", "Unauthorized")),
+    ("moonshot", 400, openai("Invalid Authentication", None, "invalid_authentication_error")),
+    ("cerebras", 400, {"message": "Wrong API Key", "type": "invalid_request_error", "code": "wrong_api_key"}),
+    ("github", 400, b"bad request: Authorization header is badly formatted"),
+    ("huggingface", 400, {"error": "Authorization header is correct, but the token seems invalid"}),
+    ("zai", 400, {"error": {"code": "1003", "message": "Authentication Token expired"}}),
+    ("bigmodel", 500, {"error": {"code": "1112", "message": "locked"}}),
+    ("minimax", 400, {"base_resp": {"status_code": 2049, "status_msg": "invalid api key"}}),
+    (
+        "cloudflare",
+        400,
+        {
+            "success": False,
+            "errors": [
+                {
+                    "code": 6003,
+                    "message": "Invalid request headers",
+                    "error_chain": [{"code": 6111, "message": "Invalid format for Authorization header"}],
+                }
+            ],
+        },
+    ),
+    (
+        "openrouter",
+        400,
+        {
+            "error": {
+                "code": 400,
+                "message": "Provider returned error",
+                "metadata": {"raw": '{"error": {"message": "No.", "details": [{"reason": "API_KEY_INVALID"}]}}'},
+            }
+        },
+    ),
+]
+
+# These requests mention keys and credentials, and are at fault themselves.
+NO_KEY_CASES: list[tuple[str, int, Any]] = [
+    ("openai", 400, openai("Invalid schema for function 'log_in': In context=('properties', 'api_key'), no type")),
+    ("openai", 400, openai("Missing required parameter: 'tools[0].function.parameters.properties.api_key.type'.")),
+    ("openai", 400, openai("Unknown parameter: 'api_key'.", "unknown_parameter")),
+    ("openai", 400, openai("Invalid 'metadata.api_key': string too long. Expected at most 512.")),
+    ("openai", 400, openai("Invalid value: 'Incorrect API key provided'. Supported values are: 'a' and 'b'.")),
+    ("openai", 400, openai("Invalid schema: API key is invalid is no description of an enum")),
+    ("openai", 424, openai("Error retrieving tool list from MCP server: 'x'. Http status code: 401 (Unauthorized)")),
+    ("openai", 400, openai("Error from the MCP server: bad request: Authorization header is badly formatted")),
+    ("anthropic", 400, anthropic("tools.0.input_schema.properties: Invalid API key schema")),
+    (
+        "anthropic",
+        400,
+        anthropic("Authentication error while communicating with MCP server. Check your authorization token."),
+    ),
+    ("google", 400, google("Invalid value at 'tools[0].function_declarations[0].name' (\"api key not valid\")")),
+    (
+        "openai_compatible",
+        422,
+        {"detail": [{"type": "missing", "loc": ["body"], "msg": "Required", "input": {"type": "invalid_api_key"}}]},
+    ),
+    ("bedrock", 400, {"message": "The tool 'check' says: the security token included in the request is invalid"}),
+]

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from integrations.providers.bedrock.media import PROVIDER
+from integrations.providers.common.failure_reasons import UNKNOWN_KEY_CODES
 from integrations.providers.common.failures import failure, failure_in_body, rephrase
 from integrations.providers.errors import MODEL_REFUSALS, FailureKind, ProviderError
 
@@ -23,13 +24,7 @@ _KINDS = {
     "modelstreamerrorexception": FailureKind.UNAVAILABLE,
     "internalserverexception": FailureKind.UNAVAILABLE,
     "serviceunavailableexception": FailureKind.UNAVAILABLE,
-    "expiredtokenexception": FailureKind.CREDENTIALS,
-    "unrecognizedclientexception": FailureKind.CREDENTIALS,
-    "invalidclienttokenid": FailureKind.CREDENTIALS,
-    "incompletesignature": FailureKind.CREDENTIALS,
-    "incompletesignatureexception": FailureKind.CREDENTIALS,
-    "invalidsignatureexception": FailureKind.CREDENTIALS,
-    "missingauthenticationtokenexception": FailureKind.CREDENTIALS,
+    **dict.fromkeys(UNKNOWN_KEY_CODES, FailureKind.CREDENTIALS),
     "accessdeniedexception": FailureKind.CREDENTIALS,
     "optinrequired": FailureKind.CREDENTIALS,
 }

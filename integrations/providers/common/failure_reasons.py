@@ -1,13 +1,15 @@
 """Finds the reason for a provider's refusal where its status does not show it: a prompt that is too long or filtered,
-or an account without money.
+an account without money, or a credential that the provider does not accept.
 
 The vendors' own codes come first; without a code the error text is compared with sentences that the vendors document
 or that were recorded. The vendors' pages:
 OpenAI https://platform.openai.com/docs/guides/error-codes
 Azure https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-filter
 Anthropic https://docs.anthropic.com/en/api/errors
-Google https://ai.google.dev/gemini-api/docs/troubleshooting
-Bedrock https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html
+Google https://ai.google.dev/gemini-api/docs/troubleshooting and, for the reasons of `ErrorInfo`,
+https://cloud.google.com/apis/docs/reference/rpc/google.api#errorreason
+Bedrock https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html and
+https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html
 Cohere https://docs.cohere.com/reference/errors
 xAI https://docs.x.ai/docs/key-information/debugging
 DeepSeek https://api-docs.deepseek.com/quick_start/error_codes
@@ -18,6 +20,8 @@ Fireworks https://docs.fireworks.ai/guides/inference-error-codes
 Z.ai https://docs.z.ai/api-reference/api-code
 Moonshot https://platform.moonshot.ai/docs/api/chat
 Model Studio https://www.alibabacloud.com/help/en/model-studio/error-code
+Volcengine https://www.volcengine.com/docs/82379/1299023
+Cloudflare https://developers.cloudflare.com/fundamentals/api/troubleshooting/
 """
 
 from __future__ import annotations
@@ -25,12 +29,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 
 from integrations.providers.errors import MODEL_REFUSALS, FailureKind
 
-_MAX_DEPTH = 6
+_MAX_DEPTH = 8
 _MAX_CHARACTERS = 4000
 # The vendors' codes stand in these fields of any object of the body.
 _CODE_FIELDS = ("code", "type", "status", "reason", "error_code", "error_type", "__type", "err_code", "status_code")
@@ -75,14 +80,45 @@ _QUOTA_CODES = (
     "arrearage",  # Model Studio sends this code for an account without money.
     "out_of_quota",
 )
+UNKNOWN_KEY_CODES = (
+    "api_key_invalid",  # Google sends this code for a wrong key and, as a rule, for an expired one, under status 400.
+    "api_key_expired",
+    "access_token_expired",
+    "credentials_missing",
+    "unauthenticated",
+    "invalid_api_key",
+    "invalidapikey",  # Model Studio sends this code for a wrong key.
+    "incorrect_api_key_error",  # Moonshot sends this code for a wrong key.
+    "invalid_authentication_error",
+    "wrong_api_key",  # Cerebras sends this code for a wrong key.
+    "authentication_error",
+    "authenticationerror",  # Volcengine sends this code for a wrong key.
+    "account_deactivated",  # OpenAI sends this code for a closed account.
+    "unauthorized",
+    # AWS sends the names of exceptions.
+    "expiredtoken",
+    "expiredtokenexception",
+    "incompletesignature",
+    "incompletesignatureexception",
+    "invalidclienttokenid",
+    "invalidsignatureexception",
+    "missingauthenticationtoken",
+    "missingauthenticationtokenexception",
+    "signaturedoesnotmatch",
+    "unrecognizedclientexception",
+)
+"""The codes, in lower case, with which vendors say that they do not accept a credential, whatever the status."""
 _KINDS = {
     **dict.fromkeys(_CONTEXT_LENGTH_CODES, FailureKind.CONTEXT_LENGTH),
     **dict.fromkeys(_CONTENT_FILTER_CODES, FailureKind.CONTENT_FILTER),
     **dict.fromkeys(_QUOTA_CODES, FailureKind.QUOTA),
+    **dict.fromkeys(UNKNOWN_KEY_CODES, FailureKind.CREDENTIALS),
 }
 # The numeric codes of Zhipu (Z.ai, BigModel) are kept apart, since a number means something else at each vendor and may
 # also be an HTTP status.
 _ZHIPU_CODES = {
+    **dict.fromkeys(("1000", "1001", "1002", "1003", "1004"), FailureKind.CREDENTIALS),
+    **dict.fromkeys(("1110", "1111", "1112", "1121"), FailureKind.CREDENTIALS),  # The account is inactive or locked.
     "1113": FailureKind.QUOTA,
     "1261": FailureKind.CONTEXT_LENGTH,
     "1301": FailureKind.CONTENT_FILTER,
@@ -99,6 +135,8 @@ _NUMBERS: Mapping[str, Mapping[str, FailureKind]] = {
         "1039": FailureKind.RATE_LIMITED,  # The code counts the tokens of a minute.
         "2049": FailureKind.CREDENTIALS,
     },
+    # Cloudflare answers 400 for a token that cannot be one.
+    "cloudflare": dict.fromkeys(("6003", "6111", "9109", "10000"), FailureKind.CREDENTIALS),
     "xiaomi_mimo": {"421": FailureKind.CONTENT_FILTER},
 }
 
@@ -172,6 +210,32 @@ _EXHAUSTED = _any_of(
     r"no resource package",  # Z.ai uses this phrase for an account without money.
     r"failure to pay|past due (?:invoice|balance)",  # Fireworks uses this phrase for an account without money.
 )
+# A client's own words may contain any of these phrases, and an error may quote them (the description of a tool, a
+# server of tools that refused the client's token): only a sentence that begins with one speaks of the credential.
+_UNKNOWN_KEY = re.compile(
+    r"(?:^|[.!]\s+|\n)\s*(?:(?:authentication ?error|bad request|error|unauthorized): )?(?:"
+    + "|".join(
+        (
+            # Google and DeepInfra use this phrase for a wrong or expired key.
+            r"api key (?:is |has )?(?:not valid|not found|invalid|incorrect|expired)\b",
+            # OpenAI, xAI, Groq and Model Studio use this phrase for a wrong key.
+            r"(?:incorrect|invalid|wrong|expired|unknown) api[ -]?key(?: provided| supplied)?\s*(?:[.:,!]|$)",
+            r"(?:the|your) (?:provided |supplied )?api key (?:you provided )?"
+            r"(?:is|was|has been) (?:invalid|incorrect|not valid|expired|revoked|disabled|deleted)\b",
+            # AWS uses these phrases for a wrong or expired key.
+            r"the security token included in the request is (?:invalid|expired)",
+            r"the request signature we calculated does not match",
+            r"access denied due to invalid subscription key",  # Azure uses this phrase for a wrong key.
+            # GitHub and Hugging Face use these phrases for a wrong token, under status 400.
+            r"authorization header is (?:badly formatted|correct, but the token seems invalid)",
+            # Anthropic uses these phrases for a closed account and a subscription's token, under status 400.
+            r"(?:this|your) organization has been disabled",
+            r"this credential is only authorized for",
+        )
+    )
+    + ")",
+    re.IGNORECASE,
+)
 # OpenAI writes this of an account without money, and Google of every limit of a minute or a day.
 _CURRENT_QUOTA = re.compile(r"(?i)\bexceeded your current quota\b")
 _RESOURCE_EXHAUSTED = "resource_exhausted"
@@ -193,11 +257,25 @@ def reason_in(decoded: Any, message: str, status: int | None, *, provider: str =
     kind = _by_code(codes) or _by_words(message[:_MAX_CHARACTERS], codes)
     if status == 413 and kind is None:
         return FailureKind.RATE_LIMITED if _RATE_WORDS.search(message) else FailureKind.CONTEXT_LENGTH
-    possible = MODEL_REFUSALS if status is not None and status >= 500 else _POSSIBLE.get(status or 0, _ANY)
+    possible = _OF_SERVER_ERRORS if status is not None and status >= 500 else _POSSIBLE.get(status or 0, _ANY)
     return kind if kind in possible else None
 
 
-_ANY = MODEL_REFUSALS | {FailureKind.QUOTA}
+def refuses_credential(decoded: Any, message: str) -> bool:
+    """Returns whether the provider says that it does not know the credential, or no longer accepts it. A provider that
+    knows the credential and denies it the call says something else. `decoded` is the body's JSON."""
+    return not _UNKNOWN_KEYS.isdisjoint(code.lower() for code in _codes(decoded, _MAX_DEPTH)) or _names_key(message)
+
+
+def _names_key(message: str) -> bool:
+    text = message[:_MAX_CHARACTERS]
+    # xAI has sent its sentences in percent codes.
+    return _UNKNOWN_KEY.search(unquote(text) if "%20" in text else text) is not None
+
+
+_UNKNOWN_KEYS = frozenset(UNKNOWN_KEY_CODES)
+_OF_SERVER_ERRORS = MODEL_REFUSALS | {FailureKind.CREDENTIALS}
+_ANY = _OF_SERVER_ERRORS | {FailureKind.QUOTA}
 _POSSIBLE = {
     401: frozenset({FailureKind.QUOTA}),  # Perplexity answers 401 for an account without credit.
     # xAI and OpenRouter answer 403 for a request that their filter refuses.
@@ -212,7 +290,7 @@ def _by_code(codes: set[str]) -> FailureKind | None:
     return next((kind for kind in _PRECEDENCE if kind in kinds), None)
 
 
-_PRECEDENCE = (FailureKind.QUOTA, FailureKind.CONTENT_FILTER, FailureKind.CONTEXT_LENGTH)
+_PRECEDENCE = (FailureKind.QUOTA, FailureKind.CREDENTIALS, FailureKind.CONTENT_FILTER, FailureKind.CONTEXT_LENGTH)
 
 
 def _by_words(message: str, codes: set[str]) -> FailureKind | None:
@@ -220,6 +298,8 @@ def _by_words(message: str, codes: set[str]) -> FailureKind | None:
         return FailureKind.QUOTA
     if _CURRENT_QUOTA.search(message) and _RESOURCE_EXHAUSTED not in codes:
         return FailureKind.QUOTA if _RESOURCE_EXHAUSTED not in message.lower() else None
+    if _names_key(message):
+        return FailureKind.CREDENTIALS
     if _FILTERED.search(message):
         return FailureKind.CONTENT_FILTER
     if _TOO_LONG.search(message) and not _RATE_WORDS.search(message):
@@ -228,7 +308,7 @@ def _by_words(message: str, codes: set[str]) -> FailureKind | None:
 
 
 def _codes(decoded: Any, depth: int) -> Iterator[str]:
-    """Yields every code in a body, at any depth, also in the text (`raw`) that OpenRouter passes on from the vendor."""
+    """Yields every code in a body, at any depth."""
     if depth <= 0:
         return
     if isinstance(decoded, list):
@@ -238,10 +318,16 @@ def _codes(decoded: Any, depth: int) -> Iterator[str]:
         for name, value in decoded.items():
             if name in _CODE_FIELDS and isinstance(value, (str, int)):
                 yield str(value)
-            elif name == "raw" and isinstance(value, str):
-                yield from _codes(_json(value), depth - 1)
             else:
-                yield from _codes(value, depth - 1)
+                yield from _codes(_vendors_words(name, value), depth - 1)
+
+
+def _vendors_words(name: str, value: Any) -> Any:
+    """Returns the value of a field, decoded where it is the text that OpenRouter passes on from the vendor (`raw`);
+    None for the client's own words, which FastAPI repeats (`input`)."""
+    if name == "raw" and isinstance(value, str):
+        return _json(value)
+    return None if name == "input" else value
 
 
 def _json(text: str) -> Any:
