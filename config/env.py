@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -18,6 +21,23 @@ _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 
 
+class InvalidVariable(ImproperlyConfigured):
+    """The operator's environment is wrong. The message is one line that names the variable and what it has to be."""
+
+
+def report_in_one_line() -> None:
+    """Ends a process that an InvalidVariable stops with its message, without a traceback, whatever program it runs."""
+    report = sys.excepthook
+
+    def report_error(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        if isinstance(error, InvalidVariable):
+            print(error, file=sys.stderr)  # noqa: T201 - the log is not set up before the settings are read
+        else:
+            report(kind, error, traceback)
+
+    sys.excepthook = report_error
+
+
 def _read(name: str, default: T, convert: Callable[[str], T]) -> T:
     raw = os.environ.get(name, "").strip()
     if not raw:
@@ -26,7 +46,7 @@ def _read(name: str, default: T, convert: Callable[[str], T]) -> T:
         return convert(raw)
     except ValueError as error:
         # The value may be a secret: the message names the variable and what was expected, never what was found.
-        raise ImproperlyConfigured(f"Environment variable {name}: {error}") from None
+        raise InvalidVariable(f"Environment variable {name}: {error}") from None
 
 
 def text(name: str, default: str = "") -> str:
@@ -102,11 +122,32 @@ def path(name: str, default: Path) -> Path:
     return _read(name, default, lambda raw: Path(raw).expanduser().absolute())
 
 
+def make_folder(name: str, folder: Path) -> None:
+    """Makes a folder at or below the one that the variable `name` holds, where it is missing.
+
+    Raises InvalidVariable where that cannot be done, or where this user may not write into the folder.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise InvalidVariable(
+            f"Environment variable {name}: cannot write into the folder {folder}: {error.strerror}"
+        ) from None
+
+
 def url(name: str, *, schemes: tuple[str, ...]) -> str | None:
     """Returns an address whose scheme is one of `schemes`, or None when the variable is unset."""
 
     def convert(raw: str) -> str | None:
-        if urlsplit(raw).scheme not in schemes:
+        try:
+            parts = urlsplit(raw)
+            _ = parts.port
+        except ValueError:
+            # urllib's own messages quote parts of the address, and it may hold a password.
+            raise ValueError("expected an address of one host, with a port from 0 to 65535 or none") from None
+        if parts.scheme not in schemes:
             raise ValueError(f"expected an address that starts with {' or '.join(s + ':' for s in schemes)}")
         return raw
 
@@ -121,9 +162,9 @@ def secret(name: str) -> str | None:
     try:
         return Path(file_name).read_text(encoding="utf-8").strip() or None
     except OSError as error:
-        raise ImproperlyConfigured(f"Environment variable {name}_FILE: {error.strerror}") from None
+        raise InvalidVariable(f"Environment variable {name}_FILE: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise ImproperlyConfigured(f"Environment variable {name}_FILE: expected a file of UTF-8 text") from None
+        raise InvalidVariable(f"Environment variable {name}_FILE: expected a file of UTF-8 text") from None
 
 
 def _check_range(value: float, minimum: float | None, maximum: float | None) -> None:

@@ -43,7 +43,7 @@ def _postgresql(url: str) -> dict[str, Any]:
 def _database() -> dict[str, Any]:
     url = env.url("DATABASE_URL", schemes=("postgresql", "postgres", "sqlite"))
     if url is None:
-        VAR_DIR.mkdir(parents=True, exist_ok=True)
+        env.make_folder("VAR_DIR", VAR_DIR)
         return _sqlite(str(VAR_DIR / "db.sqlite3"))
     if url.startswith("sqlite:"):
         return _sqlite(unquote(urlsplit(url).path))

@@ -17,5 +17,5 @@ def announced_address(service: str) -> str | None:
     """Returns the address that `manage.py serve` wrote for an embedded service; None when none runs on this VAR_DIR."""
     try:
         return (RUN_DIR / f"{service}.url").read_text(encoding="utf-8").strip() or None
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from django.core.exceptions import ImproperlyConfigured
-
 from config import env
 from config.settings.base import *  # noqa: F403
 from config.settings.base import TRUSTED_PROXIES
@@ -12,7 +10,7 @@ from config.settings.base import TRUSTED_PROXIES
 INSECURE_HTTP = env.boolean("INSECURE_HTTP", False)
 
 if not INSECURE_HTTP and not TRUSTED_PROXIES:
-    raise ImproperlyConfigured(
+    raise env.InvalidVariable(
         "config.settings.production gives its cookies to HTTPS only, so nobody could sign in. Set the environment "
         "variable TRUSTED_PROXIES to the number of proxies before the service that speak TLS to its users (usually 1), "
         "or INSECURE_HTTP=1 to sign in over plain HTTP on purpose."

@@ -10,7 +10,6 @@ import secrets
 from pathlib import Path
 
 from cryptography.fernet import Fernet
-from django.core.exceptions import ImproperlyConfigured
 
 from config import env
 from config.settings.database import DATABASES
@@ -23,18 +22,18 @@ def _stored_secret(name: str, made: str) -> str:
     """Returns the content of VAR_DIR/secrets/`name`, which `made` fills when the file is new. Safe when two processes
     start.
 
-    Raises ImproperlyConfigured beside a database server, where no secret is generated.
+    Raises InvalidVariable beside a database server, where no secret is generated.
     """
     folder = VAR_DIR / "secrets"
     if _HAS_SERVER and not (folder / name).exists():
-        raise ImproperlyConfigured(
+        raise env.InvalidVariable(
             f"Environment variable {name.upper()}: must be set beside a DATABASE_URL of a server, and SECRET_KEY and"
             " ENCRYPTION_KEYS be the same on all hosts and workers. To make them:"
             " python -c 'import secrets; print(secrets.token_urlsafe(48))' for SECRET_KEY, and"
             ' python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())" for'
             " ENCRYPTION_KEYS."
         )
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    env.make_folder("VAR_DIR", folder)
     file = folder / name
     draft = folder / f".{name}.{os.getpid()}"
     if not file.exists():
@@ -60,7 +59,7 @@ def _encryption_keys() -> list[str]:
         try:
             Fernet(key)
         except ValueError:
-            raise ImproperlyConfigured(
+            raise env.InvalidVariable(
                 "Environment variable ENCRYPTION_KEYS: expected Fernet keys (url-safe base64 of 32 bytes), comma apart"
             ) from None
     return keys

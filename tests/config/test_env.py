@@ -40,7 +40,14 @@ BAD: dict[str, list[str]] = {
     "boolean": ["2", "maybe", "truee"],
     "integer": ["0", "10", "1.5", "five", "0x5"],
     "number": ["0", "2.1", "nan", "inf", "-inf", "half"],
-    "url": ["a.example", "ftp://a.example", "//a.example"],
+    "url": [
+        "a.example",
+        "ftp://a.example",
+        "//a.example",
+        "https://u:word@a:1,b:2/x",
+        "https://a.example:70000",
+        "https://[::1",
+    ],
     "choice": ["err", "INFO,ERROR"],
     "origins": ["app.example", "https://a.example/", "https://a.example/path", "https://*.example", "null"],
 }

@@ -119,6 +119,39 @@ def test_settings__bad_value__start_refused_by_name(tmp_path: Path, name: str, v
     assert value.isdigit() or value not in last
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        ["manage.py", "serve"],
+        ["manage.py", "migrate_all"],
+        ["-m", "celery", "-A", "config", "worker"],
+        ["-m", "daphne", "config.asgi:application"],
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("PORT", "abc", "expected a whole number"),
+        ("VAR_DIR", "/dev/null/x", "cannot write into the folder /dev/null/x"),
+    ],
+)
+def test_program__wrong_environment__ends_with_one_line(
+    tmp_path: Path, program: list[str], name: str, value: str, problem: str
+) -> None:
+    ran = subprocess.run(
+        [sys.executable, *program],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "VAR_DIR": str(tmp_path), name: value},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ran.returncode == 1
+    assert ran.stderr.count("\n") == 1
+    assert ran.stderr.startswith(f"Environment variable {name}: {problem}")
+
+
 _PRODUCTION = {"DJANGO_SETTINGS_MODULE": "config.settings.production"}
 _GUARDS = (
     "print(settings.SESSION_COOKIE_SECURE, settings.CSRF_COOKIE_SECURE, settings.SECURE_HSTS_SECONDS > 0,"
