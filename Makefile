@@ -2,72 +2,71 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready
 # The clients that tests/clients runs: what they need differs from what the project needs, and among themselves.
 CLIENTS := .venv-clients
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links --quiet
 
 .PHONY: serve test quick format demo pictures chaos outage bench bench-analytics soak fuzz lint types imports migrations openapi \
-	check typescript clients lock clean
+	check typescript clients lock clean base dev
 
-serve: $(READY)
+serve: base
 	$(BIN)/python manage.py serve
 
-test: $(READY)
+test: dev
 	$(BIN)/python -m tests.run $(ARGS)
 
 # The checks that end within a minute: the linters, the types, and those tests of some apps that need no store.
 quick: lint imports types
 	$(BIN)/pytest --no-stores -q tests/core tests/prompts tests/rollouts $(ARGS)
 
-demo: $(READY)
+demo: base
 	$(BIN)/python manage.py demo $(ARGS)
 
 # Takes the pictures of the README and of docs/ anew; ARGS="home session" takes some of them.
-pictures: $(READY)
+pictures: dev
 	$(BIN)/python -m tests.browser.pictures $(ARGS)
 
 # Plays a random history of accidents under traffic; ARGS="--seed 7 --seconds 600" replays the one of a seed.
-chaos: $(READY)
+chaos: dev
 	$(BIN)/python -m tests.journeys.history $(ARGS)
 
 # Takes all stores away for five minutes, while applications fetch prompts.
-outage: $(READY) typescript
+outage: dev typescript
 	PYTHONPATH=clients/python/src $(BIN)/python -m tests.clients.applications.outage $(ARGS)
 
-bench: $(READY)
+bench: dev
 	$(BIN)/python -m benchmarks.gateway $(ARGS)
 
-bench-analytics: $(READY)
+bench-analytics: dev
 	$(BIN)/python -m benchmarks.analytics $(ARGS)
 
 # Runs for an hour with ARGS="--seconds 3600".
-soak: $(READY)
+soak: dev
 	$(BIN)/python -m benchmarks.soak $(ARGS)
 
 # Runs for four hours with ARGS="--seconds 14400".
-fuzz: $(READY)
+fuzz: dev
 	$(BIN)/python -m tests.fuzzing $(ARGS)
 
-format: $(READY)
+format: dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-lint: $(READY)
+lint: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(READY)
+types: dev
 	$(BIN)/mypy
 
-imports: $(READY)
+imports: dev
 	$(BIN)/lint-imports
 
-migrations: $(READY)
+migrations: dev
 	$(BIN)/python manage.py makemigrations --check --dry-run
 
-openapi: $(READY)
+openapi: dev
 	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml
 	$(BIN)/openapi-spec-validator $(VENV)/openapi.yaml
 
@@ -78,10 +77,10 @@ typescript: $(CLIENTS)/typescript/.ready
 	$(CLIENTS)/typescript/node_modules/.bin/tsc -p clients/typescript --outDir $(CLIENTS)/typescript/dist
 
 # The lock names versions and hashes only; chdb-core's unused pandas and pyarrow stay out (see pyproject.toml).
-lock: $(READY)
+lock: dev
 	$(BIN)/pip install --quiet uv
 	$(COMPILE) pyproject.toml --extra embedded -o requirements/base.lock
-	$(COMPILE) pyproject.toml --extra embedded --group dev -o requirements/dev.lock
+	$(COMPILE) pyproject.toml --extra embedded --group dev -c requirements/base.lock -o requirements/dev.lock
 	$(COMPILE) requirements/clients.in --only-binary :all: -o requirements/clients.lock
 	$(COMPILE) requirements/clients-openai-2.in --only-binary :all: -o requirements/clients-openai-2.lock
 	npm install --prefix tests/clients/node --package-lock-only --omit-lockfile-registry-resolved --no-fund
@@ -92,9 +91,9 @@ clients: $(CLIENTS)/python/.ready $(CLIENTS)/python-openai-2/.ready $(CLIENTS)/n
 $(CLIENTS)/python/.ready: requirements/clients.lock
 $(CLIENTS)/python-openai-2/.ready: requirements/clients-openai-2.lock
 
-$(CLIENTS)/python/.ready $(CLIENTS)/python-openai-2/.ready:
+$(CLIENTS)/python/.ready $(CLIENTS)/python-openai-2/.ready: | dev
 	rm -rf $(@D)
-	$(PYTHON) -m venv $(@D)
+	$(BIN)/python -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --only-binary :all: \
 		--require-hashes -r $<
 	touch $@
@@ -109,10 +108,10 @@ $(CLIENTS)/node/.ready $(CLIENTS)/typescript/.ready:
 	npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
 	touch $@
 
-$(READY): requirements/dev.lock
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.lock
-	touch $(READY)
+# What serving needs, and all that development needs; the latter holds the former.
+base dev:
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is missing: Prompt Gateway needs Python 3.11 or later" >&2; exit 1; }
+	@$(PYTHON) requirements/install.py $@ $(VENV) $(if $(filter file,$(origin PYTHON)),,--chosen)
 
 clean:
 	rm -rf $(VENV) $(CLIENTS) var
