@@ -16,6 +16,7 @@ from agent.errors import RunLostError
 from agent.leases import renew_lease
 from agent.services import Run
 from agent.threads import in_thread
+from core.background_tasks import keep_running
 
 logger = logging.getLogger("agent.chat")
 
@@ -32,7 +33,7 @@ class HeldLease:
         if owner is None:
             raise RuntimeError("a lease is held by a task")
         self._owner, self._cancelling = owner, owner.cancelling()
-        self._task = asyncio.create_task(self._keep())
+        self._task = keep_running("agent.lease", self._keep)
         return self
 
     async def __aexit__(

@@ -6,13 +6,16 @@ shows the latest answers. Names of metrics begin with `PREFIX`.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from django.db import connection
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from core.background_tasks import failures_of_host
 from core.crypto import UndecryptableError, decrypt
 from core.rotation import models_with_secrets
 
@@ -22,6 +25,8 @@ Found = Mapping[str, Any]
 Values = Iterable[tuple[tuple[str, ...], float]]
 
 _MAX_SECRETS = 10_000
+# A failure of a background task raises the alarm for this long.
+_TASK_SECONDS = 600.0
 
 
 @dataclass(frozen=True)
@@ -131,4 +136,26 @@ def _secret_alarms(found: Found) -> Iterable[Alarm]:
         )
 
 
+def _task_failures() -> dict[str, Any]:
+    """Returns the failures of background tasks of all processes of this host by the name of the task."""
+    return {name: msgspec.to_builtins(failures) for name, failures in failures_of_host().items()}
+
+
+def _task_metrics(found: Found) -> Iterable[Metric]:
+    yield gauge(
+        "background_task_failures",
+        "How often a background task failed and was begun again, in the processes that run.",
+        ["task"],
+        [((name,), failures["count"]) for name, failures in found.items()],
+    )
+
+
+def _task_alarms(found: Found) -> Iterable[Alarm]:
+    for name, failures in found.items():
+        if time.time() - failures["last"] < _TASK_SECONDS:
+            text = f"The background task {name} failed, the last time with {failures['error']}: see the log."
+            yield Alarm("background_task_failed", text, name)
+
+
+TASKS = Subject("tasks", _task_failures, 1.0, _task_metrics, _task_alarms)
 SECRETS = Subject("secrets", _unreadable_secrets, 60.0, _secret_metrics, _secret_alarms)

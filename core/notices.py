@@ -16,7 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
 
+from django.conf import settings
+
 logger = logging.getLogger("core.notices")
+
+# The notices by which the host's monitor and its processes know of each other.
+NOTICES_DIR: Path = settings.RUN_DIR / "notices"
 
 _ENDING = ".notice"
 _HEADER = struct.Struct("<4sII")

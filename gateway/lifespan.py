@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from asgiref.sync import sync_to_async
 from django.conf import settings
 
@@ -24,7 +22,9 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
                 return
             runtime = current_runtime()
             delay_termination(draining, runtime.loop, settings.PRESTOP_SECONDS)
-            runtime.watch_over(asyncio.create_task(WorkerMonitor(runtime).run(), name="gateway.observation"))
+            monitor = WorkerMonitor(runtime)
+            runtime.keep_running("gateway.prepare", monitor.prepare)
+            runtime.keep_running("gateway.observation", monitor.run)
             await runtime.limiter.tried()
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":

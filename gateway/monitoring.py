@@ -14,10 +14,10 @@ from prometheus_client.core import Metric
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from core.monitoring import Found, Subject, gauge
-from core.notices import read_notices
+from core.notices import NOTICES_DIR, read_notices
 from gateway.limits.figures import Figures
 from gateway.models import GatewaySettings
-from gateway.worker_state import NOTICES_DIR, WORKER_PREFIX, WorkerState
+from gateway.worker_state import WORKER_PREFIX, WorkerState
 
 _MAX_BUDGETS = 100
 _REDIS_SECONDS = 1.0

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -12,6 +11,7 @@ from asgiref.sync import sync_to_async
 
 from analytics.spool.inflight import InflightTable
 from analytics.spool.writer import SpoolWriter
+from core.background_tasks import keep_running
 from core.last_use import flush_last_uses
 from gateway.cache.store import ResponseCache
 from gateway.deadlines import Deadlines
@@ -25,8 +25,6 @@ from integrations.access_tokens import AccessTokens
 from integrations.health.monitor import HealthMonitor
 from integrations.media.fetcher import MediaFetcher
 from integrations.transport.base import Transport
-
-logger = logging.getLogger("gateway.runtime")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +74,9 @@ class Runtime:
     loop: asyncio.AbstractEventLoop
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
-    def watch_over(self, task: asyncio.Task[None]) -> None:
-        """Cancels the task at the end of the runtime; a task that fails before is logged."""
-        self.tasks.append(task)
-        task.add_done_callback(_report_end)
+    def keep_running(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Runs `work()` in the background until the end of the runtime, and again whenever it fails."""
+        self.tasks.append(keep_running(name, work))
 
     async def stop(self) -> None:
         """Ends the background tasks and closes all connections and files; all requests have to be over before."""
@@ -96,8 +93,3 @@ class Runtime:
         self.spool.close()
         self.inflight.close()
         await sync_to_async(flush_last_uses, thread_sensitive=False)()
-
-
-def _report_end(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and task.exception() is not None:
-        logger.error("background_task.failed name=%s", task.get_name(), exc_info=task.exception())

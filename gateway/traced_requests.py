@@ -16,6 +16,7 @@ from typing import Any
 import redis
 import redis.asyncio
 
+from core.background_tasks import watch
 from core.redis_clients import background_client
 from gateway.protocol.headers import trace_parent
 
@@ -55,6 +56,7 @@ class TracedRequests:
         self._pending.append((project_id, trace_id, arrived_us))
         if self.is_idle:
             self._task = asyncio.get_running_loop().create_task(self._announce(), name="gateway.traced_requests")
+            watch(self._task)
 
     @property
     def is_idle(self) -> bool:
@@ -63,7 +65,7 @@ class TracedRequests:
 
     async def close(self) -> None:
         if self._task is not None:
-            await self._task
+            await asyncio.wait([self._task])
         await self._redis.aclose()
 
     async def _announce(self) -> None:

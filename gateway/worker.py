@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 from asgiref.sync import SyncToAsync, async_to_sync, sync_to_async
@@ -24,7 +25,7 @@ from gateway.limits.seeding import Seeder
 from gateway.open_requests import OpenRequests
 from gateway.readiness import Readiness
 from gateway.runtime import Runtime
-from gateway.snapshot.announcements import follow, refresh_regularly
+from gateway.snapshot.announcements import Follower, refresh_regularly
 from gateway.snapshot.store import SnapshotStore
 from gateway.traced_requests import TracedRequests
 from integrations.access_tokens import AccessTokens
@@ -105,15 +106,16 @@ def _start() -> Runtime:
         answer_bytes=settings.UPSTREAM_RESPONSE_BYTES,
         loop=asyncio.get_running_loop(),
     )
-    for task in (
-        asyncio.create_task(follow(runtime.snapshots), name="gateway.follow"),
-        asyncio.create_task(refresh_regularly(runtime.snapshots), name="gateway.refresh"),
-        asyncio.create_task(runtime.health.follow(), name="gateway.health"),
-        asyncio.create_task(seeder.run(runtime.limiter), name="gateway.seeding"),
-        asyncio.create_task(runtime.open_requests.run(), name="gateway.open_requests"),
-        asyncio.create_task(_flush_last_uses_regularly(), name="gateway.last_use"),
-    ):
-        runtime.watch_over(task)
+    follower = Follower(runtime.snapshots)
+    keep_running = runtime.keep_running
+    keep_running("gateway.follow", follower.follow_projects)
+    keep_running("gateway.follow.prices", follower.follow_prices)
+    keep_running("gateway.refresh", partial(refresh_regularly, runtime.snapshots))
+    keep_running("gateway.health", runtime.health.sync.run)
+    keep_running("gateway.health.use", runtime.health.use.follow)
+    keep_running("gateway.seeding", partial(seeder.run, runtime.limiter))
+    keep_running("gateway.open_requests", runtime.open_requests.run)
+    keep_running("gateway.last_use", _flush_last_uses_regularly)
     return runtime
 
 

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from analytics.spool.names import worker_token
-from core.notices import NoticeWriter, read_notice
+from core.notices import NOTICES_DIR, NoticeWriter, read_notice
 from integrations.health.targets import CircuitState
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("gateway.observation")
 
-NOTICES_DIR = settings.RUN_DIR / "notices"
 WORKER_PREFIX = "web-"
 HOST = "host"
 
@@ -66,17 +64,14 @@ class WorkerMonitor:
         self._notice = NoticeWriter(NOTICES_DIR, f"{WORKER_PREFIX}{worker_token()}", max_bytes=_MAX_BYTES)
 
     async def run(self) -> None:
-        preparing = asyncio.create_task(self._prepare(), name="gateway.prepare")
         try:
             while True:
                 self._look()
                 await self._measure()
         finally:
-            preparing.cancel()
-            await asyncio.gather(preparing, return_exceptions=True)
             self._notice.close()
 
-    async def _prepare(self) -> None:
+    async def prepare(self) -> None:
         """Sets the flags for migrations and configuration once they hold; both stay true for the life of this
         process."""
         readiness = self._runtime.readiness

@@ -26,6 +26,7 @@ from django.conf import settings
 
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
+from core.background_tasks import keep_thread_running
 from core.locks import this_process
 
 logger = logging.getLogger("analytics.migrations")
@@ -70,7 +71,7 @@ class Lease:
         self.number = number
         self._holder = holder
         self._ended = threading.Event()
-        self._keeper = threading.Thread(target=self._keep, name="migration-lease", daemon=True)
+        self._keeper: threading.Thread | None = None
 
     def check(self) -> None:
         """Checks that this process still holds the lease. Raises LeaseLostError when another process has it."""
@@ -79,11 +80,12 @@ class Lease:
             raise LeaseLostError
 
     def begin(self) -> None:
-        self._keeper.start()
+        self._keeper = keep_thread_running("analytics.migration_lease", self._keep)
 
     def end(self) -> None:
         self._ended.set()
-        self._keeper.join()
+        if self._keeper is not None:
+            self._keeper.join()
         try:
             self._set_comment(f"{_ENDED} {self._holder}")
         except _FAILURES as error:

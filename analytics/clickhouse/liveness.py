@@ -23,6 +23,7 @@ from django.conf import settings
 from analytics.clickhouse.address import resolve_url
 from analytics.clickhouse.connections import new_client
 from analytics.errors import AnalyticsUnavailableError
+from core.background_tasks import keep_thread_running
 
 logger = logging.getLogger("analytics.clickhouse")
 
@@ -58,8 +59,7 @@ class Liveness:
         with self._news:
             self._waiting[token] = (time.monotonic(), client)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._watch, name="analytics-liveness", daemon=True)
-                self._thread.start()
+                self._thread = keep_thread_running("analytics.liveness", self._watch)
             self._news.notify()
         try:
             yield

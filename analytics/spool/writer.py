@@ -14,6 +14,7 @@ import logging
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from analytics.contracts import SpoolEntry
@@ -22,6 +23,7 @@ from analytics.spool.counters import LossCounters
 from analytics.spool.queue import EntryQueue, without_content
 from analytics.spool.reserve import Reserve
 from analytics.spool.segment import Segment
+from core.background_tasks import keep_thread_running
 
 logger = logging.getLogger("analytics.spool")
 
@@ -161,10 +163,8 @@ class SpoolWriter:
         self._queue.put(entry)
         self._count().set_queued(len(self._queue))
         if self._drainer is None:
-            drainer = threading.Thread(target=self._drain, args=(self._stop,), name="spool.drain", daemon=True)
             with suppress(RuntimeError):  # The process has no more threads; the next record tries again.
-                drainer.start()
-                self._drainer = drainer
+                self._drainer = keep_thread_running("spool.drain", partial(self._drain, self._stop))
 
     def _strip(self, entry: SpoolEntry) -> SpoolEntry:
         self.without_content += 1

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from core.notices import Notice, NoticeWriter, read_notice
-from gateway.worker_state import HOST, NOTICES_DIR
+from core.notices import NOTICES_DIR, Notice, NoticeWriter, read_notice
+from gateway.worker_state import HOST
 
 _MAX_BYTES = 256 * 1024
 

@@ -16,6 +16,7 @@ from config.monitor import state
 from config.monitor.alarms import Alarms, active_alarms
 from config.monitor.state import HostState
 from config.monitor.subjects import STORE_SECONDS, STORES
+from core.background_tasks import keep_thread_running
 from core.monitoring import Alarm, Subject
 
 logger = logging.getLogger("config.monitor")
@@ -56,8 +57,8 @@ class Monitor:
             self._begin(f"store.{name}", _timed(ping), STORE_SECONDS)
         for subject in self.subjects:
             self._begin(subject.name, subject.ask, subject.seconds)
-        _start("monitor.resume", self._resume)
-        self._publisher = _start("monitor.publish", self._publish)
+        keep_thread_running("monitor.resume", self._resume)
+        self._publisher = keep_thread_running("monitor.publish", self._publish)
 
     def stop(self) -> None:
         self._stop.set()
@@ -66,7 +67,7 @@ class Monitor:
 
     def _begin(self, name: str, ask: Callable[[], dict[str, Any]], seconds: float) -> None:
         answer = self._answers[name] = _Answer()
-        _start(f"monitor.{name}", partial(self._watch, name, answer, ask, seconds))
+        keep_thread_running(f"monitor.{name}", partial(self._watch, name, answer, ask, seconds))
 
     def _watch(self, name: str, answer: _Answer, ask: Callable[[], dict[str, Any]], seconds: float) -> None:
         while not self._stop.is_set():
@@ -137,12 +138,6 @@ class Monitor:
                 if (answer := self._answers[subject.name]).answered
             },
         )
-
-
-def _start(name: str, work: Callable[[], None]) -> threading.Thread:
-    thread = threading.Thread(target=work, name=name, daemon=True)
-    thread.start()
-    return thread
 
 
 def _store(answer: _Answer, now: float) -> dict[str, Any]:

@@ -37,6 +37,9 @@ def _postgresql(url: str) -> dict[str, Any]:
         "OPTIONS": options,
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
+        # A server-side cursor outlives its transaction, which a pooler by transaction gives to another connection
+        # (https://docs.djangoproject.com/en/5.2/ref/databases/#transaction-pooling-and-server-side-cursors).
+        "DISABLE_SERVER_SIDE_CURSORS": True,
     }
 
 

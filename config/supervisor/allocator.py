@@ -45,12 +45,13 @@ class Trimming:
             self._loop.call_later(_LOOK_SECONDS, self._look)
 
     def _look(self) -> None:
+        # The next look is set first, so that a failure of this one does not prevent it.
+        self._loop.call_later(_LOOK_SECONDS, self._look)
         resident = _resident_bytes()
         has_changed = abs(resident - self._after_trim) > _SPARE_BYTES // 4
         if resident > self._at_start + _SPARE_BYTES and has_changed and self._trim is not None:
             self._trim(0)
             self._after_trim = _resident_bytes()
-        self._loop.call_later(_LOOK_SECONDS, self._look)
 
 
 def _resident_bytes() -> int:

@@ -8,12 +8,14 @@ import os
 import signal
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from config.supervisor import run_files
 from config.supervisor.output import forward_lines
 from config.supervisor.processes import Process, Processes, Program
+from core.background_tasks import keep_running
 
 logger = logging.getLogger("config.supervisor")
 
@@ -70,7 +72,7 @@ class Child:
         return self._process is not None and self._process.is_running
 
     def launch(self) -> None:
-        self._keeper = asyncio.create_task(self._keep())
+        self._keeper = keep_running(f"child.{self.service.role}", self._keep)
 
     async def stop(self, *, force: asyncio.Event) -> None:
         """Sends SIGTERM when the service has finished, then SIGKILL; each wait ends after the service's `stop_seconds`
@@ -131,8 +133,9 @@ class Child:
         )
         if self._stopping.is_set():  # The child was asked to stop while it was being started.
             process.terminate()
-        watching = asyncio.create_task(self._watch_readiness(process.pid))
-        output = asyncio.create_task(forward_lines(process.output, self.service.role))
+        role = self.service.role
+        watching = keep_running(f"child.{role}.readiness", partial(self._watch_readiness, process.pid))
+        output = keep_running(f"child.{role}.output", partial(forward_lines, process.output, role))
         try:
             code = await process.wait()
         finally:

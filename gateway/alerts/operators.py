@@ -7,16 +7,17 @@ from __future__ import annotations
 import json
 import logging
 import queue
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from uuid import uuid4
 
 from django.conf import settings
 from django.db import DatabaseError, IntegrityError, InterfaceError, connection, transaction
 
+from core.background_tasks import keep_thread_running
 from core.monitoring import Alarm
 from gateway.alert_models import OperatorAlert
 from gateway.alerts import mail, webhook
@@ -79,8 +80,8 @@ class OperatorAlerts:
         self._rows: queue.Queue[OperatorMessage] = queue.Queue(_MAX_WAITING)
         for name, send in _channels().items():
             self._channels[name] = queue.Queue(_MAX_WAITING)
-            self._begin(f"alerts.{name}", lambda name=name, send=send: self._deliver(name, send))  # type: ignore[misc]
-        self._begin("alerts.rows", self._keep_rows)
+            keep_thread_running(f"alerts.{name}", partial(self._deliver, name, send))
+        keep_thread_running("alerts.rows", self._keep_rows)
 
     def report(self, alarm: Alarm, is_over: bool) -> None:
         try:
@@ -95,9 +96,6 @@ class OperatorAlerts:
             return [Alarm(row.kind, row.text, row.subject, is_shared=not row.host) for row in rows]
         finally:
             connection.close()
-
-    def _begin(self, name: str, work: Callable[[], None]) -> None:
-        threading.Thread(target=work, name=name, daemon=True).start()
 
     def _keep_rows(self) -> None:
         """Passes each message on to the channels once its row shows that it is new, or while the database is away."""

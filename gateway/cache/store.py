@@ -10,6 +10,7 @@ import msgspec
 import redis
 import redis.asyncio
 
+from core.background_tasks import watch
 from gateway.cache.key import prefix
 
 logger = logging.getLogger("gateway.cache")
@@ -87,9 +88,10 @@ class ResponseCache:
         """Stores an answer for `ttl` seconds, without waiting."""
         if self.is_away or len(answer.content) > self._max_bytes or len(self._puts) >= _MAX_PUTS:
             return
-        task = asyncio.get_running_loop().create_task(self._put(key, _encode(answer), ttl))
+        task = asyncio.get_running_loop().create_task(self._put(key, _encode(answer), ttl), name="gateway.cache.put")
         self._puts.add(task)
         task.add_done_callback(self._puts.discard)
+        watch(task)
 
     async def _put(self, key: str, kept: bytes, ttl: int) -> None:
         async with self._slots:

@@ -14,6 +14,7 @@ from typing import Any
 import redis
 import redis.asyncio
 
+from core.background_tasks import keep_running
 from gateway.limits.channel import AwaitedCommand, Channel, Command, RedisAwayError
 from gateway.limits.scripts import Argument, Script, packed
 
@@ -43,7 +44,7 @@ class ScriptConnection:
         self._disconnected = asyncio.Event()
         self._tried = asyncio.Event()
         self._connection: Any = None
-        self._task = self._loop.create_task(self._live(), name="gateway.limits")
+        self._task = keep_running("gateway.limits", self._live)
 
     @property
     def is_open(self) -> bool:
@@ -88,15 +89,16 @@ class ScriptConnection:
         while True:
             try:
                 await self._connect()
-            except Exception as error:
-                # Any error is caught: without this task Redis would stay away for as long as the worker lives.
-                self._note_away(type(error).__name__)
-                self._tried.set()
-            else:
                 self._on_return()
                 self._tried.set()
                 await self._disconnected.wait()
-            await self._drop()
+            except (redis.RedisError, OSError) as error:
+                self._note_away(type(error).__name__)
+            finally:
+                self._tried.set()
+                if self._channel is not None:
+                    self._channel.lose("ended")
+                await self._drop()
             await asyncio.sleep(_RECONNECT_SECONDS)
 
     async def _connect(self) -> None:

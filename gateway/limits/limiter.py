@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import redis
 
+from core.background_tasks import keep_running, watch
 from gateway.limits import scripts
 from gateway.limits.batch import Batch, Settlement
 from gateway.limits.channel import RedisAwayError
@@ -78,7 +79,7 @@ class Limiter:
         self._uncounted: dict[Scope, None] = {}
         self._redis = ScriptConnection(url, timeout=timeout, on_return=self._returned)
         self._batches = OpenBatches(self._redis, self._new_batch)
-        self._renewal = self._loop.create_task(self._renew(), name="gateway.limits.renew")
+        self._renewal = keep_running("gateway.limits.renew", self._renew)
 
     @property
     def is_connected(self) -> bool:
@@ -153,6 +154,7 @@ class Limiter:
                     self._wait_for_log(scope), name="gateway.limits.look"
                 )
                 task.add_done_callback(partial(self._log_wait_ended, scope))
+                watch(task)
         # A client that hangs up must not cancel the lookup for the other waiting requests.
         await asyncio.gather(*(asyncio.shield(self._log_waits[scope]) for scope in scopes))
 

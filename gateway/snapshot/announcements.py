@@ -38,49 +38,55 @@ def announce(change: str) -> None:
         logger.warning("announcement.failed error=%s", type(error).__name__)
 
 
-async def follow(store: SnapshotStore) -> None:
-    """Applies announcements for as long as the worker runs, and re-reads everything after a gap in the subscription."""
-    prices_changed = asyncio.Event()
-    async with asyncio.TaskGroup() as group:
-        group.create_task(_follow_prices(store, prices_changed), name="gateway.follow.prices")
-        await _follow_projects(store, prices_changed)
+class Follower:
+    """Applies announcements in two tasks of a worker: prices concern all projects, and a revoked key must not wait for
+    them."""
 
+    def __init__(self, store: SnapshotStore) -> None:
+        self._store = store
+        self._prices_changed = asyncio.Event()
 
-async def _follow_projects(store: SnapshotStore, prices_changed: asyncio.Event) -> None:
-    lost = False
-    while True:
-        client = redis.asyncio.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=1)
-        try:
-            async with client.pubsub(ignore_subscribe_messages=True) as channel:
-                await channel.subscribe(CHANNEL)
-                # Messages arrive only after Redis has confirmed the subscription.
-                await channel.get_message(timeout=None)
-                if lost:
-                    lost = False
-                    logger.warning("subscription.restored")
-                # Changes that were announced before the subscription have to be read.
-                await store.refresh_all()
-                async for message in channel.listen():
-                    change = message["data"].decode()
-                    if change == PRICES:
-                        prices_changed.set()
-                    else:
-                        await store.refresh_project(UUID(change))
-        except (redis.RedisError, OSError) as error:
-            if not lost:
-                lost = True
-                logger.warning("subscription.lost error=%s", type(error).__name__)
-        finally:
-            await client.aclose()
-        await asyncio.sleep(1.0)
+    async def follow_projects(self) -> None:
+        """Applies the changes of projects for as long as the worker runs, and re-reads everything after a gap in the
+        subscription."""
+        lost = False
+        while True:
+            client = redis.asyncio.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=1)
+            try:
+                async with client.pubsub(ignore_subscribe_messages=True) as channel:
+                    await channel.subscribe(CHANNEL)
+                    # Messages arrive only after Redis has confirmed the subscription.
+                    await channel.get_message(timeout=None)
+                    if lost:
+                        lost = False
+                        logger.warning("subscription.restored")
+                    # Changes that were announced before the subscription have to be read.
+                    await self._store.refresh_all()
+                    async for message in channel.listen():
+                        change = message["data"].decode()
+                        if change == PRICES:
+                            self._prices_changed.set()
+                        else:
+                            await self._store.refresh_project(UUID(change))
+            except (redis.RedisError, OSError) as error:
+                if not lost:
+                    lost = True
+                    logger.warning("subscription.lost error=%s", type(error).__name__)
+            finally:
+                await client.aclose()
+            await asyncio.sleep(1.0)
 
-
-async def _follow_prices(store: SnapshotStore, changed: asyncio.Event) -> None:
-    """Re-reads prices in a task of its own: they concern all projects, and a revoked key must not wait for them."""
-    while True:
-        await changed.wait()
-        changed.clear()
-        await store.refresh_prices()
+    async def follow_prices(self) -> None:
+        """Re-reads the prices after each of their changes for as long as the worker runs."""
+        while True:
+            await self._prices_changed.wait()
+            self._prices_changed.clear()
+            try:
+                await self._store.refresh_prices()
+            except BaseException:
+                # The change is still to be read when this task is begun again.
+                self._prices_changed.set()
+                raise
 
 
 async def refresh_regularly(store: SnapshotStore) -> None:

@@ -122,15 +122,28 @@ class SnapshotStore:
         await self._keep_on_failure(self._reload_all)
 
     async def _reload_prices(self) -> None:
-        await self._read_prices()
+        await self._reread_prices()
         await self._reload_projects()
+
+    async def _reread_prices(self) -> bool:
+        """Reads the prices again, and returns whether that succeeded. Unreadable prices cost neither the last ones nor
+        the changes of projects, such as revoked keys."""
+        try:
+            await self._read_prices()
+        except (DatabaseError, InterfaceError):
+            raise
+        except Exception:
+            if self._prices is None:
+                raise
+            logger.exception("prices.unreadable")
+            return False
+        return True
 
     async def _reload_all(self) -> None:
         """Re-reads everything; the prices, thousands of rows that change once a day, only when they have changed."""
         mark = await _in_thread(loader.prices_mark)
         self._forget_idle()
-        if mark != self._prices_mark:
-            await self._read_prices()
+        if mark != self._prices_mark and await self._reread_prices():
             self._prices_mark = mark
         await self._reload_projects()
 

@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from analytics.queries.requests import get_payload_at
 from core.authentication import key_id_of
+from core.background_tasks import keep_running
 from core.errors import ApplicationError, ServiceUnavailableError
 from core.storable import storable
 from core.tracebacks import class_and_place
@@ -97,7 +98,7 @@ class _TrialRun:
 
     async def work(self) -> None:
         workers = [asyncio.create_task(self._answer_all()) for _ in range(PARALLEL_ANSWERS)]
-        watch = asyncio.create_task(self._watch(workers))
+        watch = keep_running("gateway.trials.claim", partial(self._watch, workers))
         try:
             outcomes = await asyncio.gather(*workers, return_exceptions=True)
         finally:

@@ -1,5 +1,5 @@
-"""The health of all targets in the memory of one web worker. Reading and noting need no I/O; `follow` exchanges updates
-with the other workers."""
+"""The health of all targets in the memory of one web worker. Reading and noting need no I/O; `sync` exchanges
+updates with the other workers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PROBE_SECONDS = 15.0
 
 class HealthMonitor:
     """The health that one web worker knows, used within its event loop only. `clock` returns Unix seconds, `draw` a
-    random number from 0 to 1. Without `follow`, and while Redis does not answer, it holds this worker's own outcomes
+    random number from 0 to 1. Without `sync.run`, and while Redis does not answer, it holds this worker's own outcomes
     only."""
 
     def __init__(
@@ -150,14 +150,8 @@ class HealthMonitor:
             entry.claimed_until = 0.0
             self.sync.release(target, entry.circuit.record.version)
 
-    async def follow(self) -> None:
-        """Runs as long as the worker: sends this worker's outcomes to the others and receives theirs."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.sync.run())
-            tasks.create_task(self.use.follow())
-
     async def close(self) -> None:
-        """Closes the connections to Redis; called after `follow` was cancelled."""
+        """Closes the connections to Redis; called after `sync.run` and `use.follow` were cancelled."""
         await self.sync.close()
         await self.use.close()
 

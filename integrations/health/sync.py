@@ -133,11 +133,6 @@ class HealthSync:
             except (redis.RedisError, OSError) as error:
                 pause = _FIRST_PAUSE_SECONDS if not self._away else min(2 * pause, _MAX_PAUSE_SECONDS)
                 self._note_disconnected(error)
-            except Exception:
-                # The cause is a defect of the gateway or foreign data in Redis; after the pause the other workers'
-                # updates are read again.
-                pause = _MAX_PAUSE_SECONDS
-                logger.exception("sharing.failed")
             finally:
                 self._connected = False
                 self._subscribed_since = None

@@ -103,6 +103,8 @@ class Seeder:
 class GatewayService:
     """Two workers on one VAR_DIR, with their `ports`. All processes are stopped on exit."""
 
+    application = "config.asgi:application"
+
     def __init__(self, *, workers: int = 2, settings: dict[str, str] | None = None) -> None:
         # The directory's name is short: a Unix socket's path has at most 107 bytes.
         self.folder = Path(tempfile.mkdtemp(prefix="gwt-", dir="/tmp"))
@@ -191,7 +193,7 @@ class GatewayService:
         options += ["--timeout-keep-alive", "3600"]
         with self.log.open("ab") as log:
             child = subprocess.Popen(
-                [sys.executable, "-m", "uvicorn", "config.asgi:application", *options],
+                [sys.executable, "-m", "uvicorn", self.application, *options],
                 cwd=ROOT,
                 env=self.environment_of(port),
                 stdout=log,

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 
 from core.errors import ServiceUnavailableError
@@ -187,6 +188,30 @@ async def test_project__unreadable_row__its_last_snapshot_serves_and_others_are_
     assert store.find("hash") is not None
     assert (await store.project(other)).serial > before.serial
     assert f"project.unreadable project_id={PROJECT}" in caplog.text
+
+
+async def test_prices__unreadable__last_ones_serve_and_a_revoked_key_is_dropped(
+    database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The driver's own errors are none of Django's, such as what it raises when a cursor is closed by a pooler."""
+    store = SnapshotStore()
+    assert await store.resolve("hash") is not None
+    await store.refresh_all()
+    database.mark, readable = 2, database.load_prices
+
+    def load_prices() -> PriceTable:
+        raise psycopg.errors.InvalidCursorName
+
+    monkeypatch.setattr(loader, "load_prices", load_prices)
+    database.keys.clear()
+    await store.refresh_all()
+
+    assert store.find("hash") is None
+    assert "prices.unreadable" in caplog.text
+    monkeypatch.setattr(loader, "load_prices", readable)
+    database.prices = {("openai", "gpt-new"): FREE}
+    await store.refresh_all()
+    assert (await store.project(PROJECT)).prices == database.prices
 
 
 async def test_keys__many_that_are_unknown_at_once__hold_up_no_project_and_are_refused_in_the_end(

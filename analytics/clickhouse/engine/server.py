@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,6 +19,7 @@ from analytics.clickhouse.engine.code_pages import release_code_pages
 from analytics.clickhouse.engine.lock import directory_lock
 from analytics.clickhouse.engine.session import Access, Session
 from analytics.clickhouse.engine.watcher import Watcher
+from core.background_tasks import keep_thread_running
 
 logger = logging.getLogger("analytics.engine")
 
@@ -75,8 +77,7 @@ class EngineServer:
     def _run(self, listener: socket.socket) -> None:
         port = listener.getsockname()[1]
         self._watcher.start()
-        acceptor = threading.Thread(target=self._accept, args=(listener,), name="engine-acceptor", daemon=True)
-        acceptor.start()
+        acceptor = keep_thread_running("engine.acceptor", partial(self._accept, listener))
         self._announce(port)
         logger.info("engine.started port=%s version=%s", port, ".".join(map(str, self._engine.version)))
         self._stop.wait()

@@ -1,4 +1,4 @@
-"""Makes monitors as web workers have them, each with `follow` running in the background."""
+"""Makes monitors as web workers have them, each with its tasks running in the background."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ def new_target(model: str = "model") -> Target:
 
 @asynccontextmanager
 async def following(monitor: HealthMonitor) -> AsyncIterator[HealthMonitor]:
-    task = asyncio.create_task(monitor.follow())
+    tasks = [asyncio.create_task(monitor.sync.run()), asyncio.create_task(monitor.use.follow())]
     try:
         yield monitor
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await monitor.close()
 
 
