@@ -128,9 +128,16 @@ def test_thinking__settings_of_the_vendors__kept_and_others_named() -> None:
     for model in (BUDGETS, ADAPTIVE):
         request = upstream(model, thinking=thinking)
         assert json.loads(request.body)["thinking"]["block_binding"] == {"mode": "strict"}
+        assert request.headers["anthropic-beta"] == "thinking-binding-controls-2026-08-01"
         assert request.warnings[0] == "thinking.token_budget: dropped, anthropic has no counterpart"
     (warning,) = upstream(thinking={"type": "disabled", "display": "omitted"}).warnings
     assert warning.startswith("thinking: dropped, ")
+
+
+def test_thinking__shown_in_updates__the_beta_feature_goes_along() -> None:
+    thinking = {"type": "enabled", "budget_tokens": 2048, "display": "updates"}
+    assert upstream(thinking=thinking).headers["anthropic-beta"] == "thinking-display-updates-2026-08-18"
+    assert "anthropic-beta" not in upstream(thinking={**thinking, "display": "omitted"}).headers
 
 
 def test_thinking__less_of_it_than_the_effort_stands_for__named() -> None:

@@ -49,7 +49,11 @@ _BETAS_OF_TOOLS = {
     "computer_20251124": "computer-use-2025-11-24",
 }
 # Every use of a beta feature is in a field of this set.
-_WITH_BETAS = frozenset({*_BETAS_OF_FIELDS, "container", "speed", "tools"})
+_WITH_BETAS = frozenset({*_BETAS_OF_FIELDS, "container", "speed", "thinking", "tools"})
+# https://platform.claude.com/docs/en/build-with-claude/preserved-thinking. Of the display only the types of the
+# vendor's SDK tell: `updates` is in `BetaThinkingConfigEnabledParam` alone, the feature in `AnthropicBetaParam`.
+_BINDING_BETA = "thinking-binding-controls-2026-08-01"
+_UPDATES_BETA = "thinking-display-updates-2026-08-18"
 _FILES_BETA = "files-api-2025-04-14"
 _SKILLS_BETA = "skills-2025-10-02"
 _FAST_BETA = "fast-mode-2026-02-01"
@@ -110,4 +114,12 @@ def betas_of(body: Mapping[str, Any], *, files: bool) -> list[str]:
         found.append(_SKILLS_BETA)
     if body.get("speed") == "fast":
         found.append(_FAST_BETA)
+    found += _betas_of_thinking(body.get("thinking"))
     return [*found, _FILES_BETA] if files else found
+
+
+def _betas_of_thinking(thinking: Any) -> list[str]:
+    if not isinstance(thinking, Mapping):
+        return []
+    found = [_BINDING_BETA] if "block_binding" in thinking else []
+    return [*found, _UPDATES_BETA] if thinking.get("display") == "updates" else found
