@@ -10,6 +10,7 @@ import pytest
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.usage import Usage
 from integrations.registry import adapter_for
+from tests.integrations.adapters.assembled import as_the_sdk_does
 from tests.integrations.exchanges import USAGE, chat_request, chunk, decoded, run, sse, translator
 
 ROLE = chunk({"role": "assistant", "content": ""})
@@ -246,6 +247,8 @@ EXPECTED_CALLS = {0: ("weather", '{"city":"Rom"}'), 1: ("time", '{"zone":1}')}
             tool_delta(0, None, None, "1}"),
         ],
         [tool_delta(None, "a", "weather", '{"city":"Rom"}'), tool_delta(None, "b", "time", '{"zone":1}')],
+        [tool_delta(0, None, "weather", '{"city":"Rom"}'), tool_delta(0, None, "time", '{"zone":1}')],
+        [tool_delta(None, None, "weather", '{"city":"Rom"}'), tool_delta(None, None, "time", '{"zone":1}')],
         [tool_delta(1, "a", "weather", '{"city":"Rom"}'), tool_delta(2, "b", "time", '{"zone":1}')],
         [tool_delta(0, "a", "weather", {"city": "Rom"}), tool_delta(1, "b", "time", {"zone": 1})],
         [  # The vendor sends a fresh id in each delta, and the name only in the first.
@@ -281,6 +284,17 @@ def test_stream__calls_without_an_id_of_their_own__distinct(given: str | None) -
     ids = [call["id"] for call in fragments if call.get("id")]
     assert len(ids) == len(set(ids)) == 2
     assert calls_of(chunks) == {0: ("one", "{}"), 1: ("two", '{"a":1}')}
+
+
+def test_stream__custom_tool_named_in_each_delta__named_once_and_its_input_as_it_came() -> None:
+    head = {"index": 0, "id": "c", "type": "custom"}
+    deltas = [{**head, "custom": {"name": "sh", "input": piece}} for piece in ("", "ls ", "-l")]
+
+    events = [*(chunk({"tool_calls": [delta]}) for delta in deltas), chunk({}, finish="tool_calls")]
+
+    message = as_the_sdk_does(decoded(run(translator(), [sse(*events)])))
+
+    assert message["tool_calls"] == [{"id": "c", "type": "custom", "custom": {"name": "sh", "input": "ls -l"}}]
 
 
 def test_stream__finish_reason_error__a_failure() -> None:

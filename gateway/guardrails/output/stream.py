@@ -19,6 +19,7 @@ _encode = msgspec.json.Encoder().encode
 _EMPTY = frozenset({"index", "type", "format"})
 # A chunk's value of this field is complete: a client replaces the field, or appends to its lists.
 _WHOLE = "provider_specific_fields"
+_CALLS: Path = ("tool_calls",)
 
 
 class _Choice:
@@ -139,7 +140,9 @@ class StreamGuard:
                 continue
             index = item.get("index")
             here = (*path, index if isinstance(index, int) else None)
-            choice.kinds[here] = {name: item[name] for name in ("index", "type", "format") if name in item}
+            # The type of a call stands in its first delta alone.
+            names = ("index",) if path == _CALLS else ("index", "type", "format")
+            choice.kinds[here] = {name: item[name] for name in names if name in item}
             changed |= self._guard_delta(choice, item, here)
             if "signature" in item:
                 changed |= _signed(choice, item, here)

@@ -186,7 +186,8 @@ class MessagesStream:
             self._open_block("tool_use", block, out)
             self._call_number = call.index
             self._arguments.clear()
-        if function.arguments:
+        # The block of a call ends when something else begins, and then has its arguments: `{}` for one without any.
+        if function.arguments and self._open == "tool_use":
             self._arguments.append(function.arguments)
             out.append(_delta(self._index, b'"input_json_delta","partial_json":%b' % _encode(function.arguments)))
 

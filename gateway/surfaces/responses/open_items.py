@@ -23,6 +23,7 @@ Json = dict[str, Any]
 
 
 _encode = msgspec.json.Encoder().encode
+_OPEN = "in_progress"
 
 
 def fields_json(fields: Json) -> bytes:
@@ -41,7 +42,7 @@ class Writer(Protocol):
 class OpenItem(Protocol):
     """An item of a response; `begin` and `close` write the events around it.
 
-    `whole` is the item as far as it has come.
+    `whole` is the item as far as it has come, with its `status`: `in_progress` until `close`.
     """
 
     @property
@@ -49,17 +50,19 @@ class OpenItem(Protocol):
 
     def begin(self, out: Writer) -> None: ...
 
-    def close(self, out: Writer) -> None: ...
+    def close(self, out: Writer, status: str = "completed") -> None:
+        """Writes the end of an item, once. `status` is `incomplete` for one that was cut off."""
+        ...
 
 
 class OpenReasoning:
     """The model's reasoning, of which clients see the text as a summary."""
 
-    __slots__ = ("_details", "_place_json", "_request", "_texts", "closed", "id", "index")
+    __slots__ = ("_details", "_place_json", "_request", "_texts", "id", "index", "status")
 
     def __init__(self, request: SurfaceRequest, request_id: str, index: int) -> None:
         self.id, self.index = item_id("rs", request_id, index), index
-        self.closed = False
+        self.status = _OPEN
         self._request = request
         self._texts: list[str] = []
         self._details: list[dict[str, Any]] = []
@@ -67,8 +70,7 @@ class OpenReasoning:
 
     @property
     def whole(self) -> Json:
-        status = "completed" if self.closed else "in_progress"
-        return reasoning_item(self.id, "".join(self._texts), self._details, self._request, status=status)
+        return reasoning_item(self.id, "".join(self._texts), self._details, self._request, status=self.status)
 
     def begin(self, out: Writer) -> None:
         out.add("response.output_item.added", {"output_index": self.index, "item": self.whole})
@@ -84,10 +86,10 @@ class OpenReasoning:
         self._texts.append(text)
         out.add_delta(b"response.reasoning_summary_text.delta", self._place_json, text)
 
-    def close(self, out: Writer) -> None:
-        if self.closed:
+    def close(self, out: Writer, status: str = "completed") -> None:
+        if self.status != _OPEN:
             return
-        self.closed = True
+        self.status = status
         if self._texts:
             place, text = self._place(), "".join(self._texts)
             out.add("response.reasoning_summary_text.done", {**place, "text": text})
@@ -101,11 +103,11 @@ class OpenReasoning:
 class OpenMessage:
     """The model's text, its refusal, or both, each as one part. `_kind` is the type of the open part."""
 
-    __slots__ = ("_kind", "_parts", "_place_json", "_texts", "closed", "id", "index")
+    __slots__ = ("_kind", "_parts", "_place_json", "_texts", "id", "index", "status")
 
     def __init__(self, request_id: str, index: int) -> None:
         self.id, self.index = item_id("msg", request_id, index), index
-        self.closed = False
+        self.status = _OPEN
         self._kind, self._place_json = "", b""
         self._parts: list[Json] = []
         self._texts: list[str] = []
@@ -113,7 +115,7 @@ class OpenMessage:
     @property
     def whole(self) -> Json:
         self._settle()
-        return message_item(self.id, self._parts, status="completed" if self.closed else "in_progress")
+        return message_item(self.id, self._parts, status=self.status)
 
     def begin(self, out: Writer) -> None:
         out.add("response.output_item.added", {"output_index": self.index, "item": self.whole})
@@ -142,13 +144,13 @@ class OpenMessage:
             )
             listed.append(made)
 
-    def close(self, out: Writer) -> None:
-        if self.closed:
+    def close(self, out: Writer, status: str = "completed") -> None:
+        if self.status != _OPEN:
             return
         if not self._parts:
             self._part(out, text_part(""))
         self._end_part(out)
-        self.closed = True
+        self.status = status
         out.add("response.output_item.done", {"output_index": self.index, "item": self.whole})
 
     def _part(self, out: Writer, part: Json) -> None:
@@ -182,11 +184,11 @@ class OpenMessage:
 class OpenCall:
     """A call of one of the client's tools."""
 
-    __slots__ = ("_call", "_place_json", "_texts", "closed", "id", "index")
+    __slots__ = ("_call", "_place_json", "_texts", "id", "index", "status")
 
     def __init__(self, piece: Mapping[str, Any], request_id: str, index: int) -> None:
         self.id, self.index = item_id(call_prefix(piece), request_id, index), index
-        self.closed = False
+        self.status = _OPEN
         inner = piece.get(_inner(piece)) or {}
         self._place_json = fields_json({"item_id": self.id, "output_index": self.index})
         self._call: Json = {"id": piece.get("id"), "type": piece.get("type"), "name": inner.get("name")}
@@ -198,8 +200,7 @@ class OpenCall:
         inner = {"custom": {"name": call["name"] or "", "input": text}}
         if call["type"] != "custom":
             inner = {"function": {"name": call["name"] or "", "arguments": text}}
-        status = "completed" if self.closed else "in_progress"
-        return call_item(self.id, {"id": call["id"], "type": call["type"], **inner}, status=status)
+        return call_item(self.id, {"id": call["id"], "type": call["type"], **inner}, status=self.status)
 
     def begin(self, out: Writer) -> None:
         out.add("response.output_item.added", {"output_index": self.index, "item": self.whole})
@@ -207,14 +208,16 @@ class OpenCall:
     def add(self, out: Writer, piece: Mapping[str, Any]) -> None:
         inner = piece.get(_inner(piece)) or {}
         text = inner.get("arguments") or inner.get("input")
-        if text:
-            self._texts.append(text)
-            out.add_delta(b"response.%b.delta" % self._event.encode(), self._place_json, text)
+        # A call ends when something else begins, and then has its arguments: `{}` for one without any.
+        if text and self.status == _OPEN:
+            self._write(out, text)
 
-    def close(self, out: Writer) -> None:
-        if self.closed:
+    def close(self, out: Writer, status: str = "completed") -> None:
+        if self.status != _OPEN:
             return
-        self.closed = True
+        if self._call["type"] != "custom" and not "".join(self._texts).strip():
+            self._write(out, "{}")
+        self.status = status
         place, item = {"item_id": self.id, "output_index": self.index}, self.whole
         if self._call["type"] == "custom":
             out.add(f"response.{self._event}.done", {**place, "input": item["input"]})
@@ -222,6 +225,10 @@ class OpenCall:
             done = {**place, "name": item["name"], "arguments": item["arguments"]}
             out.add(f"response.{self._event}.done", done)
         out.add("response.output_item.done", {"output_index": self.index, "item": item})
+
+    def _write(self, out: Writer, text: str) -> None:
+        self._texts.append(text)
+        out.add_delta(b"response.%b.delta" % self._event.encode(), self._place_json, text)
 
     @property
     def is_whole(self) -> bool:

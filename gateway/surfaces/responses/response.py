@@ -50,9 +50,11 @@ def whole(request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
     choice = answer["choices"][0] if answer.get("choices") else {}
     reason = choice.get("finish_reason")
     output = output_items(choice.get("message") or {}, request, request_id)
+    end = ending(reason)
+    output[-1]["status"] = end["status"]  # What was cut off is the last item.
     created = answer.get("created") or int(time.time())
     response = blank(request, request_id, model=answer.get("model") or "", created=created)
-    return _encode({**response, **ending(reason), "output": output, "usage": usage(answer.get("usage"))})
+    return _encode({**response, **end, "output": output, "usage": usage(answer.get("usage"))})
 
 
 def blank(request: SurfaceRequest, request_id: str, *, model: str, created: int) -> Json:

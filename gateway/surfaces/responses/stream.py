@@ -90,10 +90,10 @@ class ResponseStream:
             self._call_piece(piece)
         if not self._items:
             self._message()
-        for item in self._items:
-            item.close(self._out)
+        end = ending(self._finish_reason)
+        self._items[-1].close(self._out, end["status"])  # The others have ended, each when the next one began.
         output = [item.whole for item in self._items]
-        response |= {**ending(self._finish_reason), "output": output, "usage": usage(self._usage)}
+        response |= {**end, "output": output, "usage": usage(self._usage)}
         self._out.add(f"response.{response['status']}", {"response": response})
         return self._out.taken()
 

@@ -20,11 +20,11 @@ from integrations.providers.openai.shapes import (
     ToolCall,
     UsageCounts,
     add_reasoning_content,
-    arguments_text,
     flatten_content,
     has_output,
     made_up_id,
     time_of,
+    whole_arguments,
 )
 from integrations.providers.usage import Usage
 
@@ -57,13 +57,17 @@ def _conforms(choice: Choice) -> bool:
     reason, message = choice.finish_reason, choice.message
     if (message.reasoning or message.reasoning_details) and not message.reasoning_content:
         return False
-    if message.tool_calls and not _have_ids(message.tool_calls):
+    if message.function_call or (message.tool_calls and not _are_whole(message.tool_calls)):
         return False
     return not choice.error and reason == finish_reason(reason, called_tools=bool(message.tool_calls))
 
 
-def _have_ids(calls: list[ToolCall]) -> bool:
-    return all(call.id for call in calls) and len({call.id for call in calls}) == len(calls)
+def _are_whole(calls: list[ToolCall]) -> bool:
+    """Returns True when each call has an id of its own, and each call of a function arguments."""
+    for call in calls:
+        if not call.id or (call.function is not None and not call.function.arguments.strip()):
+            return False
+    return len(calls) == 1 or len({call.id for call in calls}) == len(calls)
 
 
 def _usage(counts: UsageCounts, service_tier: object) -> Usage:
@@ -135,6 +139,7 @@ def _completed_choice(choice: dict[str, Any], position: int, provider: str, answ
     message.setdefault("content", None)
     flatten_content(message)
     add_reasoning_content(message)
+    _complete_arguments(message.get("function_call"))
     tool_calls = message.get("tool_calls")
     ids: set[str] = set()
     for number, call in enumerate(tool_calls if isinstance(tool_calls, list) else []):
@@ -154,9 +159,12 @@ def _complete_tool_call(call: dict[str, Any], ids: set[str], made_up: str) -> No
         call["id"] = made_up
     ids.add(call["id"])
     call.setdefault("type", "function")
-    function = call.get("function")
+    _complete_arguments(call.get("function"))
+
+
+def _complete_arguments(function: Any) -> None:
     if isinstance(function, dict):
-        function["arguments"] = arguments_text(function.get("arguments"))
+        function["arguments"] = whole_arguments(function.get("arguments"))
 
 
 def _unusable(message: str, provider: str) -> ProviderError:

@@ -8,9 +8,12 @@ from hashlib import blake2b
 from typing import Any, Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 CHUNK = "chat.completion.chunk"
 COMPLETION = "chat.completion"
+NO_ARGUMENTS = "{}"
+"""The arguments of a call without parameters, which clients read as JSON (`docs/providers.md`, answers)."""
 
 _LAST_SECOND = 2**53
 _REASONING = b'"reasoning":"'
@@ -31,14 +34,20 @@ _OUTPUT_FIELDS = (
 
 
 class FunctionDelta(msgspec.Struct):
-    name: str | None = None
-    arguments: str | None = None
+    name: str | UnsetType | None = UNSET
+    arguments: str | UnsetType = UNSET
+
+
+class CustomToolDelta(msgspec.Struct):
+    name: str | UnsetType | None = UNSET
 
 
 class ToolCallDelta(msgspec.Struct):
     index: int
-    id: str | None = None
+    id: str | UnsetType | None = UNSET
+    type: str | UnsetType | None = UNSET
     function: FunctionDelta | None = None
+    custom: CustomToolDelta | None = None
 
 
 class Delta(msgspec.Struct):
@@ -107,6 +116,7 @@ class ChatCompletionMessage(msgspec.Struct):
     role: str
     content: str | None
     tool_calls: list[ToolCall] | None = None
+    function_call: Any = None
     reasoning_content: Any = None
     reasoning: Any = None
     reasoning_details: Any = None
@@ -225,10 +235,16 @@ def made_up_id(seed: str, choice: int, number: int) -> str:
 
 
 def arguments_text(arguments: object) -> str:
-    """Returns tool arguments as the JSON string that the wire format requires; some servers send an object."""
+    """Returns tool arguments, or a piece of them, as a text; some servers send an object."""
     if isinstance(arguments, str):
         return arguments
     return "" if arguments is None else msgspec.json.encode(arguments).decode()
+
+
+def whole_arguments(arguments: object) -> str:
+    """Returns the arguments of a whole call as a JSON text: that of an empty object for a call that has none."""
+    text = arguments_text(arguments)
+    return text if text.strip() else NO_ARGUMENTS
 
 
 def replaced(data: bytes, old: bytes, new: bytes) -> bytes:

@@ -20,6 +20,7 @@ from integrations.providers.errors import ProviderError
 from integrations.providers.openai.finish import failure_of, finish_reason
 from integrations.providers.openai.shapes import (
     CHUNK,
+    NO_ARGUMENTS,
     Chunk,
     add_reasoning_content,
     flatten_content,
@@ -28,11 +29,13 @@ from integrations.providers.openai.shapes import (
     time_of,
     with_reasoning_content,
 )
-from integrations.providers.openai.tools import ToolIndexes
+from integrations.providers.openai.tools import ToolCalls
 
 _decode_conforming = msgspec.json.Decoder(Chunk).decode
 _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 _encode = msgspec.json.Encoder().encode
+# The byte is compared as a number, since `in` with a bytes argument first raises and drops an internal error.
+_LF = ord("\n")
 
 
 class OpenAIStream(DialectStream[ServerSentEvent]):
@@ -65,7 +68,7 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         self._seed = seed
         self._id: str | None = None  # All chunks get the first id once a chunk with a choice has come.
         self._created = 0
-        self._tools = ToolIndexes()
+        self._tools = ToolCalls()
         self._annotations: dict[int, int] = {}  # `_annotations` counts the annotations of each choice that were sent.
         self._has_output = False  # `_has_output` is True when some of the answer has come.
 
@@ -113,6 +116,7 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
             or choice.error is not None
             or self._finished
             or (extension is not None and extension.usage is not None)
+            or _LF in data  # Data of several lines leaves in one.
         ):
             return self._rework(data)
         if chunk.id != self._id or chunk.created != self._created:
@@ -264,7 +268,16 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         usage = self._closing_usage()
         if usage is not None:
             chunks[-1]["usage"] = usage
-        return [StreamEvent(msgspec.json.encode(chunk), False) for chunk in chunks]
+        return self._arguments_of_calls_without() + [StreamEvent(msgspec.json.encode(chunk), False) for chunk in chunks]
+
+    def _arguments_of_calls_without(self) -> list[StreamEvent]:
+        """Returns a chunk for each choice with calls whose arguments never came."""
+        chunks = []
+        for choice, indexes in self._tools.without_arguments().items():
+            calls = [{"index": index, "function": {"arguments": NO_ARGUMENTS}} for index in indexes]
+            delta = {"index": choice, "delta": {"tool_calls": calls}, "finish_reason": None}
+            chunks.append(StreamEvent(msgspec.json.encode({**self._base, "choices": [delta]}), True))
+        return chunks
 
     def _end_of_choice(self, index: int, choice: dict[str, Any]) -> dict[str, Any]:
         reason = finish_reason(choice.get("finish_reason"), called_tools=self._tools.called(index))

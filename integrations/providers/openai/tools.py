@@ -1,78 +1,182 @@
-"""Gives the tool calls of a stream one distinct, stable index and id each, also where vendors repeat or omit them."""
+"""Gives each tool call of a stream one index and one id, its id, type and name once, and arguments that are a JSON
+text, also where vendors repeat or omit them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from msgspec import UNSET
+
 from integrations.providers.openai.shapes import ToolCallDelta, arguments_text, made_up_id
 
 
-class ToolIndexes:
-    """The indexes of one stream's calls. `accept` checks well-formed deltas, `rewrite` repairs any; after a repair all
-    later deltas are repaired too."""
+class _Call:
+    """A call of a stream. `index`, `id` and `name` are the vendor's; `end` is the last character of its arguments,
+    empty before they have any, blanks aside. `is_function` is False for a custom tool, whose input is a free text."""
+
+    __slots__ = ("end", "id", "index", "is_function", "name")
+
+    def __init__(self, index: Any, call_id: Any, *, is_function: bool = True) -> None:
+        self.index, self.id, self.is_function = index, call_id, is_function
+        self.name = self.end = ""
+
+    def add(self, text: str) -> None:
+        self.end = text.rstrip()[-1:] or self.end
+
+    def ends_before(self, text: str) -> bool:
+        """Returns True when `text` begins the arguments of another call: those of this one are an object that has
+        ended."""
+        return self.end == "}" and text.lstrip()[:1] == "{"
+
+
+class ToolCalls:
+    """The calls of one stream. `accept` checks well-formed deltas, `rewrite` repairs any; after the repair of an index
+    all later deltas are repaired too."""
 
     __slots__ = ("_calls", "_repairing")
 
     def __init__(self) -> None:
-        self._calls: dict[int, list[str]] = {}  # `_calls` maps a choice to the ids of its calls, by index.
+        self._calls: dict[int, list[_Call]] = {}  # `_calls` maps a choice to its calls, by the index that clients see.
         self._repairing = False
 
     def called(self, choice: int) -> bool:
         return choice in self._calls
 
     def accept(self, choice: int, deltas: list[ToolCallDelta]) -> bool:
-        """Returns False when the deltas cannot stay as they are: a new call under an index that another has, or without
-        an id of its own."""
+        """Returns False when the deltas cannot stay as they are: the first one of a call needs an index and an id of
+        its own, a type, and its arguments; the others have neither id nor type nor name."""
         if self._repairing:
             return False
         calls = self._calls.setdefault(choice, [])
         known = len(calls)
         for delta in deltas:
-            if delta.index == len(calls):
-                if not delta.id or delta.id in calls:
-                    del calls[known:]
-                    return False
-                calls.append(delta.id)
-            elif not 0 <= delta.index < len(calls) or self._is_new(
-                calls[delta.index], delta.id, delta.function.name if delta.function else None
-            ):
-                self._repairing = True
+            if delta.index == len(calls) and _begins_well(delta, calls):
+                calls.append(_begun(delta))
+            elif not 0 <= delta.index < len(calls) or not _goes_on_well(delta, calls[delta.index]):
                 del calls[known:]
                 return False
+        for delta in deltas:
+            if delta.function:
+                calls[delta.index].add(delta.function.arguments or "")
         return True
 
     def rewrite(self, choice: int, deltas: list[Any], seed: str) -> None:
-        """Gives every delta its index and its arguments as text, and a call its id, in place. `seed` identifies the
-        answer."""
+        """Gives every delta its index and its arguments as text, the first one of a call an id and a type, and leaves
+        these and the name out of the others, in place. `seed` identifies the answer."""
         calls = self._calls.setdefault(choice, [])
         for delta in deltas:
-            if not isinstance(delta, dict):
-                continue
-            function = delta.get("function")
-            name = function.get("name") if isinstance(function, dict) else None
-            if isinstance(function, dict) and "arguments" in function:
-                function["arguments"] = arguments_text(function["arguments"])
-            known = len(calls)
-            delta["index"] = index = self._index(calls, delta.get("index"), delta.get("id"), name)
-            if index == known and (not calls[index] or calls[index] in calls[:index]):
-                delta["id"] = calls[index] = made_up_id(seed, choice, index)
+            if isinstance(delta, dict):
+                self._rewrite(calls, delta, made_up_id(seed, choice, len(calls)))
 
-    def _index(self, calls: list[str], index: Any, call_id: Any, name: Any) -> int:
-        known = index if isinstance(index, int) and 0 <= index < len(calls) else None
-        if not self._repairing and known is not None and not self._is_new(calls[known], call_id, name):
-            return known
-        starts = bool(name) and index == len(calls) and not self._repairing
-        if call_id and call_id in calls and not starts:
-            return calls.index(call_id)
-        if calls and not name:
-            # The delta continues the call that it names, or the latest one.
-            return known if known is not None and not self._repairing else len(calls) - 1
+    def without_arguments(self) -> dict[int, list[int]]:
+        """Returns the calls of functions whose arguments never came: for each choice their indexes."""
+        missing = {
+            choice: [index for index, call in enumerate(calls) if call.is_function and not call.end]
+            for choice, calls in self._calls.items()
+        }
+        return {choice: indexes for choice, indexes in missing.items() if indexes}
+
+    def _rewrite(self, calls: list[_Call], delta: dict[str, Any], made_up: str) -> None:
+        inner = _inner(delta)
+        name, text = inner.get("name"), inner.get("arguments") or ""
+        position = self._position(calls, delta.get("index"), delta.get("id"), name, text)
+        if position is None:
+            position = len(calls)
+            self._begin(calls, delta, made_up)
+        else:
+            for field in ("id", "type"):
+                delta.pop(field, None)
+            if not name or name == calls[position].name:
+                inner.pop("name", None)
+        delta["index"] = position
+        if text.isspace() and not calls[position].end:
+            # Clients read each beginning of the arguments as JSON, of which blanks are none.
+            inner["arguments"] = ""
+        calls[position].add(text)
+        if isinstance(name, str) and name != calls[position].name:
+            calls[position].name += name  # A name may come in pieces.
+
+    def _begin(self, calls: list[_Call], delta: dict[str, Any], made_up: str) -> None:
+        """Appends the call that the delta begins, and completes the delta."""
+        index, call_id, is_function = delta.get("index"), delta.get("id"), "custom" not in delta
         self._repairing = self._repairing or index != len(calls)
-        calls.append(call_id if isinstance(call_id, str) else "")
-        return len(calls) - 1
+        if not isinstance(call_id, str) or not call_id or any(call.id == call_id for call in calls):
+            delta["id"] = made_up
+        delta["type"] = delta.get("type") or ("function" if is_function else "custom")
+        if is_function and not isinstance(delta.get("function"), dict):
+            delta["function"] = {}
+        if is_function:
+            delta["function"].setdefault("arguments", "")
+        calls.append(_Call(index, call_id, is_function=is_function))
 
     @staticmethod
-    def _is_new(known_id: str, call_id: Any, name: Any) -> bool:
-        """Returns True when the delta begins a call. Old versions of vLLM give each delta a fresh id, but name the
-        function only in the first."""
-        return bool(call_id and name and known_id and call_id != known_id)
+    def _position(calls: list[_Call], index: Any, call_id: Any, name: Any, text: str) -> int | None:
+        """Returns the position of the call that a delta goes on with, None for one that begins a call."""
+        by_id = _last(calls, "id", call_id) if call_id else None
+        by_index = _last(calls, "index", index) if isinstance(index, int) else None
+        if by_index is None:
+            is_numbered = isinstance(index, int)
+            if by_id is None:
+                return None if name and (call_id or is_numbered) else _latest(calls, name, text)
+            return None if name and (is_numbered or calls[by_id].ends_before(text)) else by_id
+        call = calls[by_index]
+        if not call_id or not call.id or call.id == call_id:
+            return None if name and call.ends_before(text) else by_index
+        # Old versions of vLLM give each delta a fresh id, but name the function only in the first.
+        return by_id if by_id is not None else None if name else by_index
+
+
+def _latest(calls: list[_Call], name: Any, text: str) -> int | None:
+    """Returns the position of the latest call if a delta with neither index nor id goes on with it, else None."""
+    if not calls:
+        return None
+    call = calls[-1]
+    if not name:
+        return len(calls) - 1
+    # A vendor that gives its calls ids would give a new one an id.
+    goes_on = not call.ends_before(text) if call.id else call.end not in ("", "}")
+    return len(calls) - 1 if call.name == name and goes_on else None
+
+
+def _begins_well(delta: ToolCallDelta, calls: list[_Call]) -> bool:
+    function = delta.function
+    if not delta.id or not delta.type or any(call.id == delta.id for call in calls):
+        return False
+    if function is None:
+        return delta.custom is not None
+    return function.arguments is not UNSET and not function.arguments.isspace()
+
+
+def _begun(delta: ToolCallDelta) -> _Call:
+    call = _Call(delta.index, delta.id, is_function=delta.function is not None)
+    inner = delta.function or delta.custom
+    call.name = (inner.name or "") if inner else ""
+    return call
+
+
+def _goes_on_well(delta: ToolCallDelta, call: _Call) -> bool:
+    if delta.id is not UNSET or delta.type is not UNSET:
+        return False
+    function = delta.function
+    if function is None:
+        return delta.custom is None or delta.custom.name is UNSET
+    return function.name is UNSET and (bool(call.end) or not function.arguments or not function.arguments.isspace())
+
+
+def _inner(delta: dict[str, Any]) -> dict[str, Any]:
+    """Returns the custom tool or the function of the delta, empty without one; arguments of a function are a text."""
+    for kind in ("custom", "function"):
+        inner = delta.get(kind)
+        if isinstance(inner, dict):
+            if kind == "function" and "arguments" in inner:
+                inner["arguments"] = arguments_text(inner["arguments"])
+            return inner
+    return {}
+
+
+def _last(calls: list[_Call], field: str, value: Any) -> int | None:
+    """Returns the position of the last call with the value, None without one."""
+    for position in range(len(calls) - 1, -1, -1):
+        if getattr(calls[position], field) == value:
+            return position
+    return None

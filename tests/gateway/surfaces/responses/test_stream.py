@@ -23,6 +23,7 @@ from tests.gateway.surfaces.responses.chunks import (
     request,
 )
 
+CALL = {"id": "call_a", "type": "function", "function": {"name": "f", "arguments": '{"x'}}
 ROLE = chunk({"role": "assistant", "content": ""})
 TEXTS = [ROLE, chunk({"content": "Hel"}), chunk({"content": "lo"})]
 
@@ -108,10 +109,22 @@ def test_reasoning_with_its_details__included__comes_back_as_it_was() -> None:
     ("finish_reason", "reason"), [("length", "max_output_tokens"), ("content_filter", "content_filter")]
 )
 def test_stream__cut_off__is_incomplete(finish_reason: str, reason: str) -> None:
-    final = streamed(TEXTS, [last_chunk(finish_reason)])[-1]
+    item, final = streamed([chunk({"reasoning_content": "Hm"}), *TEXTS], [last_chunk(finish_reason)])[-2:]
 
     assert final["type"] == "response.incomplete"
     assert final["response"]["incomplete_details"] == {"reason": reason}
+    assert [one["status"] for one in final["response"]["output"]] == ["completed", "incomplete"]
+    assert (item["type"], item["item"]["status"]) == ("response.output_item.done", "incomplete")
+
+
+@pytest.mark.parametrize("message", [{"content": "Once upon"}, {"content": None, "tool_calls": [CALL]}])
+def test_whole__cut_off__its_last_item_is_incomplete(message: dict[str, Any]) -> None:
+    whole = completion({"reasoning_content": "Hm", **message}, "length")
+
+    answer = json.loads(SURFACE.answer(request(), whole, REQUEST_ID))
+
+    assert answer["status"] == "incomplete"
+    assert [item["status"] for item in answer["output"]] == ["completed", "incomplete"]
 
 
 def test_stream__fails_after_output__ends_with_the_failed_response() -> None:
