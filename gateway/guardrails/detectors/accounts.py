@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 
 import re2
 from stdnum import bitcoin, iban, luhn
@@ -18,6 +19,14 @@ _AIR_TRAVEL = tuple(
 )
 _GROUP = re2.compile(r"[0-9]+")
 _MIN_CARD, _MAX_GROUPS = 12, 5
+# Signs, line breaks, emoji and HTML's tags split a number as well as a blank does, and stand between the numbers of
+# lists, too.
+_SIGNS = r"(?:[\s.,_/|*`:;~+=\\\-\x{b7}\x{2022}\x{2013}\x{2014}\x{2190}-\x{2bff}\x{1f000}-\x{1faff}]|<[^<>0-9]*>)"
+_SPLIT = re2.compile(f"[0-9]+(?:{_SIGNS}+[0-9]+)+")
+# Single digits with these between them are a list.
+_OF_LISTS = re2.compile(r"[,;:|\n]")
+# Shorter numbers are few among cards and many among what is written in groups.
+_MIN_SPLIT_CARD = 14
 # A number with points in it is rarely a card: groups between points have to be those that are printed on cards.
 _PRINTED = frozenset(((4, 4, 4, 4), (4, 4, 4, 4, 3), (4, 6, 5), (4, 6, 4)))
 
@@ -63,13 +72,14 @@ _CRYPTO = re2.compile(r"\b(?:[13][1-9A-HJ-NP-Za-km-z]{25,34}|(?i:bc1)(?i:[02-9ac
 CARD_PATTERNS: tuple[str, ...] = (
     r"[0-9](?:[ -]?[0-9]){11}",
     r"[0-9]{4}\.(?:[0-9]{4}\.[0-9]{4}\.[0-9]{4}|[0-9]{6}\.[0-9]{4})",
+    f"[0-9](?:{_SIGNS}*[0-9]){{13}}",
 )
 IBAN_PATTERNS: tuple[str, ...] = (_IBAN.pattern,)
 CRYPTO_PATTERNS: tuple[str, ...] = (_CRYPTO.pattern,)
 
 
 def find_cards(data: bytes) -> Iterator[Span]:
-    yield from apart([*_air_travel_cards(data), *_cards_in_runs(data)])
+    yield from apart([*_air_travel_cards(data), *_cards_in_runs(data), *_split_cards(data)])
 
 
 def _air_travel_cards(data: bytes) -> Iterator[Span]:
@@ -81,13 +91,18 @@ def _air_travel_cards(data: bytes) -> Iterator[Span]:
 
 def _cards_in_runs(data: bytes) -> Iterator[Span]:
     for match in _DIGITS.finditer(data):
-        start, end = match.span()
-        groups = [(start + group.start(), start + group.end()) for group in _GROUP.finditer(data[start:end])]
-        if data[max(0, start - 1) : start].isalnum():
-            del groups[0]
-        if groups and data[end : end + 1].isalnum():
-            del groups[-1]
-        yield from _cards_among(data, groups)
+        yield from _cards_among(data, _groups(data, match.span()))
+
+
+def _groups(data: bytes, span: Span) -> list[Span]:
+    """Returns the groups of digits in the span, without those that letters continue."""
+    start, end = span
+    groups = [(start + group.start(), start + group.end()) for group in _GROUP.finditer(data[start:end])]
+    if data[max(0, start - 1) : start].isalnum():
+        del groups[0]
+    if groups and data[end : end + 1].isalnum():
+        del groups[-1]
+    return groups
 
 
 def _cards_among(data: bytes, groups: list[Span]) -> Iterator[Span]:
@@ -101,6 +116,42 @@ def _cards_among(data: bytes, groups: list[Span]) -> Iterator[Span]:
                 first = last
                 break
         first += 1
+
+
+def _split_cards(data: bytes) -> Iterator[Span]:
+    """Yields the cards that are split by any signs. Lists of numbers look the same, so that a card has to be all of the
+    numbers in a row without points, a row of single digits, or groups that are printed on cards, with no further group
+    of four beside them."""
+    for match in _SPLIT.finditer(data):
+        groups = _groups(data, match.span())
+        lengths = [end - start for start, end in groups]
+        rows = _rows_of_digits(data, groups, lengths)
+        if all(length >= 4 for length in lengths[:-1]) and b"." not in match[0]:
+            rows.append((0, len(groups)))
+        for first, last in (*rows, *_printed_rows(lengths)):
+            digits = b"".join(data[start:end] for start, end in groups[first:last]).decode()
+            if len(digits) >= _MIN_SPLIT_CARD and _is_issued(digits) and luhn.is_valid(digits):
+                yield groups[first][0], groups[last - 1][1]
+
+
+def _rows_of_digits(data: bytes, groups: list[Span], lengths: list[int]) -> list[Span]:
+    """Returns the rows of single digits, as indices of groups."""
+    rows: list[Span] = []
+    at = 0
+    for is_single, row in groupby(lengths, lambda length: length == 1):
+        first, at = at, at + len(list(row))
+        if is_single and not _OF_LISTS.search(data[groups[first][0] : groups[at - 1][1]]):
+            rows.append((first, at))
+    return rows
+
+
+def _printed_rows(lengths: list[int]) -> Iterator[Span]:
+    for first in range(len(lengths)):
+        for printed in _PRINTED:
+            last = first + len(printed)
+            beside = (*lengths[max(0, first - 1) : first], *lengths[last : last + 1])
+            if tuple(lengths[first:last]) == printed and 4 not in beside:
+                yield first, last
 
 
 def _is_fraction(data: bytes, span: Span) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -12,6 +13,8 @@ from gateway.guardrails.detectors.injection_rules import RULES, THRESHOLD, Rule
 from gateway.guardrails.detectors.invisible import hides_text, is_disguised, readings
 from gateway.guardrails.detectors.matching import PatternSet, options
 from gateway.guardrails.detectors.off_topic_requests import has_off_topic_request
+from gateway.guardrails.detectors.reading import as_written
+from gateway.guardrails.detectors.spelling import new_lines, respellings, undone
 
 
 class Scored(NamedTuple):
@@ -69,25 +72,29 @@ def compile_rules() -> None:
 def injection_score(text: str, *, untrusted: bool) -> Scored:
     """Returns the text's score. `untrusted` says that the text stands in a document or a tool's result, which should
     contain no instructions."""
-    scored = _scored(plain(text), untrusted=untrusted)
-    if not is_disguised(text, encoded(text)):
-        return scored
-    # A text may hide the same words many times, which are scored once.
-    different = dict.fromkeys(plain(reading.text) for reading in readings(text))
-    scores = [scored, *(_scored(words, untrusted=untrusted) for words in different)]
-    if hides_text(text):
-        scores.append(Scored(_HIDDEN_WEIGHT, (_HIDDEN,)))
+    written = undone(text)
+    words = plain(written)
+    scores = [_scored(words, [words], untrusted=untrusted)]
+    if others := respellings(words):
+        scores.append(_scored(new_lines(words, others), others, untrusted=untrusted))
+    if is_disguised(written, encoded(written)):
+        # A text may hide the same words many times, which are scored once.
+        different = dict.fromkeys(plain(reading.text) for reading in readings(as_written(written)))
+        scores += [_scored(hidden, [hidden], untrusted=untrusted) for hidden in different]
+        if hides_text(written):
+            scores.append(Scored(_HIDDEN_WEIGHT, (_HIDDEN,)))
     return max(scores, key=lambda one: one.score)
 
 
-def _scored(text: str, *, untrusted: bool) -> Scored:
+def _scored(text: str, documents: Iterable[str], *, untrusted: bool) -> Scored:
+    """Returns the score of the text by the rules. `documents` are whole texts, in which a request may be off topic."""
     data = encoded(text)
     compiled = _compiled()
     matching = [_TRUSTED[index] for index in compiled.trusted.matching(data)]
     if untrusted:
         matching += [_UNTRUSTED[index] for index in compiled.untrusted.matching(data)]
     found = {rule.name: rule.weight for rule in matching if _gives_orders(rule, data)}
-    if untrusted and has_off_topic_request(text):
+    if untrusted and any(map(has_off_topic_request, documents)):
         found[_OFF_TOPIC] = _OFF_TOPIC_WEIGHT
     if not found:
         return _CLEAN

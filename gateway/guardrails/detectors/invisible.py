@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import re2
+
+from gateway.guardrails.detectors.reading import Reading
 
 # The ranges are Default_Ignorable_Code_Point of Unicode 16 (DerivedCoreProperties.txt), other format characters (Cf),
 # control characters that break no line, and the empty Braille pattern.
@@ -46,22 +47,15 @@ _SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
 _MIN_HIDDEN = 8
 
 
-class Reading(NamedTuple):
-    """One reading of a text. `positions` holds the offset of each of its characters in the original text."""
-
-    text: str
-    positions: array[int]
-
-    def place(self, start: int, end: int) -> tuple[int, int]:
-        """Returns the span in the original text that encloses all characters of a part of the reading."""
-        places = self.positions[start:end]
-        return min(places), max(places) + 1
-
-
 def without_invisible(text: str) -> str:
     if text.isascii():
         return text.translate(_WITHOUT_CONTROLS)
     return _RUN.sub("", text)
+
+
+def with_blanks(text: str) -> str:
+    """Returns the text with a blank for each run of invisible characters."""
+    return _RUN.sub(" ", text)
 
 
 def is_disguised(text: str, data: bytes) -> bool:
@@ -71,17 +65,18 @@ def is_disguised(text: str, data: bytes) -> bool:
     return _WITHIN.search(data) is not None
 
 
-def readings(text: str) -> Iterator[Reading]:
-    """Yields the readings of a disguised text, except for the text as it stands."""
-    yield reading_with(text, "")
-    yield reading_with(text, " ")
+def readings(written: Reading) -> Iterator[Reading]:
+    """Yields the readings of a disguised text, except for the text as it is written."""
+    yield _reading_with(written, "")
+    yield _reading_with(written, " ")
+    text = written.text
     if "\u202e" in text:
-        yield _as_shown(text)
+        yield _as_shown(written)
     for match in _TAG_RUN.finditer(text):
-        yield Reading("".join(chr(ord(tag) - _TAG_BASE) for tag in match[0]), array("I", range(*match.span())))
+        yield _spelled(written, match, "".join(chr(ord(tag) - _TAG_BASE) for tag in match[0]))
     for match in _SELECTORS.finditer(text):
         # Each byte is decoded to one letter: the detectors look for ASCII, and so every letter keeps its offset.
-        yield Reading(bytes(map(_selected, match[0])).decode("latin-1"), array("I", range(*match.span())))
+        yield _spelled(written, match, bytes(map(_selected, match[0])).decode("latin-1"))
 
 
 def hides_text(text: str) -> bool:
@@ -93,35 +88,30 @@ def hides_text(text: str) -> bool:
     return any(len(match[0]) >= _MIN_HIDDEN for match in _SELECTORS.finditer(text))
 
 
-def reading_with(text: str, instead: str) -> Reading:
+def _reading_with(written: Reading, instead: str) -> Reading:
     """Returns the reading with `instead`, nothing or one character, for each run of invisible characters."""
-    pieces: list[str] = []
-    positions = array("I")
-    at = 0
-    for match in _RUN.finditer(text):
-        pieces.append(text[at : match.start()])
-        positions.extend(range(at, match.start()))
-        if instead:
-            pieces.append(instead)
-            positions.append(match.start())
-        at = match.end()
-    positions.extend(range(at, len(text)))
-    return Reading("".join([*pieces, text[at:]]), positions)
+    return written.substituted(_RUN, lambda _: instead)
 
 
-def _as_shown(text: str) -> Reading:
+def _as_shown(written: Reading) -> Reading:
     """Returns the reading from right to left where the text overrides its direction, then without invisible
     characters."""
-    positions = array("I")
+    places = array("I")
     at = 0
-    for match in _OVERRIDDEN.finditer(text):
-        positions.extend(range(at, match.start()))
-        positions.extend(range(match.end() - 1, match.start(1) - 1, -1))
+    for match in _OVERRIDDEN.finditer(written.text):
+        places.extend(range(at, match.start()))
+        places.extend(range(match.end() - 1, match.start(1) - 1, -1))
         at = match.end()
-    positions.extend(range(at, len(text)))
-    shown = "".join(map(text.__getitem__, positions))
-    reading = reading_with(shown, "")
-    return Reading(reading.text, array("I", (positions[place] for place in reading.positions)))
+    places.extend(range(at, len(written.text)))
+    text = "".join(map(written.text.__getitem__, places))
+    starts, ends = (array("I", map(spans.__getitem__, places)) for spans in (written.starts, written.ends))
+    return _reading_with(Reading(text, starts, ends), "")
+
+
+def _spelled(written: Reading, match: re.Match[str], letters: str) -> Reading:
+    """Returns the reading that has only the letters which the match spells, one for each of its characters."""
+    first, last = match.span()
+    return Reading(letters, written.starts[first:last], written.ends[first:last])
 
 
 def _selected(selector: str) -> int:

@@ -23,7 +23,9 @@ from gateway.guardrails.detectors.internet import EMAIL_PATTERNS, IP_PATTERNS, f
 from gateway.guardrails.detectors.invisible import is_disguised, readings
 from gateway.guardrails.detectors.matching import PatternSet
 from gateway.guardrails.detectors.phones import PHONE_PATTERNS, find_phones
+from gateway.guardrails.detectors.reading import Reading, as_written
 from gateway.guardrails.detectors.social_security import ITIN_PATTERNS, SSN_PATTERNS, find_itins, find_ssns
+from gateway.guardrails.detectors.spelling import undone_number
 
 
 class PiiKind(StrEnum):
@@ -67,7 +69,7 @@ _PLAIN = {
         for base in (0xFF10, 0x0660, 0x06F0, 0x0966, *range(0x1D7CE, 0x1D800, 10))
         for digit in range(10)
     },
-    **dict.fromkeys((0x00A0, 0x2007, 0x2009, 0x202F), " "),
+    **dict.fromkeys((0x00A0, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000), " "),
     **dict.fromkeys(range(0x2010, 0x2016), "-"),
     0x2212: "-",
     0xFF20: "@",
@@ -82,17 +84,28 @@ _AT_ONCE = 16_384
 
 
 def find_pii(text: str) -> list[PiiEntity]:
-    """Returns the entities in the text, in order, never overlapping; invisible characters do not hide them."""
+    """Returns the entities in the text, in order, never overlapping; invisible characters, entities of HTML, percent
+    codes and emphasis do not hide them."""
     data = encoded(text)
     if not text.isascii() and _DISGUISED.search(data):
         data = encoded(_undisguised(text))
     found = _find(data)
-    if not is_disguised(text, data):
+    others = list(_other_readings(text, data))
+    if not others:
         return found
-    for reading in readings(text):
+    for reading in others:
         entities = _find(encoded(_undisguised(reading.text)))
         found += [PiiEntity(entity.kind, *reading.place(entity.start, entity.end)) for entity in entities]
     return _united(found)
+
+
+def _other_readings(text: str, data: bytes) -> Iterator[Reading]:
+    undone = undone_number(text)
+    if undone is not None:
+        yield undone
+        text, data = undone.text, encoded(undone.text)
+    if is_disguised(text, data):
+        yield from readings(undone or as_written(text))
 
 
 def _find(data: bytes) -> list[PiiEntity]:

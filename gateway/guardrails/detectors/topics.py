@@ -9,6 +9,8 @@ import re2
 from gateway.guardrails.detectors.characters import encoded, plain
 from gateway.guardrails.detectors.invisible import is_disguised, readings
 from gateway.guardrails.detectors.matching import PatternSet
+from gateway.guardrails.detectors.reading import as_written
+from gateway.guardrails.detectors.spelling import new_lines, respellings, undone
 
 _BORDER_BEFORE, _BORDER_AFTER = r"(?:^|[^\pL\pN_])", r"(?:$|[^\pL\pN_])"
 # These scripts put no blanks between words: Chinese, Japanese, Thai, Lao, Khmer, Burmese.
@@ -22,10 +24,15 @@ def find_topics(text: str, topics: tuple[str, ...]) -> list[str]:
     if not topics:
         return []
     found = _named(plain(text), topics)
-    if is_disguised(text, encoded(text)):
-        # A text may hide the same words many times, which are searched once.
-        for words in {plain(reading.text) for reading in readings(text)}:
-            found |= _named(words, topics)
+    written = undone(text)
+    # A text may hide the same words many times, which are searched once.
+    different = {plain(written)}
+    if others := respellings(plain(written)):
+        different.add(new_lines(text, others))
+    if is_disguised(written, encoded(written)):
+        different.update(plain(reading.text) for reading in readings(as_written(written)))
+    for words in different - {plain(text)}:
+        found |= _named(words, topics)
     return [topic for topic in topics if topic in found]
 
 

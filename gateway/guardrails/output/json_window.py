@@ -26,8 +26,8 @@ _PUNCTUATION = 0
 
 
 class JsonWindow(TextWindow):
-    """A window over JSON. A complete value is released at once; text that is not JSON passes as well as it can. No
-    detector's pattern continues across a comma, so a comma is a border as a blank is."""
+    """A window over JSON. A complete value is released at once; text that is not JSON passes as well as it can. A comma
+    is a border as a blank is: findings that go on behind one, as behind a blank, have digits in front of it."""
 
     border = _BORDER
 

@@ -17,12 +17,13 @@ LINK_REMOVED = "[LINK REMOVED]"
 
 _SELECTORS = r"\ufe00-\ufe0f\U000e0100-\U000e01ef"
 # Each row is a class of first characters and the pattern that has to follow. A text without any match holds no personal
-# data: the rows are digits and signs, plain and as tag characters, two colons, and letters spelled in variation
-# selectors.
+# data: the rows are digits and signs, plain and as tag characters, two colons, letters spelled in variation selectors,
+# and signs by the names that HTML has for them.
 _PERSONAL = (
     (r"\d@\uff20\U000e0030-\U000e0040", ""),
     (r":\uff1a", f"[{INVISIBLE}]*[:\uff1a]"),
     (_SELECTORS, f"[{_SELECTORS}]{{3}}"),
+    ("&", "[a-zA-Z]{2,31};"),
 )
 _LINK = ("/", "/")
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from gateway.guardrails.detectors.characters import plain
-from gateway.guardrails.detectors.invisible import reading_with
+from gateway.guardrails.detectors.invisible import with_blanks
 from gateway.guardrails.detectors.topics import find_topics
 
 # A word is checked when it has ended or has this many letters, because some scripts write no spaces between words.
@@ -56,7 +56,7 @@ class TopicGate:
 
     def _may_become_a_phrase(self, text: str) -> bool:
         prefixes = self._phrases.prefixes
-        return _normal(text) in prefixes or (not text.isascii() and _normal(reading_with(text, " ").text) in prefixes)
+        return _normal(text) in prefixes or (not text.isascii() and _normal(with_blanks(text)) in prefixes)
 
     def _trim(self) -> None:
         start = self._checked - _LOOK_BACK_FACTOR * self._phrases.max_length - _LOOK_BACK

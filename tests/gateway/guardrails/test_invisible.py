@@ -12,6 +12,7 @@ from gateway.guardrails.checks import BlockedTools, Request
 from gateway.guardrails.detectors.injection import injection_score
 from gateway.guardrails.detectors.invisible import readings
 from gateway.guardrails.detectors.pii import find_pii
+from gateway.guardrails.detectors.reading import as_written
 from gateway.guardrails.detectors.topics import find_topics
 from gateway.guardrails.evaluation import KindTally, Line, Part
 from tests.gateway.guardrails.test_evaluation import counted, shared_lines
@@ -137,9 +138,9 @@ def test_blocked_tools__unseen_in_the_name__is_refused() -> None:
 @settings(max_examples=60)
 @given(st.text(st.one_of(st.sampled_from([*UNSEEN.values(), "\u202e", "\u202c"]), st.characters()), max_size=80))
 def test_readings__any_text__have_a_place_for_every_character(text: str) -> None:
-    for reading in readings(text):
-        assert len(reading.text) == len(reading.positions)
-        assert all(0 <= place < len(text) for place in reading.positions)
+    for reading in readings(as_written(text)):
+        assert len(reading.text) == len(reading.starts) == len(reading.ends)
+        assert all(0 <= start < end <= len(text) for start, end in zip(reading.starts, reading.ends, strict=True))
 
 
 def disguised(text: str, number: int) -> str:

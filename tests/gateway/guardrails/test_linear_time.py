@@ -43,6 +43,15 @@ HOSTILE = {
     "combining": "e\u0301\u200b",
     "astral": "\U0001d400 ",
     "overrides": "a\u202eb1\u202c",
+    "codes": "%2525&amp;#32;",
+    "entities": "&nbsp;4&#50;",
+    "emphasis": "**a** _b_ `4`2 ",
+    "stars": "*",
+    "points": "ab.cd. ef",
+    "signs": "ab|🔥<b>](x)",
+    "open tags": "a<b",
+    "split cards": "4242,",
+    "split digits": "4_2_",
     "hidden": "4\U000e0034\ufe01\ufe02\ufe03\ufe04\ufe05",
 }
 MANY = 2_000

@@ -1,0 +1,117 @@
+"""Undoes ways to write a text that a model reads as the plain text: HTML's entities, percent codes, Markdown's
+emphasis, and signs or emoji within words and between them.
+
+Entities, percent codes and emphasis at the border of a word can be read in one way only. A sign between two letters may
+stand for a blank (`ignore.all`) or for nothing (`ig.nore`), so that such a text has several readings.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from urllib.parse import unquote
+
+from gateway.guardrails.detectors.reading import Reading, as_written
+
+# Entities of entities (`&amp;#32;`) and codes of codes (`%2520`) are undone up to this depth.
+_MAX_DEPTH = 4
+_ENTITY = r"&(?:#[0-9]{1,7};?|#[xX][0-9a-fA-F]{1,6};?|[a-zA-Z][a-zA-Z0-9]{1,31};)"
+_CODES = re.compile(rf"{_ENTITY}|(?:%[0-9a-fA-F]{{2}})+")
+_LETTER = r"[^\W\d_]"
+# CommonMark's marks at the border of a word, and GitHub's for struck text (https://spec.commonmark.org/0.31.2/). Marks
+# between two letters are signs within a word.
+_EMPHASIS = re.compile(r"(?<![*_`~])(?:(?<!\w)[*_`~]+(?=\w)|(?<=[^\W_])[*_`~]+(?![\w*_`~]))")
+_MARKED_NUMBER = re.compile(r"[*_`~][0-9@]|[0-9@][*_`~]")
+
+# Signs that stand between the words of no sentence: ASCII's, Latin-1's, dots and daggers, currencies, arrows to
+# dingbats, emoji; each of HTML's tags is one sign.
+_SIGN = (
+    r"(?:</?[a-zA-Z!][^<>]{0,100}>"
+    r"|[#$%&*+/<=>@\[\\\]^_`{|}~\xa1\xa6-\xa9\xab-\xb1\xb6\xb7\xbb\xbf\xd7\xf7"
+    "\u2016\u2017\u2020-\u2027\u2030-\u205e\u20a0-\u20cf\u2190-\u2bff\u2e30-\u2e4f\u30fb\U0001f000-\U0001faff])"
+)
+_LINK = re.compile(r"\[([^\[\]\n]{1,300})\]\([^()\s]{0,300}\)")
+_PUNCTUATION = r"[.,;:!?\-]"
+_POINT = r"[.\-\xb7\u2022\u2027\u30fb]"
+_RUN = rf"(?:{_SIGN}|{_PUNCTUATION})+"
+# Blanks around signs are theirs, and punctuation in front of them is the sentence's. Punctuation with a blank behind it
+# ends a clause.
+_BLANK = r"[^\S\n]"
+_BETWEEN = rf"(?:{_BLANK}*([.,;:!?]*){_SIGN}(?:{_SIGN}|{_PUNCTUATION}|{_BLANK})*|{_PUNCTUATION}+|{_BLANK}+\.+{_BLANK}+)"
+_POINT_WITHIN = re.compile(rf"(?<={_LETTER}){_POINT}(?={_LETTER})")
+_WITHIN = re.compile(rf"(?<={_LETTER}){_RUN}(?={_LETTER})")
+# A row of single letters (`a|b|c`) is a table or code; with blanks, it would look like a word that is spelled out.
+_OF_WORD = r"(?:[^\W\d_]|['\"\u2018-\u201f])"
+_BETWEEN_WORDS = re.compile(
+    rf"(?<={_OF_WORD}{_OF_WORD}){_BETWEEN}(?={_LETTER})|(?<={_LETTER}){_BETWEEN}(?={_OF_WORD}{_OF_WORD})"
+)
+_WORDS_WITH_POINTS = re.compile(rf"(?<![^\W_])(?:{_LETTER}+\.{_BLANK}+){{3,}}")
+
+_GAP = "\u2014"
+
+
+def decoded(text: str) -> str:
+    """Returns the text with its entities and percent codes undone."""
+    if "&" not in text and "%" not in text:
+        return text
+    for _ in range(_MAX_DEPTH):
+        before, text = text, _CODES.sub(_decoded, text)
+        if text == before:
+            break
+    return text
+
+
+def undone(text: str) -> str:
+    """Returns the text with its entities, percent codes and emphasis undone."""
+    return _EMPHASIS.sub("", decoded(text))
+
+
+def undone_number(text: str) -> Reading | None:
+    """Returns the reading with entities and percent codes undone, and emphasis where it marks a number or an address;
+    None for a text without."""
+    marked = _MARKED_NUMBER.search(text) is not None
+    if not marked and not _CODES.search(text):
+        return None
+    read = as_written(text)
+    for _ in range(_MAX_DEPTH):
+        before, read = read, read.substituted(_CODES, _decoded)
+        if read.text == before.text:
+            break
+    if marked:
+        read = read.substituted(_EMPHASIS, lambda _: "")
+    return read if read.text != text else None
+
+
+def _decoded(match: re.Match[str]) -> str:
+    found = match[0]
+    return unquote(found) if found[0] == "%" else html.unescape(found)
+
+
+def respellings(text: str) -> list[str]:
+    """Returns the other readings of a text that has links, or signs within words or between them: without the links'
+    targets, and then with a blank for each sign, without the signs, and without points within words but with blanks for
+    other signs."""
+    shown = _LINK.sub(r"\1", text)
+    made = (shown, _spread(shown), _WITHIN.sub("", shown), _spread(_POINT_WITHIN.sub("", shown)))
+    return [read for read in dict.fromkeys(made) if read != text]
+
+
+def _spread(text: str) -> str:
+    return _BETWEEN_WORDS.sub(r"\1\2 ", _WORDS_WITH_POINTS.sub(lambda words: words[0].replace(".", ""), text))
+
+
+def new_lines(text: str, others: list[str]) -> str:
+    """Returns the lines of other readings that the text does not have, each once. A dash stands where lines are left
+    out, so that nothing is read from one line on to another that does not follow it."""
+    known = set(text.split("\n"))
+    lines: list[str] = []
+    for read in others:
+        is_gap = True
+        for line in read.split("\n"):
+            if line in known:
+                is_gap = True
+                continue
+            lines += [_GAP, line] if is_gap else [line]
+            known.add(line)
+            is_gap = False
+    return "\n".join(lines)
