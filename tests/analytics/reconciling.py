@@ -12,6 +12,7 @@ from uuid import UUID
 from analytics.clickhouse import client
 from analytics.clickhouse.rollups import Column, Rollup, list_rollups
 from analytics.contracts import Outcome
+from analytics.reconciliation.services import Difference, reconcile
 from analytics.reconciliation.units import Unit
 from tests.factories.analytics import make_entry
 
@@ -57,6 +58,13 @@ def raw_rows(project: UUID) -> list[Any]:
         )
         for table in ("requests", "payloads")
     ]
+
+
+def differences_of(project: UUID) -> list[Difference]:
+    """Returns the requests that are stored twice and the differences of every rollup from its requests, as if all days
+    were over."""
+    the_day_after_tomorrow = datetime.now(UTC) + timedelta(days=2)
+    return list(reconcile([project], now=the_day_after_tomorrow, dry_run=True).differences)
 
 
 def rollup_of(table: str) -> Rollup:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +16,7 @@ from analytics.clickhouse.migrator import load_migrations, migrate
 from analytics.spool.shipper_state import StateFile
 from analytics.spool.writer import SpoolWriter
 from analytics.totals.file import read_totals
-from tests.analytics.engine_process import ROOT, EngineProcess
+from tests.analytics.place import ShippingPlace, place_in
 from tests.analytics.request_counts import Counts, count_requests
 from tests.factories.analytics import make_entry
 from tests.services import START_SECONDS
@@ -31,56 +27,14 @@ RECORDS_BETWEEN_KILLS = 400
 LONG_REQUEST = b'{"messages": [{"role": "user", "content": "' + b"Where is my parcel? " * 150 + b'"}]}'
 
 
-class Place:
-    """A VAR_DIR with an engine and a shipper of its own."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        (directory / "run").mkdir(parents=True)
-        self.engine = self.start_engine()
-        self.shipper = self.start_shipper()
-
-    def start_engine(self) -> EngineProcess:
-        return EngineProcess(self.directory / "run" / "clickhouse").wait_until_serving()
-
-    def start_shipper(self, *arguments: str) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, "VAR_DIR": str(self.directory)}
-        environment.pop("CLICKHOUSE_URL", None)
-        command = [sys.executable, str(ROOT / "manage.py"), "ship_records", *arguments]
-        with (self.directory / "shipper.log").open("ab") as log:
-            return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=log)
-
-    def kill_shipper(self) -> None:
-        self.shipper.kill()
-        self.shipper.wait()
-        self.shipper = self.start_shipper()
-
-    def kill_engine(self) -> None:
-        self.engine.stop(signal.SIGKILL)
-        self.engine = self.start_engine()
-
-    def close(self) -> None:
-        self.shipper.kill()
-        self.shipper.wait()
-        self.engine.stop()
-
-
 @pytest.fixture
-def place(tmp_path: Path, settings: Settings, stores: None) -> Iterator[Place]:
-    settings.VAR_DIR = tmp_path
-    settings.RUN_DIR = tmp_path / "run"
-    settings.CLICKHOUSE_URL = None
-    client.close()
-    found = Place(tmp_path)
-    try:
+def place(tmp_path: Path, settings: Settings, stores: None) -> Iterator[ShippingPlace]:
+    with place_in(tmp_path, settings, ShippingPlace) as found:
         migrate()
         yield found
-    finally:
-        found.close()
-        client.close()
 
 
-def test_records__engine_and_shipper_killed_again_and_again__each_counted_exactly_once(place: Place) -> None:
+def test_records__engine_and_shipper_killed_again_and_again__each_counted_exactly_once(place: ShippingPlace) -> None:
     chance, project = random.Random(), uuid4()
     writer = SpoolWriter(place.directory / "spool", segment_bytes=200_000)
     written = 0
@@ -114,7 +68,7 @@ def test_records__engine_and_shipper_killed_again_and_again__each_counted_exactl
     assert [(one.project, one.outcomes) for one in totals.usage] == [(str(project), {"success": written})]
 
 
-def test_records__killed_within_large_batches__each_counted_exactly_once(place: Place) -> None:
+def test_records__killed_within_large_batches__each_counted_exactly_once(place: ShippingPlace) -> None:
     project, spool = uuid4(), place.directory / "spool"
     entries = [make_entry(LONG_REQUEST, b"{}", project_id=str(project), session_id=f"s{n % 50}") for n in range(6000)]
     kills = [place.kill_engine, place.kill_shipper]
@@ -136,7 +90,7 @@ def test_records__killed_within_large_batches__each_counted_exactly_once(place: 
     assert totals.records == len(entries)
 
 
-def test_ship_records__sigterm_and_drain__end_in_order(place: Place) -> None:
+def test_ship_records__sigterm_and_drain__end_in_order(place: ShippingPlace) -> None:
     project = uuid4()
     writer = SpoolWriter(place.directory / "spool")
     writer.append(make_entry(project_id=str(project)))
@@ -156,7 +110,7 @@ def test_ship_records__sigterm_and_drain__end_in_order(place: Place) -> None:
     assert stored(project).consistent
 
 
-def test_migrate__lost_ledger__runs_again_and_changes_nothing(place: Place) -> None:
+def test_migrate__lost_ledger__runs_again_and_changes_nothing(place: ShippingPlace) -> None:
     assert migrate() == []
     before = tables()
     client.execute("DROP TABLE schema_migrations SYNC")

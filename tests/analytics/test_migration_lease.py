@@ -17,7 +17,7 @@ from pytest_django import Settings
 from analytics.clickhouse import client, lease, migrator
 from analytics.clickhouse.address import resolve_url
 from tests.analytics import upgrades
-from tests.analytics.test_migrations import _differences as differences
+from tests.analytics.reconciling import differences_of as differences
 from tests.services import START_SECONDS
 from tests.waiting import wait_until
 

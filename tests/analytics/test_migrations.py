@@ -16,10 +16,10 @@ from django.core.management.base import CommandError
 from analytics.clickhouse import client, lease, migrator
 from analytics.clickhouse.description import describe, read_definitions
 from analytics.errors import AnalyticsQueryError, AnalyticsSchemaError
-from analytics.reconciliation.services import reconcile
 from analytics.shipper.loop import Shipper
 from analytics.spool.writer import SpoolWriter
 from tests.analytics import upgrades
+from tests.analytics.reconciling import differences_of
 from tests.analytics.request_counts import count_requests
 from tests.factories.analytics import make_entry, store
 
@@ -90,11 +90,11 @@ def test_migrate__store_with_data__keeps_every_row_and_figure(spool: Path) -> No
     assert before["requests"]
     assert before["payloads"]
     assert _everything(project) == before
-    assert _differences(project) == []
+    assert differences_of(project) == []
     _fill(spool, project, 20)
     assert count_requests(project).requests == 320
     assert count_requests(project).consistent
-    assert _differences(project) == []
+    assert differences_of(project) == []
 
 
 @pytest.mark.usefixtures("later_migrations")
@@ -109,10 +109,10 @@ def test_migrate__ledger_lost__keeps_every_row_and_figure(spool: Path) -> None:
 
     assert _layout() == layout
     assert _everything(project) == before
-    assert _differences(project) == []
+    assert differences_of(project) == []
     _fill(spool, project, 10)
     assert count_requests(project).requests == 210
-    assert _differences(project) == []
+    assert differences_of(project) == []
 
 
 @pytest.mark.usefixtures("later_migrations")
@@ -137,10 +137,10 @@ def test_migrate__broken_off_after_any_statement__goes_on_to_the_same_end(
     migrator.migrate()
 
     assert _everything(project) == before
-    assert _differences(project) == []
+    assert differences_of(project) == []
     _fill(spool, project, 5)
     assert count_requests(project).requests == 45
-    assert _differences(project) == []
+    assert differences_of(project) == []
 
 
 def test_recorded_at__row_without_it__is_when_the_request_ended(clickhouse: None, spool: Path) -> None:
@@ -304,12 +304,6 @@ def _everything(project: uuid.UUID) -> dict[str, Any]:
         day for (day,) in client.execute("SELECT DISTINCT drop_date FROM requests") if isinstance(day, date)
     }
     return found
-
-
-def _differences(project: uuid.UUID) -> list[Any]:
-    """Returns the differences of every rollup from its requests, as if all days were over."""
-    the_day_after_tomorrow = datetime.now(UTC) + timedelta(days=2)
-    return list(reconcile([project], now=the_day_after_tomorrow, dry_run=True).differences)
 
 
 def _layout() -> dict[str, str]:

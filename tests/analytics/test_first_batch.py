@@ -1,0 +1,119 @@
+"""The engine is killed while, or right after, tables get their first batch: every table has each record once.
+
+FIRST_BATCH_KILLS is the number of kills for each kind of store, 2 by default. The promise is twenty, whose figures are
+logged by `FIRST_BATCH_KILLS=20 pytest tests/analytics/test_first_batch.py --log-cli-level=INFO`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from pytest_django import Settings
+
+from analytics.clickhouse import client, migrator
+from analytics.clickhouse.rollups import list_rollups
+from analytics.errors import AnalyticsUnavailableError
+from analytics.shipper.loop import Shipper, insert_into_store
+from analytics.spool.writer import SpoolWriter
+from tests.analytics import upgrades
+from tests.analytics.old_stores import migrate_before
+from tests.analytics.place import Place, place_in
+from tests.analytics.reconciling import differences_of, entries_of
+
+logger = logging.getLogger(__name__)
+
+KILLS = int(os.environ.get("FIRST_BATCH_KILLS", "2"))
+RECORDS = 400
+
+pytestmark = pytest.mark.timeout(60 + 60 * KILLS)
+
+
+def write(place: Place, project: UUID, number: int) -> None:
+    writer = SpoolWriter(place.directory / "spool")
+    for entry in entries_of(project, number, spread_days=3):
+        writer.append(entry)
+    writer.close()
+
+
+def upgrade(place: Place, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Makes a store of the first release, starts its engine again, and applies all migrations since and those of tests:
+    they make tables, copy tables and change views."""
+    folder.mkdir()
+    migrate_before(migrator.SCHEMA_NUMBER + 1, monkeypatch, folder)
+    place.kill_engine()
+    monkeypatch.setattr(migrator, "MIGRATIONS", upgrades.copy_to(folder / "all"))
+    migrator.migrate()
+
+
+class KillingStore:
+    """Takes a batch, and kills the engine as soon as `table` has rows of it, or else once it is stored: the shipper
+    does not learn whether it was."""
+
+    def __init__(self, place: Place, table: str, project: UUID) -> None:
+        self.tries = 0
+        self._place = place
+        self._table = table
+        self._project = project
+
+    def insert(self, rows: Sequence[Sequence[Any]], token: str) -> None:
+        self.tries += 1
+        if self.tries > 1:
+            insert_into_store(rows, token)
+            return
+        stored = threading.Event()
+        killer = threading.Thread(target=self._kill_when_rows_come, args=(stored,))
+        killer.start()
+        try:
+            insert_into_store(rows, token)
+        except AnalyticsUnavailableError:
+            logger.info("killed within the insert")
+        stored.set()
+        killer.join()
+        self._place.kill_engine()
+        raise AnalyticsUnavailableError("killed")
+
+    def _kill_when_rows_come(self, stored: threading.Event) -> None:
+        while not stored.is_set():
+            if rows_of(self._table, self._project):
+                self._place.engine.process.kill()
+                return
+
+
+def rows_of(table: str, project: UUID) -> int:
+    sql = f"SELECT count() FROM {table} WHERE project_id = {{project:UUID}}"  # noqa: S608 - a table of the schema
+    ((rows,),) = client.execute(sql, {"project": project})
+    return int(rows)
+
+
+@pytest.mark.parametrize("upgraded", [False, True], ids=["new", "upgraded"])
+def test_first_batch__engine_killed_as_a_table_gets_it__every_table_has_each_record_once(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, stores: None, upgraded: bool
+) -> None:
+    for number in range(KILLS):
+        directory, project = tmp_path / f"place-{number}", uuid4()
+        with monkeypatch.context() as patched, place_in(directory, settings, Place) as place:
+            if upgraded:
+                upgrade(place, patched, directory / "migrations")
+            else:
+                migrator.migrate()
+            write(place, project, RECORDS)
+            # The requests get the batch before some figures and after others.
+            table = "requests" if number % 2 == 0 else random.choice(list_rollups()).table
+            store = KillingStore(place, table, project)
+            shipper = Shipper(directory / "spool", insert=store.insert)
+
+            shipper.drain()
+
+            shipper.close()
+            logger.info("kill=%d table=%s rows=%d tries=%d", number, table, rows_of("requests", project), store.tries)
+            assert store.tries >= 2
+            assert rows_of("requests", project) == RECORDS
+            assert differences_of(project) == []
