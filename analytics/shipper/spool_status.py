@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,27 +36,21 @@ class SpoolStatus:
 
 def read_status(directory: Path) -> SpoolStatus:
     """Returns the status of a spool. Raises OSError when its folder does not exist."""
-    offsets = _offsets(directory)
-    total = unshipped = 0
-    oldest = 0.0
-    for path in names.list_files(directory, names.SEGMENT):
-        try:
-            size = path.stat().st_size
-            start = offsets.get(path.name, 0)
-            if start < size:
-                unshipped += size - start
-                oldest = max(oldest, time.time() - _ended(path, start))
-        except FileNotFoundError:
-            continue  # The segment was shipped and deleted since the listing.
-        total += size
+    waiting = list(_unshipped(directory))
     return SpoolStatus(
         losses=read_losses(directory),
-        segment_bytes=total,
-        unshipped_bytes=unshipped,
-        oldest_unshipped_seconds=oldest,
+        segment_bytes=sum(one.size for one in waiting),
+        unshipped_bytes=sum(one.unshipped for one in waiting),
+        oldest_unshipped_seconds=max((one.age_seconds for one in waiting), default=0.0),
         dead_letters=sum(1 for _ in (directory / "dead").glob("*.reason")),
         free_bytes=free_bytes(directory),
     )
+
+
+def oldest_unshipped_seconds(directory: Path) -> float:
+    """Returns how long ago the first request ended whose record the store has not got yet, and 0.0 when there is none
+    or no folder."""
+    return max((one.age_seconds for one in _unshipped(directory)), default=0.0)
 
 
 def free_bytes(directory: Path) -> int:
@@ -65,6 +60,27 @@ def free_bytes(directory: Path) -> int:
     """
     found = os.statvfs(directory)
     return found.f_bavail * found.f_frsize
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """A segment: its bytes, those among them that the store has not got yet, and the age in seconds of the first."""
+
+    size: int
+    unshipped: int
+    age_seconds: float
+
+
+def _unshipped(directory: Path) -> Iterator[_Waiting]:
+    offsets = _offsets(directory)
+    for path in names.list_files(directory, names.SEGMENT):
+        try:
+            size = path.stat().st_size
+            start = offsets.get(path.name, 0)
+            age = max(time.time() - _ended(path, start), 0.0) if start < size else 0.0
+        except FileNotFoundError:
+            continue  # The segment was shipped and deleted since the listing.
+        yield _Waiting(size, max(size - start, 0), age)
 
 
 def _offsets(directory: Path) -> dict[str, int]:

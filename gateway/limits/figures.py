@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cached_property
 from time import time
 from typing import Any
 from uuid import UUID
@@ -14,17 +15,21 @@ from django.conf import settings
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.queries.spend import NEVER, key_spends, project_spend, session_spends, user_spends
+from analytics.shipper.spool_status import oldest_unshipped_seconds
 from gateway.limits.keys import Scope, month_limits, open_key, requests_key, tokens_key
 from gateway.limits.units import from_units
 
 _TIMEOUT_SECONDS = 1.0
+# The request log gets records within five seconds while the shipper and the store work.
+_MAX_LAG_SECONDS = 5.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Spend:
     """The spend of a month or a session: `spent_usd` of requests that ended, `reserved_usd` of those in flight.
-    `is_certain` is True if Redis knows all of it, or the request log was queried."""
+    `is_certain` is True if Redis knows all of it, or the request log was queried, and no record of this host has been
+    on its way to the log for long."""
 
     spent_usd: Decimal
     reserved_usd: Decimal
@@ -110,14 +115,18 @@ class Figures:
         base, after, unsure, since, run = found or [None] * 5
         spent, reserved = from_units(int(base or 0) + int(after or 0)), from_units(self._reserved(scope))
         if since is not None and unsure is None and run is not None and run.decode() == self._run_id:
-            return Spend(spent, reserved, is_certain=True)
+            return Spend(spent, reserved, is_certain=self._log_is_recent)
         try:
             # Redis and the log may each know of ended requests that the other does not know yet.
-            return Spend(max(spent, of_log()), reserved, is_certain=True)
+            return Spend(max(spent, of_log()), reserved, is_certain=self._log_is_recent)
         except (AnalyticsUnavailableError, AnalyticsLimitError):
             if since is None:
                 raise
             return Spend(spent, reserved, is_certain=False)
+
+    @cached_property
+    def _log_is_recent(self) -> bool:
+        return oldest_unshipped_seconds(settings.SPOOL_DIR) <= _MAX_LAG_SECONDS
 
     def _reserved(self, scope: Scope) -> int:
         """Returns the reserved units. Expired reservations stay in Redis until the next admission, and are left out."""

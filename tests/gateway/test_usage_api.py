@@ -15,6 +15,7 @@ from rest_framework.test import APIClient
 
 from analytics.contracts import SpoolEntry
 from analytics.errors import AnalyticsUnavailableError
+from analytics.spool.writer import SpoolWriter
 from core.models import Project
 from gateway import limit_usage, views
 from gateway.limits import figures
@@ -188,6 +189,43 @@ def test_log_away__figures_of_redis__are_uncertain(
     certain(client, Scope(str(project.pk), month=month), base=2 * 10**10, unsure=1)
     found = api(project).get(PATH).json()["month"]
     assert (found["spent_usd"], found["is_certain"]) == (2.0, False)
+
+
+# A record of a time to come stays recent on a busy machine.
+@pytest.mark.parametrize("seconds_ago", [60, -600])
+@pytest.mark.parametrize("is_counted", [True, False], ids=["redis", "log"])
+def test_usage__while_a_record_waits__is_certain_for_five_seconds(
+    client: redis.Redis, settings: Any, spool: Path, now: datetime, seconds_ago: int, is_counted: bool
+) -> None:
+    project = make(monthly_budget_usd=Decimal(10))
+    key = make_key(project)[0]
+    if is_counted:
+        certain(client, Scope(str(project.pk), month=now.strftime("%Y-%m")), base=10**10)
+    settings.SPOOL_DIR = spool
+    queries = {"session_id": "s", "key_id": str(key.pk), "user_id": "ann"}
+    ended_at = datetime.now(UTC).timestamp() - seconds_ago
+    writer = SpoolWriter(spool)
+    writer.append(SpoolEntry(make_record(project_id=str(project.pk), ts=int(ended_at * 1e6), latency_ms=0)))
+
+    waiting = api(project).get(PATH, queries).json()
+    writer.close()
+    store(spool)
+    shipped = api(project).get(PATH, queries).json()
+
+    is_recent = seconds_ago < 0
+    assert _certainties(waiting) == dict.fromkeys(("month", "session", "key", "key total", "user"), is_recent)
+    assert set(_certainties(shipped).values()) == {True}
+
+
+def _certainties(usage: dict[str, Any]) -> dict[str, bool]:
+    spends = {
+        "month": usage["month"],
+        "session": usage["session"],
+        "key": usage["key"]["month"],
+        "key total": usage["key"]["total"],
+        "user": usage["user"]["month"],
+    }
+    return {name: spend["is_certain"] for name, spend in spends.items()}
 
 
 def test_usage__of_another_project__is_its_own(client: redis.Redis, now: datetime) -> None:
