@@ -192,7 +192,8 @@ class _Caller:
 
 def _request_of(context: RequestContext, attempt: Attempt, stream: bool) -> ChatRequest:
     """Returns the client's request, as the bytes that it sent unless the integration sets parameters."""
-    credentials, model = attempt.credentials, attempt.sent_model or attempt.model
+    credentials, model, native = attempt.credentials, attempt.sent_model or attempt.model, context.native
+    is_translated = native is not None and native.is_translated
     if not credentials.sets_parameters:
         return ChatRequest(
             model,
@@ -202,7 +203,10 @@ def _request_of(context: RequestContext, attempt: Attempt, stream: bool) -> Chat
             crosses_vendor=attempt.crosses_vendor,
             max_output=attempt.max_output,
             cache_markers=context.snapshot.settings.prompt_cache_markers,
-            is_plain=context.request.model == model and is_plain(context.request, context.body),
+            is_plain=context.request.model == model
+            and (native is None or native.is_plain or not is_translated)
+            and is_plain(context.request, context.body),
+            is_translated=is_translated,
         )
     body = with_parameters(context.body, credentials)
     own = frozenset(credentials.default_parameters) | frozenset(credentials.forced_parameters)
@@ -215,6 +219,7 @@ def _request_of(context: RequestContext, attempt: Attempt, stream: bool) -> Chat
         own_parameters=own,
         max_output=attempt.max_output,
         cache_markers=context.snapshot.settings.prompt_cache_markers,
+        is_translated=is_translated,
     )
 
 

@@ -33,7 +33,8 @@ class NativeRequest(msgspec.Struct, frozen=True):
     a way that the client's own form does not show. `untranslatable` are the fields that a chat completion cannot
     express, each with the reason. `is_stateful` means that it names what the provider keeps of earlier requests.
     `opaque` is a field whose texts no guardrail can read, with the reason. `fields` are the values of the
-    chat completion that the surface made, None where the surface does not keep them.
+    chat completion that the surface made, None where the surface does not keep them. `is_plain` and `is_translated` are
+    those of the surface's request (`SurfaceRequest`).
     """
 
     surface: Surface
@@ -42,6 +43,8 @@ class NativeRequest(msgspec.Struct, frozen=True):
     is_stateful: bool = False
     opaque: str = ""
     fields: Mapping[str, Any] | None = None
+    is_plain: bool = False
+    is_translated: bool = False
 
 
 class RequestContext(msgspec.Struct, frozen=True):

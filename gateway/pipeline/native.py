@@ -39,7 +39,14 @@ def read_native(state: RequestState, reply: Reply) -> NativeRequest:
     state.headers.session_id = state.headers.session_id or request.session_id
     own = body if request.is_plain else native_body(state.surface.forwarded(body))
     return NativeRequest(
-        state.surface, own, request.untranslatable, request.is_stateful, request.opaque, request.fields
+        state.surface,
+        own,
+        request.untranslatable,
+        request.is_stateful,
+        request.opaque,
+        request.fields,
+        is_plain=request.is_plain,
+        is_translated=request.is_translated,
     )
 
 

@@ -28,7 +28,8 @@ class SurfaceRequest(msgspec.Struct, frozen=True):
     `opaque` names a field whose texts no guardrail can read, with the reason, and is empty without one.
     `fields` are the values that `body` encodes (do not mutate), so that nobody has to decode it again; None where the
     surface does not have them. `is_plain` means that the client's body has none of the gateway's own fields and nothing
-    that `Surface.forwarded` would remove.
+    that `Surface.forwarded` would remove. `is_translated` means that the protocol is one vendor's, so that `body` may
+    hold what only this vendor knows.
     """
 
     body: bytes
@@ -40,6 +41,7 @@ class SurfaceRequest(msgspec.Struct, frozen=True):
     opaque: str = ""
     fields: Mapping[str, Any] | None = None
     is_plain: bool = False
+    is_translated: bool = False
 
 
 class StreamEncoder(Protocol):

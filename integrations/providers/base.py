@@ -72,7 +72,9 @@ class ChatRequest(msgspec.Struct, frozen=True):
     that belong to its own protocol, of a request that is forwarded in that protocol (`integrations.native`).
     `cache_markers` means that the project asks for prompt-cache markers where the provider needs them. `body_model` is
     the model that `body` names, empty where the caller does not have it. `is_plain` means that `body` is a chat
-    completion that names `model` and has neither the gateway's own fields nor `thinking`.
+    completion that names `model` and has neither the gateway's own fields nor `thinking`. `is_translated` means that
+    the client wrote the request in another protocol than chat completions, so that `body` may hold what only that
+    protocol's vendor knows; one that is plain as well holds texts and common parameters alone.
     """
 
     model: str
@@ -88,6 +90,12 @@ class ChatRequest(msgspec.Struct, frozen=True):
     cache_markers: bool = False
     body_model: str = ""
     is_plain: bool = False
+    is_translated: bool = False
+
+    @property
+    def is_foreign(self) -> bool:
+        """Returns whether what only another vendor knows has to be left out."""
+        return self.crosses_vendor or self.is_translated
 
     @override
     def __repr__(self) -> str:

@@ -37,6 +37,10 @@ def part_of(block: Json, place: str, untranslatable: list[str]) -> Json:
             return _image(block, place, untranslatable)
         case "document":
             return _document(block, place, untranslatable)
+        case "tool_reference":
+            # Anthropic puts the tool's definition at this place, and other vendors get its name.
+            required_name(block, "tool_name", place)
+            return block
         case "tool_result":
             raise invalid(place, "a tool_result stands in the content of a message of the user")
     if kind in _OF_ASSISTANTS:

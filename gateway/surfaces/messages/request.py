@@ -58,7 +58,7 @@ def read(body: bytes) -> SurfaceRequest:
     fields = decoded(body)
     plain = plain_chat(fields)
     if plain is not None:
-        return SurfaceRequest(_encode(plain), fields=plain, is_plain=True)
+        return SurfaceRequest(_encode(plain), fields=plain, is_plain=True, is_translated=True)
     if fields.get("max_tokens") is None:
         raise missing("max_tokens")
     return translated(fields)
@@ -108,7 +108,8 @@ def translated(fields: Json) -> SurfaceRequest:
         made |= read_tools(fields, untranslatable)
     if not _OF_OUTPUT.isdisjoint(fields):
         made |= read_output(fields, untranslatable)
-    return SurfaceRequest(_encode(made), tuple(untranslatable), session_id=session_id, fields=made)
+    body = _encode(made)
+    return SurfaceRequest(body, tuple(untranslatable), session_id=session_id, fields=made, is_translated=True)
 
 
 def _max_tokens(fields: Json, untranslatable: list[str]) -> int | None:

@@ -52,7 +52,7 @@ def read(body: bytes) -> SurfaceRequest:
     fields = _fields(body)
     plain = plain_chat(fields)
     if plain is not None:
-        return SurfaceRequest(_encode(plain), echo=fields, fields=plain, is_plain=True)
+        return SurfaceRequest(_encode(plain), echo=fields, fields=plain, is_plain=True, is_translated=True)
     return translated(fields)
 
 
@@ -69,7 +69,9 @@ def translated(fields: Json) -> SurfaceRequest:
         chat |= _tools(fields, untranslatable)
     if not _WITH_OTHER_NAMES.isdisjoint(fields):
         chat |= _renamed(fields) | _format(fields)
-    return SurfaceRequest(_encode(chat), tuple(untranslatable), fields, is_stateful=is_stateful, fields=chat)
+    return SurfaceRequest(
+        _encode(chat), tuple(untranslatable), fields, is_stateful=is_stateful, fields=chat, is_translated=True
+    )
 
 
 def _fields(body: bytes) -> Json:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from integrations.providers.base import NOTHING, ChatRequest, Media, Needs
-from integrations.providers.common.conversation import data_url
+from integrations.providers.common.conversation import data_url, tool_reference_text
 from integrations.providers.common.parameters import Mapped
 
 _TEXTS = ("application/json", "application/xml", "application/yaml", "application/x-yaml", "application/csv")
@@ -83,6 +83,8 @@ class Messages:
         return [self._text(part, place) for part in content]
 
     def _text(self, part: Mapping[str, Any], place: str) -> dict[str, Any]:
+        if part.get("type") == "tool_reference":
+            return {"type": "text", "text": tool_reference_text(part)}
         if part.get("type") not in ("text", "refusal"):
             raise self._mapped.refuse("messages", f"{place}: Cohere takes text only there, not {part.get('type')!r}")
         return {"type": "text", "text": part.get("text") or part.get("refusal") or ""}

@@ -339,6 +339,8 @@ def _part(part: Mapping[str, Any], where: str) -> Text | Attachment:
     match kind:
         case "text" | "refusal":
             return Text(str(part.get("text") or part.get("refusal") or ""), cache_control)
+        case "tool_reference":
+            return Text(tool_reference_text(part), cache_control)
         case "image_url":
             image = part["image_url"]
             detail = str(image.get("detail") or "") if isinstance(image, Mapping) else ""
@@ -357,6 +359,13 @@ def _part(part: Mapping[str, Any], where: str) -> Text | Attachment:
             sound = f"data:audio/{audio.get('format') or 'wav'};base64,{audio.get('data') or ''}"
             return Attachment("audio", sound, cache_control=cache_control)
     raise UnsupportedParameterError("messages", f"{where}: a part of type {kind!r} has no counterpart")
+
+
+def tool_reference_text(part: Mapping[str, Any]) -> str:
+    """Returns what a search for tools has found, for a vendor that has no such block. All tools are offered there, also
+    those that Anthropic offers once they are found
+    (https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool)."""
+    return f"Tool available: {part.get('tool_name')}"
 
 
 def _file(part: Mapping[str, Any], where: str) -> Attachment:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from integrations.providers.common.conversation import tool_reference_text
 from integrations.providers.common.instructions import marked
 from integrations.providers.common.parameters import Mapped
 from integrations.providers.mistral.references import original_parts
@@ -267,6 +268,8 @@ class _Writer:
         match kind:
             case "text" | "refusal":
                 return {"type": "text", "text": part.get("text") or part.get("refusal") or ""}
+            case "tool_reference":
+                return {"type": "text", "text": tool_reference_text(part)}
             case "image_url":
                 return {"type": "image_url", "image_url": part.get("image_url")}
             case "document_url":

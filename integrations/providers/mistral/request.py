@@ -126,7 +126,7 @@ def _service_tier(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
 def _temperature(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
     """Fits the temperature, which goes to 2 in OpenAI's dialect. A client that chose Mistral gets Mistral's own error;
     on a fallback the client could not know."""
-    if request.crosses_vendor and "temperature" in raw and msgspec.json.decode(raw["temperature"]) > _MAX_TEMPERATURE:
+    if request.is_foreign and "temperature" in raw and msgspec.json.decode(raw["temperature"]) > _MAX_TEMPERATURE:
         raw["temperature"] = msgspec.Raw(_encode(_MAX_TEMPERATURE))
         mapped.notes.append(f"temperature: lowered to {_MAX_TEMPERATURE}, mistral takes no more")
 
@@ -147,7 +147,7 @@ def _thinking(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
             mapped.drop("thinking", f"{request.model} does not reason on request")
         if reasons or not enabled:
             _warn_about_settings(thinking, mapped)
-    if request.crosses_vendor and "reasoning_effort" in raw and not adjustable:
+    if request.is_foreign and "reasoning_effort" in raw and not adjustable:
         # The level is meant for another vendor's model; Mistral would refuse it with 400.
         del raw["reasoning_effort"]
         mapped.drop("reasoning_effort", f"{request.model} has no levels")
@@ -223,7 +223,7 @@ def _prediction(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
 
 def _unknown(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
     for name in [name for name in raw if name not in NATIVE]:
-        if name in DROPPED or (request.crosses_vendor and name not in request.own_parameters):
+        if name in DROPPED or (request.is_foreign and name not in request.own_parameters):
             value = msgspec.json.decode(raw.pop(name))
             if value:  # A `store: false` has no effect, so it needs no warning.
                 mapped.drop(name)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from integrations.providers.base import ChatRequest, Media
+from integrations.providers.common.conversation import tool_reference_text
 from integrations.providers.common.search import find
 from integrations.providers.errors import UnsupportedParameterError
 from integrations.providers.openai.cache_markers import fit_markers
@@ -93,8 +94,10 @@ class MessageRules:
                 rewritten.append({"role": "user", "content": waiting})
                 waiting = []
             made = self._message(message, request)
-            if message.get("role") == "tool" and not self._dialect.tool_media:
-                waiting += _take_media(made)
+            if message.get("role") == "tool":
+                made["content"] = _with_joined_references(message.get("content"), made.get("content"))
+                if not self._dialect.tool_media:
+                    waiting += _take_media(made)
             rewritten.append(made)
         if waiting:
             rewritten.append({"role": "user", "content": waiting})
@@ -111,7 +114,7 @@ class MessageRules:
 
     def _without_state(self, message: Mapping[str, Any], request: ChatRequest) -> Fields:
         made = dict(message)
-        if request.crosses_vendor:
+        if request.is_foreign:
             kept = _COMMON_FIELDS | _REASONING_FIELDS | _MARKERS
             made = {name: value for name, value in message.items() if name in kept}
         elif self._is_strict:
@@ -122,7 +125,7 @@ class MessageRules:
             made.pop("name", None)
         if self._fits_markers(request):
             made = dict(fit_markers(made, self._dialect))
-        if made.get("role") == "assistant" and (request.crosses_vendor or self._is_strict):
+        if made.get("role") == "assistant" and (request.is_foreign or self._is_strict):
             self._fit_reasoning(made, request)
         calls = made.get("tool_calls")
         if isinstance(calls, list) and self._fits_markers(request):
@@ -137,14 +140,14 @@ class MessageRules:
         return (f"messages.name: dropped, {self._dialect.provider} has no counterpart",)
 
     def _fits_markers(self, request: ChatRequest) -> bool:
-        return request.crosses_vendor or not self._dialect.is_open
+        return request.is_foreign or not self._dialect.is_open
 
     def _call(self, call: Any, request: ChatRequest) -> Any:
         """Returns a tool call without the signatures of other vendors (`extra_content`)."""
         if not isinstance(call, Mapping):
             return call
         fitted = fit_markers(call, self._dialect)
-        if not request.crosses_vendor:
+        if not request.is_foreign:
             if not self._is_strict:
                 return fitted
             return {name: value for name, value in fitted.items() if name != "extra_content"}
@@ -188,6 +191,8 @@ class MessageRules:
                 return self._document(part, request)
             case "file":
                 return self._file(part, request)
+            case "tool_reference":
+                return {"type": "text", "text": tool_reference_text(part)}
         return part
 
     def _image(self, part: Mapping[str, Any], request: ChatRequest) -> Any:
@@ -281,6 +286,19 @@ def _all_parts(messages: list[Any]) -> Iterator[Mapping[str, Any]]:
         content = message.get("content") if isinstance(message, Mapping) else None
         if isinstance(content, list):
             yield from (part for part in content if isinstance(part, Mapping))
+
+
+def _with_joined_references(content: Any, written: Any) -> Any:
+    """Returns the `written` parts of a tool's result as one text where the `content` refers to tools: many servers of
+    the dialect take no list there."""
+    if not isinstance(content, list) or not any(_is_reference(part) for part in content):
+        return written
+    texts = [part["text"] for part in written if part.keys() == {"type", "text"}]
+    return "\n".join(texts) if len(texts) == len(written) else written
+
+
+def _is_reference(part: Any) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "tool_reference"
 
 
 def _take_media(message: Fields) -> list[Any]:

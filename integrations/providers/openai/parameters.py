@@ -33,6 +33,12 @@ RawFields = dict[str, msgspec.Raw]
 OWN_FIELDS = ("models", "provider", "prompt_config", "prompt_variables")
 # A fallback without audio, modalities or web search would give an answer of another kind.
 _OTHER_KIND_FIELDS = ("audio", "modalities", "web_search_options")
+# The fields of OpenAI's own that a server of an unknown kind gets. None is known to search the web.
+_OF_OPEN_SERVERS = OPENAI_PARAMETERS - {"web_search_options"}
+# A tool has these fields in the dialect; the markers are those that `fit_tools` has left.
+_TOOL_FIELDS = frozenset({"type", "function", "custom", "cache_control", "prompt_cache_breakpoint"})
+# The first two fields of `thinking` go along, and the last concerns signatures, which only their vendor has.
+_THINKING_IN_SILENCE = frozenset({"type", "budget_tokens", "block_binding"})
 _AS_IF_ABSENT = frozenset({b"null", b"false", b"0", b"0.0", b"{}", b"[]"})
 _DEFAULT_EFFORTS = ("low", "medium", "high")
 _encode = msgspec.json.Encoder().encode
@@ -63,15 +69,15 @@ def adjust(raw: RawFields, request: ChatRequest, dialect: Dialect) -> tuple[str,
     account = _Account(raw, dialect)
     if "web_search_options" in raw and dialect.search is not Search.PASS:
         _translate_search(account)
-    if request.crosses_vendor:
-        _keep_known(account, request.own_parameters)
+    if request.is_foreign:
+        _keep_known(account, request)
     for name in dialect.drops:
         account.drop(name)
     for name in dialect.ignores:
-        account.ignore(name, crosses_vendor=request.crosses_vendor)
+        account.ignore(name, is_foreign=request.is_foreign)
     if "thinking" in raw:
-        _translate_thinking(account, request.model, crosses_vendor=request.crosses_vendor)
-    if request.crosses_vendor:
+        _translate_thinking(account, request)
+    if request.is_foreign:
         _fit_reasoning_model(account, request.model)
     _rename_limit(account, request)
     _check_kind(account)
@@ -96,9 +102,9 @@ class _Account:
             self.warnings.append(f"{name}: dropped, {reason or f'{self.dialect.provider} has no counterpart'}")
         self.raw.pop(name, None)
 
-    def ignore(self, name: str, *, crosses_vendor: bool) -> None:
-        """Adds a warning that the provider ignores the field, which stays where the client chose the provider."""
-        if crosses_vendor:
+    def ignore(self, name: str, *, is_foreign: bool) -> None:
+        """Adds a warning that the provider ignores the field, which stays unless it was meant for another vendor."""
+        if is_foreign:
             self.drop(name)
         elif self._has_effect(name):
             self.warnings.append(f"{name}: ignored by {self.dialect.provider}")
@@ -118,10 +124,13 @@ class _Account:
         return UnsupportedParameterError(name, problem, provider=self.dialect.provider)
 
 
-def _keep_known(account: _Account, own: frozenset[str]) -> None:
-    """Keeps the fields that this vendor knows or that the integration has set, since on a fallback the client's other
-    fields are another vendor's."""
-    known = account.dialect.parameters | own
+def _keep_known(account: _Account, request: ChatRequest) -> None:
+    """Keeps the fields that this vendor knows or that the integration has set, since on a fallback, and in a request of
+    another protocol, the client's other fields are another vendor's. A server of an unknown kind that the client
+    addressed itself may know all that OpenAI does."""
+    known = account.dialect.parameters | request.own_parameters
+    if account.dialect.is_open and not request.crosses_vendor:
+        known |= _OF_OPEN_SERVERS
     for name in [name for name in account.raw if name not in COMMON_PARAMETERS and name not in known]:
         if name in _OTHER_KIND_FIELDS and _has_settings(name, account.value(name)):
             raise account.refuse(name, f"{account.dialect.provider} does not know it")
@@ -134,8 +143,8 @@ def _keep_known(account: _Account, own: frozenset[str]) -> None:
 
 
 def _fit_tools(account: _Account) -> None:
-    """Removes cache markers. A tool that is no function is a vendor's own and is refused, since the answer would differ
-    without it."""
+    """Removes what other vendors have beside the function. A tool that is no function is a vendor's own and is refused,
+    since the answer would differ without it."""
     tools = account.value("tools")
     if not isinstance(tools, list):
         return
@@ -143,9 +152,15 @@ def _fit_tools(account: _Account) -> None:
     for tool in tools:
         if isinstance(tool, Mapping) and (kind := tool.get("type", "function")) not in types:
             raise account.refuse("tools", f"{account.dialect.provider} has no tool of type {kind!r}")
-    fitted = fit_tools(tools, account.dialect)
+    fitted = [_of_dialect(tool) for tool in fit_tools(tools, account.dialect)]
     if fitted != tools:
         account.set("tools", fitted)
+
+
+def _of_dialect(tool: Any) -> Any:
+    if not isinstance(tool, Mapping):
+        return tool
+    return {name: value for name, value in tool.items() if name in _TOOL_FIELDS}
 
 
 def _has_settings(name: str, value: Any) -> bool:
@@ -167,10 +182,11 @@ def _translate_search(account: _Account) -> None:
         account.warnings.append(f"web_search_options.{name}: dropped, {account.dialect.provider} has no counterpart")
 
 
-def _translate_thinking(account: _Account, model: str, *, crosses_vendor: bool) -> None:
-    dialect, thinking = account.dialect, account.value("thinking")
+def _translate_thinking(account: _Account, request: ChatRequest) -> None:
+    dialect, model, thinking = account.dialect, request.model, account.value("thinking")
     if dialect.thinking is Thinking.PASS:
-        if crosses_vendor and not dialect.is_open and isinstance(thinking, Mapping):
+        is_anothers = request.is_translated or (request.crosses_vendor and not dialect.is_open)
+        if is_anothers and isinstance(thinking, Mapping):
             _thinking_in_common_words(account, thinking)
         return
     if not isinstance(thinking, Mapping) or "reasoning" in account.raw:
@@ -211,7 +227,7 @@ def _thinking_in_common_words(account: _Account, thinking: Mapping[str, Any]) ->
     common = {"type": "enabled" if _is_enabled(thinking) else "disabled"}
     account.set("thinking", common if budget is None else {**common, "budget_tokens": budget})
     for name in thinking:
-        if name not in ("type", "budget_tokens"):
+        if name not in _THINKING_IN_SILENCE:
             account.warnings.append(f"thinking.{name}: dropped, {account.dialect.provider} has no counterpart")
 
 
@@ -258,8 +274,8 @@ def _effort(thinking: Mapping[str, Any]) -> str:
 
 
 def _fit_reasoning_model(account: _Account, model: str) -> None:
-    """Fits the parameters to a reasoning model on a fallback, since the client could not know which ones it refuses; on
-    a direct request the model's vendor reports that."""
+    """Fits the parameters to a reasoning model on a fallback and in a request of another protocol, whose client could
+    not know which ones it refuses; on a direct request the model's vendor reports that."""
     dialect = account.dialect
     if "reasoning_effort" in account.raw and dialect.effort_models and not is_one_of(model, dialect.effort_models):
         account.drop("reasoning_effort", f"{model} has no counterpart")
@@ -308,4 +324,4 @@ def _fit_tool_choice(account: _Account, request: ChatRequest) -> None:
         for name in ("tool_choice", "tools", "parallel_tool_calls"):
             account.raw.pop(name, None)
     elif choice != "auto":
-        account.ignore("tool_choice", crosses_vendor=request.crosses_vendor)
+        account.ignore("tool_choice", is_foreign=request.is_foreign)

@@ -11,7 +11,7 @@ import msgspec
 from integrations.providers.base import NOTHING, ChatRequest, Needs
 from integrations.providers.common.search import find
 from integrations.providers.openai.cache_markers import fit_tools, mark_of_markers
-from integrations.providers.openai.dialect import Dialect, Documents
+from integrations.providers.openai.dialect import Dialect, Documents, is_one_of
 from integrations.providers.openai.messages import MessageRules
 from integrations.providers.openai.parameters import OWN_FIELDS, RawFields, adjust, handled_fields
 
@@ -54,7 +54,7 @@ class BodyBuilder:
             return body, ()
         raw = _decode(body)
         warnings: tuple[str, ...] = ()
-        changed = request.crosses_vendor or not self._of_interest.isdisjoint(raw)
+        changed = self._is_anothers(request) or not self._of_interest.isdisjoint(raw)
         if changed:
             warnings = adjust(raw, request, self.dialect)
         if raw.get("model") != (model := _raw_name(request.model)):
@@ -75,7 +75,7 @@ class BodyBuilder:
     def _stays(self, request: ChatRequest) -> bool:
         """Returns True for a request in which nothing has to change, so that it need not be decoded. It may be wrong
         only by returning False."""
-        if not request.is_plain or request.stream or request.crosses_vendor:
+        if not request.is_plain or request.stream or self._is_anothers(request):
             return False
         body = request.body
         for mark in self._marks:
@@ -83,10 +83,17 @@ class BodyBuilder:
                 return False
         return not self._messages.may_concern(body)
 
+    def _is_anothers(self, request: ChatRequest) -> bool:
+        """Returns whether the request may have parameters that are not known here. Those of a plain request of another
+        protocol are common to all models but the reasoning ones."""
+        if request.crosses_vendor or not request.is_translated:
+            return request.crosses_vendor
+        return not request.is_plain or is_one_of(request.model, self.dialect.reasoning_models)
+
     def _fit_messages(self, raw: RawFields, request: ChatRequest) -> bool:
         """Fits messages and tools to the dialect. Returns True when something changed."""
         body = request.body
-        if request.crosses_vendor:
+        if request.crosses_vendor or (request.is_translated and not request.is_plain):
             return self._rewrite_messages(raw, request)
         if self._mark_of_markers and find(body, self._mark_of_markers) >= 0:
             return self._fit_tools(raw) | self._rewrite_messages(raw, request)
