@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, Protocol
 
+from gateway.guardrails.detectors.accounts import has_card_across
+from gateway.guardrails.detectors.characters import encoded
 from gateway.guardrails.detectors.injection import compile_rules, injection_score
 from gateway.guardrails.detectors.pii import PiiKind, find_pii
 from gateway.guardrails.detectors.topics import find_topics
 from gateway.guardrails.digest_cache import DigestCache
-from gateway.guardrails.texts import Segment, Speaker, text_segments, variable_segments
+from gateway.guardrails.texts import Segment, Speaker, field_segments, text_segments, user_texts, variable_segments
 from gateway.guardrails.tools import same_tool, tools_of
 from gateway.guardrails.verdicts import Guardrail
 from gateway.project_settings.guardrails import GuardrailSettings
@@ -33,16 +35,32 @@ class Finding(NamedTuple):
 
 class Request:
     """The request as the checks see it. Its texts are extracted on first use, because some checks never need them.
-    `variables` are the values for the request's managed prompt."""
+    `variables` are the values for the request's managed prompt. `beside` are the fields beside the messages as they
+    are sent, those of the client's own protocol where a provider may get them; without them, those of `fields`."""
 
-    def __init__(self, fields: Mapping[str, Any], tokens: int, variables: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        fields: Mapping[str, Any],
+        tokens: int,
+        variables: Mapping[str, Any],
+        beside: Mapping[str, Any] | None = None,
+    ) -> None:
         self._fields = fields
         self._variables = variables
+        self._beside = fields if beside is None else beside
         self.tokens = tokens
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
-        return (*text_segments(self._fields), *variable_segments(self._variables))
+        return (
+            *text_segments(self._fields),
+            *field_segments(self._beside),
+            *variable_segments(self._variables),
+        )
+
+    @property
+    def user_texts(self) -> Iterator[str]:
+        return user_texts(self._fields)
 
     @cached_property
     def tools(self) -> frozenset[str]:
@@ -98,7 +116,7 @@ class BlockedTopics:
 
 class PersonalData:
     """Finds personal data in all texts but the operator's own prompt. Values of a prompt's variables are not the
-    operator's words and are searched too."""
+    operator's words and are searched too. A card may be split over messages of the user."""
 
     def inspect(self, request: Request) -> Iterable[Finding]:
         operator = "\n".join(segment.text for segment in request.segments_by(Speaker.OPERATOR))
@@ -107,6 +125,8 @@ class PersonalData:
         }
         for segment in request.segments_by(Speaker.USER, Speaker.UNTRUSTED, Speaker.ASSISTANT):
             found |= kinds_beside(operator, segment.text)
+        if PiiKind.CARD not in found and has_card_across(map(encoded, request.user_texts)):
+            found.add(PiiKind.CARD)
         for kind in sorted(found):
             yield Finding(Guardrail.PII, f"The request holds personal data: {kind.value}", kind.value)
 

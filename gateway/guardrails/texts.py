@@ -39,7 +39,21 @@ _NOT_TEXT = frozenset(
 _READ_SEPARATELY = frozenset({"content", "tool_calls", "function_call"})
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text", "refusal", "thinking"})
 _UNREADABLE_PARTS = frozenset({"image_url", "input_audio", "image", "audio", "input_image"})
+_NOTHING: frozenset[str] = frozenset()
 _MAX_NESTING = 100
+# No words of anybody stand in these fields of a request, or they are read with the messages. Surfaces write the
+# conversation in `input`, `system`, `instructions` and `prompt`.
+_NO_TEXT_FIELDS = frozenset(
+    {
+        *("model", "models", "provider", "prompt_config", "prompt_variables", "prediction"),
+        *("messages", "input", "system", "instructions", "documents", "query"),
+        *("tool_choice", "function_call", "stream_options", "thinking", "reasoning", "reasoning_effort", "verbosity"),
+        *("service_tier", "modalities", "logit_bias", "include", "truncation", "betas", "cache_control"),
+    }
+)
+_TOOL_FIELDS = frozenset({"tools", "functions"})
+# Stop sequences are words of the model, and often marks such as `<|im_end|>`, which are attacks in a user's message.
+_STOP_FIELDS = frozenset({"stop", "stop_sequences"})
 
 
 def text_segments(fields: Mapping[str, Any]) -> Iterator[Segment]:
@@ -49,6 +63,32 @@ def text_segments(fields: Mapping[str, Any]) -> Iterator[Segment]:
     prediction = fields.get("prediction")
     if prediction is not None:
         yield from _of_content(prediction.get("content") if isinstance(prediction, dict) else prediction, Speaker.USER)
+
+
+def field_segments(fields: Mapping[str, Any]) -> Iterator[Segment]:
+    """Yields the texts beside the messages, each after its name: who asks, metadata, stop sequences, tools, the form of
+    the answer, and all fields that pass through to providers."""
+    texts: list[str] = []
+    for name, value in fields.items():
+        if name in _NO_TEXT_FIELDS or not isinstance(value, str | list | dict):
+            continue
+        if name in _TOOL_FIELDS and isinstance(value, list):
+            # Weights of rules add up in a text, so each tool is one of its own.
+            yield from (Segment(Speaker.USER, "\n".join(_lines(tool, "", skipped=_NOTHING))) for tool in value)
+        elif name in _STOP_FIELDS:
+            yield Segment(Speaker.ASSISTANT, "\n".join(_lines(value, name, skipped=_NOTHING)))
+        elif name != "prompt" or isinstance(value, dict):
+            texts += _lines(value, name, skipped=_NOTHING)
+    if texts:
+        yield Segment(Speaker.USER, "\n".join(texts))
+
+
+def user_texts(fields: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the text of each message of the user, in order."""
+    for message in fields["messages"]:
+        if message["role"] == "user":
+            content = _of_content(message.get("content"), Speaker.USER)
+            yield next((segment.text for segment in content if segment.speaker is Speaker.USER), "")
 
 
 def variable_segments(values: Mapping[str, Any]) -> Iterator[Segment]:
@@ -117,32 +157,33 @@ def readable(text: str) -> str:
         return text
 
 
-def _lines(value: Any, name: str, depth: int = 0) -> Iterator[str]:
-    """Yields the leaves of a JSON tree, each after its name: `phone: 555 0100` says more than the number."""
+def _lines(value: Any, name: str, depth: int = 0, skipped: frozenset[str] = _NOT_TEXT) -> Iterator[str]:
+    """Yields the leaves of a JSON tree, each after its name: `phone: 555 0100` says more than the number. Values of the
+    names in `skipped` are left out."""
     if depth >= _MAX_NESTING:
         yield msgspec.json.encode(value).decode()
     elif isinstance(value, str):
-        yield from _lines_of_text(value, name, depth)
+        yield from _lines_of_text(value, name, depth, skipped)
     elif isinstance(value, dict) and value:
         for key, item in value.items():
-            if key not in _NOT_TEXT:
-                yield from _lines(item, key, depth + 1)
+            if key not in skipped:
+                yield from _lines(item, key, depth + 1, skipped)
     elif isinstance(value, list) and value:
         for item in value:
-            yield from _lines(item, name, depth + 1)
+            yield from _lines(item, name, depth + 1, skipped)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield _named(name, str(value))
     elif name:
         yield name
 
 
-def _lines_of_text(value: str, name: str, depth: int) -> Iterator[str]:
+def _lines_of_text(value: str, name: str, depth: int, skipped: frozenset[str]) -> Iterator[str]:
     text = _decoded(value)
     nested = _nested(text)
     if nested is None:
         yield _named(name, text)
     else:
-        yield from _lines(nested, name, depth + 1)
+        yield from _lines(nested, name, depth + 1, skipped)
 
 
 def _named(name: str, text: str) -> str:

@@ -7,8 +7,9 @@ goes on; in `enforce` the first check that finds something refuses the request.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import msgspec
 from django.conf import settings
@@ -19,7 +20,7 @@ from gateway.guardrails.checks import Finding, InputCheck, Request, checks_of
 from gateway.guardrails.spotlight import Spotlight
 from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
 from gateway.pipeline.context import RequestContext, RequestState
-from gateway.pipeline.native import without_native
+from gateway.pipeline.native import FORM, without_native
 from gateway.pipeline.prompt import variables_of
 from gateway.pipeline.reservation import prompt_tokens
 from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
@@ -33,6 +34,8 @@ _threads = ThreadPoolExecutor(2, thread_name_prefix="guardrails")
 # Some texts take a second for each megabyte, so large bodies have a thread of their own, in which only others wait.
 _LARGE_BYTES = 256 * 1024
 _threads_of_large = ThreadPoolExecutor(1, thread_name_prefix="guardrails-large")
+
+_decode_own = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 async def guard_input(context: RequestContext, state: RequestState) -> RequestContext:
@@ -58,13 +61,20 @@ async def guard_input(context: RequestContext, state: RequestState) -> RequestCo
 
 def _checked_part(context: RequestContext, state: RequestState) -> Request:
     """Returns the part of the request that is checked: all of it, or, of a request that the service composes, the texts
-    that a person typed and the tools that it offers."""
+    that a person typed and the names of the tools that it offers."""
     variables = variables_of(context) if state.prompt.version else {}
     if state.origin.typed is None:
-        return Request(context.fields, prompt_tokens(context), variables)
+        return Request(context.fields, prompt_tokens(context), variables, _own_fields(context))
     messages = [{"role": "user", "content": text} for text in state.origin.typed]
     tokens = estimated_tokens(sum(len(text.encode("utf-8", "replace")) for text in state.origin.typed))
-    return Request({"messages": messages, "tools": context.fields.get("tools")}, tokens, variables)
+    return Request({"messages": messages, "tools": context.fields.get("tools")}, tokens, variables, {})
+
+
+def _own_fields(context: RequestContext) -> Mapping[str, Any] | None:
+    """Returns the fields of the client's own JSON where a provider may get it: a chat completion does not have all of
+    them."""
+    body = context.native.body if context.native is not None else None
+    return None if body is None or body.startswith(FORM) else _decode_own(body)
 
 
 def _findings(checks: Iterable[InputCheck], request: Request, stop_at_first: bool) -> list[Finding]:

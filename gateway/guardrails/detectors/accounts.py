@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 import re2
@@ -22,11 +22,16 @@ _MIN_CARD, _MAX_GROUPS = 12, 5
 # Signs, line breaks, emoji and HTML's tags split a number as well as a blank does, and stand between the numbers of
 # lists, too.
 _SIGNS = r"(?:[\s.,_/|*`:;~+=\\\-\x{b7}\x{2022}\x{2013}\x{2014}\x{2190}-\x{2bff}\x{1f000}-\x{1faff}]|<[^<>0-9]*>)"
+_NUMBERS = re2.compile(f"[0-9]+(?:{_SIGNS}+[0-9]+)*")
 _SPLIT = re2.compile(f"[0-9]+(?:{_SIGNS}+[0-9]+)+")
 # Single digits with these between them are a list.
 _OF_LISTS = re2.compile(r"[,;:|\n]")
 # Shorter numbers are few among cards and many among what is written in groups.
 _MIN_SPLIT_CARD = 14
+_MAX_CARD = 19
+# A part of a card stands within this many bytes of the end or the beginning of a message.
+_EDGE = 80
+_MIN_PART = 4
 # A number with points in it is rarely a card: groups between points have to be those that are printed on cards.
 _PRINTED = frozenset(((4, 4, 4, 4), (4, 4, 4, 4, 3), (4, 6, 5), (4, 6, 4)))
 
@@ -130,8 +135,34 @@ def _split_cards(data: bytes) -> Iterator[Span]:
             rows.append((0, len(groups)))
         for first, last in (*rows, *_printed_rows(lengths)):
             digits = b"".join(data[start:end] for start, end in groups[first:last]).decode()
-            if len(digits) >= _MIN_SPLIT_CARD and _is_issued(digits) and luhn.is_valid(digits):
+            if _is_split_card(digits):
                 yield groups[first][0], groups[last - 1][1]
+
+
+def _is_split_card(digits: str) -> bool:
+    return _MIN_SPLIT_CARD <= len(digits) <= _MAX_CARD and _is_issued(digits) and luhn.is_valid(digits)
+
+
+def has_card_across(texts: Iterable[bytes]) -> bool:
+    """Returns whether a card is split over texts that follow each other: its first digits are the last of one text, and
+    the first digits of the next ones go on. Each part has four digits or more."""
+    begun: list[str] = []  # The digits that texts before this one end with, and that a card may begin with.
+    for text in texts:
+        head, tail = _edge_digits(text[:_EDGE], 0), _edge_digits(text[-_EDGE:], -1)
+        going_on = [digits + head for digits in begun if head and len(digits + head) <= _MAX_CARD]
+        if any(map(_is_split_card, going_on)):
+            return True
+        begun = going_on if head == tail and len(text) <= _EDGE else []
+        if tail:
+            begun.append(tail)
+    return False
+
+
+def _edge_digits(edge: bytes, index: int) -> str:
+    """Returns the digits of the first (0) or the last (-1) row of numbers; none of a row with fewer than four."""
+    rows = _NUMBERS.findall(edge)
+    digits = b"".join(_GROUP.findall(rows[index])).decode() if rows else ""
+    return digits if len(digits) >= _MIN_PART else ""
 
 
 def _rows_of_digits(data: bytes, groups: list[Span], lengths: list[int]) -> list[Span]:

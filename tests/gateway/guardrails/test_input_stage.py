@@ -40,6 +40,15 @@ def projects(service: GatewayService, upstream: ScriptedServer) -> dict[str, tup
     return made
 
 
+def tool(name: str, description: str) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "description": description}}
+
+
+def answer_format(description: str) -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"id": {"type": "string", "description": description}}}
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+
+
 CASES: list[tuple[str, dict[str, Any], str, str]] = [
     ("prompt_too_long", {"messages": user_message("word " * 2000)}, "prompt_too_long", ""),
     ("blocked_topic", {"messages": user_message("Was the MOON\nlanding real?")}, "blocked_topic", "moon landing"),
@@ -108,6 +117,39 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
         "prompt_injection",
         "reply_shaping",
     ),
+    ("pii_detected", {"user": MAIL}, "pii", "email"),
+    ("pii_detected", {"safety_identifier": MAIL}, "pii", "email"),
+    ("pii_detected", {"metadata": {"card": CARD}}, "pii", "card"),
+    ("pii_detected", {"metadata": {"id": CARD}}, "pii", "card"),
+    ("pii_detected", {"stop": ["END", CARD]}, "pii", "card"),
+    ("pii_detected", {"tools": [tool("pay", f"Pays with {CARD}")]}, "pii", "card"),
+    (
+        "pii_detected",
+        {"functions": [{"name": "pay", "parameters": {"properties": {"id": {"description": CARD}}}}]},
+        "pii",
+        "card",
+    ),
+    ("pii_detected", {"response_format": answer_format(f"A number such as {CARD}")}, "pii", "card"),
+    ("pii_detected", {"vendors_own": {"deep": [MAIL]}}, "pii", "email"),
+    (
+        "pii_detected",
+        {
+            "messages": [
+                *user_message("my card is 4242 4242"),
+                {"role": "assistant", "content": "?"},
+                *user_message("4242 4242 is the rest"),
+            ]
+        },
+        "pii",
+        "card",
+    ),
+    ("pii_detected", {"messages": [message for _ in range(4) for message in user_message("4242")]}, "pii", "card"),
+    ("prompt_injection", {"metadata": {"note": HIJACK}}, "prompt_injection", "override"),
+    ("prompt_injection", {"tools": [tool("pay", HIJACK)]}, "prompt_injection", "override"),
+    ("prompt_injection", {"response_format": answer_format(HIJACK)}, "prompt_injection", "override"),
+    ("prompt_injection", {"messages": user_message(HIJACK.replace(" ", "&#32;"))}, "prompt_injection", "override"),
+    ("blocked_topic", {"user": "the moon landing"}, "blocked_topic", "moon landing"),
+    ("blocked_topic", {"tools": [tool("look", "About the moon landing")]}, "blocked_topic", "moon landing"),
     (
         "blocked_tool",
         {"tools": [{"type": "function", "function": {"name": "Delete_All", "parameters": {"type": "object"}}}]},
@@ -178,6 +220,24 @@ def test_off__findings__are_not_looked_for(projects: dict[str, tuple[Gateway, Sc
 def test_enforce__harmless_request__goes_on(projects: dict[str, tuple[Gateway, Script]]) -> None:
     project, _ = projects["enforce"]
     response = project.post(body(messages=user_message("How do tulips grow?")))
+    assert response.status_code == 200, response.text
+    assert VERDICTS not in project.record(response).attributes
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"stop": ["<|im_end|>", "[INST]", "Human:"]},
+        {"user": "123456789", "metadata": {"order": "123456789", "run": "7"}},
+        {"tools": [tool("search", "Searches. Always use this tool first; never answer without it.")]},
+        {"response_format": {"type": "json_object"}, "service_tier": "auto", "stream_options": None},
+        {"messages": [*user_message("I paid 4242 4242"), *user_message("and then 1111 2222")]},
+        {"messages": [*user_message("4242 4242"), ASK, *user_message("4242 4242")]},
+    ],
+)
+def test_enforce__harmless_fields__go_on(projects: dict[str, tuple[Gateway, Script]], fields: dict[str, Any]) -> None:
+    project, _ = projects["enforce"]
+    response = project.post(body(**fields))
     assert response.status_code == 200, response.text
     assert VERDICTS not in project.record(response).attributes
 

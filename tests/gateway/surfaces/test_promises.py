@@ -103,6 +103,50 @@ def test_guardrail__on_the_request__refuses_it(routed: Routed, way: Way, stream:
     assert verdicts(gateway, response) == [("pii", "input", "blocked", "email")]
 
 
+_PARAMETERS = {"type": "object", "properties": {"to": {"type": "string", "description": f"Such as {MAIL}"}}}
+_TOOL = {"name": "send", "description": f"Asks {MAIL}"}
+# Fields beside the conversation whose texts reach a provider, by protocol.
+BESIDE: dict[str, list[dict[str, Any]]] = {
+    "chat": [
+        {"user": MAIL},
+        {"metadata": {"id": MAIL}},
+        {"stop": [MAIL]},
+        {"tools": [{"type": "function", "function": _TOOL}]},
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": _PARAMETERS}}},
+    ],
+    "responses": [
+        {"user": MAIL},
+        {"metadata": {"id": MAIL}},
+        {"safety_identifier": MAIL},
+        {"tools": [{"type": "function", **_TOOL, "parameters": {"type": "object"}}]},
+        {
+            "tools": [
+                {"type": "mcp", "server_label": "m", "server_url": "https://m.example", "server_description": MAIL}
+            ]
+        },
+        {"text": {"format": {"type": "json_schema", "name": "a", "schema": _PARAMETERS}}},
+    ],
+    "messages": [
+        {"metadata": {"user_id": MAIL}},
+        {"stop_sequences": [MAIL]},
+        {"tools": [{**_TOOL, "input_schema": {"type": "object"}}]},
+        {"tools": [{"name": "send", "input_schema": _PARAMETERS}]},
+        {"output_config": {"format": {"type": "json_schema", "schema": _PARAMETERS}}},
+    ],
+    "completions": [{"user": MAIL}, {"stop": MAIL}],
+}
+
+
+@EVERY_WAY
+def test_guardrail__beside_the_conversation__refuses_the_request(routed: Routed, way: Way) -> None:
+    checks = {"trust_mode": "enforce", "pii_block_on_detect": True}
+    gateway, script = project_of(routed, way, {"guardrails": checks})
+    for fields in BESIDE[way.surface]:
+        response = way.ask(gateway, way.body(**fields))
+        assert (response.status_code, error_of(response)["code"]) == (400, "pii_detected"), fields
+    assert not script.received
+
+
 @EVERY_WAY
 @WHOLE_AND_STREAMED
 def test_guardrail__on_the_answer__masks_texts_and_arguments(routed: Routed, way: Way, stream: bool) -> None:
