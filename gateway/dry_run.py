@@ -23,6 +23,7 @@ from gateway.guardrails.evaluation import confidence_interval
 from gateway.guardrails.verdicts import Guardrail
 from gateway.pipeline.reservation import tokens_of_prompt
 from gateway.project_settings.guardrails import GuardrailSettings
+from gateway.protocol.marked_documents import Delimiters
 from gateway.protocol.wire import LazyFields, decode_request
 
 DEFAULT_DAYS, MAX_DAYS = 7, 30
@@ -60,10 +61,10 @@ class DryRun:
     refused_before: int = 0
     rules: dict[Guardrail, RuleTally] = field(default_factory=dict)
 
-    def add(self, checks: tuple[InputCheck, ...], request: SampledRequest, body: bytes) -> None:
+    def add(self, checks: tuple[InputCheck, ...], request: SampledRequest, body: bytes, delimiters: Delimiters) -> None:
         """Looks at one request with all checks."""
         try:
-            looked_at = _request_of(body)
+            looked_at = _request_of(body, delimiters)
             findings = [finding for check in checks for finding in check.inspect(looked_at)]
         except (ValidationError, msgspec.DecodeError, LookupError):
             self.unreadable += 1
@@ -103,14 +104,14 @@ def run_dry(
     end = datetime.now(UTC)
     start = end - timedelta(days=days)
     prepare_checks(settings)
-    checks = checks_of(settings)
+    checks, delimiters = checks_of(settings), settings.delimiters
     sample = sample_requests(project_id, start, end, source=_SOURCE, limit=max_inputs)
     result, looked_at = DryRun(), 0
     for request, body in _bodies(project_id, sample) if checks else ():
         if body is None:
             result.without_content += 1
         else:
-            result.add(checks, request, body)
+            result.add(checks, request, body, delimiters)
         looked_at += 1
         if time.monotonic() > deadline:
             break
@@ -126,11 +127,12 @@ def _bodies(project_id: UUID, sample: Sample) -> Iterator[tuple[SampledRequest, 
             yield request, bodies.get(request.request_id)
 
 
-def _request_of(body: bytes) -> Request:
+def _request_of(body: bytes, delimiters: Delimiters) -> Request:
     """Returns the request as the input stage sees it, but for a managed prompt and variables in headers, which the
     request log does not keep."""
     request = decode_request(body)
-    return Request(LazyFields(body), tokens_of_prompt(body, request), request.prompt_variables or {})
+    variables = request.prompt_variables or {}
+    return Request(LazyFields(body), tokens_of_prompt(body, request), variables, delimiters=delimiters)
 
 
 def _rules_of(settings: GuardrailSettings) -> list[Guardrail]:

@@ -62,6 +62,9 @@ class GatewaySettingsForm(SettingsModelForm):
     guardrails_pii_block_on_detect = _switch("Refuses requests that hold personal data.")
     guardrails_prompt_injection_detection = _switch("Refuses requests that try to take the model over.")
     guardrails_spotlighting_enabled = _switch("Marks what tools and documents say as data.")
+    guardrails_document_delimiters = _lines(
+        "The words that a document in a message begins and ends with, a blank between."
+    )
     guardrails_mask_output_pii = _switch("Replaces personal data in answers by its kind.")
     guardrails_min_quality_score = forms.FloatField(
         required=False,

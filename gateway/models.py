@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -69,17 +70,26 @@ def validate_emails(value: Any) -> None:
         validate_email(address)
 
 
+def delimiters_problem(delimiters: Iterable[str]) -> str:
+    """Returns what is wrong with `document_delimiters`, empty if nothing is."""
+    pairs = map(str.split, delimiters)
+    is_right = all(len(words) == 2 and words[0] != words[1] for words in pairs)
+    return "" if is_right else "Each has two different words with a blank between, such as <document> </document>."
+
+
 def validate_guardrails(value: Any) -> None:
     """Validates the whole object or a part of it; omitted fields have their defaults."""
     try:
         found = msgspec.convert(value, GuardrailSettings)
     except msgspec.ValidationError as error:
         raise ValidationError(str(error), code="invalid") from None
-    for name in ("blocked_input_topics", "blocked_output_topics", "blocked_tools"):
+    for name in ("blocked_input_topics", "blocked_output_topics", "blocked_tools", "document_delimiters"):
         try:
             validate_names(list(getattr(found, name)))
         except ValidationError as error:
             raise ValidationError(f"{name}: {error.messages[0]}", code=error.code) from None
+    if problem := delimiters_problem(found.document_delimiters):
+        raise ValidationError(f"document_delimiters: {problem}", code="invalid")
     if found.max_prompt_tokens is not None and not 1 <= found.max_prompt_tokens <= MAX_PROMPT_TOKENS:
         raise ValidationError(f"max_prompt_tokens: From 1 to {MAX_PROMPT_TOKENS}.", code="range")
     if found.min_quality_score is not None and not 0 <= found.min_quality_score <= 100:

@@ -25,6 +25,7 @@ from gateway.models import (
     MODEL_CHARACTERS,
     GatewaySettings,
     SettingsChange,
+    delimiters_problem,
     validate_providers,
 )
 from gateway.project_settings.guardrails import TrustMode
@@ -81,6 +82,7 @@ class GuardrailsSerializer(StrictSerializer):
     pii_block_on_detect = _switch("Refuses requests that hold personal data.")
     prompt_injection_detection = _switch("Refuses requests that try to take the model over.")
     spotlighting_enabled = _switch("Marks what tools and documents say as data.")
+    document_delimiters = _names("The words that a document in a message begins and ends with, a blank between.")
     mask_output_pii = _switch("Replaces personal data in answers by its kind.")
     min_quality_score = NumberField(
         required=False,
@@ -92,6 +94,11 @@ class GuardrailsSerializer(StrictSerializer):
     )
     blocked_tools = _names("Tools that may be neither offered nor called.")
     block_exfiltration_urls = _switch("Takes links out of answers that carry the conversation to somewhere else.")
+
+    def validate_document_delimiters(self, value: list[str]) -> list[str]:
+        if problem := delimiters_problem(value):
+            raise serializers.ValidationError(problem)
+        return value
 
 
 class DryRunSerializer(BodySerializer):

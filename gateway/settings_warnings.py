@@ -17,6 +17,7 @@ from integrations.selectors import disabled_providers, read_deployments
 WARNING_CODES = (
     "guardrails_off",
     "judge_missing",
+    "delimiters_unused",
     "rate_limit_off",
     "rate_limit_missing",
     "budget_missing",
@@ -62,6 +63,10 @@ def _of_guardrails(row: GatewaySettings) -> Iterator[SettingsWarning]:
     if guardrails["min_quality_score"] is not None and not row.judge_model:
         problem = "Every answer passes: there is no judge_model to score it."
         yield SettingsWarning("guardrails.min_quality_score", "judge_missing", problem)
+    reads_documents = guardrails["prompt_injection_detection"] or guardrails["spotlighting_enabled"]
+    if guardrails["document_delimiters"] and not reads_documents:
+        problem = "Documents are read like all else without prompt_injection_detection and spotlighting_enabled."
+        yield SettingsWarning("guardrails.document_delimiters", "delimiters_unused", problem)
 
 
 def _of_limits(row: GatewaySettings) -> Iterator[SettingsWarning]:

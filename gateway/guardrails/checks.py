@@ -16,6 +16,7 @@ from gateway.guardrails.texts import Segment, Speaker, field_segments, text_segm
 from gateway.guardrails.tools import same_tool, tools_of
 from gateway.guardrails.verdicts import Guardrail
 from gateway.project_settings.guardrails import GuardrailSettings
+from gateway.protocol.marked_documents import Delimiters
 
 # A longer list of entities would take more memory in the cache than the text itself.
 _MAX_ENTITIES = 100
@@ -36,7 +37,8 @@ class Finding(NamedTuple):
 class Request:
     """The request as the checks see it. Its texts are extracted on first use, because some checks never need them.
     `variables` are the values for the request's managed prompt. `beside` are the fields beside the messages as they
-    are sent, those of the client's own protocol where a provider may get them; without them, those of `fields`."""
+    are sent, those of the client's own protocol where a provider may get them; without them, those of `fields`.
+    Documents in messages of the user stand between `delimiters`."""
 
     def __init__(
         self,
@@ -44,16 +46,19 @@ class Request:
         tokens: int,
         variables: Mapping[str, Any],
         beside: Mapping[str, Any] | None = None,
+        *,
+        delimiters: Delimiters = (),
     ) -> None:
         self._fields = fields
         self._variables = variables
+        self._delimiters = delimiters
         self._beside = fields if beside is None else beside
         self.tokens = tokens
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
         return (
-            *text_segments(self._fields),
+            *text_segments(self._fields, self._delimiters),
             *field_segments(self._beside),
             *variable_segments(self._variables),
         )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 import msgspec
+
+from gateway.protocol.marked_documents import Delimiters, is_marked, pieces_of
 
 
 class Speaker(StrEnum):
@@ -56,13 +58,28 @@ _TOOL_FIELDS = frozenset({"tools", "functions"})
 _STOP_FIELDS = frozenset({"stop", "stop_sequences"})
 
 
-def text_segments(fields: Mapping[str, Any]) -> Iterator[Segment]:
-    """Yields every text of the messages: contents of all kinds, names, arguments of tool calls."""
+def text_segments(fields: Mapping[str, Any], delimiters: Delimiters = ()) -> Iterator[Segment]:
+    """Yields every text of the messages: contents of all kinds, names, arguments of tool calls. What stands between
+    `delimiters` in messages of the user is a document."""
     for message in fields["messages"]:
-        yield from _of_message(message)
+        segments = _of_message(message)
+        yield from _with_documents(segments, delimiters) if delimiters else segments
     prediction = fields.get("prediction")
     if prediction is not None:
         yield from _of_content(prediction.get("content") if isinstance(prediction, dict) else prediction, Speaker.USER)
+
+
+def _with_documents(segments: Iterable[Segment], delimiters: Delimiters) -> Iterator[Segment]:
+    for speaker, text in segments:
+        pieces = pieces_of(text, delimiters) if speaker is Speaker.USER else []
+        documents = [piece.text for piece in pieces if piece.is_document]
+        if not documents:
+            yield Segment(speaker, text)
+            continue
+        yield from (Segment(Speaker.UNTRUSTED, document) for document in documents)
+        rest = "\n".join(piece.text for piece in pieces if not piece.is_document)
+        if rest:
+            yield Segment(speaker, rest)
 
 
 def field_segments(fields: Mapping[str, Any]) -> Iterator[Segment]:
@@ -117,21 +134,22 @@ def _of_content(content: Any, speaker: Speaker) -> Iterator[Segment]:
 
 
 def _of_parts(parts: list[Any], speaker: Speaker) -> Iterator[Segment]:
-    """Consecutive text parts are one text to the model, so they are yielded joined with and without a line break."""
-    texts: list[str] = []
+    """Consecutive text parts are one text to the model, so they are yielded joined with and without a line break. Parts
+    that are marked as documents are untrusted, whoever sends them."""
+    texts: dict[Speaker, list[str]] = {}
     for part in parts:
         if isinstance(part, str):
-            texts.append(part)
+            texts.setdefault(speaker, []).append(part)
         elif isinstance(part, dict):
             text = _text_of(part)
             if text is not None:
-                texts.append(text)
+                texts.setdefault(Speaker.UNTRUSTED if is_marked(part) else speaker, []).append(text)
             elif part.get("type") not in _UNREADABLE_PARTS:
                 yield from _of_value(part, speaker if speaker is Speaker.OPERATOR else Speaker.UNTRUSTED)
-    if texts:
-        yield Segment(speaker, readable("\n".join(texts)))
-    if len(texts) > 1:
-        yield Segment(speaker, readable("".join(texts)))
+    for owner, own in texts.items():
+        yield Segment(owner, readable("\n".join(own)))
+        if len(own) > 1:
+            yield Segment(owner, readable("".join(own)))
 
 
 def _text_of(part: Mapping[str, Any]) -> str | None:

@@ -61,6 +61,7 @@ class GuardrailsPage(SettingsFormPage):
                 "guardrails_pii_block_on_detect",
                 "guardrails_prompt_injection_detection",
                 "guardrails_spotlighting_enabled",
+                "guardrails_document_delimiters",
             ),
         ),
         Section(

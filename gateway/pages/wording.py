@@ -44,6 +44,7 @@ LABELS: Mapping[str, str] = {
     "guardrails_pii_block_on_detect": "Refuse requests with personal data",
     "guardrails_prompt_injection_detection": "Refuse prompt injections",
     "guardrails_spotlighting_enabled": "Mark texts of tools and documents as data",
+    "guardrails_document_delimiters": "Words that a document in a message begins and ends with",
     "guardrails_mask_output_pii": "Mask personal data in answers",
     "guardrails_min_quality_score": "Lowest quality of an answer, 0 to 100",
     "guardrails_blocked_tools": "Blocked tools",
@@ -78,6 +79,7 @@ HELP: Mapping[str, str] = {
     "guardrails_blocked_tools": "Neither offered nor called. One a line.",
     "guardrails_max_prompt_tokens": "Estimated by four bytes a token. Empty for any.",
     "guardrails_spotlighting_enabled": "In enforce alone.",
+    "guardrails_document_delimiters": "Two words, such as <document> </document>. One pair a line.",
     "guardrails_min_quality_score": "What the judging model has to give. Empty for any.",
 }
 GUARDRAILS: Mapping[str, str] = {

@@ -16,6 +16,7 @@ from gateway.pipeline.callers import has_limits
 from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.guard_input import guard_input
 from gateway.pipeline.inflight import note_in_flight
+from gateway.pipeline.marked_documents import without_document_marks
 from gateway.pipeline.native import native_counter, read_native
 from gateway.pipeline.parse import parse, read_body
 from gateway.pipeline.permitted import permitted
@@ -50,6 +51,7 @@ async def answer_count(runtime: Runtime, state: RequestState, reply: Reply, watc
     state.prompt = _NO_PROMPT
     if context.snapshot.settings.guardrails.is_on:
         context = await guard_input(context, state)
+    context = without_document_marks(context)
     attempts = select(context, runtime.health, state.headers.session_id or state.request_id)
     if state.key.is_restricted:
         attempts = permitted(state.key, request.model, attempts)

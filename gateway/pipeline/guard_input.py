@@ -64,7 +64,9 @@ def _checked_part(context: RequestContext, state: RequestState) -> Request:
     that a person typed and the names of the tools that it offers."""
     variables = variables_of(context) if state.prompt.version else {}
     if state.origin.typed is None:
-        return Request(context.fields, prompt_tokens(context), variables, _own_fields(context))
+        delimiters = context.snapshot.settings.guardrails.delimiters
+        own = _own_fields(context)
+        return Request(context.fields, prompt_tokens(context), variables, own, delimiters=delimiters)
     messages = [{"role": "user", "content": text} for text in state.origin.typed]
     tokens = estimated_tokens(sum(len(text.encode("utf-8", "replace")) for text in state.origin.typed))
     return Request({"messages": messages, "tools": context.fields.get("tools")}, tokens, variables, {})
@@ -103,7 +105,8 @@ def _code(guardrail: Guardrail) -> str:
 
 
 def _spotlit(context: RequestContext, state: RequestState, guardrails: GuardrailSettings) -> RequestContext:
-    spotlight = Spotlight(f"{settings.SECRET_KEY}:spotlight:{context.snapshot.id_text}".encode())
+    key = f"{settings.SECRET_KEY}:spotlight:{context.snapshot.id_text}".encode()
+    spotlight = Spotlight(key, guardrails.delimiters)
     body = spotlight.apply(context.body)
     if not spotlight.marked:
         return context

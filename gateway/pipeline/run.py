@@ -21,6 +21,7 @@ from gateway.pipeline.context import RequestContext, RequestState
 from gateway.pipeline.count_tokens import answer_count
 from gateway.pipeline.guard_input import guard_input
 from gateway.pipeline.inflight import note_allocation, note_in_flight
+from gateway.pipeline.marked_documents import without_document_marks
 from gateway.pipeline.native import translate
 from gateway.pipeline.parse import ClientGoneError, late_body, parse, read_body
 from gateway.pipeline.permitted import permitted
@@ -106,6 +107,7 @@ async def _answer(runtime: Runtime, state: RequestState, reply: Reply, watch: Cl
         note_allocation(runtime, state, state.slot)
     if context.snapshot.settings.guardrails.is_on:
         context = await guard_input(context, state)
+    context = without_document_marks(context)
     if context.snapshot.unreadable:
         note_unreadable(state, context.request)
     attempts = select(context, runtime.health, state.headers.session_id or state.request_id)

@@ -15,7 +15,8 @@ class TrustMode(StrEnum):
 
 class GuardrailSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of a project's guardrails. The tuples hold non-empty texts; `max_prompt_tokens` and
-    `min_quality_score` (0 to 100) are no bounds when they are None."""
+    `min_quality_score` (0 to 100) are no bounds when they are None. Each of `document_delimiters` holds two words: the
+    beginning of a document in a message, and its end."""
 
     trust_mode: TrustMode = TrustMode.OFF
     blocked_input_topics: tuple[str, ...] = ()
@@ -24,10 +25,16 @@ class GuardrailSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     pii_block_on_detect: bool = False
     prompt_injection_detection: bool = False
     spotlighting_enabled: bool = False
+    document_delimiters: tuple[str, ...] = ()
     mask_output_pii: bool = False
     min_quality_score: float | None = None
     blocked_tools: tuple[str, ...] = ()
     block_exfiltration_urls: bool = False
+
+    @property
+    def delimiters(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of words that `document_delimiters` hold."""
+        return tuple((begin, end) for begin, end in map(str.split, self.document_delimiters))
 
     @property
     def is_on(self) -> bool:

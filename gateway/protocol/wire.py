@@ -37,9 +37,11 @@ class Url(msgspec.Struct):
 
 
 class ContentPart(msgspec.Struct):
-    """A part of a message. `type` names the field that carries its content; other types of the OpenAI dialect pass."""
+    """A part of a message. `type` names the field that carries its content; other types of the OpenAI dialect pass.
+    `trust` marks the text of a document (docs/guardrails.md#documents-in-messages), and is sent to no provider."""
 
     type: str
+    trust: Literal["untrusted"] | None = None
     text: str | None = None
     image_url: Url | None = None
     document_url: Url | None = None

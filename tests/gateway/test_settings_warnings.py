@@ -31,6 +31,20 @@ CASES: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
         {"guardrails": {"trust_mode": "enforce", "min_quality_score": 60}},
         [("guardrails.min_quality_score", "judge_missing")],
     ),
+    "delimiters that nothing goes by": (
+        {"guardrails": {"trust_mode": "enforce", "document_delimiters": ["<a> </a>"]}},
+        [("guardrails.document_delimiters", "delimiters_unused")],
+    ),
+    "delimiters of documents that are marked": (
+        {
+            "guardrails": {
+                "trust_mode": "enforce",
+                "spotlighting_enabled": True,
+                "document_delimiters": ["<a> </a>"],
+            }
+        },
+        [],
+    ),
     "a least score with a judge": (
         {"guardrails": {"trust_mode": "enforce", "min_quality_score": 60}, "judge_model": "gpt-4o"},
         [],

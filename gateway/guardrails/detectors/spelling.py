@@ -11,6 +11,9 @@ import html
 import re
 from urllib.parse import unquote
 
+import re2
+
+from gateway.guardrails.detectors.characters import encoded
 from gateway.guardrails.detectors.reading import Reading, as_written
 
 # Entities of entities (`&amp;#32;`) and codes of codes (`%2520`) are undone up to this depth.
@@ -18,35 +21,48 @@ _MAX_DEPTH = 4
 _ENTITY = r"&(?:#[0-9]{1,7};?|#[xX][0-9a-fA-F]{1,6};?|[a-zA-Z][a-zA-Z0-9]{1,31};)"
 _CODES = re.compile(rf"{_ENTITY}|(?:%[0-9a-fA-F]{{2}})+")
 _LETTER = r"[^\W\d_]"
+# Patterns begin with the sign that they are about, whose neighbour they look back at: the standard library's matcher
+# then reads on to the next such sign, and tries no place in between.
+#
 # CommonMark's marks at the border of a word, and GitHub's for struck text (https://spec.commonmark.org/0.31.2/). Marks
 # between two letters are signs within a word.
-_EMPHASIS = re.compile(r"(?<![*_`~])(?:(?<!\w)[*_`~]+(?=\w)|(?<=[^\W_])[*_`~]+(?![\w*_`~]))")
-_MARKED_NUMBER = re.compile(r"[*_`~][0-9@]|[0-9@][*_`~]")
+_MARKS = "*_`~"
+_EMPHASIS = re.compile(r"[*_`~](?<![*_`~].)(?:(?<!\w.)[*_`~]*(?=[^\W_])|(?<=[^\W_].)[*_`~]*(?![\w*_`~]))", re.DOTALL)
+_MARKED_NUMBER = re.compile(r"[*_`~](?:(?=[0-9@])|(?<=[0-9@].))")
+_LINK = re.compile(r"\[([^\[\]\n]{1,300})\]\([^()\s]{0,300}\)")
 
 # Signs that stand between the words of no sentence: ASCII's, Latin-1's, dots and daggers, currencies, arrows to
 # dingbats, emoji; each of HTML's tags is one sign.
-_SIGN = (
-    r"(?:</?[a-zA-Z!][^<>]{0,100}>"
-    r"|[#$%&*+/<=>@\[\\\]^_`{|}~\xa1\xa6-\xa9\xab-\xb1\xb6\xb7\xbb\xbf\xd7\xf7"
-    "\u2016\u2017\u2020-\u2027\u2030-\u205e\u20a0-\u20cf\u2190-\u2bff\u2e30-\u2e4f\u30fb\U0001f000-\U0001faff])"
+_SIGNS = (
+    r"#$%&*+/<=>@\[\\\]^_`{|}~\xa1\xa6-\xa9\xab-\xb1\xb6\xb7\xbb\xbf\xd7\xf7"
+    "\u2016\u2017\u2020-\u2027\u2030-\u205e\u20a0-\u20cf\u2190-\u2bff\u2e30-\u2e4f\u30fb\U0001f000-\U0001faff"
 )
-_LINK = re.compile(r"\[([^\[\]\n]{1,300})\]\([^()\s]{0,300}\)")
-_PUNCTUATION = r"[.,;:!?\-]"
-_POINT = r"[.\-\xb7\u2022\u2027\u30fb]"
-_RUN = rf"(?:{_SIGN}|{_PUNCTUATION})+"
-# Blanks around signs are theirs, and punctuation in front of them is the sentence's. Punctuation with a blank behind it
-# ends a clause.
+_PUNCTUATION = r".,;:!?\-"
+_POINTS = "." + r"\-" + "\xb7\u2022\u2027\u30fb"
+_REST_OF_TAG = r"(?:(?<=<)/?[a-zA-Z!][^<>]{0,100}>)?"
+_SIGN = rf"(?:[{_SIGNS}]{_REST_OF_TAG})"
 _BLANK = r"[^\S\n]"
-_BETWEEN = rf"(?:{_BLANK}*([.,;:!?]*){_SIGN}(?:{_SIGN}|{_PUNCTUATION}|{_BLANK})*|{_PUNCTUATION}+|{_BLANK}+\.+{_BLANK}+)"
-_POINT_WITHIN = re.compile(rf"(?<={_LETTER}){_POINT}(?={_LETTER})")
-_WITHIN = re.compile(rf"(?<={_LETTER}){_RUN}(?={_LETTER})")
-# A row of single letters (`a|b|c`) is a table or code; with blanks, it would look like a word that is spelled out.
 _OF_WORD = r"(?:[^\W\d_]|['\"\u2018-\u201f])"
-_BETWEEN_WORDS = re.compile(
-    rf"(?<={_OF_WORD}{_OF_WORD}){_BETWEEN}(?={_LETTER})|(?<={_LETTER}){_BETWEEN}(?={_OF_WORD}{_OF_WORD})"
+_RUN_OF_SIGNS = re.compile(rf"[{_SIGNS}]{_REST_OF_TAG}(?:{_SIGN}|[{_PUNCTUATION}]|{_BLANK})*")
+_LETTERS = re.compile(rf"{_OF_WORD}{{1,2}}")
+_LETTERS_BEFORE = re.compile(rf"{_OF_WORD}{_OF_WORD}{_BLANK}?\Z")
+# Punctuation with a blank behind it ends a clause, unless there is one in front of it, too.
+_PUNCTUATION_BETWEEN = re.compile(
+    rf"[{_PUNCTUATION}](?:(?<={_OF_WORD}{_OF_WORD}.)[{_PUNCTUATION}]*(?={_LETTER})"
+    rf"|(?<={_LETTER}.)[{_PUNCTUATION}]*(?={_OF_WORD}{_OF_WORD})|(?<={_BLANK}.)\.*(?={_BLANK}))"
 )
+_POINT_WITHIN = re.compile(rf"[{_POINTS}](?<={_LETTER}.)(?={_LETTER})")
+_WITHIN = re.compile(
+    rf"[{_SIGNS}{_PUNCTUATION}](?<={_LETTER}.){_REST_OF_TAG}(?:{_SIGN}|[{_PUNCTUATION}])*(?={_LETTER})"
+)
+_BLANKS = re.compile(rf"{_BLANK}{{2,}}")
+# Points behind one word after the other end no sentences.
 _WORDS_WITH_POINTS = re.compile(rf"(?<![^\W_])(?:{_LETTER}+\.{_BLANK}+){{3,}}")
-
+_HAS_WORDS_WITH_POINTS = re2.compile(r"(?:\pL\.[ \t]+\pL+\.[ \t]+\pL+\.[ \t])")
+# Hyphens belong to words, but between single letters.
+_SIGNED = re2.compile(
+    "[" + _SIGNS + r"]|\pL[.,;:!?]+\pL|(?:^|[^\pL])\pL-\pL-|[ \t]\.+[ \t]|" + _HAS_WORDS_WITH_POINTS.pattern
+)
 _GAP = "\u2014"
 
 
@@ -63,14 +79,15 @@ def decoded(text: str) -> str:
 
 def undone(text: str) -> str:
     """Returns the text with its entities, percent codes and emphasis undone."""
-    return _EMPHASIS.sub("", decoded(text))
+    text = decoded(text)
+    return _EMPHASIS.sub("", text) if any(map(text.__contains__, _MARKS)) else text
 
 
 def undone_number(text: str) -> Reading | None:
     """Returns the reading with entities and percent codes undone, and emphasis where it marks a number or an address;
     None for a text without."""
     marked = _MARKED_NUMBER.search(text) is not None
-    if not marked and not _CODES.search(text):
+    if not marked and not (("&" in text or "%" in text) and _CODES.search(text)):
         return None
     read = as_written(text)
     for _ in range(_MAX_DEPTH):
@@ -91,13 +108,28 @@ def respellings(text: str) -> list[str]:
     """Returns the other readings of a text that has links, or signs within words or between them: without the links'
     targets, and then with a blank for each sign, without the signs, and without points within words but with blanks for
     other signs."""
+    if not _SIGNED.search(encoded(text)):
+        return []
     shown = _LINK.sub(r"\1", text)
     made = (shown, _spread(shown), _WITHIN.sub("", shown), _spread(_POINT_WITHIN.sub("", shown)))
     return [read for read in dict.fromkeys(made) if read != text]
 
 
 def _spread(text: str) -> str:
-    return _BETWEEN_WORDS.sub(r"\1\2 ", _WORDS_WITH_POINTS.sub(lambda words: words[0].replace(".", ""), text))
+    if _HAS_WORDS_WITH_POINTS.search(encoded(text)):
+        text = _WORDS_WITH_POINTS.sub(lambda words: words[0].replace(".", ""), text)
+    spread = _PUNCTUATION_BETWEEN.sub(" ", _RUN_OF_SIGNS.sub(_blank_between_words, text))
+    return text if spread == text else _BLANKS.sub(" ", spread)
+
+
+def _blank_between_words(signs: re.Match[str]) -> str:
+    """Returns a blank for signs between two words of a line. One of the words has two letters or more: a row of single
+    letters (`a|b|c`) is a table or code, and would look like a word that is spelled out."""
+    text, start = signs.string, signs.start()
+    after = _LETTERS.match(text, signs.end())
+    if after is None or start == 0 or text[start - 1] == "\n":
+        return signs[0]
+    return " " if len(after[0]) == 2 or _LETTERS_BEFORE.search(text, max(0, start - 3), start) else signs[0]
 
 
 def new_lines(text: str, others: list[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gateway.protocol.marked_documents import MARK, UNTRUSTED
 from gateway.protocol.message_sizes import check_file_size
 from gateway.surfaces.messages.checks import (
     as_object,
@@ -32,7 +33,7 @@ def part_of(block: Json, place: str, untranslatable: list[str]) -> Json:
     kind = type_of(block, place)
     match kind:
         case "text":
-            return marked({"type": "text", "text": required_text(block, "text", place)}, block, place)
+            return text_part(block, place)
         case "image":
             return _image(block, place, untranslatable)
         case "document":
@@ -55,6 +56,14 @@ def marked(made: Json, block: Json, place: str) -> Json:
     if marker is not None:
         made["cache_control"] = marker
     return made
+
+
+def text_part(block: Json, place: str) -> Json:
+    """Returns the block of a text as a content part, with the mark of a document if the block has it."""
+    made: Json = {"type": "text", "text": required_text(block, "text", place)}
+    if MARK in block:
+        made[MARK] = block[MARK]
+    return marked(made, block, place)
 
 
 def content_of(parts: list[Json]) -> str | list[Json]:
@@ -84,7 +93,9 @@ def _document(block: Json, place: str, untranslatable: list[str]) -> Json:
         return block
     if source["type"] == "text":
         text = required_text(source, "data", f"{place}.source")
-        return marked({"type": "text", "text": _with_head(text, title, context)}, block, place)
+        # The text is a document to guardrails, which a chat completion's text is not without this mark.
+        part: Json = {"type": "text", "text": _with_head(text, title, context), MARK: UNTRUSTED}
+        return marked(part, block, place)
     if url is None:
         untranslatable.append(f"{place}.source: a chat completion has no source of type {source['type']}")
         return block

@@ -14,14 +14,13 @@ from core.errors import ValidationError
 from gateway.protocol.message_sizes import MAX_MESSAGE_BYTES, check_content_size
 from gateway.protocol.wire import MAX_MESSAGES
 from gateway.surfaces.messages.assistant import assistant_message
-from gateway.surfaces.messages.blocks import content_of, marked, part_of, type_of
+from gateway.surfaces.messages.blocks import content_of, marked, part_of, text_part, type_of
 from gateway.surfaces.messages.checks import (
     as_object,
     invalid,
     missing,
     optional_flag,
     required_name,
-    required_text,
 )
 
 # The vendor's beta takes these fields on an instruction in mid-conversation.
@@ -134,7 +133,7 @@ def _texts(content: Any, place: str) -> str | list[Json]:
         where = f"{place}[{index}]"
         if type_of(block, where) != "text":
             raise invalid(f"{where}.type", "expected text")
-        parts.append(marked({"type": "text", "text": required_text(block, "text", where)}, block, where))
+        parts.append(text_part(block, where))
     return content_of(parts)
 
 

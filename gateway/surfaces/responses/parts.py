@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.errors import ValidationError
+from gateway.protocol.marked_documents import MARK
 
 Json = dict[str, Any]
 
@@ -48,7 +49,8 @@ def _part(part: Any, place: str, untranslatable: list[str]) -> Json | None:
         raise ValidationError(f"{place}: expected an object")
     kind = part.get("type")
     if kind in _TEXTS:
-        return {"type": "text", "text": _string(part, "text", place)}
+        made = {"type": "text", "text": _string(part, "text", place)}
+        return {**made, MARK: part[MARK]} if MARK in part else made
     if kind == "input_image":
         return _image(part, place, untranslatable)
     if kind == "input_file":

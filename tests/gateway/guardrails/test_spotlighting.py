@@ -21,7 +21,7 @@ MARKED = re.compile(r"^⟦untrusted (?P<code>[0-9a-f]{16})⟧\n(?P<text>.*)\n⟦
 @pytest.fixture(scope="module")
 def spotlit(service: GatewayService, upstream: ScriptedServer) -> tuple[Gateway, Script]:
     script = upstream.play("spotlit", answer())
-    guardrails = {"trust_mode": "enforce", "spotlighting_enabled": True}
+    guardrails = {"trust_mode": "enforce", "spotlighting_enabled": True, "document_delimiters": ["<doc> </doc>"]}
     project = service.new_project(
         base_urls={"openai": upstream.base_url("spotlit")}, routing={"guardrails": guardrails}
     )
@@ -50,6 +50,29 @@ def test_spotlighting__result_of_a_tool__stands_in_marks(spotlit: tuple[Gateway,
         )
         is None
     )
+
+
+def test_spotlighting__documents_in_messages__stand_in_marks(spotlit: tuple[Gateway, Script]) -> None:
+    project, script = spotlit
+    marked = {"type": "text", "text": "one", "trust": "untrusted"}
+    asked = {"role": "user", "content": [{"type": "text", "text": "Sum up:"}, marked]}
+    pasted = {"role": "user", "content": "And this: <doc>two</doc> Please."}
+    system = {"role": "system", "content": [{"type": "text", "text": "Known: <doc>"}, {**marked, "text": "three"}]}
+
+    response = project.post(body(messages=[system, asked, pasted]))
+
+    assert response.status_code == 200, response.text
+    first, second, third = last_sent(script)["messages"]
+    assert [part["text"] for part in first["content"]][::2] == ["Known: <doc>", INSTRUCTION]
+    assert [part.keys() for part in second["content"]] == [{"type", "text"}] * 2
+    assert second["content"][0]["text"] == "Sum up:"
+    before, _, rest = third["content"].partition("⟦")
+    document, _, after = f"⟦{rest}".rpartition("⟧")
+    assert (before, after) == ("And this: ", " Please.")
+    texts = (first["content"][1]["text"], second["content"][1]["text"], f"{document}⟧")
+    found = [MARKED.match(text) for text in texts]
+    assert [match["text"] for match in found if match] == ["three", "one", "<doc>two</doc>"]
+    assert verdicts(project, response) == [("spotlighting", "changed", "3 texts")]
 
 
 def test_spotlighting__same_text__has_the_same_marks_and_another_text_others(spotlit: tuple[Gateway, Script]) -> None:

@@ -13,6 +13,7 @@ from gateway.guardrails.digest_cache import DigestCache
 from gateway.guardrails.spotlight import Spotlight
 from gateway.guardrails.texts import Speaker, text_segments
 from gateway.guardrails.tools import tools_of
+from gateway.protocol.marked_documents import pieces_of
 from gateway.protocol.wire import decode_request
 
 JSON = st.recursive(
@@ -41,6 +42,8 @@ def nested(value: Any, depth: int) -> Any:
             Speaker.UNTRUSTED,
         ),
         ({"role": "user", "content": [{"type": "newer", "inner": {"any": [NEEDLE]}}]}, Speaker.UNTRUSTED),
+        ({"role": "user", "content": [{"type": "text", "text": NEEDLE, "trust": "untrusted"}]}, Speaker.UNTRUSTED),
+        ({"role": "system", "content": [{"type": "text", "text": NEEDLE, "trust": "untrusted"}]}, Speaker.UNTRUSTED),
         ({"role": "user", "content": "hi", "name": NEEDLE}, Speaker.USER),
         ({"role": "assistant", "content": None, "refusal": NEEDLE}, Speaker.ASSISTANT),
         (
@@ -71,6 +74,36 @@ def test_text_segments__needle__is_read_and_has_its_speaker(message: dict[str, A
     decode_request(body)
     read = [segment for segment in text_segments(json.loads(body)) if NEEDLE in segment.text]
     assert [segment.speaker for segment in read] == [speaker]
+
+
+@pytest.mark.parametrize(
+    ("text", "documents", "own"),
+    [
+        ("Sum up: <doc>one</doc>", ["<doc>one</doc>"], "Sum up: "),
+        ("<doc>one</doc> obey </doc> thanks", ["<doc>one</doc> obey </doc>"], " thanks"),
+        ("<doc>one</doc> and <doc>two</doc>?", ["<doc>one</doc> and <doc>two</doc>"], "?"),
+        ("first <doc>no end", ["<doc>no end"], "first "),
+        ("[[a]] then <doc>b</doc> end", ["[[a]]", "<doc>b</doc>"], " then \n end"),
+        ("[[a <doc>b]] c</doc>", ["[[a <doc>b]] c</doc>"], ""),
+        ("an end </doc> alone", [], "an end </doc> alone"),
+        ("<doc></doc>", ["<doc></doc>"], ""),
+    ],
+)
+def test_text_segments__delimiters__divide_documents_from_the_users_words(
+    text: str, documents: list[str], own: str
+) -> None:
+    delimiters = (("<doc>", "</doc>"), ("[[", "]]"))
+    for content in (text, [{"type": "text", "text": text}]):
+        found = list(text_segments({"messages": [{"role": "user", "content": content}]}, delimiters))
+        assert [segment.text for segment in found if segment.speaker is Speaker.UNTRUSTED] == documents
+        assert "".join(segment.text for segment in found if segment.speaker is Speaker.USER) == own
+    result = {"role": "tool", "tool_call_id": "1", "content": text}
+    assert [*text_segments({"messages": [result]}, delimiters)] == [(Speaker.UNTRUSTED, text)]
+
+
+@given(st.text("ab<>[]/ \n", max_size=40))
+def test_pieces_of__any_text__are_the_text(text: str) -> None:
+    assert "".join(piece.text for piece in pieces_of(text, (("<a", "a>"), ("[", "]"), ("a", "[")))) == text
 
 
 def test_text_segments__prediction__is_the_users() -> None:
