@@ -24,7 +24,8 @@ from integrations.addresses import PrivateAddressError
 from integrations.providers.base import UpstreamRequest
 from integrations.providers.errors import ProviderError
 from integrations.transport import failures
-from integrations.transport.base import Timeouts
+from integrations.transport.base import Timeouts, UpstreamResponse
+from integrations.transport.decompression import decompressed
 from integrations.transport.idle import keep_alive_timeout, look_for_end
 from integrations.transport.proxies import ProxyFor, no_proxy
 from integrations.transport.request_head import Origin, RequestHead, head_of
@@ -151,15 +152,16 @@ class AiohttpTransport:
         self._short_lived: set[Origin] = set()
         self._closed = False
 
-    async def send(self, request: UpstreamRequest, timeouts: Timeouts) -> AiohttpResponse:
+    async def send(self, request: UpstreamRequest, timeouts: Timeouts) -> UpstreamResponse:
         head = head_of(request)
         if self._closed:
             raise failures.closed_by_caller(head.origin.host)
         try:
-            return await self._exchange(self._session_for(head.origin), request, head, timeouts)
+            response = await self._exchange(self._session_for(head.origin), request, head, timeouts)
         except _FAILED as error:
             # The cause is left out, since aiohttp's exceptions print the whole URL.
             raise _failure(error, head, timeouts) from None
+        return decompressed(response, head.origin.host)
 
     async def close(self) -> None:
         self._closed = True

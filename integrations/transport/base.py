@@ -1,7 +1,7 @@
 """The interface between the gateway and an upstream HTTP client, behind which clients are interchangeable.
 
-A transport lives as long as its worker. It has pooled keep-alive connections and TCP_NODELAY, and no cookies, redirects
-or decompression (it sends `accept-encoding: identity`).
+A transport lives as long as its worker. It has pooled keep-alive connections and TCP_NODELAY, and no cookies or
+redirects. It sends `accept-encoding: identity`, and decompresses what comes compressed all the same (`decompression`).
 """
 
 from __future__ import annotations

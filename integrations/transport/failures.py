@@ -59,5 +59,20 @@ def too_large(host: str, limit: int) -> ProviderError:
     return ProviderError(f"The answer of {host} is larger than {limit} bytes", kind=FailureKind.UNUSABLE)
 
 
+class UnreadableAnswerError(ProviderError):
+    """An answer that is compressed in a way that cannot be undone. Its text has none of the answer's bytes."""
+
+    def __init__(self, encoding: str, reason: str) -> None:
+        super().__init__(f"the provider's answer is compressed with {encoding}, {reason}", kind=FailureKind.UNUSABLE)
+
+
+def unknown_compression(encoding: str) -> ProviderError:
+    return UnreadableAnswerError(encoding, "which the gateway does not read")
+
+
+def damaged_compression(encoding: str) -> ProviderError:
+    return UnreadableAnswerError(encoding, "which is damaged")
+
+
 def closed_by_caller(host: str) -> ProviderError:
     return ProviderError(f"The connection to {host} was closed here", kind=FailureKind.UNAVAILABLE)

@@ -14,17 +14,19 @@ import time
 from integrations.addresses import PrivateAddressError
 from integrations.providers.base import UpstreamRequest
 from integrations.transport import failures
-from integrations.transport.base import Timeouts
+from integrations.transport.base import Timeouts, UpstreamResponse
 from integrations.transport.connection import Connection
+from integrations.transport.decompression import decompressed
 from integrations.transport.idle import IdleAges
 from integrations.transport.request_head import Origin, head_of
 from integrations.transport.resolver import Resolver
-from integrations.transport.response import PooledResponse
 from integrations.transport.tls import client_context
 
 KEEP_ALIVE_SECONDS = 30.0
 
 _REMEMBERED_ORIGINS = 1024
+_ENCODING = b"content-encoding"
+_ENCODING_LENGTH = len(_ENCODING)
 
 
 class PooledTransport:
@@ -47,11 +49,16 @@ class PooledTransport:
         self._emptied = asyncio.Event()
         self._closed = False
 
-    async def send(self, request: UpstreamRequest, timeouts: Timeouts) -> PooledResponse:
+    async def send(self, request: UpstreamRequest, timeouts: Timeouts) -> UpstreamResponse:
         head = head_of(request)
         first_bytes = head.with_length(len(request.body))
         connection = self._take(head.origin) or await self._connect(head.origin, timeouts.connect)
-        return await connection.exchange(first_bytes, request.body, timeouts, self._give_back)
+        response = await connection.exchange(first_bytes, request.body, timeouts, self._give_back)
+        # The headers are not decoded for this, since those of most answers are never read.
+        for name, _ in response.raw_headers:
+            if len(name) == _ENCODING_LENGTH and name.lower() == _ENCODING:
+                return decompressed(response, head.origin.host)
+        return response
 
     async def close(self) -> None:
         self._closed = True

@@ -66,14 +66,23 @@ def test_answer__shorter_than_announced__is_an_error(scripted: Scripted) -> None
     assert_error(gateway.post(body()), 503, "provider_unavailable")
 
 
-def test_answer__compressed_without_being_requested__is_not_passed_on_as_garbage(scripted: Scripted) -> None:
-    gateway, _ = scripted(play.raw(200, gzip.compress(ANSWER), {"content-encoding": "gzip"}))
+def test_answer__compressed_without_being_requested__is_read(scripted: Scripted) -> None:
+    gateway, script = scripted(play.raw(200, gzip.compress(ANSWER), {"content-encoding": "gzip"}))
 
     response = gateway.post(body())
 
-    assert response.status_code in (200, 500)
-    if response.status_code == 200:
-        assert response.json() == play.completion()
+    assert response.status_code == 200, response.text
+    assert response.json() == play.completion()
+    assert script.received[-1].headers["accept-encoding"] == "identity"
+
+
+def test_answer__of_a_compression_that_nobody_reads__is_named_without_its_bytes(scripted: Scripted) -> None:
+    gateway, _ = scripted(play.raw(200, b"\x1f\x9dcanary", {"content-encoding": "compress"}))
+
+    message = assert_error(gateway.post(body()), 500, "provider_error")
+
+    assert "compressed with compress, which the gateway does not read" in message
+    assert "canary" not in message
 
 
 def test_answer__of_5_mb__is_served_whole(scripted: Scripted) -> None:

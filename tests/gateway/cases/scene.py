@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+import brotli
 import httpx2
 
 from tests.fakes.dialects.registry import FAKES
@@ -23,7 +24,11 @@ from tests.gateway.stage import integration_of
 
 # US dollars for a million tokens, of each model that a case asks for.
 _PRICE = {"input": "2", "output": "8"}
-_ENCODERS: Mapping[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress}
+_ENCODERS: Mapping[str, Callable[[bytes], bytes]] = {
+    "br": brotli.compress,
+    "deflate": zlib.compress,
+    "gzip": gzip.compress,
+}
 _numbers = count()
 
 
