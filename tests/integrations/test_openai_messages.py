@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from integrations.providers.base import ChatRequest, Media
 from integrations.providers.errors import UnsupportedParameterError
-from integrations.registry import adapter_for
+from integrations.providers.openai.dialect import Dialect
+from integrations.registry import adapter_for, providers
 from tests.integrations.exchanges import chat_request, credentials
 
 PNG = Media("image/png", b"\x89PNG")
@@ -31,6 +32,7 @@ CALL = {
     "extra_content": {"google": {"thought_signature": "x"}},
 }
 PLAIN_CALL = {name: value for name, value in CALL.items() if name != "extra_content"}
+OF_OPENAI = [name for name in providers() if isinstance(adapter_for(name).traits, Dialect) and name != "mistral"]
 STRICT = ("openai", "azure_openai", "groq", "deepseek", "xai", "together", "fireworks", "cerebras", "zai", "ollama")
 
 
@@ -92,7 +94,7 @@ def test_history__reasoning_details__to_those_that_gave_them() -> None:
     assert sent("snowflake", USER, answer(reasoning_details=[joined]))[1] == answer(reasoning_details=[joined])
 
 
-@pytest.mark.parametrize("provider", ["vllm", "openai_compatible", "sandbox"])
+@pytest.mark.parametrize("provider", ["openai_compatible", "sandbox"])
 def test_history__at_a_server_that_may_be_anything__untouched_but_on_a_fallback(provider: str) -> None:
     history = answer(reasoning_details=[CLAUDE], thinking_blocks=[{}], tool_calls=[CALL], reasoning_content="r")
     assert sent(provider, USER, history)[1] == history
@@ -109,6 +111,8 @@ def test_history__at_a_server_that_may_be_anything__untouched_but_on_a_fallback(
         ("xai", "grok-4", {"reasoning_content": "r"}),
         ("zai", "glm-4.6", {"reasoning_content": "r"}),
         ("perplexity", "sonar", {}),
+        ("vllm", "qwen3", {"reasoning": "r", "reasoning_content": "r"}),
+        ("ollama", "qwen3", {"reasoning": "r", "reasoning_content": "r"}),
     ],
 )
 @pytest.mark.parametrize("crosses_vendor", [False, True])
@@ -117,6 +121,46 @@ def test_history__reasoning_text__where_and_how_it_is_taken(
 ) -> None:
     messages = sent(provider, USER, answer(reasoning_content="r"), model=model, crosses_vendor=crosses_vendor)
     assert messages[1] == answer(**expected)
+
+
+@pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
+def test_history__reasoning_at_vllm__under_both_names_and_the_rest_untouched(name: str) -> None:
+    history = answer(reasoning_details=[CLAUDE], thinking_blocks=[{}], tool_calls=[CALL], **{name: "r"})
+    assert sent("vllm", USER, history)[1] == history | {"reasoning": "r", "reasoning_content": "r"}
+
+
+def without_parameters(**fields: Any) -> list[dict[str, Any]]:
+    call = {**PLAIN_CALL, "function": {"name": "weather", **fields}}
+    return [USER, answer(tool_calls=[call]), {"role": "tool", "tool_call_id": "call_1", "content": "18"}]
+
+
+@pytest.mark.parametrize("provider", OF_OPENAI)
+@pytest.mark.parametrize("arguments", ["", "  ", "\n", None])
+@pytest.mark.parametrize("crosses_vendor", [False, True])
+def test_history__call_without_parameters__has_an_empty_object(
+    provider: str, arguments: str | None, crosses_vendor: bool
+) -> None:
+    messages = sent(provider, *without_parameters(arguments=arguments), crosses_vendor=crosses_vendor)
+    assert messages == without_parameters(arguments="{}")
+
+
+def test_history__arguments_of_any_kind__a_text_of_the_same() -> None:
+    assert sent("openai", *without_parameters(arguments='{"a": ""}')) == without_parameters(arguments='{"a": ""}')
+    function = {"role": "assistant", "content": None, "function_call": {"name": "weather", "arguments": ""}}
+    assert sent("openai", USER, function)[1]["function_call"] == {"name": "weather", "arguments": "{}"}
+
+
+@pytest.mark.parametrize("provider", ["vllm", "openai_compatible"])
+def test_result__with_an_image_at_a_server_of_an_unknown_kind__as_the_client_knows_it_to_take(provider: str) -> None:
+    picture = image("data:image/png;base64,iVBO")
+    _, call, result = without_parameters(arguments="{}")
+    result["content"] = [{"type": "text", "text": "a photo"}, picture]
+
+    assert sent(provider, USER, call, result) == [USER, call, result]
+    *_, text, attached = sent(provider, USER, call, result, is_translated=True)
+    assert text == {**result, "content": [{"type": "text", "text": "a photo"}]}
+    assert attached == user({"type": "text", "text": "Attached: the result of tool call call_1."}, picture)
+    assert sent("openrouter", USER, call, result, is_translated=True) == [USER, call, result]
 
 
 def test_history__reasoning_at_deepseek__kept_where_it_is_required() -> None:

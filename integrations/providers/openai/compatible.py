@@ -185,7 +185,8 @@ DIALECTS = (
         thinking=Thinking.EFFORT,
         effort_models=("",),
         optional_models=("",),
-        history=History.KEEP,
+        # Ollama reads `reasoning` alone: https://github.com/ollama/ollama/blob/main/openai/openai.go
+        history=History.BOTH,
         tool_choice=False,
         choices=False,
         max_completion_tokens=False,
@@ -199,6 +200,8 @@ DIALECTS = (
         functions="direct",
         optional_secret=True,
         documents=Documents.PASS,
+        # vLLM reads `reasoning` alone since 0.16: https://github.com/vllm-project/vllm/issues/38488
+        history=History.BOTH,
         reasoning_formats=None,
         tool_media=True,
         developer_role=True,

@@ -55,6 +55,8 @@ class History(StrEnum):
 
     PASS = "pass"  # noqa: S105 - not a password: not documented; stays, but is left out of a fallback
     KEEP = "keep"
+    # The provider reads `reasoning`, of which older or other versions of it know only the other name.
+    BOTH = "both"
     # The provider requires the field beside tool calls and ignores it elsewhere, where a fallback leaves it out.
     WITH_TOOLS = "with_tools"
     # `reasoning_content` becomes `reasoning` for models in `reasoning_models`; other models refuse it.
@@ -107,7 +109,8 @@ class Dialect(Traits):
     reasoning_formats: tuple[str, ...] | None = ()
     cache_control: bool = False  # The provider takes Anthropic's marker.
     cache_breakpoint: bool = False  # The provider takes OpenAI's own marker.
-    # The provider takes images in tool results; elsewhere they follow in a message of the user.
+    # The provider takes images in tool results; elsewhere they follow in a message of the user. What a server of an
+    # unknown kind takes, its own clients know, but not those of another protocol.
     tool_media: bool = False
     stream_options: bool = True
     message_names: bool = True  # False means that the provider refuses `name` in a message.

@@ -4,6 +4,7 @@ signed, encrypted or marked are useless to another, and most vendors refuse unkn
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -21,6 +22,7 @@ from integrations.providers.openai.dialect import (
     Images,
     is_one_of,
 )
+from integrations.providers.openai.shapes import whole_arguments
 
 Fields = dict[str, Any]
 
@@ -34,6 +36,8 @@ _SPECIFIC = "provider_specific_fields"
 _FOREIGN_FIELDS = frozenset({"thinking_blocks", "is_error", _SPECIFIC})
 _HISTORY_MARKS = (b"reasoning", b"thinking_blocks", b"extra_content", b"is_error")
 _SPECIFIC_MARK = b"provider_specific_fields"
+# Arguments of a call without parameters, as sloppy vendors write them and clients send them back.
+_NO_ARGUMENTS = re.compile(rb'"arguments"\s*:\s*(?:null|"(?:\s|\\[nrt])*")')
 _MEDIA_KINDS = frozenset({"image_url", "document_url", "file", "input_audio", "video_url"})
 _ATTACHED = "Attached: the result of tool call "
 
@@ -50,24 +54,32 @@ class MessageRules:
         # A server of an unknown kind gets the client's request unchanged, unless the client meant another provider.
         self._is_strict = dialect.reasoning_formats not in (None, ANY_FORMAT)
         self._marks = _marks_of_parts(dialect)
-        self._marks_of_history = (_SPECIFIC_MARK, *(_HISTORY_MARKS if self._is_strict else ()))
+        self._marks_of_history = _marks_of_history(dialect, is_strict=self._is_strict)
         self.marks_of_fetched = _marks_of_fetched(dialect)
 
-    def may_concern(self, body: bytes) -> bool:
+    def may_concern(self, request: ChatRequest) -> bool:
         """Returns True when a direct request may need changes; it may be wrong only by returning True. The loop has no
         generator, which would cost as much as the search, because it runs for every request."""
+        body = request.body
         for mark in self._marks:
             if find(body, mark) >= 0:
                 return True
-        return find(body, b'"assistant"') >= 0 and self._may_concern_history(body)
+        return find(body, b'"assistant"') >= 0 and self._may_concern_history(request)
 
-    def _may_concern_history(self, body: bytes) -> bool:
+    def _may_concern_history(self, request: ChatRequest) -> bool:
+        body = request.body
         for mark in self._marks_of_history:
             if find(body, mark) >= 0:
                 return True
-        if self._dialect.tool_media or find(body, b"tool_call_id") < 0:
+        if find(body, b'"arguments"') >= 0 and _NO_ARGUMENTS.search(body):
+            return True
+        if self._takes_tool_media(request) or find(body, b"tool_call_id") < 0:
             return False
         return find(body, b'_url"') >= 0 or find(body, b'"file"') >= 0
+
+    def _takes_tool_media(self, request: ChatRequest) -> bool:
+        dialect = self._dialect
+        return dialect.tool_media and not (dialect.is_open and request.is_translated)
 
     def addresses(self, messages: list[Any]) -> tuple[str, ...]:
         """Returns the addresses of the files that have to be fetched, each once."""
@@ -96,7 +108,7 @@ class MessageRules:
             made = self._message(message, request)
             if message.get("role") == "tool":
                 made["content"] = _with_joined_references(message.get("content"), made.get("content"))
-                if not self._dialect.tool_media:
+                if not self._takes_tool_media(request):
                     waiting += _take_media(made)
             rewritten.append(made)
         if waiting:
@@ -127,10 +139,19 @@ class MessageRules:
             made = dict(fit_markers(made, self._dialect))
         if made.get("role") == "assistant" and (request.is_foreign or self._is_strict):
             self._fit_reasoning(made, request)
-        calls = made.get("tool_calls")
-        if isinstance(calls, list) and self._fits_markers(request):
-            made["tool_calls"] = [self._call(call, request) for call in calls]
+        elif self._dialect.history is History.BOTH:
+            _name_reasoning_twice(made)
+        self._fit_calls(made, request)
         return made
+
+    def _fit_calls(self, made: Fields, request: ChatRequest) -> None:
+        calls = made.get("tool_calls")
+        if isinstance(calls, list):
+            if self._fits_markers(request):
+                calls = [self._call(call, request) for call in calls]
+            made["tool_calls"] = [_with_arguments(call, "function") for call in calls]
+        if made.get("function_call"):
+            made |= _with_arguments({"function_call": made["function_call"]}, "function_call")
 
     def dropped(self, messages: list[Any]) -> tuple[str, ...]:
         """Returns sentences that name the parts which are left out of these messages and change the answer in degree. A
@@ -168,6 +189,9 @@ class MessageRules:
                 made["reasoning_details"] = own
         match self._dialect.history:
             case History.KEEP:
+                return
+            case History.BOTH:
+                _name_reasoning_twice(made)
                 return
             case History.PASS | History.WITH_TOOLS if not request.crosses_vendor:
                 return
@@ -253,6 +277,23 @@ class MessageRules:
         )
 
 
+def _name_reasoning_twice(made: Fields) -> None:
+    text = made.get("reasoning") or made.get("reasoning_content")
+    if isinstance(text, str) and text:
+        made["reasoning"] = made["reasoning_content"] = text
+
+
+def _with_arguments(call: Any, name: str) -> Any:
+    """Returns a call whose arguments are a JSON text. Servers decode them, and fail at an empty one."""
+    function = call.get(name) if isinstance(call, Mapping) else None
+    if not isinstance(function, Mapping):
+        return call
+    arguments = function.get("arguments")
+    if isinstance(arguments, str) and arguments.strip():
+        return call
+    return {**call, name: {**function, "arguments": whole_arguments(arguments)}}
+
+
 def _has_name(message: Any) -> bool:
     return isinstance(message, Mapping) and bool(message.get("name")) and message.get("role") != "tool"
 
@@ -264,6 +305,12 @@ def _marks_of_fetched(dialect: Dialect) -> tuple[bytes, ...]:
     if dialect.images is Images.DATA_ONLY:
         marks.append(b'"image_url"')
     return tuple(marks)
+
+
+def _marks_of_history(dialect: Dialect, *, is_strict: bool) -> tuple[bytes, ...]:
+    if is_strict:
+        return (_SPECIFIC_MARK, *_HISTORY_MARKS)
+    return (_SPECIFIC_MARK, b"reasoning") if dialect.history is History.BOTH else (_SPECIFIC_MARK,)
 
 
 def _marks_of_parts(dialect: Dialect) -> tuple[bytes, ...]:

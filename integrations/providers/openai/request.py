@@ -81,7 +81,7 @@ class BodyBuilder:
         for mark in self._marks:
             if find(body, mark) >= 0:
                 return False
-        return not self._messages.may_concern(body)
+        return not self._messages.may_concern(request)
 
     def _is_anothers(self, request: ChatRequest) -> bool:
         """Returns whether the request may have parameters that are not known here. Those of a plain request of another
@@ -97,7 +97,7 @@ class BodyBuilder:
             return self._rewrite_messages(raw, request)
         if self._mark_of_markers and find(body, self._mark_of_markers) >= 0:
             return self._fit_tools(raw) | self._rewrite_messages(raw, request)
-        return self._messages.may_concern(body) and self._rewrite_messages(raw, request)
+        return self._messages.may_concern(request) and self._rewrite_messages(raw, request)
 
     def _fit_tools(self, raw: RawFields) -> bool:
         """Fits the tools to the dialect. Returns True when something changed."""
