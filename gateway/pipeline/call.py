@@ -16,6 +16,7 @@ from gateway.pipeline.native import native_of, native_request
 from gateway.pipeline.parts import in_parts
 from gateway.pipeline.prepare import fetched
 from gateway.pipeline.reasoning import call_with_reasoning
+from gateway.pipeline.replay import whole_completion
 from gateway.pipeline.uncounted import estimate, with_usage, without_usage
 from gateway.protocol.wire import LazyFields, is_plain, nested_too_deeply
 from gateway.runtime import Runtime
@@ -28,7 +29,8 @@ from integrations.providers.base import (
     StreamEvent,
     StreamTranslator,
 )
-from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.common.replay import chunks_of
+from integrations.providers.errors import FailureKind, NotAStreamError, ProviderError
 from integrations.providers.usage import Usage
 from integrations.transport.base import UpstreamResponse
 
@@ -52,6 +54,13 @@ class OpenStream:
     events: list[StreamEvent] = field(default_factory=list)
     ended: bool = False
     received: int = 0
+
+    def replay(self, answer: ParsedResponse) -> None:
+        """Makes the stream one that says the same as the whole chat completion."""
+        usage = answer.usage or Usage()
+        self.events, self.ended = chunks_of(answer.body, usage), True
+        self.translator.usage, self.translator.model = usage, answer.model
+        self.translator.finish_reason = answer.finish_reason
 
 
 def complete(
@@ -146,6 +155,9 @@ class _Caller:
                 stream = OpenStream(response, response.chunks(), translator, attempt)
                 await _read_first_output(stream, runtime.answer_bytes, len(context.body))
                 return stream
+        except NotAStreamError as found:
+            stream.replay(whole_completion(attempt.adapter, request, found, self._state))
+            return stream
         except TimeoutError:
             raise too_slow(translator.usage) from None
         except asyncio.CancelledError:

@@ -246,7 +246,7 @@ class StreamedAnswer:
         answer.finish_reason = stream.translator.finish_reason
         answer.usage = stream.translator.usage
         if state.error is not None:
-            await self._reply.end_with_error(state.error)
+            await self._reply.end_with_error(state.error, answer.parts)
             return
         schema = schema_of(context.request) if context.request.response_format is not None else None
         if schema is not None:

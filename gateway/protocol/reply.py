@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -132,6 +132,7 @@ class Reply:
         self.settle()
         await self._send({"type": "http.response.body", "body": data})
 
-    async def end_with_error(self, error: ApplicationError) -> None:
-        """Ends a stream that failed after its first output with one event of the error and the terminator."""
+    async def end_with_error(self, error: ApplicationError, sent: Sequence[bytes] = ()) -> None:
+        """Ends a stream that failed after its first output with one event of the error and the terminator. `sent` are
+        the parts of the answer that have left."""
         await self.end(sse.frame(msgspec.json.encode(error.envelope())))

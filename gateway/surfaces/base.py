@@ -57,8 +57,9 @@ class StreamEncoder(Protocol):
         the usage."""
         ...
 
-    def fail(self, error: ApplicationError) -> bytes:
-        """Returns the events that end an answer that broke off after its first output."""
+    def fail(self, error: ApplicationError, relayed: bytes = b"") -> bytes:
+        """Returns the events that end an answer that broke off after its first output. `relayed` are the events of a
+        provider of the client's own protocol that the client has seen."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
@@ -79,8 +79,9 @@ class SurfaceReply(Reply):
         await self.end_with(data if self.is_native else self._stream().close(sse.data_of(data)))
 
     @override
-    async def end_with_error(self, error: ApplicationError) -> None:
-        await self.end_with(self._stream().fail(error))
+    async def end_with_error(self, error: ApplicationError, sent: Sequence[bytes] = ()) -> None:
+        relayed = b"".join(sent) if self.is_native else b""
+        await self.end_with(self._stream().fail(error, relayed))
 
     def _request(self) -> SurfaceRequest:
         request: SurfaceRequest = self.request if self.request is not None else _NOT_READ

@@ -78,6 +78,14 @@ class ProviderError(Exception):
         return self.is_failed_generation or self.kind in RETRYABLE
 
 
+class NotAStreamError(ProviderError):
+    """A JSON object came in place of a stream, and reports no error: `body` may be a whole answer."""
+
+    def __init__(self, message: str, *, provider: str, body: bytes) -> None:
+        super().__init__(message, kind=FailureKind.UNUSABLE, provider=provider, status=200)
+        self.body = body
+
+
 class UnsupportedParameterError(ProviderError):
     """The provider has no place for `parameter`, and without it the answer would differ in kind."""
 

@@ -297,6 +297,19 @@ def test_stream__custom_tool_named_in_each_delta__named_once_and_its_input_as_it
     assert message["tool_calls"] == [{"id": "c", "type": "custom", "custom": {"name": "sh", "input": "ls -l"}}]
 
 
+@pytest.mark.parametrize("pieces", [("",), (None,), ("  ", ""), ('{"a"', ":1}"), ({"a": 1},)])
+def test_stream__function_named_in_each_delta__named_once_and_its_arguments_are_json(pieces: tuple[Any, ...]) -> None:
+    deltas = [{"function_call": {"name": "weigh", "arguments": piece}} for piece in pieces]
+    events = [*(chunk(delta) for delta in deltas), chunk({}, finish="function_call")]
+
+    chunks = decoded(run(translator(), [sse(*events)]))
+
+    call = as_the_sdk_does(chunks)["function_call"]
+    assert call["name"] == "weigh"
+    assert json.loads(call["arguments"]) == ({"a": 1} if any(str(piece or "").strip() for piece in pieces) else {})
+    assert chunks[-1]["choices"][0]["finish_reason"] == "function_call"
+
+
 def test_stream__finish_reason_error__a_failure() -> None:
     with pytest.raises(ProviderError):
         run(translator("openrouter"), [sse(chunk({}, finish="error"))])

@@ -21,7 +21,7 @@ class ChatStream:
     def close(self, chunks: Sequence[bytes]) -> bytes:
         return self.feed(chunks) + sse.DONE
 
-    def fail(self, error: ApplicationError) -> bytes:
+    def fail(self, error: ApplicationError, relayed: bytes = b"") -> bytes:
         return sse.frame(msgspec.json.encode(error.envelope())) + sse.DONE
 
 

@@ -27,7 +27,7 @@ class CompletionStream:
     def close(self, chunks: Sequence[bytes]) -> bytes:
         return self.feed(chunks) + sse.DONE
 
-    def fail(self, error: ApplicationError) -> bytes:
+    def fail(self, error: ApplicationError, relayed: bytes = b"") -> bytes:
         return sse.frame(_encode(error.envelope())) + sse.DONE
 
     def _frame(self, chunk: bytes) -> bytes:

@@ -116,7 +116,7 @@ class MessagesStream:
         out.append(_STOP)
         return b"".join(out)
 
-    def fail(self, error: ApplicationError) -> bytes:
+    def fail(self, error: ApplicationError, relayed: bytes = b"") -> bytes:
         return b"event: error\ndata: " + error_body(error, self._request_id) + b"\n\n"
 
     def _chunk(self, data: bytes, out: list[bytes]) -> None:

@@ -13,6 +13,7 @@ from core.errors import ApplicationError
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.calls import CallOrder
 from gateway.surfaces.responses.open_items import OpenCall, OpenItem, OpenMessage, OpenReasoning
+from gateway.surfaces.responses.relayed import failed
 from gateway.surfaces.responses.response import blank, ending, usage
 
 Json = dict[str, Any]
@@ -97,11 +98,9 @@ class ResponseStream:
         self._out.add(f"response.{response['status']}", {"response": response})
         return self._out.taken()
 
-    def fail(self, error: ApplicationError) -> bytes:
+    def fail(self, error: ApplicationError, relayed: bytes = b"") -> bytes:
         if self._request.is_relayed:
-            # The id of the response that the client has seen the beginning of is not known here.
-            self._out.add("error", {"code": error.code, "message": error.message, "param": None})
-            return self._out.taken()
+            return failed(relayed, error)
         response = self._response or self._start(_Chunk())
         output = [item.whole for item in self._items]
         failure = {"code": error.code, "message": error.message}

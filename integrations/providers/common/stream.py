@@ -15,12 +15,13 @@ from integrations.providers.common.failures import failure_in_body
 from integrations.providers.common.redaction import scrub
 from integrations.providers.common.sse import UnreadableStreamError
 from integrations.providers.common.surrogates import lenient
-from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.errors import FailureKind, NotAStreamError, ProviderError
 from integrations.providers.usage import Usage
 
 DONE = b"[DONE]"
 """The data of the event that ends a stream of OpenAI's dialect; proxies also add it to streams of other dialects."""
 _MAX_HEAD_BYTES = 64 * 1024
+_MAX_BLANKS = 64
 _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
 Event = TypeVar("Event")
@@ -67,7 +68,8 @@ class DialectStream(ABC, Generic[Event]):
         self._parser = parser
         self._redact = redact
         self._failure: ProviderError | None = None
-        self._head = b""  # `_head` keeps the bytes before the first event, which may be no stream at all.
+        # `_head` keeps the bytes before the first event, which may be no stream at all: all of a JSON object.
+        self._head = bytearray()
         # `_seen` is True when an event of the dialect has come, after which the first bytes are no longer needed.
         self._seen = False
         self._done = False  # `_done` is True when the stream's end was announced, after which events are ignored.
@@ -75,7 +77,7 @@ class DialectStream(ABC, Generic[Event]):
     def feed(self, data: bytes) -> list[StreamEvent]:
         if self._failure is not None:
             raise self._failure
-        if not self._seen and len(self._head) < _MAX_HEAD_BYTES:
+        if not self._seen and (len(self._head) < _MAX_HEAD_BYTES or self._head[:_MAX_BLANKS].lstrip()[:1] == b"{"):
             self._head += data
         out: list[StreamEvent] = []
         try:
@@ -126,10 +128,12 @@ class DialectStream(ABC, Generic[Event]):
     def _not_a_stream(self) -> ProviderError:
         """Returns the failure behind a 200 whose body holds no event: some servers answer with JSON instead."""
         try:
-            decoded = _decode(self._head)
+            head = bytes(self._head)
+            decoded = _decode(head)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return self._unusable("the stream ended without an answer")
-        return self._error_in(decoded) or self._unusable("the provider did not answer with a stream")
+        message = "the provider did not answer with a stream"
+        return self._error_in(decoded) or NotAStreamError(message, provider=self.provider, body=head)
 
     def _error_in(self, decoded: dict[str, Any]) -> ProviderError | None:
         """Returns the error that a decoded body or event reports, None when it reports none."""

@@ -20,7 +20,6 @@ from integrations.providers.errors import ProviderError
 from integrations.providers.openai.finish import failure_of, finish_reason
 from integrations.providers.openai.shapes import (
     CHUNK,
-    NO_ARGUMENTS,
     Chunk,
     add_reasoning_content,
     flatten_content,
@@ -125,7 +124,11 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
                 return self._rework(data)
             data = named
         delta = choice.delta
-        if delta.annotations or (delta.tool_calls and not self._tools.accept(choice.index, delta.tool_calls)):
+        if (
+            delta.annotations
+            or delta.function_call
+            or (delta.tool_calls and not self._tools.accept(choice.index, delta.tool_calls))
+        ):
             return self._rework(data)
         if (delta.reasoning or delta.reasoning_details) and not delta.reasoning_content:
             named = with_reasoning_content(data, delta)
@@ -195,6 +198,8 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         self._number_annotations(index, delta.get("annotations"))
         if isinstance(delta.get("tool_calls"), list):
             self._tools.rewrite(index, delta["tool_calls"], self._id or "")
+        if isinstance(delta.get("function_call"), dict):
+            self._tools.rewrite_function(index, delta["function_call"])
         reason = choice.get("finish_reason")
         choice["finish_reason"] = None
         output = has_output(delta)
@@ -273,10 +278,9 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
     def _arguments_of_calls_without(self) -> list[StreamEvent]:
         """Returns a chunk for each choice with calls whose arguments never came."""
         chunks = []
-        for choice, indexes in self._tools.without_arguments().items():
-            calls = [{"index": index, "function": {"arguments": NO_ARGUMENTS}} for index in indexes]
-            delta = {"index": choice, "delta": {"tool_calls": calls}, "finish_reason": None}
-            chunks.append(StreamEvent(msgspec.json.encode({**self._base, "choices": [delta]}), True))
+        for index, delta in self._tools.missing_arguments():
+            choice = {"index": index, "delta": delta, "finish_reason": None}
+            chunks.append(StreamEvent(msgspec.json.encode({**self._base, "choices": [choice]}), True))
         return chunks
 
     def _end_of_choice(self, index: int, choice: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,9 @@ from typing import Any
 
 from msgspec import UNSET
 
-from integrations.providers.openai.shapes import ToolCallDelta, arguments_text, made_up_id
+from integrations.providers.openai.shapes import NO_ARGUMENTS, ToolCallDelta, arguments_text, made_up_id
+
+_EMPTY = {"arguments": NO_ARGUMENTS}
 
 
 class _Call:
@@ -23,6 +25,18 @@ class _Call:
     def add(self, text: str) -> None:
         self.end = text.rstrip()[-1:] or self.end
 
+    def take(self, inner: dict[str, Any], *, is_first: bool) -> None:
+        """Takes a piece of the call's name and arguments, out of which comes what the call has had."""
+        name, text = inner.get("name"), inner.get("arguments") or ""
+        if not is_first and (not name or name == self.name):
+            inner.pop("name", None)
+        if text.isspace() and not self.end:
+            # Clients read each beginning of the arguments as JSON, of which blanks are none.
+            inner["arguments"] = ""
+        self.add(text)
+        if isinstance(name, str) and name != self.name:
+            self.name += name  # A name may come in pieces.
+
     def ends_before(self, text: str) -> bool:
         """Returns True when `text` begins the arguments of another call: those of this one are an object that has
         ended."""
@@ -33,9 +47,10 @@ class ToolCalls:
     """The calls of one stream. `accept` checks well-formed deltas, `rewrite` repairs any; after the repair of an index
     all later deltas are repaired too."""
 
-    __slots__ = ("_calls", "_repairing")
+    __slots__ = ("_calls", "_functions", "_repairing")
 
     def __init__(self) -> None:
+        self._functions: dict[int, _Call] = {}  # `_functions` maps a choice to its call of the older `functions`.
         self._calls: dict[int, list[_Call]] = {}  # `_calls` maps a choice to its calls, by the index that clients see.
         self._repairing = False
 
@@ -68,33 +83,38 @@ class ToolCalls:
             if isinstance(delta, dict):
                 self._rewrite(calls, delta, made_up_id(seed, choice, len(calls)))
 
-    def without_arguments(self) -> dict[int, list[int]]:
-        """Returns the calls of functions whose arguments never came: for each choice their indexes."""
-        missing = {
-            choice: [index for index, call in enumerate(calls) if call.is_function and not call.end]
-            for choice, calls in self._calls.items()
-        }
-        return {choice: indexes for choice, indexes in missing.items() if indexes}
+    def rewrite_function(self, choice: int, function: dict[str, Any]) -> None:
+        """Does for the delta of an older `function_call` what `rewrite` does."""
+        call = self._functions.get(choice)
+        is_first = call is None
+        if call is None:
+            call = self._functions[choice] = _Call(0, "")
+        function["arguments"] = arguments_text(function.get("arguments"))
+        call.take(function, is_first=is_first)
+
+    def missing_arguments(self) -> list[tuple[int, dict[str, Any]]]:
+        """Returns a choice and its delta for each choice with calls of functions whose arguments never came."""
+        missing: list[tuple[int, dict[str, Any]]] = []
+        for choice, calls in self._calls.items():
+            silent = [index for index, call in enumerate(calls) if call.is_function and not call.end]
+            if silent:
+                missing.append((choice, {"tool_calls": [{"index": index, "function": _EMPTY} for index in silent]}))
+        missing += [(choice, {"function_call": _EMPTY}) for choice, call in self._functions.items() if not call.end]
+        return missing
 
     def _rewrite(self, calls: list[_Call], delta: dict[str, Any], made_up: str) -> None:
         inner = _inner(delta)
         name, text = inner.get("name"), inner.get("arguments") or ""
         position = self._position(calls, delta.get("index"), delta.get("id"), name, text)
+        is_first = position is None
         if position is None:
             position = len(calls)
             self._begin(calls, delta, made_up)
         else:
             for field in ("id", "type"):
                 delta.pop(field, None)
-            if not name or name == calls[position].name:
-                inner.pop("name", None)
         delta["index"] = position
-        if text.isspace() and not calls[position].end:
-            # Clients read each beginning of the arguments as JSON, of which blanks are none.
-            inner["arguments"] = ""
-        calls[position].add(text)
-        if isinstance(name, str) and name != calls[position].name:
-            calls[position].name += name  # A name may come in pieces.
+        calls[position].take(inner, is_first=is_first)
 
     def _begin(self, calls: list[_Call], delta: dict[str, Any], made_up: str) -> None:
         """Appends the call that the delta begins, and completes the delta."""

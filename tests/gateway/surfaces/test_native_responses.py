@@ -233,19 +233,30 @@ def test_failure_inside_a_stream__before_output__is_followed_by_the_next_provide
     assert [attempt.error for attempt in gateway.record(answer).attempts] == ["unavailable", ""]
 
 
-def test_failure_inside_a_stream__after_output__ends_it_with_an_error(routed: Routed) -> None:
-    gateway, _ = routed(openai=[stream(*HEAD, end="reset")])
+@pytest.mark.parametrize("end", ["reset", "end"])
+def test_failure_inside_a_stream__after_output__ends_it_with_the_failed_response(routed: Routed, end: str) -> None:
+    done = event(4, "response.output_item.done", output_index=0, item=OUTPUT[2])
+    # The vendor's numbers need not begin with 0.
+    gateway, _ = routed(openai=[stream(*HEAD, done, done.replace(b": 4,", b": 9,"), end=end)])
 
     with gateway.openai() as client:
-        events = list(client.responses.create(model="gpt-5", input="Hi", stream=True))
+        *before, last = client.responses.create(model="gpt-5", input="Hi", stream=True)
 
-    assert [one.type for one in events] == [
-        "response.created",
-        "response.output_item.added",
-        "response.content_part.added",
-        "response.output_text.delta",
-        "error",
-    ]
+    assert [one.type for one in before][3:] == ["response.output_text.delta", *["response.output_item.done"] * 2]
+    assert last.type == "response.failed"
+    assert last.sequence_number == 10
+    assert (last.response.id, last.response.status) == ("resp_1", "failed")
+    assert last.response.error is not None
+    assert [item.id for item in last.response.output] == ["msg_1", "msg_1"]
+
+
+def test_failure_inside_a_stream__whose_response_is_not_known__ends_it_with_an_error(routed: Routed) -> None:
+    gateway, _ = routed(openai=[stream(*HEAD[1:], end="reset")])
+
+    with gateway.openai() as client:
+        *_, last = client.responses.create(model="gpt-5", input="Hi", stream=True)
+
+    assert (last.type, last.sequence_number) == ("error", 4)
 
 
 def test_response_that_was_cut_off__is_recorded_as_such(routed: Routed) -> None:

@@ -1,0 +1,31 @@
+"""A whole answer to a request for a stream, which some servers and proxies give: the client gets it as a stream."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gateway.pipeline.context import RequestState
+from gateway.pipeline.native import as_chat_completion
+from gateway.pipeline.uncounted import with_usage
+from integrations.providers.base import Adapter, ChatRequest, ParsedResponse
+from integrations.providers.errors import FailureKind, NotAStreamError, ProviderError
+
+
+def whole_completion(
+    adapter: Adapter, request: ChatRequest, found: NotAStreamError, state: RequestState
+) -> ParsedResponse:
+    """Returns the chat completion in the body that came in place of a stream. An answer in the client's own protocol is
+    translated, and is not native any more. Raises ProviderError: `found` when the body is no answer."""
+    try:
+        answer = adapter.parse_response(request, found.body)
+    except ProviderError as failure:
+        raise (found if failure.kind is FailureKind.UNUSABLE else failure) from None
+    if answer.usage is None:
+        answer = with_usage(answer, len(state.body), is_native=state.answer.is_native)
+    if not state.answer.is_native:
+        return answer
+    completion = as_chat_completion(state, answer.body, stream=False)
+    if not completion:
+        raise found
+    state.answer.is_native = False
+    return msgspec.structs.replace(answer, body=completion)
