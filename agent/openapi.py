@@ -1,8 +1,8 @@
-"""The chat in the OpenAPI document, which is written by hand because no Django view serves it."""
+"""The chat and the MCP server in the OpenAPI document, written by hand because no Django view serves them."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 from uuid import UUID
 
 from msgspec import Meta
@@ -10,11 +10,12 @@ from typing_extensions import TypedDict
 
 from agent.events import AnyEvent
 from agent.limits import MESSAGE_CHARACTERS, PAGE_CHARACTERS, PAGE_DATA_BYTES
-from core.openapi.document import MANAGEMENT_SECURITY, REQUEST_ID
+from core.openapi.document import BEARER, MANAGEMENT_SECURITY, PROJECT_ID, REQUEST_ID
 from core.openapi.failures import ERRORS, ErrorBody
-from core.openapi.shapes import reference
+from core.openapi.shapes import any_of, reference
+from gateway.protocol.headers import PREFIX
 
-_CHAT = "/api/agent/chat"
+_CHAT, _MCP = "/api/agent/chat", "/api/agent/mcp"
 _JSON, _STREAM = "application/json", "text/event-stream"
 
 _DESCRIPTION = """\
@@ -34,6 +35,20 @@ _OTHERWISE = {
 _STATUSES = (400, 401, 403, 404, 405, 406, 408, 409, 413, 415, 500, 503)
 
 
+_MCP_DESCRIPTION = """\
+JSON-RPC over streamable HTTP, one message a call, without sessions: `tools/list` and `prompts/list` say what there is.
+A key of scope `manage` gets tools and prompts, one of `prompts:read` or `gateway` the prompts. A failure of a tool is a
+result with `isError`."""
+_OTHERWISE_MCP = {
+    **_OTHERWISE,
+    400: "It is no message of the protocol, which a JSON-RPC error says; or something else in the request is wrong.",
+    403: "The key has none of the scopes, `agent_disabled`: the project has switched its agent off, or"
+    " `origin_not_allowed`: a page of another host sent it.",
+    404: "Another method than those that the protocol has.",
+}
+_MCP_STATUSES = (400, 401, 403, 404, 405, 406, 408, 413, 415, 500, 503)
+
+
 class PageContext(TypedDict):
     page: NotRequired[Annotated[str, Meta(max_length=PAGE_CHARACTERS, description="Which page the user looks at.")]]
     data: NotRequired[
@@ -48,9 +63,34 @@ class ChatRequest(TypedDict):
     project_id: NotRequired[Annotated[UUID, Meta(description="The project of the header.")]]
 
 
+class McpMessage(TypedDict):
+    """A request, or without `id` a notification."""
+
+    jsonrpc: Literal["2.0"]
+    method: str
+    id: NotRequired[str | int]
+    params: NotRequired[dict[str, Any]]
+
+
+class McpError(TypedDict):
+    code: int
+    message: str
+    data: NotRequired[Any]
+
+
+class McpAnswer(TypedDict):
+    """`result`, or `error`."""
+
+    jsonrpc: Literal["2.0"]
+    id: NotRequired[str | int | None]
+    result: NotRequired[dict[str, Any]]
+    error: NotRequired[McpError]
+
+
 def add_agent(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """The OpenAPI generator's hook that adds the agent's paths."""
+    """The OpenAPI generator's hook that adds the agent's two paths."""
     result["paths"][_CHAT] = {"post": _chat()}
+    result["paths"][_MCP] = {"post": _mcp()}
     return result
 
 
@@ -68,6 +108,54 @@ def _chat() -> dict[str, Any]:
             **{str(status): _failure(status) for status in _STATUSES},
         },
     }
+
+
+def _mcp() -> dict[str, Any]:
+    answer = {
+        "description": "The answer to a request.",
+        "headers": REQUEST_ID,
+        "content": _content(reference(McpAnswer)),
+    }
+    session = "The session for which a rollout decides the version of a prompt."
+    return {
+        "operationId": "callAgentTools",
+        "summary": "Send a message of the Model Context Protocol",
+        "description": _MCP_DESCRIPTION,
+        "externalDocs": {
+            "description": "The messages of the protocol.",
+            "url": "https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http",
+        },
+        "tags": ["agent"],
+        "security": [{BEARER: [], PROJECT_ID: []}],
+        "parameters": [
+            _header("Mcp-Protocol-Version", "The version that the client speaks."),
+            _header(f"{PREFIX}user-id", "The user for whom a rollout decides the version of a prompt."),
+            _header(f"{PREFIX}session-id", session),
+        ],
+        "requestBody": {"required": True, "content": _content(reference(McpMessage))},
+        "responses": {
+            "200": answer,
+            "202": {"description": "A notification was taken; there is no answer to it.", "headers": REQUEST_ID},
+            **{str(status): _mcp_failure(status) for status in _MCP_STATUSES},
+        },
+    }
+
+
+def _mcp_failure(status: int) -> dict[str, Any]:
+    """Returns a failure: the service's to who may not call, the protocol's for what is no message of it."""
+    return {
+        "description": _OTHERWISE_MCP.get(status) or ERRORS[status],
+        "headers": REQUEST_ID,
+        "content": _content(any_of(ErrorBody, McpAnswer)),
+    }
+
+
+def _content(schema: dict[str, Any]) -> dict[str, Any]:
+    return {_JSON: {"schema": schema}}
+
+
+def _header(name: str, description: str) -> dict[str, Any]:
+    return {"name": name, "in": "header", "required": False, "description": description, "schema": {"type": "string"}}
 
 
 def _stream() -> dict[str, Any]:

@@ -21,6 +21,7 @@ _SIGNALS = {
 _FAILURES = {
     400: "The body is not an export, or cannot be inflated.",
     401: "No usable key, or not of the project that `X-Project-Id` names.",
+    403: "The key has none of the scopes `telemetry:write`, `gateway` and `manage`.",
     405: "Use POST.",
     413: "The body is too large.",
     415: "`Content-Type` or `Content-Encoding` is none of those supported.",
@@ -59,7 +60,7 @@ def add_exports(result: dict[str, Any], **_: Any) -> dict[str, Any]:
             "post": {
                 "operationId": f"export{name.capitalize()}",
                 "summary": summary,
-                "description": f"OTLP/HTTP. {description} Any usable key will do.",
+                "description": f"OTLP/HTTP. {description}",
                 "tags": ["otlp"],
                 "security": KEY_SECURITY,
                 "parameters": [_CODING],

@@ -32,7 +32,7 @@ async def no_websocket(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "websocket.close"})
 
 
-_router = ProtocolTypeRouter(
+router = ProtocolTypeRouter(
     {
         "websocket": no_websocket,
         "http": URLRouter(
@@ -59,7 +59,7 @@ class _Application:
         if scope["type"] == "http" and scope["path"] in DIRECT and not scope.get("root_path"):
             await DIRECT[scope["path"]](scope, receive, send)
         else:
-            await _router(scope, receive, send)
+            await router(scope, receive, send)
 
 
 _ORIGINS = settings.CORS_ALLOWED_ORIGINS

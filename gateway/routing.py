@@ -55,7 +55,7 @@ DIRECT = {
 http_urlpatterns = [
     gateway_route("chat/completions", chat_completions),
     gateway_route("responses", responses),
-    gateway_route("responses/[^/]+", stored_response),
+    gateway_route("responses/(?P<response_id>[^/]+)", stored_response),
     gateway_route("messages", messages),
     gateway_route("messages/count_tokens", count_tokens),
     gateway_route("completions", completions),

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 from pytest_django import DjangoAssertNumQueries
 
+from core.openapi.views import document
+from tests.described import clients_checked
 from tests.recordings import EXPECTED, SHARED_DIR, missing_recordings
 
 # The duration of an example depends on the machine's load, so no deadline is set.
@@ -22,8 +25,18 @@ def pytest_report_header() -> str:
 
 
 @pytest.fixture(scope="session")
+def answers_checked() -> Iterator[None]:
+    """Has every answer of the API to a test client be one that the OpenAPI document describes."""
+    with clients_checked():
+        yield
+
+
+@pytest.fixture(scope="session")
 def django_db_modify_db_settings(stores: None) -> None:
-    """Has the stores run before pytest-django makes the test database: the first use of a database starts them."""
+    """Has the stores run before pytest-django makes the test database: the first use of a database starts them.
+
+    The OpenAPI document is made here too, before any test replaces parts of a view: the first answer needs it."""
+    document()
 
 
 @pytest.fixture

@@ -11,7 +11,9 @@ An LLM gateway and prompt hub.
 own project. Signed-in staff may use the session of the admin instead of a key, with its CSRF token. A `project_id` in
 path, query or body is optional unless it is marked as required, and has to be that of the header.
 
-**Gateway calls** carry a key with scope `gateway`; **OTLP exports** any usable key. `X-Project-Id` is optional there.
+**Gateway calls** carry a key with scope `gateway`; **OTLP exports** one with that scope or
+`telemetry:write`. `X-Project-Id` is optional there. The bodies of gateway calls are those of the vendors' APIs, which
+each call links; described are the gateway's own fields and those that it acts on.
 
 Every failure is `{"error": {"message", "type", "code"}}`, with `details` (field → messages) where a management call is
 wrong in a field. Lists are `{"count", "next", "previous", "results"}`. Times are ISO 8601 in UTC, prices decimal
@@ -39,6 +41,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "gateway.openapi.add_gateway",
         "gateway.prompt_fetch.openapi.add_prompts",
         "agent.openapi.add_agent",
+        "config.monitor.openapi.add_metrics",
         "core.openapi.shapes.add_shapes",
         "gateway.openapi.add_bounds",
         "core.openapi.document.finish",

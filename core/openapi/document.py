@@ -6,7 +6,7 @@ from typing import Any
 
 from core.rights.table import OPERATIONS
 
-BEARER, PROJECT_ID, STAFF = "bearer", "projectId", "staffSession"
+BEARER, API_KEY, PROJECT_ID, STAFF = "bearer", "apiKey", "projectId", "staffSession"
 
 REQUEST_ID = {"x-request-id": {"$ref": "#/components/headers/RequestId"}}
 MANAGEMENT_SECURITY: list[dict[str, Any]] = [{BEARER: [], PROJECT_ID: []}, {STAFF: [], PROJECT_ID: []}]
@@ -14,6 +14,12 @@ KEY_SECURITY: list[dict[str, Any]] = [{BEARER: [], PROJECT_ID: []}, {BEARER: []}
 
 _SCHEMES = {
     BEARER: {"type": "http", "scheme": "bearer", "description": "An API key of the service: `svc_…`."},
+    API_KEY: {
+        "type": "apiKey",
+        "in": "header",
+        "name": "x-api-key",
+        "description": "An API key in the header of Anthropic's SDKs; the gateway's paths take it there too.",
+    },
     PROJECT_ID: {"type": "apiKey", "in": "header", "name": "X-Project-Id", "description": "The project's UUID."},
     STAFF: {
         "type": "apiKey",
@@ -26,7 +32,8 @@ _HEADERS = {
     "RequestId": {"description": "Names this request in logs and in the request log.", "schema": {"type": "string"}}
 }
 _TAGS = {
-    "gateway": "Chat completions in OpenAI's dialect.",
+    "gateway": "Models in the protocols of OpenAI, Anthropic and Cohere.",
+    "health": "Whether a worker is alive, and whether it should get traffic.",
     "agent": "The in-app agent.",
     "sessions": "Requests that belong together, and what people say about them.",
     "requests": "The request log.",

@@ -18,6 +18,12 @@ def reference(shape: Any) -> dict[str, Any]:
     return dict(schemas[0])
 
 
+def any_of(*shapes: Any) -> dict[str, Any]:
+    """Returns the schema of one of several shapes, of which a type can hold one typed dictionary at most."""
+    schemas = [reference(shape) for shape in shapes]
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+
+
 def page_of(results: dict[str, Any], **more: Any) -> dict[str, Any]:
     """Returns the envelope of a list around the schema of one result; `more` are further fields of the list."""
     link: dict[str, Any] = {"type": ["string", "null"], "format": "uri"}

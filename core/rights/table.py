@@ -45,7 +45,8 @@ _FIGURES = {
     **_each(READ, "guardrailMetrics guardrailUsage scoreMetrics feedbackMetrics"),
     **_each(READ, "cost costIntervals exportCost priceGaps"),
 }
-_PROMPTS, _TELEMETRY = ("getPrompt", "renderPrompt"), ("exportTraces", "exportLogs", "exportMetrics")
+_PROMPTS = ("getPrompt", "getPromptByName", "renderPrompt")
+_TELEMETRY = ("exportTraces", "exportLogs", "exportMetrics")
 # The operations that a scope opens without any right. Models, outside of this table, are for `gateway` alone.
 SCOPE_OPERATIONS: Mapping[str, frozenset[str]] = {
     # A key without `manage` has no right, so that MCP offers it the prompts and no tool.
@@ -54,7 +55,7 @@ SCOPE_OPERATIONS: Mapping[str, frozenset[str]] = {
     FEEDBACK_WRITE: frozenset({"addSessionFeedback", "createFeedbackToken"}),
     SCORES_WRITE: frozenset({"recordScore", "recordScores"}),
     TELEMETRY_WRITE: frozenset(_TELEMETRY),
-    METRICS_READ: frozenset(_FIGURES),
+    METRICS_READ: frozenset({*_FIGURES, "prometheusMetrics"}),
 }
 
 
@@ -79,7 +80,7 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(ADMINISTER, "deleteRequest deleteSession"),
     # Operations on managed prompts and rollouts.
     **_each(READ, "listPromptConfigs getPromptConfig listPromptVersions getPromptVersion diffPromptVersions"),
-    **_each(READ, "getPrompt renderPrompt listPromptLabels listPromptLabelMoves"),
+    **_each(READ, "getPrompt getPromptByName renderPrompt listPromptLabels listPromptLabelMoves"),
     **_each(READ, "listActivations exportPromptConfig exportPrompts listRollouts getRollout rolloutMetrics"),
     **_each(READ, "forecastRollout"),
     **_each(EDIT, "createPromptConfig updatePromptConfig deletePromptConfig createPromptVersion importPrompts"),
@@ -102,7 +103,13 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(READ, "listPrices listProviderPrices getPrice listPriceHistory listPriceSyncs"),
     **_each(ADMINISTER, "setPrice removePrice syncPrices"),
     # Operations for applications; a session of the admin opens none of them.
-    **_each(KEY, "createChatCompletion getModel listModels exportTraces exportLogs exportMetrics callAgentTools"),
+    **_each(
+        KEY, "createChatCompletion createResponse createMessage countMessageTokens createCompletion getModel listModels"
+    ),
+    **_each(KEY, "createEmbeddings createRanking createModeration createImage createSpeech createTranscription"),
+    **_each(KEY, "exportTraces exportLogs exportMetrics callAgentTools prometheusMetrics"),
+    # The gateway keeps no responses, which it says to whoever asks for one.
+    **_each(OPEN, "checkHealth checkReadiness getResponse deleteResponse"),
 }
 
 TOOLS: Mapping[str, Right] = {

@@ -48,11 +48,14 @@ class _ManagementReply(Reply):
 
 async def prompt(scope: Scope, receive: Receive, send: Send) -> None:
     """GET /api/llm/prompts/{name} and GET /api/llm/prompts?name="""
+    await _fetch(scope, send, allow="GET")
 
+
+async def _fetch(scope: Scope, send: Send, *, allow: str) -> None:
     async def read() -> PromptQuery:
         return queries.read_query(scope["query_string"], scope["url_route"]["kwargs"].get("name"))
 
-    await _serve(scope, send, "GET", read)
+    await _serve(scope, send, "GET", read, allow)
 
 
 async def rendered_prompt(scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,7 +63,7 @@ async def rendered_prompt(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["method"] != "POST":
         # The name of a prompt may end like this path.
         scope = {**scope, "url_route": {**scope["url_route"], "kwargs": {"name": _whole_name(scope)}}}
-        await prompt(scope, receive, send)
+        await _fetch(scope, send, allow="GET, POST")
         return
 
     async def read() -> PromptQuery:
@@ -71,7 +74,7 @@ async def rendered_prompt(scope: Scope, receive: Receive, send: Send) -> None:
             raise late_body() from None
         return queries.read_body(body, scope["url_route"]["kwargs"]["name"])
 
-    await _serve(scope, send, "POST", read)
+    await _serve(scope, send, "POST", read, "GET, POST")
 
 
 def _whole_name(scope: Scope) -> str:
@@ -79,11 +82,11 @@ def _whole_name(scope: Scope) -> str:
     return f"{name}/render"
 
 
-async def _serve(scope: Scope, send: Send, method: str, read: Callable[[], Awaitable[PromptQuery]]) -> None:
+async def _serve(scope: Scope, send: Send, method: str, read: Callable[[], Awaitable[PromptQuery]], allow: str) -> None:
     reply, runtime = _ManagementReply(send, new_request_id()), current_runtime()
     try:
         if scope["method"] != method:
-            raise MethodNotAllowedError(f"Use {method}", headers={"allow": method})
+            raise MethodNotAllowedError(f"Use {allow}", headers={"allow": allow})
         snapshot = await _admitted(runtime, scope)
         query = await read()
         if query.project_id:

@@ -14,6 +14,7 @@ from gateway.prompt_fetch.query import MAX_ID_CHARACTERS
 from gateway.prompt_fetch.shapes import FetchedPrompt
 from prompts.models import NAME_CHARACTERS
 
+_PROMPTS = "/api/llm/prompts"
 _PROMPT = "/api/llm/prompts/{name}"
 _RENDER = "/api/llm/prompts/{name}/render"
 _JSON = "application/json"
@@ -43,6 +44,7 @@ class RenderRequest(TypedDict):
 
 def add_prompts(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """The OpenAPI generator's hook that adds the calls."""
+    result["paths"][_PROMPTS] = {"get": _get_by_query()}
     result["paths"][_PROMPT] = {"get": _get()}
     result["paths"][_RENDER] = {"post": _post()}
     return result
@@ -72,6 +74,17 @@ def _get() -> dict[str, Any]:
         "security": _SECURITY,
         "parameters": [_name(), *parameters],
         "responses": answers,
+    }
+
+
+def _get_by_query() -> dict[str, Any]:
+    by_path = _get()
+    return {
+        **by_path,
+        "operationId": "getPromptByName",
+        "summary": "Fetch a prompt whose name is no path",
+        "description": f"The same as the fetch by path, for names that a path cannot hold. {_DESCRIPTION}",
+        "parameters": [{**_name(), "in": "query"}, *by_path["parameters"][1:]],
     }
 
 

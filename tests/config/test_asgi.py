@@ -30,7 +30,7 @@ async def test_websocket__under_any_server__is_refused_without_a_traceback() -> 
 async def test_paths_of_models__with_and_without_the_router__go_to_the_gateway(path: str, root_path: str) -> None:
     scope = {"type": "http", "method": "GET", "path": root_path + path, "root_path": root_path, "headers": []}
 
-    assert [await status_of(app, scope) for app in (application, asgi._router)] == [405, 405]
+    assert [await status_of(app, scope) for app in (application, asgi.router)] == [405, 405]
 
 
 async def test_other_paths__of_the_gateway__are_answered_by_the_router() -> None:

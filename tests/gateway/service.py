@@ -23,8 +23,10 @@ from typing import Any, Self, TypeVar
 
 import httpx2
 from openai import OpenAI
+from typing_extensions import override
 
 from analytics.contracts import RequestRecord, SpoolEntry
+from tests.described import check, operation_path
 from tests.fakes.scripted import ScriptedServer
 from tests.gateway.spooled import Spooled
 from tests.gateway.wire import ENDPOINT, bearer
@@ -69,6 +71,18 @@ _RESERVED: list[socket.socket] = []
 
 T = TypeVar("T")
 Content = bytes | dict[str, Any] | Iterator[bytes]
+
+
+class CheckedClient(httpx2.Client):
+    """A client that looks up every whole answer in the OpenAPI document."""
+
+    @override
+    def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
+        response = super().send(request, stream=stream, **options)
+        path = operation_path(request.url.raw_path.decode("ascii"))
+        body = None if stream else response.content
+        check(path, request.method, response.status_code, response.headers.get("content-type", ""), body)
+        return response
 
 
 class Seeder:
@@ -116,7 +130,7 @@ class GatewayService:
         self.ports: list[int] = [holder.getsockname()[1] for holder in self._reserved]
         self._settings = settings or {}
         self._children: list[subprocess.Popen[bytes]] = []
-        self.client = httpx2.Client(timeout=2 * TIMEOUT_SECONDS, limits=httpx2.Limits(max_keepalive_connections=100))
+        self.client = CheckedClient(timeout=2 * TIMEOUT_SECONDS, limits=httpx2.Limits(max_keepalive_connections=100))
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
 
 import pytest
 
-from core.openapi.views import document
+from core.rights.roles import Right
 from core.scopes import MANAGE, SCOPES
 from tests.gateway.service import Gateway, GatewayService
+from tests.openapi.routes import Operation, operations
 
 _UUID = "019aa000-0000-7000-8000-000000000042"
 _NUMBERS = {"key_id": "1", "limit_id": "1", "member_id": "1", "change_id": "1", "position": "1"}
-_PROMPTS = {"getPrompt", "renderPrompt"}
+_PROMPTS = {"getPrompt", "getPromptByName", "renderPrompt"}
 _TELEMETRY = {"exportTraces", "exportLogs", "exportMetrics"}
 OPENED = {
-    "gateway": {"createChatCompletion", "listModels", "getModel", "callAgentTools", *_PROMPTS, *_TELEMETRY},
     "prompts:read": {"callAgentTools", *_PROMPTS},
     "feedback:write": {"addSessionFeedback"},
     "scores:write": {"recordScore", "recordScores"},
@@ -25,24 +23,21 @@ OPENED = {
 }
 
 
-class Operation(NamedTuple):
-    id: str
-    method: str
-    path: str
-
-
-def operations() -> Iterator[Operation]:
-    for path, methods in document()["paths"].items():
-        for method, described in methods.items():
-            yield Operation(described["operationId"], method, path)
-    # The document leaves these two out.
-    yield Operation("callAgentTools", "post", "/api/agent/mcp")
-    yield Operation("prometheus", "get", "/metrics")
+def asked() -> list[Operation]:
+    """Returns the operations that ask for a key."""
+    return [operation for operation in operations() if operation.right is not Right.OPEN]
 
 
 def opened(scope: str) -> set[str]:
-    figures = {operation.id for operation in operations() if operation.path.startswith("/api/llm/metrics/")}
-    return {**OPENED, "metrics:read": {*figures, "prometheus"}}[scope]
+    below = {
+        start: {operation.id for operation in asked() if operation.path.startswith(start)}
+        for start in ("/api/gateway/", "/api/llm/metrics/")
+    }
+    return {
+        **OPENED,
+        "gateway": {*below["/api/gateway/"], "callAgentTools", *_PROMPTS, *_TELEMETRY},
+        "metrics:read": {*below["/api/llm/metrics/"], "prometheusMetrics"},
+    }[scope]
 
 
 def feedback_token(gateway: Gateway, session_id: str) -> str:
@@ -60,7 +55,7 @@ def test_every_operation__key_of_one_scope__is_403_but_what_the_scope_opens(
     # The token opens nothing by itself, whatever it is sent to.
     headers = {"x-project-id": gateway.project_id, "x-svc-feedback-token": feedback_token(gateway, _UUID)}
     answered = {}
-    for operation in operations():
+    for operation in asked():
         path = re.sub(r"{(\w+)}", lambda name: _NUMBERS.get(name[1], _UUID), operation.path)
         if operation.path.startswith("/api/projects/"):
             path = operation.path.format(project_id=gateway.project_id, session_id=_UUID)

@@ -68,7 +68,7 @@ def stored_requests(clickhouse_engine: None, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture
-def populated(db: None, stored_requests: None) -> Populated:
+def populated(db: None, stored_requests: None, answers_checked: None) -> Populated:
     project = Project.objects.create(pk=PROJECT_ID, name="described")
     row, key = make_key(project)
     member = Membership.objects.create(project=project, user=make_staff(name="described"), role=Role.READER)
@@ -126,3 +126,9 @@ def populated(db: None, stored_requests: None) -> Populated:
             "limit_id": user.pk,
         },
     )
+
+
+@pytest.fixture
+def offline(settings: Any) -> None:
+    """Replaces the fetch of price catalogs, so that no network is needed."""
+    settings.PRICING_CATALOGS = {"catalog_a": "http://127.0.0.1:9/a", "catalog_b": "http://127.0.0.1:9/b"}

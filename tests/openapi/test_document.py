@@ -8,85 +8,39 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
-from django.urls import URLPattern, URLResolver, get_resolver
 
-from agent.routing import http_urlpatterns as agent_urlpatterns
 from core.openapi.views import document
-from gateway.routing import RESERVED_PATHS, http_urlpatterns
+from core.rights.roles import Right
+from gateway.routing import DIRECT
 from prompts.services import RESERVED_NAMES
+from tests.openapi.routes import channels_paths, django_routes, operations
 
-_METHODS = {"get", "post", "put", "patch", "delete"}
-_OWN = {"/api/schema/", "/api/docs/", "/api/redoc/", "/api/redoc/script.js"}
-_OF_CHANNELS = {
-    "api/gateway/v1/chat/completions": "post",
-    "api/gateway/v1/models": "get",
-    "api/gateway/v1/models/{model}": "get",
-    "api/agent/chat": "post",
-    "api/llm/prompts/{name}": "get",
-    "api/llm/prompts/{name}/render": "post",
+# The shapes of errors by the beginnings of paths, where a client protocol has its own; the longest beginning counts.
+_ERRORS = {
+    "": {"ErrorBody"},
+    "/api/otlp/": {"ExportFailure"},
+    "/api/gateway/v1/messages": {"MessagesErrorBody"},
+    "/api/gateway/v1/models": {"ErrorBody", "MessagesErrorBody"},
+    "/api/agent/mcp": {"ErrorBody", "McpAnswer"},
+    "/readyz": {"Readiness"},
 }
-# The MCP endpoint is JSON-RPC, which describes itself by `tools/list`.
-_OTHERWISE_DESCRIBED = {
-    "api/agent/mcp",
-    # The documents of OpenAI and Anthropic describe these client protocols.
-    "api/gateway/v1/responses",
-    "api/gateway/v1/responses/[/]+",
-    "api/gateway/v1/messages",
-    "api/gateway/v1/messages/count_tokens",
-    "api/gateway/v1/completions",
-    "api/gateway/v1/audio/transcriptions",
-    "api/gateway/v1/embeddings",
-    "api/gateway/v1/moderations",
-    "api/gateway/v1/rerank",
-    "api/gateway/v1/images/generations",
-    "api/gateway/v1/audio/speech",
-    # The same operation as `api/llm/prompts/{name}`, for names that are no path.
-    "api/llm/prompts",
-}
-_PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
 
-def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    for path, item in document()["paths"].items():
-        for method, operation in item.items():
-            assert method in _METHODS
-            yield path, method, operation
+def test_paths__that_django_routes__are_those_of_the_document() -> None:
+    described = {(path, method) for path, method, _ in operations() if path not in channels_paths()}
+
+    assert described == django_routes()
 
 
-def served() -> set[tuple[str, str]]:
-    """Returns every path under `/api/` with its methods, from Django's and Channels' routes."""
-    found = {pair for pair in _served(get_resolver().url_patterns, "/") if pair[0].startswith("/api/")}
-    for pattern in (*http_urlpatterns, *agent_urlpatterns):
-        # Clients may double the version and its slashes, which the document does not show.
-        path = str(pattern.pattern).replace("/+v1/+(?:v1/+)?", "/v1/").replace("(?P<model>.+?)", "{model}")
-        path = path.replace(f"(?!{RESERVED_PATHS})(?P<name>.+)", "{name}")
-        path = re.sub(r"[\^$]|/\?", "", path)
-        if path.startswith(("api/gateway/v1/", "api/agent/", "api/llm/")) and path not in _OTHERWISE_DESCRIBED:
-            found.add((f"/{path}", _OF_CHANNELS[path]))
-    return {(path, method) for path, method in found if path not in _OWN}
+def test_paths__that_channels_routes__are_all_in_the_document() -> None:
+    """`test_gateway_conformance.py` has their methods."""
+    assert channels_paths() <= set(document()["paths"])
 
 
-def _served(patterns: list[Any], prefix: str) -> Iterator[tuple[str, str]]:
-    for pattern in patterns:
-        path = f"{prefix}{pattern.pattern}"
-        if isinstance(pattern, URLResolver):
-            yield from _served(pattern.url_patterns, path)
-        elif isinstance(pattern, URLPattern) and path.startswith("/api/"):
-            path = _PARAMETER.sub(r"{\1}", re.sub(r"[\^$]|/\?", "", path))
-            yield from ((path, method) for method in _methods(pattern))
+def test_paths__handed_to_the_gateway_without_a_router__are_in_the_document() -> None:
+    paths = {re.sub(r"/v1/v1/", "/v1/", path).removesuffix("/") for path in DIRECT}
 
-
-def _methods(pattern: URLPattern) -> set[str]:
-    callback: Any = pattern.callback
-    if hasattr(callback, "actions"):
-        return set(callback.actions) & _METHODS
-    if hasattr(callback, "cls"):
-        return {method for method in _METHODS if hasattr(callback.cls, method)}
-    return {"post"}  # The handler is an OTLP view.
-
-
-def test_paths__of_the_routes__are_those_of_the_document() -> None:
-    assert {(path, method) for path, method, _ in operations()} == served()
+    assert paths <= channels_paths()
 
 
 def test_prompts__paths_of_the_management_api__are_no_names_of_prompts() -> None:
@@ -103,29 +57,33 @@ def test_document__as_a_whole__is_valid_and_says_everything(tmp_path: Path) -> N
 
 
 def test_operations__all__say_who_what_and_how() -> None:
-    for path, method, operation in operations():
+    for operation in operations():
+        path, method, described = operation
         at = f"{method} {path}"
-        assert re.fullmatch(r"[a-z][A-Za-z]+", operation["operationId"]), at
-        assert operation["summary"] and len(operation["summary"]) < 70, at
-        assert len(operation["tags"]) == 1, at
-        assert operation["security"] and all(operation["security"]), at
+        assert re.fullmatch(r"[a-z][A-Za-z]+", operation.id), at
+        assert described["summary"] and len(described["summary"]) < 70, at
+        assert len(described["tags"]) == 1, at
+        assert described["security"], at
+        assert ({} in described["security"]) is (operation.right is Right.OPEN), at
 
 
 def test_operations__ids__differ() -> None:
-    ids = [operation["operationId"] for _, _, operation in operations()]
+    ids = [operation.id for operation in operations()]
 
     assert len(set(ids)) == len(ids)
 
 
 def test_operations__failures__are_the_envelope() -> None:
-    for path, method, operation in operations():
-        failures = {status: answer for status, answer in operation["responses"].items() if status[0] in "45"}
-        assert {"401", "503"} <= set(failures), f"{method} {path}"
-        shape = "ExportFailure" if path.startswith("/api/otlp/") else "ErrorBody"
+    for operation in operations():
+        path, method, described = operation
+        failures = {status: answer for status, answer in described["responses"].items() if status[0] in "45"}
+        assert operation.right is Right.OPEN or {"401", "503"} <= set(failures), f"{method} {path}"
+        shapes = _ERRORS[max((start for start in _ERRORS if path.startswith(start)), key=len)]
         for status, answer in failures.items():
             assert answer["description"], f"{method} {path} {status}"
             schema = answer["content"]["application/json"]["schema"]
-            assert schema == {"$ref": f"#/components/schemas/{shape}"}, f"{method} {path} {status}"
+            named = {choice["$ref"].rpartition("/")[2] for choice in schema.get("anyOf", [schema])}
+            assert named == shapes, f"{method} {path} {status}"
 
 
 def test_operations__path_parameters__are_described() -> None:
@@ -161,6 +119,28 @@ def _references(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from _references(item)
+
+
+def test_gateway__calls_of_models__link_the_vendors_page_and_name_the_fields_of_the_gateway() -> None:
+    asking = [one for one in operations() if one.path.startswith("/api/gateway/") and one.method == "post"]
+
+    assert len(asking) == 11
+    for path, _, described in asking:
+        assert described["externalDocs"]["url"].startswith("https://"), path
+        headers = {item["name"] for item in described["parameters"] if item["in"] == "header"}
+        assert {"x-svc-session-id", "x-svc-user-id", "Cache-Control"} <= headers, path
+        assert {"x-svc-provider", "x-svc-model-used", "x-request-id"} <= set(described["responses"]["200"]["headers"])
+        (body,) = described["requestBody"]["content"].values()
+        fields = set(_fields(body["schema"]))
+        assert "model" in fields
+        # A form cannot have them.
+        assert {"models", "provider", "prompt_config"} <= fields or path.endswith("/transcriptions"), path
+
+
+def _fields(schema: dict[str, Any]) -> dict[str, Any]:
+    named = schema.get("$ref", "").rpartition("/")[2]
+    fields: dict[str, Any] = document()["components"]["schemas"].get(named, schema)["properties"]
+    return fields
 
 
 def test_completions__limits_checked_after_decoding__are_documented() -> None:

@@ -1,5 +1,5 @@
-"""schemathesis sends the requests that the document allows to the gateway and the agent's chat, which Channels
-serves."""
+"""Every operation that Channels serves answers as the document says: a request of each that succeeds, and those that
+schemathesis makes of the document."""
 
 from __future__ import annotations
 
@@ -11,27 +11,131 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 
 from core.openapi.views import document
-from tests.fakes.scripted import ScriptedServer, answer
+from tests.described import check
+from tests.fakes.scripted import ScriptedServer
 from tests.gateway.conftest import LONG_TIMEOUTS
+from tests.gateway.managed import make_prompt
 from tests.gateway.service import Gateway, GatewayService
 from tests.openapi.checks import CHECKS, EXAMPLES
+from tests.openapi.routes import Operation, channels_paths, operations
+from tests.openapi.vendor import everything
 from tests.waiting import TIMEOUT_SECONDS
 
-schema = schemathesis.openapi.from_dict(document()).include(
-    path_regex="^/api/(gateway/|agent/chat$|llm/prompts/{name})"
-)
+schema = schemathesis.openapi.from_dict(document()).include(path=sorted(channels_paths()))
 schema.config.phases.update(phases=["examples", "fuzzing"])
+
+OF_CHANNELS = [operation for operation in operations() if operation.path in channels_paths()]
+SUCCEEDING = [operation for operation in OF_CHANNELS if "200" in operation.described["responses"]]
+MODEL = "openai_compatible/scripted-1"
+MESSAGES = [{"role": "user", "content": "Hello"}]
+PROMPT = "support"
+# A body of each operation that succeeds.
+BODIES: dict[str, dict[str, Any]] = {
+    "createChatCompletion": {"model": MODEL, "messages": MESSAGES},
+    "createResponse": {"model": MODEL, "input": "Hello"},
+    "createMessage": {"model": MODEL, "messages": MESSAGES, "max_tokens": 5},
+    "countMessageTokens": {"model": MODEL, "messages": MESSAGES},
+    "createCompletion": {"model": MODEL, "prompt": "Hello"},
+    "createEmbeddings": {"model": MODEL, "input": ["a", "b"]},
+    "createRanking": {"model": MODEL, "query": "a", "documents": ["a"]},
+    "createModeration": {"model": MODEL, "input": "a"},
+    "createImage": {"model": MODEL, "prompt": "a"},
+    "createSpeech": {"model": MODEL, "input": "a", "voice": "alloy"},
+    "chatWithAgent": {"message": "Hello"},
+    "callAgentTools": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
+    "renderPrompt": {},
+}
+FORMS: dict[str, dict[str, Any]] = {"createTranscription": {"model": MODEL}}
+STREAMED = [
+    operation
+    for operation in SUCCEEDING
+    if "text/event-stream" in operation.described["responses"]["200"]["content"] and operation.id != "chatWithAgent"
+]
 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Gateway]:
-    """A project whose only provider always answers."""
+    """A project whose providers always answer, with a prompt."""
     with ScriptedServer() as upstream, GatewayService(workers=1, settings=LONG_TIMEOUTS) as service:
-        upstream.play("plain", answer())
-        yield service.new_project(
-            base_urls={"openai": upstream.base_url("plain")}, routing={"agent_model": "openai/gpt-4o"}
+        upstream.play("plain", everything)
+        gateway = service.new_project(
+            base_urls={name: upstream.base_url("plain") for name in ("openai", "openai_compatible")},
+            routing={"agent_model": MODEL},
         )
+        make_prompt(gateway, "Be brief.", name=PROMPT)
+        yield gateway
         assert "Traceback" not in service.log.read_text(errors="replace")
+
+
+def ask(served: Gateway, operation: Operation, **more: Any) -> Any:
+    path = operation.path.format(model="openai/gpt-4o-mini", name=PROMPT)
+    sent: dict[str, Any] = {"params": {"name": PROMPT}} if operation.id == "getPromptByName" else {}
+    if operation.id in FORMS:
+        sent |= {"data": {**FORMS[operation.id], **more}, "files": {"file": ("a.wav", b"RIFF")}}
+    elif operation.method == "post":
+        sent["json"] = {**BODIES[operation.id], **more}
+    return served.client.request(operation.method.upper(), path, headers=headers_of(served), **sent)
+
+
+def headers_of(served: Gateway) -> dict[str, str]:
+    return {"Authorization": f"Bearer {served.key}", "X-Project-Id": served.project_id}
+
+
+@pytest.mark.parametrize("operation", SUCCEEDING, ids=lambda operation: operation.id)
+def test_operation__that_succeeds__answers_as_described(served: Gateway, operation: Operation) -> None:
+    answer = ask(served, operation)
+
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["x-request-id"]
+    described = operation.described["responses"]["200"].get("headers", {})
+    own = {name for name in answer.headers if name.startswith("x-") and name != "x-accel-buffering"}
+    assert own <= {name.lower() for name in described}
+
+
+@pytest.mark.parametrize("operation", STREAMED, ids=lambda operation: operation.id)
+def test_operation__streamed__every_event_is_as_described(served: Gateway, operation: Operation) -> None:
+    answer = ask(served, operation, stream=True)
+
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert answer.text.count("data: {")
+
+
+@pytest.mark.parametrize(("operation_id", "response_format"), [("createTranscription", "text")])
+def test_transcription__as_text__answers_as_described(served: Gateway, operation_id: str, response_format: str) -> None:
+    (operation,) = [one for one in SUCCEEDING if one.id == operation_id]
+
+    answer = ask(served, operation, response_format=response_format)
+
+    assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (200, "text/plain")
+
+
+@pytest.mark.parametrize("operation", ["listModels", "getModel"])
+def test_models__for_anthropics_clients__answer_as_described(served: Gateway, operation: str) -> None:
+    (described,) = [one for one in SUCCEEDING if one.id == operation]
+    path = described.path.format(model="openai/gpt-4o-mini")
+
+    answer = served.client.get(path, headers={**headers_of(served), "anthropic-version": "2023-06-01"})
+
+    assert answer.status_code == 200
+    assert "object" not in answer.json()
+
+
+@pytest.mark.parametrize("path", sorted(channels_paths()))
+def test_path__another_method__is_refused_by_those_that_the_document_names(served: Gateway, path: str) -> None:
+    """Paths that answer every method alike do so as the document says."""
+    named = {operation.method.upper() for operation in OF_CHANNELS if operation.path == path}
+    answer = served.client.request(
+        "PROPFIND", path.format(model=MODEL, name=PROMPT, response_id="resp_1"), headers=headers_of(served)
+    )
+
+    if answer.status_code == 405:
+        # A name of a prompt may end like the path that renders one.
+        also = {"GET"} if path.endswith("/render") else set()
+        assert set(answer.headers["allow"].split(", ")) == named | also
+    else:
+        for method in named:
+            check(path, method, answer.status_code, answer.headers["content-type"], answer.content)
 
 
 @schema.parametrize()
@@ -46,8 +150,8 @@ def served() -> Iterator[Gateway]:
 def test_gateway__any_documented_request__answers_as_described(case: schemathesis.Case[Any], served: Gateway) -> None:
     if isinstance(case.body, dict) and "model" in case.body and len(repr(case.body)) % 2:
         # Half of the requests name a model that exists.
-        case.body["model"] = "gpt-4o-mini"
-        case.body["stream"] = False
-    headers = {"Authorization": f"Bearer {served.key}", "X-Project-Id": served.project_id}
+        case.body["model"] = MODEL
+        case.body.pop("stream", None)
+    headers = headers_of(served)
     answer = case.call(base_url=served.service.base_url(), headers=headers, timeout=TIMEOUT_SECONDS)
     case.validate_response(answer, checks=CHECKS, headers=headers)

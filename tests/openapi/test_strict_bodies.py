@@ -15,11 +15,16 @@ from rest_framework.test import APIClient
 
 from core.openapi.views import document
 from tests.openapi.conftest import Populated
+from tests.openapi.routes import channels_paths, operations
 
 UNKNOWN = "no_such_field_at_all"
-# Calls that Django does not serve are left out: OTLP and completions let unknown fields pass; `tests/agent` has the
-# chat.
-ELSEWHERE = ("/api/otlp/", "/api/gateway/", "/api/agent/chat", "/api/llm/prompts/{name}")
+# Left out are calls that Django does not serve, and OTLP: they let unknown fields pass. `tests/agent` has
+# the chat.
+MANAGED = [
+    (method, path)
+    for path, method, described in operations()
+    if "requestBody" in described and path not in channels_paths() and not path.startswith("/api/otlp/")
+]
 VALUES: dict[str, Any] = {
     "text": "x",
     "whole number": 5,
@@ -38,15 +43,6 @@ TAKEN_BY: dict[str, set[str]] = {
     "object": {"object"},
 }
 Body = dict[str, Any]
-
-
-def operations() -> list[tuple[str, str]]:
-    return [
-        (method, path)
-        for path, item in document()["paths"].items()
-        for method, operation in item.items()
-        if "requestBody" in operation and not path.startswith(ELSEWHERE)
-    ]
 
 
 def schema_of(method: str, path: str) -> Body:
@@ -161,7 +157,7 @@ def missed(caller: APIClient, populated: Populated, method: str, path: str, bodi
     return found
 
 
-@pytest.mark.parametrize(("method", "path"), operations())
+@pytest.mark.parametrize(("method", "path"), MANAGED)
 def test_body__unknown_field__refused_by_name(caller: APIClient, populated: Populated, method: str, path: str) -> None:
     bodies = list(objects_in(schema_of(method, path)))
 
@@ -169,7 +165,7 @@ def test_body__unknown_field__refused_by_name(caller: APIClient, populated: Popu
     assert missed(caller, populated, method, path, bodies) == []
 
 
-@pytest.mark.parametrize(("method", "path"), operations())
+@pytest.mark.parametrize(("method", "path"), MANAGED)
 def test_body__wrong_type__refused_by_name(caller: APIClient, populated: Populated, method: str, path: str) -> None:
     bodies = list(wrong_values(schema_of(method, path)))
 

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -9,9 +7,9 @@ from django.test import Client
 from core.models import Project
 from core.rights.roles import Role
 from tests.factories.core import make_project, make_staff
-from tests.openapi.conftest import Populated, populated, stored_requests
+from tests.openapi.conftest import Populated, offline, populated, stored_requests
 
-__all__ = ["Populated", "populated", "stored_requests"]
+__all__ = ["Populated", "offline", "populated", "stored_requests"]
 
 PEOPLE = [*Role, "superuser", "nobody"]
 """Every role in the populated project, with no role in the other one; and a member of staff without any."""
@@ -27,12 +25,6 @@ def own(populated: Populated) -> Project:
 def other(db: None) -> Project:
     """A project in which only superusers have any right."""
     return make_project("somebody else's")
-
-
-@pytest.fixture
-def offline(settings: Any) -> None:
-    """Replaces the fetch of price catalogs, so that no network is needed."""
-    settings.PRICING_CATALOGS = {"catalog_a": "http://127.0.0.1:9/a", "catalog_b": "http://127.0.0.1:9/b"}
 
 
 def person(who: str, project: Project) -> User:

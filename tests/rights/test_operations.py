@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -17,41 +16,21 @@ from agent.tools.registry import ALL
 from core.authentication import ProjectAccess
 from core.errors import ApplicationError
 from core.models import Membership, Project
-from core.openapi.views import document
 from core.rights.asking import rights_in
 from core.rights.roles import PROJECT_RIGHTS, Right
 from core.rights.table import OPERATIONS, TOOLS
 from gateway.prompt_fetch.sessions import project_of_session
+from tests.openapi.routes import Operation, channels_paths, operations
 from tests.rights.conftest import PEOPLE, Populated, person, signed_in
 
-# Channels serves these operations: the chat and the prompts are tested below, and the gateway takes keys alone.
-_OF_CHANNELS = ("/api/agent/chat", "/api/gateway/", "/api/llm/prompts/{name}")
 # No rollback of a transaction restores what these operations delete.
 _FOR_GOOD = {"deleteSession", "deleteRequest"}
-# The operations of the Model Context Protocol, which describes itself.
-_NOT_IN_THE_DOCUMENT = {"callAgentTools"}
-
-
-class Operation(NamedTuple):
-    id: str
-    method: str
-    path: str
-
-    @property
-    def right(self) -> Right:
-        return OPERATIONS[self.id]
-
-
-def operations() -> Iterator[Operation]:
-    for path, methods in document()["paths"].items():
-        for method, described in methods.items():
-            yield Operation(described["operationId"], method, path)
 
 
 def test_table__operations_of_the_document__all_have_a_line_and_no_other_has() -> None:
     known = {operation.id for operation in operations()}
 
-    forgotten, stale = sorted(known - set(OPERATIONS)), sorted(set(OPERATIONS) - known - _NOT_IN_THE_DOCUMENT)
+    forgotten, stale = sorted(known - set(OPERATIONS)), sorted(set(OPERATIONS) - known)
     assert not forgotten, f"Say in OPERATIONS of core/rights/table.py what these ask for: {forgotten}"
     assert not stale, f"These lines of OPERATIONS in core/rights/table.py are of nothing any more: {stale}"
 
@@ -123,7 +102,9 @@ def test_prompt_fetch__session__as_the_role_allows(who: str, own: Project) -> No
 
 
 def _of_django() -> list[Operation]:
-    return [operation for operation in operations() if not operation.path.startswith(_OF_CHANNELS)]
+    """Returns the operations that Django serves. Of the others the chat and the prompts are tested above, and the rest
+    takes keys alone."""
+    return [operation for operation in operations() if operation.path not in channels_paths()]
 
 
 def _problem_of(client: Client, operation: Operation, known: dict[str, Any], rights: frozenset[Right]) -> str:

@@ -8,7 +8,7 @@ from gateway.surfaces.native_only import OperationFields, as_chat, refuse_chat_f
 from integrations.providers.common.multipart import Part, parts_of, text_of
 
 _GATEWAYS = ("models", "provider", "prompt_config", "prompt_variables")
-_FORMATS = {
+FORMATS = {
     "json": b"application/json",
     "verbose_json": b"application/json",
     "diarized_json": b"application/json",
@@ -36,9 +36,9 @@ def read(body: bytes) -> SurfaceRequest:
     )
     refuse_chat_fields(made, "transcriptions", fallbacks=True)
     response_format = fields.get("response_format", "json")
-    if response_format not in _FORMATS:
-        raise ValidationError(f"response_format: expected one of {', '.join(_FORMATS)}")
-    return SurfaceRequest(as_chat(made, [fields.get("prompt", "")], "prompt"), echo=_FORMATS[response_format])
+    if response_format not in FORMATS:
+        raise ValidationError(f"response_format: expected one of {', '.join(FORMATS)}")
+    return SurfaceRequest(as_chat(made, [fields.get("prompt", "")], "prompt"), echo=FORMATS[response_format])
 
 
 def _check(fields: dict[str, str], parts: dict[str, Part]) -> None:

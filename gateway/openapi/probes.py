@@ -1,0 +1,54 @@
+"""The health checks in the OpenAPI document; they need no key."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from core.openapi.document import BEARER, REQUEST_ID
+from core.openapi.shapes import reference
+from gateway.openapi.parts import JSON
+
+
+class Health(TypedDict):
+    status: Literal["ok"]
+    in_flight: NotRequired[int]
+
+
+class Readiness(TypedDict):
+    """`failing` names the checks that do not hold. The other fields are for keys of `manage` and `metrics:read`."""
+
+    status: Literal["ready", "not_ready"]
+    failing: list[str]
+    checks: NotRequired[dict[str, Literal["passed", "failed"]]]
+    in_flight: NotRequired[int]
+    host: NotRequired[dict[str, Any]]
+
+
+def probes() -> dict[str, Any]:
+    """Returns the paths."""
+    alive = {"200": _answer("The worker is alive.", Health)}
+    ready = {"200": _answer("It should.", Readiness), "503": _answer("It should not.", Readiness)}
+    return {
+        "/healthz": {"get": _operation("checkHealth", "Whether a worker is alive", alive, [{}])},
+        "/readyz": {"get": _operation("checkReadiness", "Whether it should get traffic", ready, [{}, {BEARER: []}])},
+    }
+
+
+def _operation(
+    operation_id: str, summary: str, responses: dict[str, Any], security: list[dict[str, Any]]
+) -> dict[str, Any]:
+    return {
+        "operationId": operation_id,
+        "summary": summary,
+        "description": "Answers from memory: no other service is asked.",
+        "tags": ["health"],
+        "security": security,
+        "parameters": [],
+        "responses": responses,
+    }
+
+
+def _answer(description: str, shape: Any) -> dict[str, Any]:
+    return {"description": description, "headers": REQUEST_ID, "content": {JSON: {"schema": reference(shape)}}}

@@ -1,0 +1,86 @@
+"""The routes that the service serves and the operations of the OpenAPI document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from core.openapi.views import document
+from core.rights.roles import Right
+from core.rights.table import OPERATIONS
+from gateway.routing import RESERVED_PATHS
+
+METHODS = frozenset({"get", "post", "put", "patch", "delete"})
+# The document itself, and the pages that show it.
+_OWN = frozenset({"/api/schema/", "/api/docs/", "/api/redoc/", "/api/redoc/script.js"})
+# The patterns without an end: paths that the gateway does not have, and all that Django serves.
+_PREFIXES = frozenset({"^api/gateway/", ""})
+_PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
+_GROUP = re.compile(r"\(\?P<(\w+)>[^()]+\)")
+
+
+class Operation(NamedTuple):
+    path: str
+    method: str
+    described: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        name: str = self.described["operationId"]
+        return name
+
+    @property
+    def right(self) -> Right:
+        return OPERATIONS[self.id]
+
+
+def operations() -> Iterator[Operation]:
+    for path, item in document()["paths"].items():
+        for method, described in item.items():
+            assert method in METHODS
+            yield Operation(path, method, described)
+
+
+@cache
+def channels_paths() -> frozenset[str]:
+    """Returns the paths that Channels serves past Django, as the document writes them."""
+    from config.asgi import router
+
+    patterns = [str(route.pattern) for route in router.application_mapping["http"].routes]
+    assert {pattern for pattern in patterns if not pattern.endswith("$")} == _PREFIXES, "A path has to end with $"
+    return frozenset(readable(pattern) for pattern in patterns if pattern not in _PREFIXES)
+
+
+def readable(pattern: str) -> str:
+    """Returns the path of a regular expression: with `{name}` for a group, and without the second version and the
+    further slashes that clients may write."""
+    path = pattern.replace("/+v1/+(?:v1/+)?", "/v1/").replace(f"(?!{RESERVED_PATHS})", "")
+    return "/" + re.sub(r"/\?\$$|[\^$]", "", _GROUP.sub(r"{\1}", path))
+
+
+def django_routes() -> set[tuple[str, str]]:
+    """Returns every path below `/api/` that Django serves, with its methods."""
+    return {route for route in _below(get_resolver().url_patterns, "/") if route[0] not in _OWN}
+
+
+def _below(patterns: list[Any], prefix: str) -> Iterator[tuple[str, str]]:
+    for pattern in patterns:
+        path = f"{prefix}{pattern.pattern}"
+        if isinstance(pattern, URLResolver):
+            yield from _below(pattern.url_patterns, path)
+        elif isinstance(pattern, URLPattern) and path.startswith("/api/"):
+            path = _PARAMETER.sub(r"{\1}", re.sub(r"[\^$]|/\?", "", path))
+            yield from ((path, method) for method in _methods(pattern))
+
+
+def _methods(pattern: URLPattern) -> set[str]:
+    callback: Any = pattern.callback
+    if hasattr(callback, "actions"):
+        return set(callback.actions) & METHODS
+    if hasattr(callback, "cls"):
+        return {method for method in METHODS if hasattr(callback.cls, method)}
+    return {"post"}  # The handler is an OTLP view.
