@@ -25,6 +25,8 @@ from integrations.providers.errors import ProviderError
 
 _VERSION = "bedrock-2023-05-31"
 _BETAS = "anthropic_beta"
+# The byte is compared as a number, since `in` with a bytes argument first raises and drops an internal error.
+_CR = ord("\r")
 _WHOLE, _STREAMED = "invoke", "invoke-with-response-stream"
 
 
@@ -120,6 +122,9 @@ class _EventFrames:
 def _event(payload: bytes) -> ServerSentEvent:
     try:
         data = base64.b64decode(_decode_chunk(payload).bytes, validate=True)
+        if _CR in data:
+            # No text of JSON holds one, and clients take it for the end of a line.
+            data = data.replace(b"\r", b"")
         return ServerSentEvent(data, _decode_name(data).type)
     except (msgspec.DecodeError, UnicodeDecodeError, binascii.Error) as error:
         raise UnreadableStreamError("a frame of the event stream holds no event") from error

@@ -3,6 +3,7 @@ stand once, arguments are a JSON text, and data of several lines parses."""
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,8 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai._streaming import SSEDecoder
 
+from integrations.native import native_adapter
 from integrations.providers.openai.dialect import Dialect
 from integrations.registry import adapter_for, providers
+from tests.fakes.dialects.bedrock import frame
 from tests.fakes.dialects.story import Call, Story
 from tests.gateway.native import canonical
 from tests.gateway.surfaces.golden.answers import STREAMED, WHOLE, chat_payloads
@@ -225,3 +228,50 @@ def test_event__in_several_lines__leaves_well_formed(surface: str, line_end: byt
         assert event.data == "[DONE]" or isinstance(json.loads(event.data), Mapping)
     assert read(surface, frames) == (("get_weather", canonical({"city": "Oslo"})),)
     assert STREAMED[surface](frames).text == "Grüße 👋"
+
+
+LINE_END = pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
+
+
+def relayed(provider: str, surface: str, pieces: list[bytes]) -> bytes:
+    """Returns the events of a stream in the client's own protocol, as the pipeline forwards them."""
+    adapter = native_adapter(provider, surface)
+    assert adapter is not None
+    stream = adapter.stream(subject_of(provider).request(stream=True))
+    events = [event for piece in pieces for event in stream.feed(piece)] + stream.closing()
+    return b"".join(event.data + b"\n\n" for event in events)
+
+
+@LINE_END
+@pytest.mark.parametrize(("provider", "surface"), [("anthropic", "messages"), ("openai", "responses")])
+def test_event__in_several_lines_and_forwarded__leaves_well_formed(
+    provider: str, surface: str, line_end: bytes
+) -> None:
+    subject = subject_of(provider)
+    story = Story(text="Grüße 👋")
+    own = encoded(surface, translator_of(subject), subject.fake.stream(story).events).split(b"\n\n")[:-1]
+
+    frames = relayed(provider, surface, [in_several_lines(event, line_end) for event in own])
+
+    CHECKS[surface](compact(frames))
+    assert STREAMED[surface](compact(frames)).text == "Grüße 👋"
+
+
+def compact(frames: bytes) -> bytes:
+    """Returns the events with data of one line, as a client reads them."""
+    read = SSEDecoder().iter_bytes(iter([frames]))
+    data = [(event.event or "", json.dumps(json.loads(event.data), separators=(",", ":"))) for event in read]
+    return "".join(f"event: {name}\ndata: {text}\n\n" for name, text in data).encode()
+
+
+@LINE_END
+def test_event__of_bedrocks_frames_in_several_lines__leaves_well_formed(line_end: bytes) -> None:
+    subject = subject_of("anthropic")
+    headers = {":message-type": "event", ":event-type": "chunk"}
+    frames = []
+    for event in subject.fake.stream(Story(text="Grüße 👋")).events:
+        fields = json.loads(event.partition(b"data: ")[2])
+        data = json.dumps(fields, indent=1).encode().replace(b"\n", line_end)
+        frames.append(frame(headers, {"bytes": base64.b64encode(data).decode()}))
+
+    assert STREAMED["messages"](compact(relayed("bedrock", "messages", frames))).text == "Grüße 👋"
