@@ -7,7 +7,7 @@ CLIENTS := .venv-clients
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links --quiet
 
-.PHONY: serve test quick format demo pictures chaos outage bench bench-analytics soak fuzz lint types imports migrations openapi \
+.PHONY: serve test quick format demo pictures chaos outage coldstart bench bench-analytics soak fuzz lint types imports migrations openapi \
 	check typescript clients lock clean base dev
 
 serve: base
@@ -34,6 +34,10 @@ chaos: dev
 # Takes all stores away for five minutes, while applications fetch prompts.
 outage: dev typescript
 	PYTHONPATH=clients/python/src $(BIN)/python -m tests.clients.applications.outage $(ARGS)
+
+# Starts without ClickHouse for five minutes, and kills the engine of a fresh service 20 times.
+coldstart: dev
+	$(BIN)/python -m tests.live.start $(ARGS)
 
 bench: dev
 	$(BIN)/python -m benchmarks.gateway $(ARGS)

@@ -11,7 +11,8 @@ ApplicationError
 │   └── ScoreExistsError            a score's own id is that of another request's score
 ├── ServiceUnavailableError
 │   ├── AnalyticsUnavailableError   nobody answers, or the server cannot serve right now: try again later
-│   │   └── AnalyticsSchemaError    its tables are of a version that this one cannot upgrade
+│   │   ├── AnalyticsSchemaError    its tables are of a version that this one cannot upgrade
+│   │   └── AnalyticsMigratingError its tables are still being brought to this version
 │   ├── AnalyticsLimitError         the query needs more memory or time than it may have
 │   └── RepairBusyError             another deletion or repair of the project is going on
 └── AnalyticsQueryError             the statement or its rows are wrong: trying again cannot help
@@ -74,6 +75,19 @@ class AnalyticsQueryError(ApplicationError):
 
     def __init__(self, message: str, *, server_code: int, reason: str) -> None:
         super().__init__(message)
+        self.server_code = server_code
+        self.reason = reason
+
+
+class AnalyticsMigratingError(AnalyticsUnavailableError, AnalyticsQueryError):
+    """The store refused a statement for what it will have once the migrations of this version are applied. The client
+    is to try again; the migrator reads the store's code, as of any statement that was refused."""
+
+    code = AnalyticsUnavailableError.code
+
+    def __init__(self, *, server_code: int, reason: str) -> None:
+        message = "The analytics store does not have all tables of this version yet; try again."
+        ApplicationError.__init__(self, message, headers={"Retry-After": str(_RETRY_SECONDS)})
         self.server_code = server_code
         self.reason = reason
 

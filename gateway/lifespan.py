@@ -24,6 +24,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
             delay_termination(draining, runtime.loop, settings.PRESTOP_SECONDS)
             monitor = WorkerMonitor(runtime)
             runtime.keep_running("gateway.prepare", monitor.prepare)
+            runtime.keep_running("gateway.prepare.analytics", monitor.prepare_analytics)
             runtime.keep_running("gateway.observation", monitor.run)
             await runtime.limiter.tried()
             await send({"type": "lifespan.startup.complete"})

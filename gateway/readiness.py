@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 from core.draining import Drain
 
+ANALYTICS_MIGRATIONS = "analytics_migrations"
+
 
 @dataclass(slots=True)
 class Readiness:
@@ -19,6 +21,7 @@ class Readiness:
     has_room: Callable[[], bool]
     configuration_loaded: bool = False
     migrations_current: bool = False
+    analytics_migrated: bool = False  # True once the analytics store has been seen with all tables of this version.
     host: dict[str, object] = field(default_factory=dict)  # `host` is the latest report of the host's monitor.
 
     def checks(self) -> dict[str, bool]:
@@ -29,3 +32,7 @@ class Readiness:
             "recording": self.has_room(),
             "draining": not self.drain.is_on,
         }
+
+    def pending(self) -> list[str]:
+        """Returns what is not there yet and keeps no traffic away: a worker serves and records without it."""
+        return [] if self.analytics_migrated else [ANALYTICS_MIGRATIONS]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from core.scopes import MANAGE, METRICS_READ
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.reply import Receive, Reply, Send
+from gateway.readiness import ANALYTICS_MIGRATIONS
 from gateway.runtime import Runtime
 from gateway.worker import current_runtime
 
@@ -29,14 +31,24 @@ async def ready(scope: dict[str, Any], receive: Receive, send: Send) -> None:
     checks = runtime.readiness.checks()
     failing = [name for name, holds in checks.items() if not holds]
     answer: dict[str, Any] = {"status": "not_ready" if failing else "ready", "failing": failing}
+    pending = runtime.readiness.pending()
+    if pending:
+        answer["pending"] = pending
     if _may_see(runtime, read_headers(scope["headers"]).authorization):
         answer |= {
-            "checks": {name: "passed" if holds else "failed" for name, holds in checks.items()},
+            "checks": _shown(checks, pending),
             "in_flight": len(runtime.inflight),
             "host": runtime.readiness.host,
         }
     reply = Reply(send, new_request_id())
     await reply.whole(503 if failing else 200, msgspec.json.encode(answer), [(b"cache-control", b"no-store")])
+
+
+def _shown(checks: Mapping[str, bool], pending: Collection[str]) -> dict[str, str]:
+    shown = {name: "passed" if holds else "failed" for name, holds in checks.items()}
+    if ANALYTICS_MIGRATIONS in pending and checks["migrations"]:
+        shown["migrations"] = "pending"
+    return shown
 
 
 def _may_see(runtime: Runtime, credential: bytes) -> bool:

@@ -16,6 +16,7 @@ from django.db import Error as DatabaseError
 from django.db import InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from analytics.clickhouse.ledger import is_behind
 from analytics.spool.names import worker_token
 from core.notices import NOTICES_DIR, NoticeWriter, read_notice
 from integrations.health.targets import CircuitState
@@ -85,6 +86,13 @@ class WorkerMonitor:
             except (DatabaseError, InterfaceError) as error:
                 logger.warning("configuration.not_loaded error=%s", type(error).__name__)
             await asyncio.sleep(_TICK_SECONDS * _TICKS_A_LOOK)
+
+    async def prepare_analytics(self) -> None:
+        """Sets the flag for the analytics store's tables once they are there; it stays true for the life of this
+        process."""
+        while await sync_to_async(is_behind, thread_sensitive=False)():  # noqa: ASYNC110 - no event comes from a store
+            await asyncio.sleep(_TICK_SECONDS * _TICKS_A_LOOK)
+        self._runtime.readiness.analytics_migrated = True
 
     async def _measure(self) -> None:
         """Measures for a second how late the event loop wakes up."""

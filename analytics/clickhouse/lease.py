@@ -6,6 +6,7 @@ the holder is alive. Numbers only grow, so a former holder that still changes it
 
 - The holder changes its comment every few seconds, from a thread, because a statement may take hours.
 - A waiting process watches the comment for changes, by its own monotonic clock. No two clocks are compared.
+- A lease of this process that none of its threads holds is one whose end the store did not hear of, and free.
 - A comment that stays the same for `MIGRATION_LEASE_SECONDS` belongs to a dead holder, and the next number is taken.
 - A holder that was only stopped finds a higher number before its next statement, and goes back to waiting.
 - The next holder begins when no statement of a dead holder runs in the server any more.
@@ -50,6 +51,10 @@ WHERE current_database = currentDatabase() AND query_id != queryID() AND positio
 """
 
 
+# The numbers of the leases that threads of this process hold.
+_held: set[int] = set()
+
+
 class LeaseLostError(Exception):
     """Another process took the lease, because this one had given no sign of life for long."""
 
@@ -89,8 +94,10 @@ class Lease:
         try:
             self._set_comment(f"{_ENDED} {self._holder}")
         except _FAILURES as error:
-            # The next migrator takes the lease for that of a dead process, and waits a while longer.
+            # The next migrator, unless it is in this process, takes the lease for that of a dead one and waits longer.
             logger.warning("lease.not_ended number=%d reason=%s", self.number, type(error).__name__)
+        finally:
+            _held.discard(self.number)
 
     def _keep(self) -> None:
         beat = 1
@@ -167,13 +174,18 @@ def _take(holder: str) -> int:
             _log_waiting(seen, newest)
             seen, since = newest, time.monotonic()
         dead = time.monotonic() - since > settings.MIGRATION_LEASE_SECONDS
-        if newest is None or newest.is_free or dead:
+        if newest is None or newest.is_free or dead or _is_left_by(holder, newest):
             number = 1 if newest is None else newest.number + 1
             if _create(number, holder):
+                _held.add(number)
                 if newest is not None and not newest.is_free:
                     logger.warning("lease.taken_over number=%d from=%r", number, newest.comment)
                 return number
         time.sleep(_LOOK_EVERY_SECONDS)
+
+
+def _is_left_by(holder: str, newest: _Found) -> bool:
+    return newest.comment.partition(" beat ")[0] == holder and newest.number not in _held
 
 
 def _log_waiting(seen: _Found | None, newest: _Found | None) -> None:

@@ -22,8 +22,9 @@ from string import Template
 from urllib.parse import urlsplit, urlunsplit
 
 from clickhouse_driver import Client
+from django.core.exceptions import ImproperlyConfigured
 
-from analytics.clickhouse import client, text_index
+from analytics.clickhouse import client, ledger, text_index
 from analytics.clickhouse.address import resolve_url
 from analytics.clickhouse.lease import MARK, Lease, LeaseLostError, migration_lease, wait_until_none_runs
 from analytics.errors import AnalyticsQueryError, AnalyticsSchemaError
@@ -31,8 +32,8 @@ from analytics.errors import AnalyticsQueryError, AnalyticsSchemaError
 logger = logging.getLogger("analytics.migrations")
 
 SCHEMA = Path(__file__).parent / "schema"
-SCHEMA_NUMBER = 35
-MIGRATIONS = Path(__file__).parent / "migrations"
+SCHEMA_NUMBER = ledger.SCHEMA_NUMBER
+MIGRATIONS = ledger.MIGRATIONS
 # The last revision of the repository that has the migrations before number 35, and so can upgrade an older store.
 _LAST_REVISION_OF_THE_CHAIN = "532713a"
 
@@ -72,7 +73,7 @@ def load_migrations() -> list[Migration]:
         _load_schema(),
         *(
             Migration(int(path.name.partition("_")[0]), path.stem, path.read_text(encoding="utf-8"))
-            for path in sorted(MIGRATIONS.glob("[0-9]*_*.sql"))
+            for path in sorted(MIGRATIONS.glob(ledger.FILES))
         ),
     ]
     if len({migration.number for migration in found}) != len(found):
@@ -191,7 +192,7 @@ def _create_database() -> None:
     url = urlsplit(resolve_url())
     name = url.path.strip("/")
     if not name.isidentifier():
-        raise ValueError("The database in CLICKHOUSE_URL has to be a plain name.")
+        raise ImproperlyConfigured("The database in CLICKHOUSE_URL has to be a plain name.")
     connection = Client.from_url(urlunsplit(url._replace(path="/default")))
     try:
         connection.execute(f"CREATE DATABASE IF NOT EXISTS {name}")

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import logging
 
-from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
+from analytics.clickhouse.ledger import is_behind
+from analytics.errors import (
+    AnalyticsLimitError,
+    AnalyticsMigratingError,
+    AnalyticsQueryError,
+    AnalyticsUnavailableError,
+)
 from core.errors import ApplicationError
 
 logger = logging.getLogger("analytics.clickhouse")
@@ -31,6 +37,21 @@ _TRANSIENT = {
 }
 
 
+# What a statement meets while tables, columns and functions of this version are still missing.
+_SCHEMA = {
+    8: "THERE_IS_NO_COLUMN",
+    10: "NOT_FOUND_COLUMN_IN_BLOCK",
+    16: "NO_SUCH_COLUMN_IN_TABLE",
+    20: "NUMBER_OF_COLUMNS_DOESNT_MATCH",
+    43: "ILLEGAL_TYPE_OF_ARGUMENT",
+    46: "UNKNOWN_FUNCTION",
+    47: "UNKNOWN_IDENTIFIER",
+    60: "UNKNOWN_TABLE",
+    81: "UNKNOWN_DATABASE",
+    386: "NO_COMMON_TYPE",
+}
+
+
 def translate(server_code: int, reason: str, *, name: str) -> ApplicationError:
     """Returns the error to raise for the server's answer to the query `name`."""
     if server_code in _MEMORY:
@@ -40,6 +61,9 @@ def translate(server_code: int, reason: str, *, name: str) -> ApplicationError:
     if server_code in _TRANSIENT:
         logger.warning("query.unavailable query=%s code=%s", name, server_code)
         return AnalyticsUnavailableError("The analytics store cannot serve the question now.")
+    if server_code in _SCHEMA and is_behind():
+        logger.warning("query.too_early query=%s code=%s", name, server_code)
+        return AnalyticsMigratingError(server_code=server_code, reason=reason)
     # The reason may quote values of rows, so it is not logged.
     logger.error("query.refused query=%s code=%s", name, server_code)
     message = f"The analytics store refused {name} with code {server_code}."

@@ -23,7 +23,7 @@ from uuid import UUID
 from django.conf import settings
 
 from analytics.clickhouse import client
-from analytics.errors import AnalyticsQueryError
+from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
 from analytics.telemetry.errors import BusyError
 from core.errors import ApplicationError
 
@@ -124,7 +124,8 @@ class Gatherer:
 
     def _insert_together(self, posts: list[_Post]) -> None:
         error = self._tried(posts)
-        if isinstance(error, AnalyticsQueryError) and len(posts) > 1:
+        is_unavailable = isinstance(error, AnalyticsUnavailableError)
+        if isinstance(error, AnalyticsQueryError) and not is_unavailable and len(posts) > 1:
             # One of the posts caused the error, so each is inserted on its own.
             for post in posts:
                 post.error = self._tried([post])

@@ -8,8 +8,9 @@ from django.conf import settings
 
 from config.monitor.alarms import Alarms
 from config.monitor.endpoint import Endpoint
-from config.monitor.subjects import SUBJECTS, Children, children_subject
+from config.monitor.subjects import SUBJECTS
 from config.monitor.watch import Monitor
+from core.monitoring import Subject
 from gateway.alerts.operators import OperatorAlerts
 
 logger = logging.getLogger("config.monitor")
@@ -18,8 +19,9 @@ logger = logging.getLogger("config.monitor")
 class HostMonitor:
     """The monitor of a host: call `listen`, then `start` once the tables exist, and `stop` at the end."""
 
-    def __init__(self, children: Children) -> None:
-        self._children = children
+    def __init__(self, *own: Subject) -> None:
+        """`own` are the subjects of the process in which the monitor runs."""
+        self._own = own
         self._endpoint: Endpoint | None = None
         self._monitor: Monitor | None = None
 
@@ -33,7 +35,7 @@ class HostMonitor:
     def start(self) -> None:
         operators = OperatorAlerts(settings.HOST_NAME)
         alarms = Alarms(operators.report, clear_seconds=settings.OPERATOR_ALERT_CLEAR_SECONDS)
-        self._monitor = Monitor((*SUBJECTS, children_subject(self._children)), alarms, operators.open_alarms)
+        self._monitor = Monitor((*SUBJECTS, *self._own), alarms, operators.open_alarms)
         self._monitor.start()
 
     def stop(self) -> None:

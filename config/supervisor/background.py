@@ -13,6 +13,7 @@ from config.supervisor.processes import Program, command
 
 class Shipper(Service):
     role = "shipper"
+    is_vital = False
     # The shipper gets no more time to stop: with the store unreachable, its records are safe in the spool.
     stop_seconds = 10.0
 
@@ -35,6 +36,7 @@ class Shipper(Service):
 
 class CeleryWorker(Service):
     role = "celery"
+    is_vital = False
     stop_seconds = 15.0
 
     def __init__(self, *, var_dir: Path) -> None:

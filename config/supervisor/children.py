@@ -28,7 +28,7 @@ _ANNOUNCE_AGAIN_SECONDS = 0.5
 
 
 class StartError(Exception):
-    """Raised when a child does not become ready on the first start."""
+    """Raised when a child that is vital does not become ready on the first start."""
 
 
 class Service:
@@ -37,6 +37,8 @@ class Service:
 
     role: str = ""
     niceness: int = 0
+    # Whether the service as a whole does not start when this part fails before it was ready; else it is started again.
+    is_vital = True
     stop_seconds: float = 10.0
 
     def program(self) -> Program:
@@ -116,7 +118,7 @@ class Child:
                 ended, message = f"error={_message(error)}", f"could not be started: {_message(error)}"
             if self._stopping.is_set():
                 break
-            if not self.started.done():
+            if not self.started.done() and self.service.is_vital:
                 self.started.set_exception(StartError(f"{self.service.role} {message}"))
                 return
             self.restarts += 1

@@ -16,6 +16,7 @@ class AnalyticsEngine(Service):
     user can read the file; neither a command line nor an environment holds the password."""
 
     role = "engine"
+    is_vital = False
 
     def __init__(self, *, data_dir: Path, memory_limit: int, run_dir: Path, niceness: int) -> None:
         self.niceness = niceness

@@ -37,10 +37,5 @@ def prepare_database(base_url: str, show: Show, *, migrate: bool) -> None:
         connections.close_all()
 
 
-def prepare_analytics(*, migrate: bool) -> None:
-    """Migrates the ClickHouse tables. Raises CommandError."""
-    (schema.migrate_analytics if migrate else schema.check_analytics)()
-
-
 def _welcome(made: BootstrappedProject, base_url: str) -> Welcome:
     return welcome(made, base_url, sandbox=settings.SANDBOX)

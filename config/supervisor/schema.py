@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from analytics.clickhouse import lease, migrator
-from analytics.errors import AnalyticsUnavailableError
 from core.locks import installation_lock
 from core.schema import missing_migrations
 
 
 def migrate_database() -> None:
     call_command("migrate", interactive=False, verbosity=0)
-
-
-def migrate_analytics() -> None:
-    # The list of applied migrations would clutter the standard output of `serve`.
-    call_command("migrate_analytics", stdout=io.StringIO())
 
 
 def check_database() -> None:
@@ -34,11 +27,8 @@ def check_database() -> None:
 
 
 def check_analytics() -> None:
-    """Waits for another migrator. Raises CommandError when migrations are missing or the store is unreachable."""
-    try:
-        _check("analytics store", migrator.missing_migrations, lease.wait_for_migrators)
-    except AnalyticsUnavailableError as error:
-        raise CommandError(error.message) from error
+    """Waits for another migrator. Raises CommandError when migrations are still missing, and the store's errors."""
+    _check("analytics store", migrator.missing_migrations, lease.wait_for_migrators)
 
 
 def _check(store: str, missing: Callable[[], list[str]], wait: Callable[[], None]) -> None:

@@ -15,7 +15,9 @@ from typing import Any
 from django.conf import settings
 
 from config.monitor.run import HostMonitor
+from config.monitor.subjects import children_subject
 from config.supervisor import preparation, run_files, web
+from config.supervisor.analytics import AnalyticsPreparation
 from config.supervisor.background import CeleryWorker, Shipper
 from config.supervisor.background_thread import in_background
 from config.supervisor.children import Child, Service, StartError
@@ -70,13 +72,14 @@ class Supervisor:
         self._celery: list[Child] = []
         self._stores: list[Child] = []
         self._redis: list[Child] = []
-        self._monitor = HostMonitor(self._children)
+        self._analytics = AnalyticsPreparation(migrate=migrate)
+        self._monitor = HostMonitor(children_subject(self._children), self._analytics.subject())
 
     async def run(self) -> None:
         """Runs until SIGTERM or SIGINT. A second signal cuts the wait of PRESTOP_SECONDS short, or the drain if that is
         over.
 
-        Raises StartError when a child fails to start.
+        Raises StartError when a vital child fails to start, and CommandError for stores that no wait makes fit.
         """
         try:
             await self._unless_stopped(self._start())
@@ -102,18 +105,21 @@ class Supervisor:
         self._show_figures()
         if settings.REDIS_IS_EMBEDDED:
             self._launch(self._embedded_redis(), self._redis)
-        if settings.CLICKHOUSE_URL is None:
-            self._launch(self._engine(), self._stores)
+        engines = [] if settings.CLICKHOUSE_URL else [self._launch(self._engine(), self._stores)]
         importing = asyncio.create_task(self._processes.import_modules(IMPORTED))
         sandboxes = [self._launch(self._sandbox(), self._stores)] if settings.SANDBOX else []
-        engines = [child for child in self._stores if child not in sandboxes]
-        await asyncio.gather(importing, self._start_web(sandboxes), self._start_shipper(before=engines))
-        self._monitor.start()
-        run_files.write(self._run_dir / "gateway.url", self._base_url)
-        self._announce(self._base_url)
-        # Celery starts last, because no other process waits for it and it would slow down the start.
-        if "celery" not in self._without:
-            self._launch(CeleryWorker(var_dir=settings.VAR_DIR), self._celery)
+        shipping = asyncio.create_task(self._start_shipper(engines))
+        try:
+            await asyncio.gather(importing, self._start_web(sandboxes))
+            self._monitor.start()
+            run_files.write(self._run_dir / "gateway.url", self._base_url)
+            self._announce(self._base_url)
+            # Celery starts last, because no other process waits for it and it would slow down the start.
+            if "celery" not in self._without:
+                self._launch(CeleryWorker(var_dir=settings.VAR_DIR), self._celery)
+            await shipping
+        finally:
+            shipping.cancel()
 
     async def _start_web(self, sandboxes: list[Child]) -> None:
         await _all_started(self._redis)
@@ -125,12 +131,12 @@ class Supervisor:
             self._launch(worker, self._web)
         await _all_started(self._web)
 
-    async def _start_shipper(self, *, before: list[Child]) -> None:
-        await _all_started(before)
-        await in_background(partial(preparation.prepare_analytics, migrate=self._migrate))
+    async def _start_shipper(self, engines: list[Child]) -> None:
+        """Starts the shipper once the analytics store is there with its tables. Nothing else waits for either."""
+        await asyncio.gather(*(asyncio.shield(engine.started) for engine in engines))
+        await self._analytics.prepare()
         if "shipper" not in self._without:
             self._launch(Shipper(spool_dir=settings.SPOOL_DIR, niceness=settings.BACKGROUND_NICENESS), self._shipper)
-        await _all_started(self._shipper)
 
     def _show_figures(self) -> None:
         try:

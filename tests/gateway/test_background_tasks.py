@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
+import psycopg
 import pytest
 
-from core.background_tasks import Failures
+from core.background_tasks import Failures, keep_running
+from core.draining import Drain
 from core.notices import read_notices
+from gateway import worker_state
+from gateway.readiness import Readiness
+from gateway.worker_state import WorkerMonitor
 from tests.gateway.breakable import ERRORS
 from tests.gateway.service import GatewayService
 
@@ -22,6 +29,8 @@ TASKS = [
     "gateway.limits.renew",
     "gateway.observation",
     "gateway.open_requests",
+    # This one asks until the tables of the analytics store are there, which this worker does not have.
+    "gateway.prepare.analytics",
     "gateway.refresh",
     "gateway.seeding",
 ]
@@ -48,7 +57,7 @@ class BreakableService(GatewayService):
 @pytest.fixture(scope="module")
 def service() -> Iterator[BreakableService]:
     with BreakableService(workers=1) as started:
-        # The task that prepares the worker ends when the worker is ready.
+        # The task that prepares the worker ends when the worker is ready for traffic.
         assert started.until(started.tasks, lambda names: names == TASKS) == TASKS
         yield started
 
@@ -78,3 +87,28 @@ def test_tasks__all_meet_an_error__logged_counted_begun_again_and_a_revoked_key_
     refused = service.until(lambda: gateway.post(request, key=key).status_code, lambda status: status == 401)
     assert refused == 401
     assert service.tasks() == TASKS
+
+
+async def test_preparation__error_of_the_driver__is_begun_again_until_the_worker_is_ready(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A pooler that closed a cursor once made a worker unready for its whole life, without a line in the log."""
+    failing = iter([psycopg.errors.InvalidCursorName("closed"), psycopg.OperationalError("gone")])
+
+    def migrations_are_current() -> bool:
+        if (error := next(failing, None)) is not None:
+            raise error
+        return True
+
+    async def load_prices() -> None:
+        return
+
+    monkeypatch.setattr(worker_state, "migrations_are_current", migrations_are_current)
+    readiness = Readiness(Drain(), lambda: True)
+    runtime: Any = SimpleNamespace(readiness=readiness, snapshots=SimpleNamespace(load_prices=load_prices))
+
+    await keep_running("gateway.prepare", WorkerMonitor(runtime).prepare)
+
+    assert readiness.migrations_current
+    assert readiness.configuration_loaded
+    assert caplog.text.count("background_task.failed name=gateway.prepare") == 2

@@ -38,17 +38,24 @@ def live_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServi
 def start_service(tmp_path: Path) -> Iterator[StartService]:
     """`start_service(environment, arguments)` starts a service on the own VAR_DIR of the test, at each call.
 
+    With `prepared` it returns when the analytics store has its tables too, which takes longer than until it serves.
     The service has one web worker unless WEB_WORKERS says otherwise, and finds its SQL tables made unless `empty` is
     set: a worker's imports and the migrations are half of a start's CPU.
     """
     started: list[LiveService] = []
 
     def start(
-        environment: Mapping[str, str] | None = None, arguments: Sequence[str] = (), *, empty: bool = False
+        environment: Mapping[str, str] | None = None,
+        arguments: Sequence[str] = (),
+        *,
+        empty: bool = False,
+        prepared: bool = True,
     ) -> LiveService:
         if not empty and not (tmp_path / "var").exists():
             place_database(tmp_path / "var")
-        service = LiveService(tmp_path / "var", {"WEB_WORKERS": "1", **(environment or {})}, arguments)
+        service = LiveService(
+            tmp_path / "var", {"WEB_WORKERS": "1", **(environment or {})}, arguments, prepared=prepared
+        )
         started.append(service)
         return service
 

@@ -29,17 +29,26 @@ class LiveService:
     """A running service. `project_id`, `api_key` and `curl` are printed by the first start; empty on a later one."""
 
     def __init__(
-        self, var_dir: Path, environment: Mapping[str, str] | None = None, arguments: Sequence[str] = ()
+        self,
+        var_dir: Path,
+        environment: Mapping[str, str] | None = None,
+        arguments: Sequence[str] = (),
+        *,
+        prepared: bool = True,
     ) -> None:
+        """Returns when the service serves and, if `prepared`, the analytics store has its tables."""
         self.var_dir = var_dir
         self.output_file = var_dir.with_name(f"{var_dir.name}.out")
         self.log_file = var_dir.with_name(f"{var_dir.name}.log")
         self._printed_before = self.output_file.stat().st_size if self.output_file.exists() else 0
+        self._logged_before = self.log_file.stat().st_size if self.log_file.exists() else 0
         self.process = self._launch(environment or {}, arguments)
         self.base_url = self._wait_until_serving()
         self.project_id = self._printed(r"project id +(\S+)")
         self.api_key = self._printed(r"API key +(\S+)")
         self.curl = self._printed(r"(curl .+)")
+        if prepared:
+            self.wait_until_prepared()
 
     @property
     def output(self) -> str:
@@ -49,6 +58,15 @@ class LiveService:
     @property
     def log(self) -> str:
         return self.log_file.read_text(encoding="utf-8")
+
+    def wait_until_prepared(self) -> None:
+        """Returns when the analytics store has its tables."""
+        wait_until(lambda: "analytics.prepared" in self.log_since_start, seconds=2 * START_SECONDS, what="the tables")
+
+    @property
+    def log_since_start(self) -> str:
+        """The log of the service since its latest start."""
+        return self.log_file.read_bytes()[self._logged_before :].decode()
 
     def pid(self, role: str) -> int | None:
         """Returns the process of a role (one of ROLES), or None while there is none."""
@@ -125,9 +143,11 @@ class LiveService:
 
     def _wait_until_serving(self) -> str:
         def serving() -> str | None:
-            if self.process.poll() is not None:
+            has_ended = self.process.poll() is not None
+            address = self._printed(r"Serving (\S+) .*\n")
+            if has_ended and not address:
                 raise AssertionError(f"serve ended with {self.process.returncode}:\n{self.log}")
-            return self._printed(r"Serving (\S+) .*\n") or None
+            return address or None
 
         # A start runs many processes, and `serve` itself gives it up after two minutes.
         return wait_until(serving, seconds=2 * START_SECONDS, what="serve to print its address")

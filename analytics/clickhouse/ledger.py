@@ -1,0 +1,35 @@
+"""The ledger of the store, the table `schema_migrations`: which migrations it has of those that this version needs."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from clickhouse_driver import errors as driver_errors
+from django.conf import settings
+
+from analytics.clickhouse.address import resolve_url
+from analytics.clickhouse.connections import connections
+from analytics.errors import AnalyticsUnavailableError
+
+SCHEMA_NUMBER = 35
+MIGRATIONS = Path(__file__).parent / "migrations"
+FILES = "[0-9]*_*.sql"
+
+
+def is_behind() -> bool:
+    """Returns whether the store lacks migrations of this version, or does not say.
+
+    The question passes by `client`, which asks it about statements that the store refused.
+    """
+    try:
+        with connections().lent(resolve_url(), settings.CLICKHOUSE_SILENT_SECONDS) as client:
+            rows = client.execute("SELECT number FROM schema_migrations")
+    except (AnalyticsUnavailableError, driver_errors.Error, OSError, EOFError):
+        return True
+    return not _needed() <= {number for (number,) in rows}
+
+
+@cache
+def _needed() -> frozenset[int]:
+    return frozenset({SCHEMA_NUMBER, *(int(path.name.partition("_")[0]) for path in MIGRATIONS.glob(FILES))})
