@@ -56,12 +56,13 @@ def query(
     row: type[Row],
     name: str,
     database_settings: Mapping[str, Any] | None = None,
+    hasty: bool = True,
 ) -> list[Row]:
     """Runs a SELECT and returns its rows as `row`, a dataclass whose field names are the column names.
 
     `name` stands for the query in the server's query log. Raises AnalyticsUnavailableError, for a store that
-    gives no sign of life within CLICKHOUSE_SILENT_SECONDS and then at once; AnalyticsLimitError or AnalyticsQueryError;
-    TypeError when columns and fields differ.
+    gives no sign of life within CLICKHOUSE_SILENT_SECONDS and then at once, unless the query is not `hasty`;
+    AnalyticsLimitError or AnalyticsQueryError; TypeError when columns and fields differ.
     """
     query_settings = {
         **_limits(),
@@ -75,7 +76,7 @@ def query(
     def run(client: Client) -> Any:
         return client.execute(sql, bound, with_column_types=True, settings=query_settings)
 
-    rows, columns = _run(run, name=name, seconds=_seconds(query_settings), retry=True, hasty=True)
+    rows, columns = _run(run, name=name, seconds=_seconds(query_settings), retry=True, hasty=hasty)
     return _as_dataclasses(rows, [column for column, _ in columns], row, name)
 
 

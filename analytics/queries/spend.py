@@ -1,4 +1,5 @@
-"""Sums the cost of the requests of a project, of sessions, of API keys and of users."""
+"""Sums the cost of the requests of a project, of sessions, of API keys and of users. `hasty` is that of
+`client.query`."""
 
 from __future__ import annotations
 
@@ -90,7 +91,12 @@ Range = tuple[datetime, datetime]
 
 
 def project_spend(
-    project_id: UUID, start: datetime, until: datetime, *, beyond: tuple[datetime, datetime] | None = None
+    project_id: UUID,
+    start: datetime,
+    until: datetime,
+    *,
+    beyond: tuple[datetime, datetime] | None = None,
+    hasty: bool = True,
 ) -> Decimal:
     """Returns the cost in US dollars of the requests that arrived from `start`, a full hour, up to but not including
     `until`.
@@ -100,11 +106,15 @@ def project_spend(
     whole = max(start, until.replace(minute=0, second=0, microsecond=0))
     after, end = beyond or (until, until)
     params = {"project": project_id, "start": start, "whole": whole, "until": until, "beyond": after, "end": end}
-    return client.query(_PROJECT, params, row=_Spend, name="spend.project")[0].cost_usd
+    return client.query(_PROJECT, params, row=_Spend, name="spend.project", hasty=hasty)[0].cost_usd
 
 
 def session_spends(
-    project_id: UUID, until: Mapping[str, datetime], *, beyond: Mapping[str, datetime] | None = None
+    project_id: UUID,
+    until: Mapping[str, datetime],
+    *,
+    beyond: Mapping[str, datetime] | None = None,
+    hasty: bool = True,
 ) -> Mapping[str, Decimal]:
     """Returns the cost in US dollars by session, of the requests that arrived before the session's time in `until` or
     after the one in `beyond`. Sessions without such requests are left out."""
@@ -117,23 +127,27 @@ def session_spends(
         "until": [_micros(time) for time in until.values()],
         "beyond": [_micros(after[session_id]) for session_id in until],
     }
-    rows = client.query(_SESSIONS, params, row=_SessionSpend, name="spend.sessions")
+    rows = client.query(_SESSIONS, params, row=_SessionSpend, name="spend.sessions", hasty=hasty)
     return {row.session_id: row.cost_usd for row in rows}
 
 
-def key_spends(project_id: UUID, ranges: Mapping[Id, Range], limits: Range) -> Mapping[Id, Decimal]:
+def key_spends(
+    project_id: UUID, ranges: Mapping[Id, Range], limits: Range, *, hasty: bool = True
+) -> Mapping[Id, Decimal]:
     """Returns the cost in US dollars by API key, of the requests between the two `limits`, full hours, that arrived
     before the first time of the key's range or after the second. Keys without such requests are left out."""
-    return _caller_spends(_KEYS, "spend.api_keys", project_id, ranges, limits)
+    return _caller_spends(_KEYS, "spend.api_keys", project_id, ranges, limits, hasty=hasty)
 
 
-def user_spends(project_id: UUID, ranges: Mapping[Id, Range], limits: Range) -> Mapping[Id, Decimal]:
+def user_spends(
+    project_id: UUID, ranges: Mapping[Id, Range], limits: Range, *, hasty: bool = True
+) -> Mapping[Id, Decimal]:
     """Returns the same as `key_spends` by user."""
-    return _caller_spends(_USERS, "spend.users", project_id, ranges, limits)
+    return _caller_spends(_USERS, "spend.users", project_id, ranges, limits, hasty=hasty)
 
 
 def _caller_spends(
-    sql: str, name: str, project_id: UUID, ranges: Mapping[Id, Range], limits: Range
+    sql: str, name: str, project_id: UUID, ranges: Mapping[Id, Range], limits: Range, *, hasty: bool
 ) -> Mapping[Id, Decimal]:
     if not ranges:
         return {}
@@ -151,7 +165,7 @@ def _caller_spends(
         "until": [_micros(time) for time in until],
         "beyond": [_micros(max(second, time)) for (_, second), time in zip(ranges.values(), until, strict=True)],
     }
-    rows = client.query(sql, params, row=_CallerSpend, name=name)
+    rows = client.query(sql, params, row=_CallerSpend, name=name, hasty=hasty)
     return {by_text[row.id]: row.cost_usd for row in rows}
 
 

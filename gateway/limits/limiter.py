@@ -30,7 +30,7 @@ _MAX_PROJECTS = 4096
 _UNKNOWN = b"unknown"
 # The interval of the checks in Redis whether the request log has answered, which another worker may have queried.
 _POLL_SECONDS = 0.01
-# After a log that was too slow, admissions do not wait for it for this long.
+# After a log that was away or too slow, admissions do not wait for it for this long, or until it answers.
 _PAUSE_SECONDS = 10.0
 # The prefix makes names longer than 64 bytes: up to 128 shorter ones share one string in Redis
 # (zset-max-ziplist-value), half of which is read for each insertion or removal.
@@ -145,6 +145,11 @@ class Limiter:
         """Pauses the waiting of admissions for the request log, which does not answer."""
         if self._log_timeout:
             self._paused_until = self._loop.time() + _PAUSE_SECONDS
+
+    def log_answers(self) -> None:
+        """Lets admissions wait for the request log again, which has answered."""
+        if self._log_timeout:
+            self._paused_until = self._loop.time()
 
     async def _wait_for_scopes(self, scopes: list[Scope]) -> None:
         """Returns when the request log has been queried for all scopes, or the wait has timed out."""

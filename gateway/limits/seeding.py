@@ -12,8 +12,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from math import inf
 from time import monotonic, time_ns
 from typing import NamedTuple
 from uuid import UUID
@@ -36,6 +38,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _QUERY_TIMES = (0.0, 2.0, 10.0, 30.0, 120.0)
 _RETRY_SECONDS = 2.0
 _MAX_SCOPES = 500
+_MAX_LOOKUPS = 8
 
 
 class Times(NamedTuple):
@@ -58,6 +61,10 @@ class Seeder:
         self._learned_at: dict[Scope, float] = {}
         self._has_work = asyncio.Event()
         self._failing = False
+        self._failed: BaseException | None = None
+        self._lookups: set[asyncio.Task[None]] = set()
+        # Threads of its own: while the log is slow, configuration is read in those of the event loop.
+        self._threads = ThreadPoolExecutor(_MAX_LOOKUPS, thread_name_prefix="gateway.seeding")
 
     def doubt(self, scope: Scope, since_us: int) -> None:
         """Notes a doubt. The call is cheap, because every answer of Redis that has a doubt makes it."""
@@ -68,29 +75,53 @@ class Seeder:
             self._has_work.set()
 
     async def run(self, limiter: Limiter) -> None:
-        """Looks spends up for as long as the worker lives."""
-        while True:
-            await self._wait()
-            now = monotonic()
-            due = [scope for scope, at in self._due.items() if at <= now]
-            times = await self._times_of(limiter, due)
-            queried_at = monotonic()
-            try:
-                spends = await asyncio.to_thread(_spends, times)
-            except _STORE_ERRORS as error:
-                self._note_failure(type(error).__name__)
-                limiter.log_is_away()
-                self._due.update(dict.fromkeys(times, monotonic() + _RETRY_SECONDS))
-                continue
+        """Looks spends up for as long as the worker lives. Raises what a lookup raises unexpectedly."""
+        try:
+            while True:
+                await self._wait()
+                now = monotonic()
+                times = await self._times_of(limiter, [scope for scope, at in self._due.items() if at <= now])
+                for group in _groups(times):
+                    # A lookup that takes long keeps no other one waiting.
+                    self._due.update(dict.fromkeys(group, inf))
+                    task = asyncio.create_task(self._look_up(limiter, group), name="gateway.seeding.look")
+                    self._lookups.add(task)
+                    task.add_done_callback(self._looked_up)
+        finally:
+            for task in self._lookups:
+                task.cancel()
+
+    def _looked_up(self, task: asyncio.Task[None]) -> None:
+        self._lookups.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._failed = task.exception()
+            self._has_work.set()
+
+    async def _look_up(self, limiter: Limiter, times: Mapping[Scope, Times]) -> None:
+        queried_at = monotonic()
+        try:
+            spends = await asyncio.get_running_loop().run_in_executor(self._threads, _spends, times)
             self._failing = False
+            limiter.log_answers()
             for scope, (since_us, _) in times.items():
                 await self._raise(limiter, scope, since_us, spends.get(scope, 0), queried_at)
+        except _STORE_ERRORS as error:
+            self._note_failure(type(error).__name__)
+            limiter.log_is_away()
+        finally:
+            # Scopes that have not got another time were not looked up.
+            retry_at = monotonic() + _RETRY_SECONDS
+            self._due.update({scope: retry_at for scope in times if self._due.get(scope) == inf})
+            self._has_work.set()
 
     async def _wait(self) -> None:
-        soonest = min(self._due.values(), default=None)
+        if self._failed is not None:
+            failed, self._failed = self._failed, None
+            raise failed
+        soonest = min(self._due.values(), default=inf)
         self._has_work.clear()
         try:
-            async with asyncio.timeout(None if soonest is None else max(soonest - monotonic(), 0.0)):
+            async with asyncio.timeout(None if soonest == inf else max(soonest - monotonic(), 0.0)):
                 await self._has_work.wait()
         except TimeoutError:
             return
@@ -114,8 +145,11 @@ class Seeder:
         return times
 
     async def _raise(self, limiter: Limiter, scope: Scope, since_us: int, spent: int, queried_at: float) -> None:
+        learned_at = self._learned_at.get(scope)
+        if learned_at is None:
+            return  # A later lookup has settled it meanwhile.
         # The age counts from the query's start, since requests that arrived during the query are not in the sum.
-        age = queried_at - self._learned_at[scope]
+        age = queried_at - learned_at
         final = age >= self._settle
         try:
             done = await limiter.raise_to(scope, since_us, spent, final=final)
@@ -125,8 +159,8 @@ class Seeder:
             self._forget(scope)
         elif done:
             looks = [look for look in (*_QUERY_TIMES, self._settle) if look > age]
-            self._due[scope] = self._learned_at[scope] + min(looks, default=self._settle)
-        else:
+            self._due[scope] = learned_at + min(looks, default=self._settle)
+        elif self._since.get(scope) == since_us:
             self._due[scope] = monotonic() + _RETRY_SECONDS
 
     def _forget(self, scope: Scope) -> None:
@@ -139,22 +173,39 @@ class Seeder:
         self._failing = True
 
 
-def _spends(requested: Mapping[Scope, Times]) -> dict[Scope, int]:
-    """Returns units of cost by scope."""
-    spends: dict[Scope, int] = {}
-    groups: dict[tuple[str, str, str], list[Scope]] = {}
+def _groups(requested: Mapping[Scope, Times]) -> Iterable[Mapping[Scope, Times]]:
+    """Returns the scopes by the query that answers for them: the sessions, the keys or the users of a project and a
+    month together."""
+    groups: dict[tuple[str, str, str], dict[Scope, Times]] = {}
     for scope, times in requested.items():
-        if scope.key_id or scope.user_id or scope.session_id:
-            kind = "key" if scope.key_id else "user" if scope.user_id else "session"
-            groups.setdefault((scope.project, kind, scope.month), []).append(scope)
-        else:
-            start, end = month_limits(scope.month)
-            until, beyond = (min(max(start, _time(time)), end) for time in times)
-            spends[scope] = to_units(project_spend(UUID(scope.project), start, until, beyond=(beyond, end)))
-    for (project, kind, month), scopes in groups.items():
-        found = _of_group(UUID(project), kind, month, {scope: requested[scope] for scope in scopes})
-        spends |= {scope: to_units(cost) for scope, cost in found.items()}
-    return spends
+        groups.setdefault((scope.project, _kind_of(scope), scope.month), {})[scope] = times
+    return groups.values()
+
+
+def _kind_of(scope: Scope) -> str:
+    if scope.key_id:
+        return "key"
+    if scope.user_id:
+        return "user"
+    return "session" if scope.session_id else "project"
+
+
+def _spends(group: Mapping[Scope, Times]) -> dict[Scope, int]:
+    """Returns units of cost by scope, of the scopes of one group.
+
+    The queries wait for a store that gives no sign of life, because a budget would be exceeded without them.
+    """
+    first = next(iter(group))
+    project, kind = UUID(first.project), _kind_of(first)
+    if kind == "project":
+        return {scope: _of_project(project, scope.month, times) for scope, times in group.items()}
+    return {scope: to_units(cost) for scope, cost in _of_group(project, kind, first.month, group).items()}
+
+
+def _of_project(project: UUID, month: str, times: Times) -> int:
+    start, end = month_limits(month)
+    until, beyond = (min(max(start, _time(time)), end) for time in times)
+    return to_units(project_spend(project, start, until, beyond=(beyond, end), hasty=False))
 
 
 def _of_group(project: UUID, kind: str, month: str, times: Mapping[Scope, Times]) -> dict[Scope, Decimal]:
@@ -163,12 +214,13 @@ def _of_group(project: UUID, kind: str, month: str, times: Mapping[Scope, Times]
         sessions = {scope.session_id: scope for scope in times}
         until = {name: _time(times[scope].until_us) for name, scope in sessions.items()}
         beyond = {name: _time(times[scope].beyond_us) for name, scope in sessions.items()}
-        return {sessions[name]: cost for name, cost in session_spends(project, until, beyond=beyond).items()}
+        spends = session_spends(project, until, beyond=beyond, hasty=False)
+        return {sessions[name]: cost for name, cost in spends.items()}
     ids: dict[str | int, Scope] = {scope.key_id or scope.user_id: scope for scope in times}
     limits = month_limits(month) if month else (_EPOCH, NEVER)
     ranges = {name: (_time(times[scope].until_us), _time(times[scope].beyond_us)) for name, scope in ids.items()}
     spends_of = key_spends if kind == "key" else user_spends
-    return {ids[name]: cost for name, cost in spends_of(project, ranges, limits).items()}
+    return {ids[name]: cost for name, cost in spends_of(project, ranges, limits, hasty=False).items()}
 
 
 def _time(microseconds: int) -> datetime:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from gateway.limits.units import to_units
 from gateway.project_settings.settings import LimitSettings
 from tests.factories.analytics import make_entry, store
 from tests.gateway.limits.conftest import OwnRedis
-from tests.waiting import TIMEOUT_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, eventually
 
 PROJECT = str(uuid4())
 BUDGET = Decimal("0.01")
@@ -38,11 +39,16 @@ class Log:
     spent: int
     is_broken: bool = False
     queried: list[Scope] = field(default_factory=list)
+    # The projects about which the log answers once `go_on` is set.
+    slow_projects: set[str] = field(default_factory=set)
+    go_on: threading.Event = field(default_factory=threading.Event)
 
     def spends(self, scopes: dict[Scope, Times]) -> dict[Scope, int]:
         self.queried += scopes
         if self.is_broken:
             raise AnalyticsUnavailableError("it is away")
+        if not self.slow_projects.isdisjoint(scope.project for scope in scopes):
+            assert self.go_on.wait(TIMEOUT_SECONDS)
         return dict.fromkeys(scopes, self.spent)
 
 
@@ -143,6 +149,34 @@ async def test_log__that_fails__is_not_waited_for(own_redis: OwnRedis, log: Log)
     async with worker(own_redis) as one:
         assert await outcomes([one], claims(10)) == {""}
         assert log.queried
+
+
+async def test_log__that_answers_about_one_project_late__answers_about_another_at_once(
+    own_redis: OwnRedis, log: Log
+) -> None:
+    slow = str(uuid4())
+    log.slow_projects.add(slow)
+    async with worker(own_redis) as one:
+        waiting = asyncio.create_task(one.admit(LIMITS, Claim("r-slow", slow, "", time_ns() // 1000, 0, COST)))
+        await eventually(lambda: any(scope.project == slow for scope in log.queried))
+
+        assert await outcomes([one], claims(10)) == {"month"}
+        assert await outcomes([one], claims(10, session="s")) == {"month"}
+        assert not waiting.done()
+        log.go_on.set()
+        assert (await waiting).refused_by == "month"
+
+
+async def test_log__that_failed_and_answers_again__is_waited_for_again(own_redis: OwnRedis, log: Log) -> None:
+    log.is_broken = True
+    async with worker(own_redis) as one:
+        assert await outcomes([one], claims(1)) == {""}
+        assert not one.waits
+        log.is_broken = False
+        await eventually(lambda: one.waits)
+        only_session = LimitSettings(session_budget_usd=BUDGET)
+        found = await asyncio.gather(*(one.admit(only_session, claim) for claim in claims(50, session="new")))
+        assert {admission.refused_by for admission in found} == {"session"}
 
 
 async def test_month_without_hard_stop__waits_for_nothing(own_redis: OwnRedis, log: Log) -> None:

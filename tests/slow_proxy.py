@@ -1,0 +1,99 @@
+"""A TCP proxy whose server seems to answer late."""
+
+from __future__ import annotations
+
+import queue
+import socket
+import socketserver
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from urllib.parse import urlsplit, urlunsplit
+
+from typing_extensions import override
+
+_CHUNK_BYTES = 65_536
+
+
+class _Proxy(socketserver.ThreadingTCPServer):
+    """`stop` ends all connections."""
+
+    def __init__(self, upstream: tuple[str, int], seconds: float) -> None:
+        super().__init__(("127.0.0.1", 0), _Connection)
+        self.upstream = upstream
+        self.seconds = seconds
+        self.sockets: set[socket.socket] = set()
+        self._thread = threading.Thread(target=self.serve_forever, name="slow proxy")
+        self._thread.start()
+
+    def stop(self) -> None:
+        self.shutdown()
+        self._thread.join()
+        for each in list(self.sockets):
+            _end(each)
+        self.server_close()  # It waits for the threads of the connections.
+
+
+class _Connection(socketserver.BaseRequestHandler):
+    server: _Proxy
+    request: socket.socket
+
+    @override
+    def handle(self) -> None:
+        with socket.create_connection(self.server.upstream) as upstream:
+            self.server.sockets |= {self.request, upstream}
+            answers: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
+            threads = [
+                threading.Thread(target=self._read_answers, args=(upstream, answers)),
+                threading.Thread(target=self._send_answers, args=(answers,)),
+            ]
+            for thread in threads:
+                thread.start()
+            for content in _received(self.request):
+                with suppress(OSError):
+                    upstream.sendall(content)
+            _end(upstream)
+            for thread in threads:
+                thread.join()
+            self.server.sockets -= {self.request, upstream}
+
+    def _read_answers(self, upstream: socket.socket, answers: queue.SimpleQueue[tuple[float, bytes]]) -> None:
+        for content in _received(upstream):
+            answers.put((time.monotonic() + self.server.seconds, content))
+        answers.put((time.monotonic(), b""))
+
+    def _send_answers(self, answers: queue.SimpleQueue[tuple[float, bytes]]) -> None:
+        while True:
+            at, content = answers.get()
+            if not content:
+                _end(self.request)
+                return
+            time.sleep(max(at - time.monotonic(), 0.0))
+            with suppress(OSError):
+                self.request.sendall(content)
+
+
+def _received(source: socket.socket) -> Iterator[bytes]:
+    """Returns what comes until the end of the connection, however it ends."""
+    with suppress(OSError):
+        while content := source.recv(_CHUNK_BYTES):
+            yield content
+
+
+def _end(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def slow_proxy(url: str, seconds: float) -> Iterator[str]:
+    """Yields an address that leads to the server at `url`, whose every answer arrives `seconds` later."""
+    parts = urlsplit(url)
+    assert parts.hostname is not None and parts.port is not None
+    proxy = _Proxy((parts.hostname, parts.port), seconds)
+    credentials, at, _ = parts.netloc.rpartition("@")
+    try:
+        yield urlunsplit(parts._replace(netloc=f"{credentials}{at}127.0.0.1:{proxy.server_address[1]}"))
+    finally:
+        proxy.stop()
