@@ -21,6 +21,7 @@ from gateway.protocol.marked_documents import Delimiters
 # A longer list of entities would take more memory in the cache than the text itself.
 _MAX_ENTITIES = 100
 _personal_data = DigestCache(find_pii, worth=lambda found: len(found) <= _MAX_ENTITIES)
+_topics = DigestCache(find_topics)
 _score = DigestCache(partial(injection_score, untrusted=False))
 _untrusted_score = DigestCache(partial(injection_score, untrusted=True))
 
@@ -111,7 +112,7 @@ class BlockedTopics:
 
     def inspect(self, request: Request) -> Iterable[Finding]:
         segments = request.segments_by(Speaker.USER, Speaker.VARIABLE, Speaker.UNTRUSTED)
-        found = {topic for segment in segments for topic in find_topics(segment.text, self._topics)}
+        found = {topic for segment in segments for topic in _topics(segment.text, self._topics)}
         for topic in self._topics:
             if topic in found:
                 yield Finding(

@@ -14,7 +14,7 @@ from gateway.guardrails.detectors.invisible import hides_text, is_disguised, rea
 from gateway.guardrails.detectors.matching import PatternSet, options
 from gateway.guardrails.detectors.off_topic_requests import has_off_topic_request
 from gateway.guardrails.detectors.reading import as_written
-from gateway.guardrails.detectors.spelling import new_lines, respellings, undone
+from gateway.guardrails.detectors.spelling import new_sentences, respellings, undone
 
 
 class Scored(NamedTuple):
@@ -76,7 +76,7 @@ def injection_score(text: str, *, untrusted: bool) -> Scored:
     words = plain(written)
     scores = [_scored(words, [words], untrusted=untrusted)]
     if others := respellings(words):
-        scores.append(_scored(new_lines(words, others), others, untrusted=untrusted))
+        scores.append(_scored(new_sentences(words, others), others, untrusted=untrusted))
     if is_disguised(written, encoded(written)):
         # A text may hide the same words many times, which are scored once.
         different = dict.fromkeys(plain(reading.text) for reading in readings(as_written(written)))

@@ -51,11 +51,11 @@ _PUNCTUATION_BETWEEN = re.compile(
     rf"[{_PUNCTUATION}](?:(?<={_OF_WORD}{_OF_WORD}.)[{_PUNCTUATION}]*(?={_LETTER})"
     rf"|(?<={_LETTER}.)[{_PUNCTUATION}]*(?={_OF_WORD}{_OF_WORD})|(?<={_BLANK}.)\.*(?={_BLANK}))"
 )
+_POINT_BEHIND_PUNCTUATION = re.compile(rf"\.(?<={_LETTER}[,;:!?]\.)(?={_LETTER})")
 _POINT_WITHIN = re.compile(rf"[{_POINTS}](?<={_LETTER}.)(?={_LETTER})")
 _WITHIN = re.compile(
     rf"[{_SIGNS}{_PUNCTUATION}](?<={_LETTER}.){_REST_OF_TAG}(?:{_SIGN}|[{_PUNCTUATION}])*(?={_LETTER})"
 )
-_BLANKS = re.compile(rf"{_BLANK}{{2,}}")
 # Points behind one word after the other end no sentences.
 _WORDS_WITH_POINTS = re.compile(rf"(?<![^\W_])(?:{_LETTER}+\.{_BLANK}+){{3,}}")
 _HAS_WORDS_WITH_POINTS = re2.compile(r"(?:\pL\.[ \t]+\pL+\.[ \t]+\pL+\.[ \t])")
@@ -68,7 +68,7 @@ _GAP = "\u2014"
 
 def decoded(text: str) -> str:
     """Returns the text with its entities and percent codes undone."""
-    if "&" not in text and "%" not in text:
+    if not _may_have_codes(text):
         return text
     for _ in range(_MAX_DEPTH):
         before, text = text, _CODES.sub(_decoded, text)
@@ -87,7 +87,7 @@ def undone_number(text: str) -> Reading | None:
     """Returns the reading with entities and percent codes undone, and emphasis where it marks a number or an address;
     None for a text without."""
     marked = _MARKED_NUMBER.search(text) is not None
-    if not marked and not (("&" in text or "%" in text) and _CODES.search(text)):
+    if not marked and not (_may_have_codes(text) and _CODES.search(text)):
         return None
     read = as_written(text)
     for _ in range(_MAX_DEPTH):
@@ -97,6 +97,10 @@ def undone_number(text: str) -> Reading | None:
     if marked:
         read = read.substituted(_EMPHASIS, lambda _: "")
     return read if read.text != text else None
+
+
+def _may_have_codes(text: str) -> bool:
+    return text.find("&") >= 0 or text.find("%") >= 0
 
 
 def _decoded(match: re.Match[str]) -> str:
@@ -111,15 +115,20 @@ def respellings(text: str) -> list[str]:
     if not _SIGNED.search(encoded(text)):
         return []
     shown = _LINK.sub(r"\1", text)
-    made = (shown, _spread(shown), _WITHIN.sub("", shown), _spread(_POINT_WITHIN.sub("", shown)))
+    made = [shown, _spread(shown), _WITHIN.sub("", shown)]
+    pointless = _POINT_WITHIN.sub("", shown)
+    if pointless != shown:
+        made.append(_spread(pointless))
     return [read for read in dict.fromkeys(made) if read != text]
 
 
 def _spread(text: str) -> str:
     if _HAS_WORDS_WITH_POINTS.search(encoded(text)):
         text = _WORDS_WITH_POINTS.sub(lambda words: words[0].replace(".", ""), text)
-    spread = _PUNCTUATION_BETWEEN.sub(" ", _RUN_OF_SIGNS.sub(_blank_between_words, text))
-    return text if spread == text else _BLANKS.sub(" ", spread)
+    spread = _RUN_OF_SIGNS.sub(_blank_between_words, text)
+    spread = _PUNCTUATION_BETWEEN.sub(" ", _POINT_BEHIND_PUNCTUATION.sub(" ", spread))
+    # A sign between two blanks leaves both.
+    return text if spread == text else spread.replace("  ", " ").replace("  ", " ")
 
 
 def _blank_between_words(signs: re.Match[str]) -> str:
@@ -132,18 +141,22 @@ def _blank_between_words(signs: re.Match[str]) -> str:
     return " " if len(after[0]) == 2 or _LETTERS_BEFORE.search(text, max(0, start - 3), start) else signs[0]
 
 
-def new_lines(text: str, others: list[str]) -> str:
-    """Returns the lines of other readings that the text does not have, each once. A dash stands where lines are left
-    out, so that nothing is read from one line on to another that does not follow it."""
-    known = set(text.split("\n"))
-    lines: list[str] = []
+def new_sentences(text: str, others: list[str]) -> str:
+    """Returns the sentences of other readings that the text does not have, one a line and each once. A dash stands
+    where sentences are left out, so that nothing is read from one on to another that does not follow it."""
+    known = set(_sentences(text))
+    found: list[str] = []
     for read in others:
         is_gap = True
-        for line in read.split("\n"):
-            if line in known:
+        for sentence in _sentences(read):
+            if sentence in known:
                 is_gap = True
                 continue
-            lines += [_GAP, line] if is_gap else [line]
-            known.add(line)
+            found += [_GAP, sentence] if is_gap else [sentence]
+            known.add(sentence)
             is_gap = False
-    return "\n".join(lines)
+    return "\n".join(found)
+
+
+def _sentences(text: str) -> list[str]:
+    return text.replace(". ", ".\n").replace("! ", "!\n").replace("? ", "?\n").split("\n")

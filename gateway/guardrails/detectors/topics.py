@@ -10,7 +10,7 @@ from gateway.guardrails.detectors.characters import encoded, plain
 from gateway.guardrails.detectors.invisible import is_disguised, readings
 from gateway.guardrails.detectors.matching import PatternSet
 from gateway.guardrails.detectors.reading import as_written
-from gateway.guardrails.detectors.spelling import new_lines, respellings, undone
+from gateway.guardrails.detectors.spelling import new_sentences, respellings, undone
 
 _BORDER_BEFORE, _BORDER_AFTER = r"(?:^|[^\pL\pN_])", r"(?:$|[^\pL\pN_])"
 # These scripts put no blanks between words: Chinese, Japanese, Thai, Lao, Khmer, Burmese.
@@ -23,16 +23,15 @@ def find_topics(text: str, topics: tuple[str, ...]) -> list[str]:
     list."""
     if not topics:
         return []
-    found = _named(plain(text), topics)
     written = undone(text)
-    # A text may hide the same words many times, which are searched once.
-    different = {plain(written)}
-    if others := respellings(plain(written)):
-        different.add(new_lines(text, others))
+    words = plain(written)
+    # A text may hide the same words many times, which are searched once. A topic may have signs that are undone.
+    texts = {words} if written == text else {words, plain(text)}
+    if others := respellings(words):
+        texts.add(new_sentences(words, others))
     if is_disguised(written, encoded(written)):
-        different.update(plain(reading.text) for reading in readings(as_written(written)))
-    for words in different - {plain(text)}:
-        found |= _named(words, topics)
+        texts.update(plain(reading.text) for reading in readings(as_written(written)))
+    found = {topic for one in texts for topic in _named(one, topics)}
     return [topic for topic in topics if topic in found]
 
 

@@ -87,18 +87,20 @@ def test_injection_score__points_after_all_words__are_found() -> None:
     assert injection_score(PLAIN.replace(" ", ". "), untrusted=False).is_injection
 
 
-@given(st.sampled_from(LATIN), st.sampled_from(sorted(WRITINGS)))
-def test_injection_score__any_attack_in_any_spelling__is_found_like_its_own(attack: str, name: str) -> None:
-    if not injection_score(attack, untrusted=True).rules:
-        return
-    text = WRITINGS[name](attack)
-    assert injection_score(text, untrusted=True).is_injection, text
+@pytest.mark.parametrize("name", WRITINGS)
+def test_injection_score__every_attack_in_another_spelling__is_found(name: str) -> None:
+    for attack in LATIN:
+        text = WRITINGS[name](attack)
+        assert injection_score(text, untrusted=True).is_injection, text
 
 
-@given(st.sampled_from(HARMLESS), st.sampled_from(sorted(WRITINGS)))
-def test_injection_score__harmless_text_in_any_spelling__is_harmless(harmless: str, name: str) -> None:
-    text = WRITINGS[name](harmless)
-    assert not injection_score(text, untrusted=False).is_injection, text
+@pytest.mark.parametrize("name", WRITINGS)
+def test_injection_score__every_harmless_text_in_another_spelling__is_harmless(name: str) -> None:
+    for harmless in HARMLESS:
+        text = WRITINGS[name](harmless)
+        # `[System]` marks a system message, and a link behind it does not change that.
+        is_mark = text.startswith("[System]")
+        assert injection_score(text, untrusted=False).is_injection == is_mark, text
 
 
 @pytest.mark.parametrize("name", WRITINGS)

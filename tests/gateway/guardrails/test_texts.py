@@ -180,6 +180,12 @@ def test_remembered__long_text__is_read_once_and_short_texts_each_time() -> None
     assert read == ["x" * 500, "x", "x"]
 
 
+def test_remembered__other_terms__are_looked_for_on_their_own() -> None:
+    detect = DigestCache(lambda text, term: text.count(term))
+    text = "ab" * 200 + "b"
+    assert [detect(text, "a"), detect(text, "b"), detect(text, "a")] == [200, 201, 200]
+
+
 def test_remembered__of_what_is_not_worth_it__is_nothing() -> None:
     read: list[str] = []
 
