@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -50,6 +51,8 @@ def test_classify_failure__status__kind(status: int, kind: FailureKind) -> None:
         (b'{"error":{"message":"m","metadata":{"raw":"why"}}}', "m: why"),
         (b"plain text\n", "plain text"),
         (b"<html><body>502</body></html>", ""),
+        (gzip.compress(b'{"error": {"message": "max_tokens is too large"}}'), ""),
+        (b"two\r\nlines\tof text", "two\r\nlines\tof text"),
         (b"", ""),
         (b"null", ""),
         (b"[" * 100_000, ""),

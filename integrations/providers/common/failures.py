@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -25,6 +26,7 @@ __all__ = [
 ]
 
 _MESSAGE_LENGTH = 2000
+_NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 _KINDS = {
     400: FailureKind.REJECTED,
@@ -109,8 +111,9 @@ def _read(body: bytes) -> tuple[Any, str]:
         return None, ""
     except (msgspec.DecodeError, UnicodeDecodeError):
         text = body[:_MESSAGE_LENGTH].decode("utf-8", "replace").strip()
-        # A proxy's HTML page has no useful text for the client, so only the status is used.
-        return None, "" if text.startswith("<") else text
+        # A proxy's HTML page has no useful text for the client, nor has what is no text at all (a compressed body whose
+        # headers do not say so), so only the status is used.
+        return None, "" if text.startswith("<") or _NO_TEXT.search(text) else text
 
 
 def message_in(decoded: Any) -> str:

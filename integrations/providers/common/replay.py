@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 
 from integrations.providers.base import StreamEvent
+from integrations.providers.common.surrogates import lenient
 from integrations.providers.common.usage import usage_object
 from integrations.providers.usage import Usage
 
 _GROWING = ("annotations", "images", "reasoning_details", "tool_calls")
 _SPECIFIC = "provider_specific_fields"
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
 
 def chunks_of(completion: bytes, usage: Usage) -> list[StreamEvent]:
