@@ -13,6 +13,7 @@ import msgspec
 from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.failover import first_answer
 from gateway.pipeline.native import native_of, native_request
+from gateway.pipeline.optional import without_search
 from gateway.pipeline.parts import in_parts
 from gateway.pipeline.prepare import fetched
 from gateway.pipeline.reasoning import call_with_reasoning
@@ -30,7 +31,7 @@ from integrations.providers.base import (
     StreamTranslator,
 )
 from integrations.providers.common.replay import chunks_of
-from integrations.providers.errors import FailureKind, NotAStreamError, ProviderError
+from integrations.providers.errors import FailureKind, NotAStreamError, ProviderError, UnsupportedParameterError
 from integrations.providers.usage import Usage
 from integrations.transport.base import UpstreamResponse
 
@@ -187,11 +188,14 @@ class _Caller:
         """Returns the provider's response, whose status is a success, with its body still to be read."""
         try:
             upstream = attempt.adapter.build_request(request, attempt.credentials)
+        except UnsupportedParameterError as refused:
+            request = without_search(request, refused)
+            upstream = attempt.adapter.build_request(request, attempt.credentials)
         except RecursionError:
             raise nested_too_deeply() from None
         if attempt.credentials.adds_headers:
             upstream = with_headers(upstream, attempt.credentials, self._state.headers.raw)
-        self._state.routing.attempt_warnings = upstream.warnings
+        self._state.routing.attempt_warnings = upstream.warnings + request.warnings
         response = await self._runtime.transport.send(upstream, self._runtime.deadlines.within(seconds))
         if 200 <= response.status < 300:
             return response
@@ -205,7 +209,7 @@ class _Caller:
 def _request_of(context: RequestContext, attempt: Attempt, stream: bool) -> ChatRequest:
     """Returns the client's request, as the bytes that it sent unless the integration sets parameters."""
     credentials, model, native = attempt.credentials, attempt.sent_model or attempt.model, context.native
-    is_translated = native is not None and native.is_translated
+    is_translated, warnings = (False, ()) if native is None else (native.is_translated, native.warnings)
     if not credentials.sets_parameters:
         return ChatRequest(
             model,
@@ -219,6 +223,7 @@ def _request_of(context: RequestContext, attempt: Attempt, stream: bool) -> Chat
             and (native is None or native.is_plain or not is_translated)
             and is_plain(context.request, context.body),
             is_translated=is_translated,
+            warnings=warnings,
         )
     body = with_parameters(context.body, credentials)
     own = frozenset(credentials.default_parameters) | frozenset(credentials.forced_parameters)
@@ -232,6 +237,7 @@ def _request_of(context: RequestContext, attempt: Attempt, stream: bool) -> Chat
         max_output=attempt.max_output,
         cache_markers=context.snapshot.settings.prompt_cache_markers,
         is_translated=is_translated,
+        warnings=warnings,
     )
 
 

@@ -33,8 +33,8 @@ class NativeRequest(msgspec.Struct, frozen=True):
     a way that the client's own form does not show. `untranslatable` are the fields that a chat completion cannot
     express, each with the reason. `is_stateful` means that it names what the provider keeps of earlier requests.
     `opaque` is a field whose texts no guardrail can read, with the reason. `fields` are the values of the
-    chat completion that the surface made, None where the surface does not keep them. `is_plain` and `is_translated` are
-    those of the surface's request (`SurfaceRequest`).
+    chat completion that the surface made, None where the surface does not keep them. `is_plain`,
+    `is_translated` and `warnings` are those of the surface's request (`SurfaceRequest`).
     """
 
     surface: Surface
@@ -45,6 +45,7 @@ class NativeRequest(msgspec.Struct, frozen=True):
     fields: Mapping[str, Any] | None = None
     is_plain: bool = False
     is_translated: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 class RequestContext(msgspec.Struct, frozen=True):

@@ -47,6 +47,7 @@ def read_native(state: RequestState, reply: Reply) -> NativeRequest:
         request.fields,
         is_plain=request.is_plain,
         is_translated=request.is_translated,
+        warnings=request.warnings,
     )
 
 

@@ -74,7 +74,8 @@ class ChatRequest(msgspec.Struct, frozen=True):
     the model that `body` names, empty where the caller does not have it. `is_plain` means that `body` is a chat
     completion that names `model` and has neither the gateway's own fields nor `thinking`. `is_translated` means that
     the client wrote the request in another protocol than chat completions, so that `body` may hold what only that
-    protocol's vendor knows; one that is plain as well holds texts and common parameters alone.
+    protocol's vendor knows; one that is plain as well holds texts and common parameters alone. `warnings` name what was
+    left out before.
     """
 
     model: str
@@ -91,6 +92,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
     body_model: str = ""
     is_plain: bool = False
     is_translated: bool = False
+    warnings: tuple[str, ...] = ()
 
     @property
     def is_foreign(self) -> bool:

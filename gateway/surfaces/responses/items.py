@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from core.errors import ValidationError
 from gateway.surfaces.responses.parts import contents, text_of
 from gateway.surfaces.responses.reasoning import reasoning_details
+from gateway.surfaces.responses.tools import CUSTOM_INPUT, SEARCH, Origin, Toolbox, namespace_of
 
 Json = dict[str, Any]
 
@@ -18,15 +22,25 @@ _ROLES = (*_PLAIN_ROLES, "assistant")
 
 
 _MESSAGE = "message"
+_SEARCH_CALL = "tool_search_call"
+# The kind of tool that each item calls.
+_CALLS: Mapping[str, str] = {"function_call": "function", "custom_tool_call": "custom", _SEARCH_CALL: SEARCH}
+# Further tools are in the request's list, and what a provider's search of the web has found is in the answer's text.
+_WITHOUT_MESSAGE = ("additional_tools", "web_search_call")
+# The id of a reasoning item that the gateway made (`item_id` in `response.py`).
+_OWN_REASONING = re.compile(r"rs_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}_[0-9]+")
+
+_encode = msgspec.json.Encoder().encode
 
 
 class Conversation:
     """The messages of a request in the order of its items. Items of one turn of the model (reasoning, text, calls) make
     one message of the assistant; `untranslatable` names the items that a chat completion cannot express."""
 
-    __slots__ = ("_turn", "messages", "untranslatable")
+    __slots__ = ("_toolbox", "_turn", "messages", "untranslatable")
 
-    def __init__(self) -> None:
+    def __init__(self, toolbox: Toolbox) -> None:
+        self._toolbox = toolbox
         self.messages: list[Json] = []
         self.untranslatable: list[str] = []
         self._turn: Json | None = None
@@ -51,10 +65,17 @@ class Conversation:
             self._message(item, place)
         elif kind == "reasoning":
             self._reasoning(item)
-        elif kind in ("function_call", "custom_tool_call"):
+        elif kind in _CALLS:
             self._call(item, place)
         elif kind in ("function_call_output", "custom_tool_call_output"):
             self._output(item, place)
+        elif kind == "tool_search_output":
+            self._found(item)
+        elif kind == "item_reference" and _OWN_REASONING.fullmatch(str(item.get("id"))):
+            # The AI SDK refers to reasoning that it was given without its encrypted content and so cannot send.
+            self._toolbox.warnings.append(f"{place}: dropped, no items are kept, and reasoning may be left out")
+        elif kind in _WITHOUT_MESSAGE:
+            self._turn = None
         elif kind == "item_reference":
             self._turn = None
             # The AI SDK refers to items of earlier answers unless it is told that they are not stored.
@@ -95,16 +116,19 @@ class Conversation:
             turn["reasoning_details"] = [*turn.get("reasoning_details", ()), *details]
 
     def _call(self, item: Mapping[str, Any], place: str) -> None:
-        call_id, name = _text_field(item, "call_id", place), _text_field(item, "name", place)
-        if item["type"] == "function_call":
-            function = {"name": name, "arguments": _text_field(item, "arguments", place)}
-            call = {"id": call_id, "type": "function", "function": function}
+        if item["type"] == _SEARCH_CALL and not item.get("call_id"):
+            return  # The provider searched among the tools, all of which are offered here.
+        call_id, kind = _text_field(item, "call_id", place), _CALLS[item["type"]]
+        if kind == SEARCH:
+            name, arguments = SEARCH, _json_text(item.get("arguments"))
         else:
-            call = {
-                "id": call_id,
-                "type": "custom",
-                "custom": {"name": name, "input": _text_field(item, "input", place)},
-            }
+            name = _text_field(item, "name", place)
+            if kind == "custom":
+                arguments = _json_text({CUSTOM_INPUT: _text_field(item, "input", place)})
+            else:
+                arguments = _text_field(item, "arguments", place)
+        function = {"name": self._toolbox.name_of(Origin(kind, name, namespace_of(item))), "arguments": arguments}
+        call = {"id": call_id, "type": "function", "function": function}
         turn = self._turn if self._turn is not None else self._new()
         turn.setdefault("tool_calls", []).append(call)
 
@@ -117,6 +141,14 @@ class Conversation:
         content = contents(output, f"{place}.output", self.untranslatable)
         self.messages.append({"role": "tool", "tool_call_id": call_id, "content": content})
 
+    def _found(self, item: Mapping[str, Any]) -> None:
+        """Adds what the client's search for tools has found; the tools themselves are among those of the request."""
+        self._turn = None
+        if item.get("call_id"):
+            names = self._toolbox.names_of(item.get("tools"))
+            content = "\n".join(f"Tool available: {name}" for name in names) or "No tool was found."
+            self.messages.append({"role": "tool", "tool_call_id": item["call_id"], "content": content})
+
     def _open(self, *, unless: str) -> Json:
         """Returns the assistant's message of the present turn; a new one when the present one has the field already."""
         return self._turn if self._turn is not None and unless not in self._turn else self._new()
@@ -125,6 +157,10 @@ class Conversation:
         self._turn = {"role": "assistant"}
         self.messages.append(self._turn)
         return self._turn
+
+
+def _json_text(value: Any) -> str:
+    return value if isinstance(value, str) else _encode(value or {}).decode()
 
 
 def _text_field(item: Mapping[str, Any], name: str, place: str) -> str:

@@ -11,13 +11,14 @@ from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.calls import is_json
 from gateway.surfaces.responses.response import (
     annotation,
+    call_id_prefix,
     call_item,
-    call_prefix,
     item_id,
     message_item,
     reasoning_item,
     text_part,
 )
+from gateway.surfaces.responses.tools import Origin
 
 Json = dict[str, Any]
 
@@ -182,32 +183,29 @@ class OpenMessage:
 
 
 class OpenCall:
-    """A call of one of the client's tools."""
+    """A call of one of the client's tools. The arguments of a function are written as they come; what any other tool
+    gets of them is known once they are whole."""
 
-    __slots__ = ("_call", "_place_json", "_texts", "id", "index", "status")
+    __slots__ = ("_call_id", "_origin", "_place_json", "_texts", "id", "index", "status")
 
-    def __init__(self, piece: Mapping[str, Any], request_id: str, index: int) -> None:
-        self.id, self.index = item_id(call_prefix(piece), request_id, index), index
+    def __init__(self, origin: Origin, piece: Mapping[str, Any], request_id: str, index: int) -> None:
+        self.id, self.index = item_id(call_id_prefix(origin), request_id, index), index
         self.status = _OPEN
-        inner = piece.get(_inner(piece)) or {}
+        self._origin, self._call_id = origin, piece.get("id") or ""
         self._place_json = fields_json({"item_id": self.id, "output_index": self.index})
-        self._call: Json = {"id": piece.get("id"), "type": piece.get("type"), "name": inner.get("name")}
         self._texts: list[str] = []
 
     @property
     def whole(self) -> Json:
-        call, text = self._call, "".join(self._texts)
-        inner = {"custom": {"name": call["name"] or "", "input": text}}
-        if call["type"] != "custom":
-            inner = {"function": {"name": call["name"] or "", "arguments": text}}
-        return call_item(self.id, {"id": call["id"], "type": call["type"], **inner}, status=self.status)
+        is_known = self._is_function or self.status != _OPEN
+        arguments = "".join(self._texts) if is_known else ""
+        return call_item(self._origin, self.id, self._call_id, arguments, status=self.status)
 
     def begin(self, out: Writer) -> None:
         out.add("response.output_item.added", {"output_index": self.index, "item": self.whole})
 
     def add(self, out: Writer, piece: Mapping[str, Any]) -> None:
-        inner = piece.get(_inner(piece)) or {}
-        text = inner.get("arguments") or inner.get("input")
+        text = (piece.get("function") or {}).get("arguments")
         # A call ends when something else begins, and then has its arguments: `{}` for one without any.
         if text and self.status == _OPEN:
             self._write(out, text)
@@ -215,30 +213,28 @@ class OpenCall:
     def close(self, out: Writer, status: str = "completed") -> None:
         if self.status != _OPEN:
             return
-        if self._call["type"] != "custom" and not "".join(self._texts).strip():
+        if not "".join(self._texts).strip():
             self._write(out, "{}")
         self.status = status
         place, item = {"item_id": self.id, "output_index": self.index}, self.whole
-        if self._call["type"] == "custom":
-            out.add(f"response.{self._event}.done", {**place, "input": item["input"]})
-        else:
+        if self._is_function:
             done = {**place, "name": item["name"], "arguments": item["arguments"]}
-            out.add(f"response.{self._event}.done", done)
+            out.add("response.function_call_arguments.done", done)
+        elif self._origin.kind == "custom":
+            out.add_delta(b"response.custom_tool_call_input.delta", self._place_json, item["input"])
+            out.add("response.custom_tool_call_input.done", {**place, "input": item["input"]})
         out.add("response.output_item.done", {"output_index": self.index, "item": item})
 
     def _write(self, out: Writer, text: str) -> None:
         self._texts.append(text)
-        out.add_delta(b"response.%b.delta" % self._event.encode(), self._place_json, text)
+        if self._is_function:
+            out.add_delta(b"response.function_call_arguments.delta", self._place_json, text)
 
     @property
     def is_whole(self) -> bool:
-        """Returns whether the call is complete, which the arguments of a function are once they are a JSON text."""
-        return self._call["type"] == "custom" or is_json("".join(self._texts))
+        """Returns whether the call is complete, which its arguments are once they are a JSON text."""
+        return is_json("".join(self._texts))
 
     @property
-    def _event(self) -> str:
-        return "custom_tool_call_input" if self._call["type"] == "custom" else "function_call_arguments"
-
-
-def _inner(piece: Mapping[str, Any]) -> str:
-    return "custom" if piece.get("type") == "custom" or "custom" in piece else "function"
+    def _is_function(self) -> bool:
+        return self._origin.kind == "function"

@@ -12,7 +12,7 @@ from gateway.errors import UnsupportedError
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.responses.items import Conversation
 from gateway.surfaces.responses.plain import plain_chat
-from gateway.surfaces.responses.tools import chat_tool_choice, chat_tools
+from gateway.surfaces.responses.tools import Toolbox, chat_tool_choice
 from integrations.registry import owner_of
 
 Json = dict[str, Any]
@@ -40,7 +40,6 @@ _SAME = frozenset(
 # These fields ask for state that a provider keeps between requests.
 _STATEFUL = frozenset({"previous_response_id", "conversation", "background", "prompt"})
 # Most requests have none of these fields.
-_OF_TOOLS = frozenset({"tool_choice", "tools"})
 _WITH_OTHER_NAMES = frozenset({"include", "reasoning", "text", "top_logprobs"})
 _INCLUDE_LOGPROBS = "message.output_text.logprobs"
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -60,17 +59,25 @@ def translated(fields: Json) -> SurfaceRequest:
     """Returns the request with these fields. Raises ValidationError."""
     untranslatable = _stateful(fields)
     is_stateful = bool(untranslatable)
-    messages = _messages(fields, untranslatable)
+    toolbox = Toolbox.of(fields)
+    messages = _messages(fields, toolbox, untranslatable)
     chat: Json = {name: value for name, value in fields.items() if name in _SAME and value is not None}
     chat["messages"] = messages
     if fields.get("max_output_tokens") is not None:
         chat["max_completion_tokens"] = fields["max_output_tokens"]
-    if not _OF_TOOLS.isdisjoint(fields):
-        chat |= _tools(fields, untranslatable)
+    chat |= _tools(fields, toolbox, untranslatable)
+    if "tools" not in chat:
+        chat.pop("parallel_tool_calls", None)  # OpenAI and others refuse the field without tools.
     if not _WITH_OTHER_NAMES.isdisjoint(fields):
         chat |= _renamed(fields) | _format(fields)
     return SurfaceRequest(
-        _encode(chat), tuple(untranslatable), fields, is_stateful=is_stateful, fields=chat, is_translated=True
+        _encode(chat),
+        tuple(untranslatable),
+        fields,
+        is_stateful=is_stateful,
+        fields=chat,
+        is_translated=True,
+        warnings=tuple(toolbox.warnings),
     )
 
 
@@ -105,8 +112,8 @@ def _names_one_provider(fields: Json) -> bool:
     return (isinstance(only, list) and len(only) == 1) or (isinstance(model, str) and bool(owner_of(model)))
 
 
-def _messages(fields: Json, untranslatable: list[str]) -> list[Json]:
-    found, conversation = fields.get("input"), Conversation()
+def _messages(fields: Json, toolbox: Toolbox, untranslatable: list[str]) -> list[Json]:
+    found, conversation = fields.get("input"), Conversation(toolbox)
     if (instructions := fields.get("instructions")) is not None:
         conversation.messages += _instructions(instructions)
     if isinstance(found, str):
@@ -132,14 +139,15 @@ def _instructions(instructions: Any) -> list[Json]:
     return [{"role": "system", "content": instructions}] if instructions else []
 
 
-def _tools(fields: Json, untranslatable: list[str]) -> Json:
+def _tools(fields: Json, toolbox: Toolbox, untranslatable: list[str]) -> Json:
+    untranslatable += toolbox.untranslatable
     chat: Json = {}
-    if fields.get("tools"):
-        tools = chat_tools(fields["tools"], untranslatable)
-        if tools:
-            chat["tools"] = tools
+    if toolbox.functions:
+        chat["tools"] = list(toolbox.functions.values())
+    if toolbox.search is not None:
+        chat["web_search_options"] = toolbox.search
     if fields.get("tool_choice") is not None:
-        choice = chat_tool_choice(fields["tool_choice"], untranslatable)
+        choice = chat_tool_choice(fields["tool_choice"], toolbox, untranslatable)
         if choice is not None and ("tools" in chat or choice == "none"):
             chat["tool_choice"] = choice
     return chat

@@ -10,12 +10,14 @@ import msgspec
 
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.responses.reasoning import encrypted_content
+from gateway.surfaces.responses.tools import CUSTOM_INPUT, SEARCH, Origin, Toolbox
 from integrations.providers.common.usage import read_usage
 
 Json = dict[str, Any]
 
 _INCLUDE_ENCRYPTED = "reasoning.encrypted_content"
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+_PREFIXES = {"function": "fc", "custom": "ctc", SEARCH: "tsc"}
 # A response repeats the request's fields, or the values that the vendor fills in for absent ones.
 _REPEATED: Json = {
     "instructions": None,
@@ -117,8 +119,14 @@ def output_items(message: Mapping[str, Any], request: SurfaceRequest, request_id
         if refusal:
             parts.append({"type": "refusal", "refusal": refusal})
         items.append(message_item(item_id("msg", request_id, len(items)), parts, status="completed"))
-    for call in message.get("tool_calls") or ():
-        items.append(call_item(item_id(call_prefix(call), request_id, len(items)), call, status="completed"))
+    calls = message.get("tool_calls") or ()
+    toolbox = Toolbox.of(request.echo or {}) if calls else Toolbox()
+    for call in calls:
+        function = call.get("function") or {}
+        origin = toolbox.origin_of(function.get("name") or "")
+        identifier = item_id(call_id_prefix(origin), request_id, len(items))
+        call_id, arguments = call.get("id") or "", function.get("arguments") or ""
+        items.append(call_item(origin, identifier, call_id, arguments, status="completed"))
     return items
 
 
@@ -161,16 +169,32 @@ def annotation(found: Mapping[str, Any]) -> Json:
     return {"type": kind, **inner} if isinstance(inner, Mapping) else dict(found)
 
 
-def call_prefix(call: Mapping[str, Any]) -> str:
-    return "ctc" if call.get("type") == "custom" else "fc"
+def call_item(origin: Origin, identifier: str, call_id: str, arguments: str, *, status: str) -> Json:
+    """Returns the item of a call of one of the client's tools, under the client's own name of it."""
+    item: Json = {"id": identifier, "status": status, "call_id": call_id or identifier}
+    if origin.kind == SEARCH:
+        return {**item, "type": "tool_search_call", "execution": "client", "arguments": _decoded(arguments) or {}}
+    item["name"] = origin.name
+    if origin.namespace:
+        item["namespace"] = origin.namespace
+    if origin.kind == "custom":
+        return {**item, "type": "custom_tool_call", "input": _custom_input(arguments)}
+    return {**item, "type": "function_call", "arguments": arguments}
 
 
-def call_item(identifier: str, call: Mapping[str, Any], *, status: str) -> Json:
-    """Returns the item of a call of one of the client's tools."""
-    item = {"id": identifier, "status": status, "call_id": call.get("id") or identifier}
-    if call.get("type") == "custom":
-        custom = call.get("custom") or {}
-        return {**item, "type": "custom_tool_call", "name": custom.get("name", ""), "input": custom.get("input", "")}
-    function = call.get("function") or {}
-    name, arguments = function.get("name") or "", function.get("arguments") or ""
-    return {**item, "type": "function_call", "name": name, "arguments": arguments}
+def call_id_prefix(origin: Origin) -> str:
+    return _PREFIXES[origin.kind]
+
+
+def _custom_input(arguments: str) -> str:
+    """Returns the text that the model gave to a custom tool; all of the arguments where they do not name it."""
+    fields = _decoded(arguments)
+    text = fields.get(CUSTOM_INPUT) if fields is not None else None
+    return text if isinstance(text, str) else arguments
+
+
+def _decoded(arguments: str) -> Json | None:
+    try:
+        return _decode(arguments)
+    except msgspec.DecodeError:
+        return None

@@ -15,6 +15,7 @@ from gateway.surfaces.calls import CallOrder
 from gateway.surfaces.responses.open_items import OpenCall, OpenItem, OpenMessage, OpenReasoning
 from gateway.surfaces.responses.relayed import failed
 from gateway.surfaces.responses.response import blank, ending, usage
+from gateway.surfaces.responses.tools import Toolbox
 
 Json = dict[str, Any]
 
@@ -63,6 +64,7 @@ class ResponseStream:
         "_request",
         "_request_id",
         "_response",
+        "_toolbox",
         "_usage",
     )
 
@@ -77,6 +79,7 @@ class ResponseStream:
         self._calls: CallOrder[Json] = CallOrder(self._is_whole_call)
         self._finish_reason: str | None = None
         self._usage: Json | None = None
+        self._toolbox: Toolbox | None = None
 
     def feed(self, chunks: Sequence[bytes]) -> bytes:
         for chunk in chunks:
@@ -165,9 +168,16 @@ class ResponseStream:
     def _call_piece(self, piece: Json) -> None:
         call = self._last_call
         if call is None or piece["index"] != self._call_number:
-            call = self._last_call = self._begin(OpenCall(piece, self._request_id, len(self._items)))
+            origin = self._tools().origin_of((piece.get("function") or {}).get("name") or "")
+            call = self._last_call = self._begin(OpenCall(origin, piece, self._request_id, len(self._items)))
             self._call_number = piece["index"]
         call.add(self._out, piece)
+
+    def _tools(self) -> Toolbox:
+        """Returns the request's tools, which are read when the first of them is called."""
+        if self._toolbox is None:
+            self._toolbox = Toolbox.of(self._request.echo or {})
+        return self._toolbox
 
     def _is_whole_call(self) -> bool:
         return self._last_call is not None and self._last_call.is_whole

@@ -38,7 +38,10 @@ def build_body(request: ChatRequest, *, provider: str, vertex: bool) -> tuple[by
     model = model_named(request.model)
     writer = Writer(model=model, fetched=request.media, vertex=vertex)
     body = _contents(_conversation(mapped, model), writer)
-    write_tools(mapped, body, mixes=model.signed_calls and not vertex)
+    mixes = model.signed_calls and not vertex
+    if request.is_translated and not mixes and fields.get("tools") and fields.get("web_search_options") is not None:
+        raise mapped.refuse("web_search_options", f"{request.model} does not search beside functions")
+    write_tools(mapped, body, mixes=mixes)
     config = generation_config(mapped, model)
     if config:
         body["generationConfig"] = config

@@ -67,8 +67,8 @@ def adjust(raw: RawFields, request: ChatRequest, dialect: Dialect) -> tuple[str,
     for name in OWN_FIELDS:
         raw.pop(name, None)
     account = _Account(raw, dialect)
-    if "web_search_options" in raw and dialect.search is not Search.PASS:
-        _translate_search(account)
+    if "web_search_options" in raw:
+        _fit_search(account, request)
     if request.is_foreign:
         _keep_known(account, request)
     for name in dialect.drops:
@@ -167,6 +167,15 @@ def _has_settings(name: str, value: Any) -> bool:
     if name == "web_search_options":
         return value is not None  # An empty object asks for a search with default settings.
     return bool(value) and not (name == "modalities" and value == ["text"])
+
+
+def _fit_search(account: _Account, request: ChatRequest) -> None:
+    """Refuses a search that a client of another protocol allows where OpenAI's chat completions have none: only models
+    for search take it there (https://platform.openai.com/docs/guides/tools-web-search)."""
+    if account.dialect.search is not Search.PASS:
+        _translate_search(account)
+    elif request.is_translated and account.dialect.parameters >= OPENAI_PARAMETERS and "search" not in request.model:
+        raise account.refuse("web_search_options", f"{request.model} does not search the web by it")
 
 
 def _translate_search(account: _Account) -> None:

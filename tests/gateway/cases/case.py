@@ -22,6 +22,7 @@ OWN = Path(__file__).resolve().parent / "own"
 MENDED_KINDS = frozenset(
     {
         "compressed_answer",
+        "codex_tools_refused",
         "empty_arguments",
         "messages_fields_leak",
         "multi_line_data",

@@ -103,7 +103,7 @@ def test_parameters__get_the_names_of_chat_completions() -> None:
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
-        ({"tools": [{"type": "web_search"}]}, "tools[0]"),
+        ({"tools": [{"type": "file_search"}]}, "tools[0]"),
         ({"tool_choice": {"type": "file_search"}}, "tool_choice"),
         ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0]"),
         ({"input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}]}, "input[0].content[0]"),

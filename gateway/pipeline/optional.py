@@ -1,0 +1,25 @@
+"""What a client of another protocol merely allows the model to use, and what a provider without it answers without."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gateway.protocol.wire import LazyFields
+from integrations.providers.base import ChatRequest
+from integrations.providers.errors import UnsupportedParameterError
+
+_SEARCH = "web_search_options"
+_decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def without_search(request: ChatRequest, refused: UnsupportedParameterError) -> ChatRequest:
+    """Returns a translated request without the search of the web that the provider `refused`: coding agents offer it
+    with each request, beside their own tools. A chat completion asks for its search, so anything else is raised."""
+    if not request.is_translated or refused.parameter != _SEARCH:
+        raise refused
+    fields = _decode(request.body)
+    del fields[_SEARCH]
+    body = _encode(fields)
+    warning = f"web_search: dropped, {refused.provider} does not search the web here"
+    return msgspec.structs.replace(request, body=body, fields=LazyFields(body), warnings=(*request.warnings, warning))
