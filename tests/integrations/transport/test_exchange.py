@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-
 import pytest
 
 from integrations.transport.base import Transport
@@ -177,9 +175,3 @@ async def test_cookie__set_by_the_server__is_not_sent_back(transport: Transport)
         await fetch(transport, server.url)
         await fetch(transport, server.url)
     assert ["cookie" in request.headers for request in seen] == [False, False]
-
-
-async def test_body__compressed_against_accept_encoding__is_left_as_it_is(transport: Transport) -> None:
-    packed = gzip.compress(b"hello")
-    async with raw_server(answering(answer(packed, head=b"content-encoding: gzip\r\n"))) as server:
-        assert await fetch(transport, server.url) == packed
