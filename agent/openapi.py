@@ -11,8 +11,9 @@ from typing_extensions import TypedDict
 from agent.events import AnyEvent
 from agent.limits import MESSAGE_CHARACTERS, PAGE_CHARACTERS, PAGE_DATA_BYTES
 from core.openapi.document import BEARER, MANAGEMENT_SECURITY, PROJECT_ID, REQUEST_ID
-from core.openapi.failures import ERRORS, ErrorBody
-from core.openapi.shapes import any_of, reference
+from core.openapi.failures import ErrorBody
+from core.openapi.handwritten import failures, optional_parameter
+from core.openapi.shapes import reference
 from gateway.protocol.headers import PREFIX
 
 _CHAT, _MCP = "/api/agent/chat", "/api/agent/mcp"
@@ -105,7 +106,7 @@ def _chat() -> dict[str, Any]:
         "requestBody": {"required": True, "content": {_JSON: {"schema": reference(ChatRequest)}}},
         "responses": {
             "200": {"description": "The agent's events.", "headers": REQUEST_ID, "content": {_STREAM: _stream()}},
-            **{str(status): _failure(status) for status in _STATUSES},
+            **failures(_STATUSES, _OTHERWISE),
         },
     }
 
@@ -128,25 +129,16 @@ def _mcp() -> dict[str, Any]:
         "tags": ["agent"],
         "security": [{BEARER: [], PROJECT_ID: []}],
         "parameters": [
-            _header("Mcp-Protocol-Version", "The version that the client speaks."),
-            _header(f"{PREFIX}user-id", "The user for whom a rollout decides the version of a prompt."),
-            _header(f"{PREFIX}session-id", session),
+            optional_parameter("Mcp-Protocol-Version", "The version that the client speaks."),
+            optional_parameter(f"{PREFIX}user-id", "The user for whom a rollout decides the version of a prompt."),
+            optional_parameter(f"{PREFIX}session-id", session),
         ],
         "requestBody": {"required": True, "content": _content(reference(McpMessage))},
         "responses": {
             "200": answer,
             "202": {"description": "A notification was taken; there is no answer to it.", "headers": REQUEST_ID},
-            **{str(status): _mcp_failure(status) for status in _MCP_STATUSES},
+            **failures(_MCP_STATUSES, _OTHERWISE_MCP, (ErrorBody, McpAnswer)),
         },
-    }
-
-
-def _mcp_failure(status: int) -> dict[str, Any]:
-    """Returns a failure: the service's to who may not call, the protocol's for what is no message of it."""
-    return {
-        "description": _OTHERWISE_MCP.get(status) or ERRORS[status],
-        "headers": REQUEST_ID,
-        "content": _content(any_of(ErrorBody, McpAnswer)),
     }
 
 
@@ -154,20 +146,8 @@ def _content(schema: dict[str, Any]) -> dict[str, Any]:
     return {_JSON: {"schema": schema}}
 
 
-def _header(name: str, description: str) -> dict[str, Any]:
-    return {"name": name, "in": "header", "required": False, "description": description, "schema": {"type": "string"}}
-
-
 def _stream() -> dict[str, Any]:
     """Returns the description of a stream in the form of tools that check streams: the schema is that of one event."""
     data = {"type": "string", "contentMediaType": _JSON, "contentSchema": reference(AnyEvent)}
     event = {"type": "object", "description": "One event.", "properties": {"data": data}, "required": ["data"]}
     return {"schema": event, "x-event-schema": reference(AnyEvent)}
-
-
-def _failure(status: int) -> dict[str, Any]:
-    return {
-        "description": _OTHERWISE.get(status) or ERRORS[status],
-        "headers": REQUEST_ID,
-        "content": {_JSON: {"schema": reference(ErrorBody)}},
-    }

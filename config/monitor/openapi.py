@@ -7,8 +7,7 @@ from typing import Any
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from core.openapi.document import KEY_SECURITY, REQUEST_ID
-from core.openapi.failures import ERRORS, ErrorBody
-from core.openapi.shapes import reference
+from core.openapi.handwritten import failures
 
 _OTHERWISE = {
     403: "The key has none of the scopes `metrics:read` and `manage` (`scope_missing`).",
@@ -19,7 +18,6 @@ _OTHERWISE = {
 def add_metrics(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """The OpenAPI generator's hook that adds the path."""
     figures = {CONTENT_TYPE_LATEST: {"schema": {"type": "string", "contentMediaType": CONTENT_TYPE_LATEST}}}
-    failure = {"headers": REQUEST_ID, "content": {"application/json": {"schema": reference(ErrorBody)}}}
     result["paths"]["/metrics"] = {
         "get": {
             "operationId": "prometheusMetrics",
@@ -30,10 +28,7 @@ def add_metrics(result: dict[str, Any], **_: Any) -> dict[str, Any]:
             "parameters": [],
             "responses": {
                 "200": {"description": "The figures.", "headers": REQUEST_ID, "content": figures},
-                **{
-                    str(status): {**failure, "description": _OTHERWISE.get(status) or ERRORS[status]}
-                    for status in (401, 403, 405, 503)
-                },
+                **failures((401, 403, 405, 503), _OTHERWISE),
             },
         }
     }

@@ -6,12 +6,15 @@ from typing import Any
 
 from core.openapi.document import REQUEST_ID
 from core.openapi.failures import ErrorBody
+from core.openapi.handwritten import failures, optional_parameter
+from core.openapi.operations import JSON
 from core.openapi.shapes import any_of
 from gateway.openapi.answers import AnthropicModel, AnthropicModelList
-from gateway.openapi.parts import JSON, SECURITY, MessagesErrorBody, failures, header_parameter
+from gateway.openapi.parts import FAILURES, SECURITY, MessagesErrorBody
 from gateway.protocol.completion_shapes import Model, ModelList
 
 MODELS = "/api/gateway/v1/models"
+_ERRORS = (ErrorBody, MessagesErrorBody)
 _ANTHROPIC = "With the header `anthropic-version` the answer has the form of Anthropic's API, errors included."
 
 
@@ -26,8 +29,8 @@ def models() -> dict[str, Any]:
         "description": f"`prefixes` are the supported prefixes of model names. {_ANTHROPIC}",
         "tags": ["gateway"],
         "security": SECURITY,
-        "parameters": [header_parameter("anthropic-version", "Asks for the form of Anthropic's API.")],
-        "responses": {"200": {**answer, "headers": REQUEST_ID}, **_failures(401, 403, 405, 503)},
+        "parameters": [optional_parameter("anthropic-version", "Asks for the form of Anthropic's API.")],
+        "responses": {"200": {**answer, "headers": REQUEST_ID}, **failures((401, 403, 405, 503), FAILURES, _ERRORS)},
     }
 
 
@@ -41,9 +44,8 @@ def model() -> dict[str, Any]:
         "summary": "Describe a model that can be called",
         "description": _ANTHROPIC,
         "parameters": [{**name, "schema": {"type": "string"}}, *described["parameters"]],
-        "responses": {"200": {**answer, "headers": REQUEST_ID}, **_failures(401, 403, 404, 405, 503)},
+        "responses": {
+            "200": {**answer, "headers": REQUEST_ID},
+            **failures((401, 403, 404, 405, 503), FAILURES, _ERRORS),
+        },
     }
-
-
-def _failures(*statuses: int) -> dict[str, Any]:
-    return failures(*statuses, bodies=(ErrorBody, MessagesErrorBody))

@@ -7,16 +7,16 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from core.openapi.document import API_KEY, KEY_SECURITY, REQUEST_ID
-from core.openapi.failures import ErrorBody, ProviderFailure
-from core.openapi.shapes import any_of
+from core.openapi.failures import ProviderFailure
+from core.openapi.handwritten import optional_parameter
 from gateway.protocol import headers
 from gateway.protocol.headers import PREFIX
 
-JSON, STREAM = "application/json", "text/event-stream"
+STREAM = "text/event-stream"
 # The gateway also takes the key in the header of Anthropic's SDKs.
 SECURITY: list[dict[str, Any]] = [*KEY_SECURITY, {API_KEY: []}]
 
-_FAILURES = {
+FAILURES = {
     400: "`invalid_request_error`: the request is wrong, or the provider refused it: as too long for the model "
     "(`context_length_exceeded`), by its content filter (`content_filter`), both with the vendor's own error object in "
     "`provider_error`, or otherwise (`provider_rejected`). "
@@ -35,7 +35,6 @@ _FAILURES = {
     "quota left (`insufficient_quota`, with `provider_error`), or the gateway is draining. `Retry-After` says when a "
     "provider may answer again, as far as it said so.",
 }
-STATUSES = tuple(_FAILURES)
 
 _REQUEST_HEADERS = {
     f"{PREFIX}session-id": "Groups requests into a session, which has a budget and keeps its variant. Without it the "
@@ -92,10 +91,10 @@ class MessagesErrorBody(TypedDict):
 def request_headers(*, prompts: bool) -> list[dict[str, Any]]:
     """Returns the parameters of a request; `prompts` tells whether managed prompts apply to the operation."""
     named = {**(_PROMPT_HEADERS if prompts else {}), **_REQUEST_HEADERS}
-    found = [header_parameter(name, text) for name, text in named.items()]
+    found = [optional_parameter(name, text) for name, text in named.items()]
     if prompts:
         arms = ["target", "baseline"]
-        found.append(header_parameter(f"{PREFIX}force-variant", "For debugging: the arm of the rollout.", enum=arms))
+        found.append(optional_parameter(f"{PREFIX}force-variant", "For debugging: the arm of the rollout.", enum=arms))
     return found
 
 
@@ -103,22 +102,3 @@ def response_headers(*, prompts: bool) -> dict[str, Any]:
     named = {**_RESPONSE_HEADERS, **(_PROMPT_RESPONSE_HEADERS if prompts else {})}
     described = {name.decode(): {"description": text, "schema": {"type": "string"}} for name, text in named.items()}
     return REQUEST_ID | described
-
-
-def header_parameter(name: str, description: str, **schema: Any) -> dict[str, Any]:
-    return {
-        "name": name,
-        "in": "header",
-        "required": False,
-        "description": description,
-        "schema": {"type": "string", **schema},
-    }
-
-
-def failures(*statuses: int, bodies: tuple[Any, ...] = (ErrorBody,)) -> dict[str, Any]:
-    """Returns the failures by status; `bodies` are the shapes that an error may have."""
-    content = {JSON: {"schema": any_of(*bodies)}}
-    return {
-        str(status): {"description": _FAILURES[status], "headers": REQUEST_ID, "content": content}
-        for status in statuses
-    }

@@ -7,8 +7,8 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from core.openapi.document import BEARER, REQUEST_ID
+from core.openapi.operations import JSON
 from core.openapi.shapes import reference
-from gateway.openapi.parts import JSON
 
 
 class Health(TypedDict):

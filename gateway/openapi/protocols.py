@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.openapi.failures import ErrorBody
+from core.openapi.handwritten import failures, optional_parameter
+from core.openapi.operations import JSON
 from core.openapi.shapes import reference
 from gateway.openapi.answers import (
     Embeddings,
@@ -21,13 +23,10 @@ from gateway.openapi.answers import (
     Transcription,
 )
 from gateway.openapi.parts import (
-    JSON,
+    FAILURES,
     SECURITY,
-    STATUSES,
     STREAM,
     MessagesErrorBody,
-    failures,
-    header_parameter,
     request_headers,
     response_headers,
 )
@@ -244,7 +243,7 @@ def described(protocol: Protocol) -> dict[str, Any]:
     content = {media_type: {"schema": schema} for media_type, schema in protocol.answers.items()}
     if protocol.event is not None:
         content[STREAM] = {"schema": {"type": "string"}, "x-event-schema": protocol.event}
-    own_headers = [header_parameter(name, text) for name, text in protocol.headers.items()]
+    own_headers = [optional_parameter(name, text) for name, text in protocol.headers.items()]
     return {
         "operationId": protocol.id,
         "summary": protocol.summary,
@@ -260,6 +259,6 @@ def described(protocol: Protocol) -> dict[str, Any]:
                 "headers": response_headers(prompts=protocol.prompts),
                 "content": content,
             },
-            **failures(*STATUSES, bodies=(protocol.error,)),
+            **failures(FAILURES, FAILURES, (protocol.error,)),
         },
     }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.openapi.parts import SECURITY, failures
+from core.openapi.handwritten import failures
+from gateway.openapi.parts import FAILURES, SECURITY
 
 STORED = "/api/gateway/v1/responses/{response_id}"
 
@@ -26,5 +27,5 @@ def _operation(operation_id: str, summary: str) -> dict[str, Any]:
         "tags": ["gateway"],
         "security": [*SECURITY, {}],
         "parameters": [{**identifier, "description": "The id of a response."}],
-        "responses": failures(404),
+        "responses": failures((404,), FAILURES),
     }

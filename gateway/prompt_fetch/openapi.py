@@ -8,7 +8,7 @@ from msgspec import Meta
 from typing_extensions import TypedDict
 
 from core.openapi.document import KEY_SECURITY, REQUEST_ID, STAFF
-from core.openapi.failures import ERRORS, ErrorBody
+from core.openapi.handwritten import failures, optional_parameter
 from core.openapi.shapes import reference
 from gateway.prompt_fetch.query import MAX_ID_CHARACTERS
 from gateway.prompt_fetch.shapes import FetchedPrompt
@@ -53,18 +53,18 @@ def add_prompts(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 def _get() -> dict[str, Any]:
     parameters = [
         _query("label", "The version to which a label points.", maxLength=NAME_CHARACTERS),
-        {**_query("version", "The number of a version."), "schema": {"type": "integer", "minimum": 1}},
-        {**_query("render", "Fills the variables in."), "schema": {"type": "boolean", "default": False}},
+        _query("version", "The number of a version.", type="integer", minimum=1),
+        _query("render", "Fills the variables in.", type="boolean", default=False),
         _query("variables", "A JSON object of values by the variable's name; asks for `render`."),
         _query("user_id", "The user for whom a rollout decides.", maxLength=MAX_ID_CHARACTERS),
         _query("session_id", "The session for which a rollout decides.", maxLength=MAX_ID_CHARACTERS),
         _query("project_id", "The project of the header.", format="uuid"),
-        {**_query("If-None-Match", "The `ETag` of an answer that the client has."), "in": "header"},
+        optional_parameter("If-None-Match", "The `ETag` of an answer that the client has."),
     ]
     answers = {
         "200": _prompt(),
         "304": {"description": "The client has this answer.", "headers": REQUEST_ID},
-        **_failures(400, 401, 403, 404, 405, 406, 422, 500, 503),
+        **failures((400, 401, 403, 404, 405, 406, 422, 500, 503), _OTHERWISE),
     }
     return {
         "operationId": "getPrompt",
@@ -97,7 +97,7 @@ def _post() -> dict[str, Any]:
         "security": _SECURITY,
         "parameters": [_name()],
         "requestBody": {"required": False, "content": {_JSON: {"schema": reference(RenderRequest)}}},
-        "responses": {"200": _prompt(), **_failures(400, 401, 403, 404, 405, 406, 408, 422, 500, 503)},
+        "responses": {"200": _prompt(), **failures((400, 401, 403, 404, 405, 406, 408, 422, 500, 503), _OTHERWISE)},
     }
 
 
@@ -124,22 +124,4 @@ def _name() -> dict[str, Any]:
 
 
 def _query(name: str, description: str, **schema: Any) -> dict[str, Any]:
-    return {
-        "name": name,
-        "in": "query",
-        "required": False,
-        "description": description,
-        "schema": {"type": "string", **schema},
-    }
-
-
-def _failures(*statuses: int) -> dict[str, Any]:
-    content = {_JSON: {"schema": reference(ErrorBody)}}
-    return {
-        str(status): {
-            "description": _OTHERWISE.get(status) or ERRORS[status],
-            "headers": REQUEST_ID,
-            "content": content,
-        }
-        for status in statuses
-    }
+    return optional_parameter(name, description, "query", **schema)

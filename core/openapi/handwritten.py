@@ -1,0 +1,37 @@
+"""The parts of operations that no Django view serves, and that the OpenAPI document therefore has written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from core.openapi.document import REQUEST_ID
+from core.openapi.failures import ERRORS, ErrorBody
+from core.openapi.operations import JSON
+from core.openapi.shapes import any_of
+
+
+def failures(
+    statuses: Iterable[int], descriptions: Mapping[int, str], shapes: tuple[Any, ...] = (ErrorBody,)
+) -> dict[str, Any]:
+    """Returns the failures by status. `descriptions` say what differs from every management call, and `shapes` are
+    those that an error may have."""
+    return {
+        str(status): {
+            "description": descriptions.get(status) or ERRORS[status],
+            "headers": REQUEST_ID,
+            "content": {JSON: {"schema": any_of(*shapes)}},
+        }
+        for status in statuses
+    }
+
+
+def optional_parameter(name: str, description: str, place: str = "header", **schema: Any) -> dict[str, Any]:
+    """Returns a text in a header, or in the query as `place` says; `schema` has what else is known of it."""
+    return {
+        "name": name,
+        "in": place,
+        "required": False,
+        "description": description,
+        "schema": {"type": "string", **schema},
+    }
