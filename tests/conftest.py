@@ -24,7 +24,7 @@ def pytest_report_header() -> str:
     )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def answers_checked() -> Iterator[None]:
     """Has every answer of the API to a test client be one that the OpenAPI document describes."""
     with clients_checked():

@@ -76,11 +76,12 @@ def clients_checked() -> Iterator[None]:
 
 def _check_djangos(answer: Any) -> None:
     # The route tells a slash in an id from one of the path, which the decoded path does not. None was found: no route.
-    found = (answer.wsgi_request if hasattr(answer, "wsgi_request") else answer.asgi_request).resolver_match
+    request = answer.wsgi_request if hasattr(answer, "wsgi_request") else answer.asgi_request
+    found = request.resolver_match
     if found is not None and found.route.startswith("api/"):
         path = _DJANGOS_PARAMETER.sub(r"{\1}", f"/{found.route}")
         body = None if answer.streaming else answer.content
-        check(path, answer.request["REQUEST_METHOD"], answer.status_code, answer.get("Content-Type", ""), body)
+        check(path, request.method, answer.status_code, answer.get("Content-Type", ""), body)
 
 
 def _essence(media_type: str) -> str:

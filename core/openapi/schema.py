@@ -54,19 +54,18 @@ class ManagementSchema(AutoSchema):
         described: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]  # of the package
         if isinstance(serializer, StrictSerializer) and not serializer.written_back:
             described["additionalProperties"] = False
-        for field in described.get("properties", {}).values():
-            if field.get("oneOf") == _ANYTHING_OR_NULL:
-                del field["oneOf"]
         return described
 
     @override
     def _insert_field_validators(self, field: Any, schema: dict[str, Any]) -> None:
         super()._insert_field_validators(field, schema)  # type: ignore[no-untyped-call]  # of the package
-        if "oneOf" in schema:
-            # A text of some format, or an empty one. A format does not exclude the empty text, so that it fits both.
-            schema["anyOf"] = schema.pop("oneOf")
-            if "default" in schema["anyOf"][0]:
-                schema["default"] = schema["anyOf"][0].pop("default")
+        choices = schema.pop("oneOf", None)
+        if choices is None or choices == _ANYTHING_OR_NULL:
+            return
+        # A text of some format, or an empty one. A format does not exclude the empty text, so that it fits both.
+        schema["anyOf"] = choices
+        if "default" in choices[0]:
+            schema["default"] = choices[0].pop("default")
 
     @override
     def _is_list_view(self, serializer: Any = None) -> bool:

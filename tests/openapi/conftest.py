@@ -68,7 +68,7 @@ def stored_requests(clickhouse_engine: None, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture
-def populated(db: None, stored_requests: None, answers_checked: None) -> Populated:
+def populated(db: None, stored_requests: None) -> Populated:
     project = Project.objects.create(pk=PROJECT_ID, name="described")
     row, key = make_key(project)
     member = Membership.objects.create(project=project, user=make_staff(name="described"), role=Role.READER)
