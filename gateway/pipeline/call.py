@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 
@@ -18,9 +18,11 @@ from gateway.pipeline.parts import in_parts
 from gateway.pipeline.prepare import fetched
 from gateway.pipeline.reasoning import call_with_reasoning
 from gateway.pipeline.replay import whole_completion
-from gateway.pipeline.uncounted import estimate, with_usage, without_usage
+from gateway.pipeline.reservation import prompt_tokens
+from gateway.pipeline.uncounted import FILTERED, completed, with_usage, without_usage
 from gateway.protocol.wire import LazyFields, is_plain, nested_too_deeply
 from gateway.runtime import Runtime
+from integrations.native import NativeAdapter
 from integrations.providers.additions import with_headers, with_parameters
 from integrations.providers.base import (
     NOTHING,
@@ -125,9 +127,11 @@ class _Caller:
         finally:
             response.close()
         answer = attempt.adapter.parse_response(request, body)
-        if answer.usage is not None:
+        usage = answer.usage
+        if usage is not None and usage.prompt_tokens and usage.completion_tokens:
             return answer
-        return with_usage(answer, len(context.body), is_native=self._state.answer.is_native)
+        native = attempt.adapter if self._state.answer.is_native else None
+        return with_usage(answer, prompt_tokens(context), cast("NativeAdapter | None", native))
 
     async def _part(self, request: ChatRequest, attempt: Attempt) -> ParsedResponse:
         """Returns the answer to one of the parts of a request. It is no step of `complete`, where one more coroutine
@@ -154,7 +158,7 @@ class _Caller:
             async with asyncio.timeout(min(runtime.deadlines.ttft, left)):
                 response = await self._send(request, attempt, left)
                 stream = OpenStream(response, response.chunks(), translator, attempt)
-                await _read_first_output(stream, runtime.answer_bytes, len(context.body))
+                await _read_first_output(stream, runtime.answer_bytes, context)
                 return stream
         except NotAStreamError as found:
             stream.replay(whole_completion(attempt.adapter, request, found, self._state))
@@ -162,7 +166,8 @@ class _Caller:
         except TimeoutError:
             raise too_slow(translator.usage) from None
         except asyncio.CancelledError:
-            self._state.answer.usage = translator.usage
+            usage = translator.usage
+            self._state.answer.usage = usage if usage is not None and usage.is_billed else None
             raise
         except ProviderError as failure:
             # Tokens that the provider counted before it failed will be on its bill.
@@ -196,7 +201,9 @@ class _Caller:
         if attempt.credentials.adds_headers:
             upstream = with_headers(upstream, attempt.credentials, self._state.headers.raw)
         self._state.routing.attempt_warnings = upstream.warnings + request.warnings
-        response = await self._runtime.transport.send(upstream, self._runtime.deadlines.within(seconds))
+        response = await self._runtime.transport.send(
+            upstream, self._runtime.deadlines.within(seconds), self._state.routing
+        )
         if 200 <= response.status < 300:
             return response
         try:
@@ -249,11 +256,10 @@ def too_large(limit: int) -> ProviderError:
     return ProviderError(f"the provider's answer is larger than {limit} bytes", kind=FailureKind.UNUSABLE)
 
 
-async def _read_first_output(stream: OpenStream, limit: int, prompt_bytes: int) -> None:
+async def _read_first_output(stream: OpenStream, limit: int, context: RequestContext) -> None:
     """Reads until the provider has sent output: until then an error can still become a status or another attempt.
 
-    `limit` and `prompt_bytes` are in bytes; the latter serve for an estimate of the usage. Closes the response when it
-    raises.
+    `limit` is in bytes; `context` serves for an estimate of the usage. Closes the response when it raises.
     """
     translator = stream.translator
     try:
@@ -269,7 +275,7 @@ async def _read_first_output(stream: OpenStream, limit: int, prompt_bytes: int) 
         stream.ended = True
         estimated = translator.usage is None
         if estimated:
-            translator.usage = estimate(prompt_bytes, 0)
+            translator.usage = completed(None, prompt_tokens(context), 0)
         stream.events += _closing(translator, estimated=estimated)
     except BaseException:
         stream.response.close()
@@ -284,7 +290,7 @@ def _closing(translator: StreamTranslator, *, estimated: bool) -> list[StreamEve
             # The estimate is for an answer. A failed attempt is billed only for tokens that the provider counted.
             translator.usage = failure.usage = None
         raise
-    if not estimated or translator.finish_reason != "content_filter" or not events:
+    if not estimated or translator.finish_reason != FILTERED or not events:
         return events
     translator.usage = Usage()
     return without_usage(events)

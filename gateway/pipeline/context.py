@@ -142,7 +142,8 @@ class RoutingState(msgspec.Struct):
     `limited_id` is the integration of the latest attempt whose use is counted, None where it is not.
     `attempt_warnings` name what the adapter left out of the latest request. `called_at` is the start of the latest call
     (`perf_counter`), `served_seconds` the duration of the call that answers, None while no call has. `stream_error` is
-    the kind of failure that broke a stream after its first output. `failed_costs` belong to the failed attempts that
+    the kind of failure that broke a stream after its first output. `is_written` is True once the transport has written
+    the request of the latest call, which its provider may then bill. `failed_costs` belong to the failed attempts that
     are billed, None for one without a price; `media` are fetched files by address.
     """
 
@@ -156,6 +157,7 @@ class RoutingState(msgspec.Struct):
     attempt_warnings: tuple[str, ...] = ()
     called_at: float = 0.0
     served_seconds: float | None = None
+    is_written: bool = False
     stream_error: str = ""
     failed: tuple[AttemptRecord, ...] = ()
     failed_costs: tuple[Cost | None, ...] = ()
@@ -227,6 +229,7 @@ class RequestState(msgspec.Struct):
 
     def note_failure(self, attempt: Attempt, call: FailedCall) -> None:
         """Adds the failed call to the record's attempts, and its cost when the provider had counted tokens."""
+        self.routing.is_written = False
         billed = call.usage if call.usage is not None and call.usage.is_billed else None
         cost = None
         if billed is not None:

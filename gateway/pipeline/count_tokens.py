@@ -58,8 +58,8 @@ async def answer_count(runtime: Runtime, state: RequestState, reply: Reply, watc
     if has_limits(state):
         await admit_free(runtime, state)
     state.serve_from(attempts[0])
-    body = await _provider_count(runtime, context, attempts[0], state) or _estimate(context, state)
     state.routing.price, state.answer.usage = FREE, Usage()
+    body = await _provider_count(runtime, context, attempts[0], state) or _estimate(context, state)
     state.answer.parts.append(body)
     watch.stop()
     reply.is_native = True

@@ -20,7 +20,7 @@ from core.tracebacks import class_and_place
 from gateway.errors import GuardrailError, LowQualityError
 from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
 from gateway.pipeline.context import AnswerState, Attempt, FailedCall, RequestContext, RequestState
-from gateway.pipeline.record import estimated_usage
+from gateway.pipeline.record import completed_usage
 from gateway.runtime import Runtime
 from gateway.verdict_scores import record_verdicts
 
@@ -122,7 +122,7 @@ def _behind(state: RequestState, attempts: list[Attempt]) -> list[Attempt]:
     left = [] if place is None else attempts[place + 1 :]
     if place is None or not left:
         return []
-    seconds, usage = state.routing.served_seconds or 0.0, state.answer.usage or estimated_usage(state)
+    seconds, usage = state.routing.served_seconds or 0.0, completed_usage(state, state.answer.usage)
     state.note_failure(attempts[place], FailedCall(seconds, 200, Guardrail.LOW_QUALITY.value, usage))
     state.routing.served_seconds = None
     state.answer = AnswerState()

@@ -12,7 +12,8 @@ from gateway.guardrails.verdicts import VERDICTS
 from gateway.pipeline.admit import settle
 from gateway.pipeline.callers import user_of
 from gateway.pipeline.context import RequestState
-from gateway.pipeline.uncounted import estimate
+from gateway.pipeline.reservation import tokens_of_prompt
+from gateway.pipeline.uncounted import completed
 from gateway.protocol.headers import trace_parent
 from gateway.runtime import Runtime
 from gateway.surfaces.chat.surface import CHAT
@@ -23,9 +24,17 @@ _MAX_ERROR_CHARACTERS = 2000
 _NOTHING = f"{Cost().total:f}"
 
 
-def estimated_usage(state: RequestState) -> Usage:
-    """Returns the tokens of an answer whose provider did not count them, estimated from the bytes that passed."""
-    return estimate(len(state.body) + state.injected_bytes, state.answer.output_bytes)
+def completed_usage(state: RequestState, stated: Usage | None) -> Usage:
+    """Returns the stated usage with estimates in place of what the provider has not counted, made from the bytes that
+    passed."""
+    return completed(stated, estimated_prompt(state), state.answer.output_bytes)
+
+
+def estimated_prompt(state: RequestState) -> int:
+    """Returns the tokens of the prompt, estimated as a reservation of limits does it."""
+    request = state.request
+    own = estimated_tokens(len(state.body)) if request is None else tokens_of_prompt(state.body, request)
+    return own + estimated_tokens(state.injected_bytes)
 
 
 def record(runtime: Runtime, state: RequestState) -> None:
@@ -200,15 +209,23 @@ def _sum_of(costs: list[Cost | None]) -> Cost | None:
 
 
 def _usage_of(state: RequestState) -> Usage:
-    """Returns the usage that the provider stated; an estimate for output without one; zeros where no output came."""
+    """Returns the usage that the provider stated; an estimate for output without one, and for a request that the client
+    left while the provider was working on it, which may be billed; zeros where no provider had the request."""
     answer = state.answer
     if answer.usage is not None:
-        answer.usage_estimated = answer.usage_estimated or answer.usage.estimated
-        return _caught_up(state, answer.usage)
-    if answer.output_bytes or state.outcome is Outcome.SUCCESS:
-        answer.usage_estimated = True
-        return estimated_usage(state)
-    return Usage()
+        usage = _caught_up(state, answer.usage)
+    elif answer.output_bytes or state.outcome is Outcome.SUCCESS or _was_left_working(state):
+        usage = completed_usage(state, None)
+    else:
+        return Usage()
+    answer.usage_estimated = answer.usage_estimated or usage.estimated
+    return usage
+
+
+def _was_left_working(state: RequestState) -> bool:
+    """Returns whether the client left when the provider had the request. An operation without chat completions is not
+    counted by its body, which may be a file."""
+    return state.outcome is Outcome.CANCELLED and state.routing.is_written and not state.surface.native_only
 
 
 def _caught_up(state: RequestState, stated: Usage) -> Usage:
@@ -216,9 +233,11 @@ def _caught_up(state: RequestState, stated: Usage) -> Usage:
     (Anthropic, Bedrock, Gemini) have then counted far less than they delivered."""
     if state.outcome is Outcome.SUCCESS:
         return stated
+    stated = completed_usage(state, stated)
     delivered = estimated_tokens(state.answer.output_bytes)
     if stated.completion_tokens * 2 >= delivered:
         return stated
-    state.answer.usage_estimated = True
     # The cost that the provider has stated so far is too low as well.
-    return msgspec.structs.replace(stated, completion_tokens=delivered, billed_completion_tokens=None, stated_cost=None)
+    return msgspec.structs.replace(
+        stated, completion_tokens=delivered, billed_completion_tokens=None, stated_cost=None, estimated=True
+    )

@@ -6,6 +6,7 @@ import msgspec
 
 from gateway.pipeline.context import RequestState
 from gateway.pipeline.native import as_chat_completion
+from gateway.pipeline.record import estimated_prompt
 from gateway.pipeline.uncounted import with_usage
 from integrations.providers.base import Adapter, ChatRequest, ParsedResponse
 from integrations.providers.errors import FailureKind, NotAStreamError, ProviderError
@@ -20,12 +21,10 @@ def whole_completion(
         answer = adapter.parse_response(request, found.body)
     except ProviderError as failure:
         raise (found if failure.kind is FailureKind.UNUSABLE else failure) from None
-    if answer.usage is None:
-        answer = with_usage(answer, len(state.body), is_native=state.answer.is_native)
-    if not state.answer.is_native:
-        return answer
-    completion = as_chat_completion(state, answer.body, stream=False)
-    if not completion:
-        raise found
-    state.answer.is_native = False
-    return msgspec.structs.replace(answer, body=completion)
+    if state.answer.is_native:
+        completion = as_chat_completion(state, answer.body, stream=False)
+        if not completion:
+            raise found
+        state.answer.is_native = False
+        answer = msgspec.structs.replace(answer, body=completion)
+    return with_usage(answer, estimated_prompt(state), None)

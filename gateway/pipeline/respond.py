@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+import msgspec
+
 from core.errors import ApplicationError
 from gateway.errors import LowQualityError, from_provider
 from gateway.pipeline.answer_headers import error_headers, served_by
@@ -18,7 +20,8 @@ from gateway.pipeline.guard_output import OutputGuard
 from gateway.pipeline.heartbeat import Heartbeat
 from gateway.pipeline.native import as_chat_completion
 from gateway.pipeline.quality import second_try
-from gateway.pipeline.record import estimated_usage
+from gateway.pipeline.record import completed_usage, estimated_prompt
+from gateway.pipeline.uncounted import FILTERED
 from gateway.pipeline.watch import ClientWatch
 from gateway.protocol import sse
 from gateway.protocol.reply import Reply
@@ -136,6 +139,9 @@ class StreamedAnswer:
         except Exception:
             await self._heartbeat.settled()
             raise
+        if self._reply.request is not None and not self._answer.is_native:
+            tokens = estimated_prompt(self._state)
+            self._reply.request = msgspec.structs.replace(self._reply.request, prompt_tokens=tokens)
         try:
             try:
                 await self._relay(stream)
@@ -163,8 +169,11 @@ class StreamedAnswer:
             while not await stream.response.deliver(self._take):
                 await self._pass_on(stream.events)
                 self._check_time()
-            if translator.usage is None:
-                translator.usage = self._answer.usage = estimated_usage(self._state)
+            usage = translator.usage
+            if usage is None or not (
+                (usage.prompt_tokens and usage.completion_tokens) or translator.finish_reason == FILTERED
+            ):
+                translator.usage = self._answer.usage = completed_usage(self._state, usage)
             stream.events = translator.closing()
         except (ProviderError, RecursionError) as error:
             self._note_break(failure_of(error), stream.attempt)

@@ -1,4 +1,7 @@
-"""Usage of answers whose provider has not counted tokens: every answer states its usage, and an estimate is marked."""
+"""Usage of answers whose provider has not counted tokens: every answer states its usage, and an estimate is marked.
+
+A provider that states no count, or 0 tokens for a prompt or for an answer that holds something, has not counted it.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +9,84 @@ from typing import Any
 
 import msgspec
 
+from integrations.native import NativeAdapter
 from integrations.providers.base import ParsedResponse, StreamEvent
-from integrations.providers.common.usage import usage_object
+from integrations.providers.common.usage import restated_usage, usage_object
 from integrations.providers.usage import Usage, estimated_tokens
 
-_FILTERED = "content_filter"
+FILTERED = "content_filter"
+# The model has not written these fields of a message, or other fields hold what it has.
+_NOT_WRITTEN = frozenset({"role", "provider_specific_fields"})
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _encode = msgspec.json.Encoder().encode
 
 
-def with_usage(answer: ParsedResponse, prompt_bytes: int, *, is_native: bool = False) -> ParsedResponse:
-    """Returns the whole answer with estimated usage, or with zeros where a filter answered in place of the model. The
-    body of an answer in the client's own protocol (`is_native`) stays as it is."""
-    if is_native:
-        return msgspec.structs.replace(answer, usage=estimate(prompt_bytes, len(answer.body)))
-    body = _decode(answer.body)
-    messages = [choice.get("message") or {} for choice in body["choices"]]
-    if answer.finish_reason == _FILTERED and not any(message.get("content") for message in messages):
-        usage = Usage()
+def completed(stated: Usage | None, prompt_tokens: int, output_bytes: int) -> Usage:
+    """Returns the stated usage with estimates in place of what the provider has not counted: the estimated
+    `prompt_tokens`, and the tokens in `output_bytes` of an answer. What is stated of an answer without output stays."""
+    output = estimated_tokens(output_bytes)
+    if stated is None:
+        return Usage(prompt_tokens, output, estimated=True)
+    if not output or (stated.prompt_tokens and stated.completion_tokens):
+        return stated
+    if stated.estimated:
+        return _divided(stated, prompt_tokens, output)
+    return msgspec.structs.replace(
+        stated,
+        prompt_tokens=stated.prompt_tokens or prompt_tokens,
+        completion_tokens=stated.completion_tokens or output,
+        billed_prompt_tokens=stated.billed_prompt_tokens or None,
+        billed_completion_tokens=stated.billed_completion_tokens or None,
+        estimated=True,
+    )
+
+
+def _divided(total: Usage, prompt_tokens: int, output_tokens: int) -> Usage:
+    """Returns the usage whose provider has stated nothing but the total, divided by the estimates. What both do not
+    explain is output, such as hidden reasoning."""
+    tokens = total.prompt_tokens
+    if prompt_tokens + output_tokens > tokens:
+        prompt_tokens = tokens * prompt_tokens // (prompt_tokens + output_tokens)
+    prompt = max(1, min(prompt_tokens, tokens - 1))
+    read = min(total.cache_read_tokens, prompt)
+    return msgspec.structs.replace(
+        total,
+        prompt_tokens=prompt,
+        completion_tokens=tokens - prompt,
+        cache_read_tokens=read,
+        cache_write_tokens=min(total.cache_write_tokens, prompt - read),
+    )
+
+
+def with_usage(answer: ParsedResponse, prompt_tokens: int, native: NativeAdapter | None) -> ParsedResponse:
+    """Returns the whole answer with its usage completed; with zeros where a filter answered in place of the model. The
+    body of an answer in the client's own protocol stays as it is; `native` is the adapter of that protocol, None for a
+    chat completion."""
+    if native is not None:
+        body = native.as_chat(answer.body, stream=False)
+        output_bytes = _output_bytes(_decode(body)) if body else len(answer.body)
+        return msgspec.structs.replace(answer, usage=completed(answer.usage, prompt_tokens, output_bytes))
+    fields = _decode(answer.body)
+    if answer.finish_reason == FILTERED and not any(one["message"].get("content") for one in fields["choices"]):
+        usage = answer.usage or Usage()
     else:
-        usage = estimate(prompt_bytes, sum(len(_encode(message)) for message in messages))
-    body["usage"] = usage_object(usage)
-    return msgspec.structs.replace(answer, body=_encode(body), usage=usage)
+        usage = completed(answer.usage, prompt_tokens, _output_bytes(fields))
+    if usage is answer.usage:
+        return answer
+    of_provider = fields.get("usage")
+    fields["usage"] = restated_usage(of_provider if isinstance(of_provider, dict) else {}, usage)
+    return msgspec.structs.replace(answer, body=_encode(fields), usage=usage)
+
+
+def _output_bytes(completion: dict[str, Any]) -> int:
+    """Returns the bytes of all that the messages of a chat completion hold of the model's."""
+    fields = [
+        value
+        for choice in completion.get("choices") or ()
+        for name, value in (choice.get("message") or {}).items()
+        if value and name not in _NOT_WRITTEN
+    ]
+    return sum(len(_encode(value)) for value in fields)
 
 
 def without_usage(events: list[StreamEvent]) -> list[StreamEvent]:
@@ -36,7 +95,3 @@ def without_usage(events: list[StreamEvent]) -> list[StreamEvent]:
     last = events[-1]
     zeros = {**_decode(last.data), "usage": usage_object(Usage())}
     return [*events[:-1], StreamEvent(_encode(zeros), last.has_output, last.text)]
-
-
-def estimate(prompt_bytes: int, output_bytes: int) -> Usage:
-    return Usage(estimated_tokens(prompt_bytes), estimated_tokens(output_bytes), estimated=True)

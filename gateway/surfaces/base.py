@@ -29,7 +29,8 @@ class SurfaceRequest(msgspec.Struct, frozen=True):
     `fields` are the values that `body` encodes (do not mutate), so that nobody has to decode it again; None where the
     surface does not have them. `is_plain` means that the client's body has none of the gateway's own fields and nothing
     that `Surface.forwarded` would remove. `is_translated` means that the protocol is one vendor's, so that `body` may
-    hold what only this vendor knows. `warnings` name what the translation has left out.
+    hold what only this vendor knows. `warnings` name what the translation has left out. `prompt_tokens` is the estimate
+    of the prompt, for a protocol whose streams begin with it; 0 before it is made.
     """
 
     body: bytes
@@ -43,6 +44,7 @@ class SurfaceRequest(msgspec.Struct, frozen=True):
     is_plain: bool = False
     is_translated: bool = False
     warnings: tuple[str, ...] = ()
+    prompt_tokens: int = 0
 
 
 class StreamEncoder(Protocol):

@@ -55,6 +55,15 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
         return bool(self.prompt_tokens or self.completion_tokens or self.stated_cost)
 
 
+def with_total(prompt: int, completion: int, total: int) -> tuple[int, int, bool]:
+    """Returns the tokens of prompt and completion, of which one that is 0 is what the other leaves of the total. Where
+    both are 0, the total stands for the prompt, and the third value is True."""
+    left = total - prompt - completion
+    if left <= 0 or (prompt and completion):
+        return prompt, completion, False
+    return (prompt, left, False) if prompt else (left, completion, not completion)
+
+
 def estimated_tokens(size: int) -> int:
     """Returns the number of tokens in `size` bytes of text, rounded up."""
     return -(-size // _BYTES_PER_TOKEN)

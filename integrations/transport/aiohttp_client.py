@@ -24,7 +24,7 @@ from integrations.addresses import PrivateAddressError
 from integrations.providers.base import UpstreamRequest
 from integrations.providers.errors import ProviderError
 from integrations.transport import failures
-from integrations.transport.base import Timeouts, UpstreamResponse
+from integrations.transport.base import Sending, Timeouts, UpstreamResponse
 from integrations.transport.decompression import decompressed
 from integrations.transport.idle import keep_alive_timeout, look_for_end
 from integrations.transport.proxies import ProxyFor, no_proxy
@@ -152,12 +152,14 @@ class AiohttpTransport:
         self._short_lived: set[Origin] = set()
         self._closed = False
 
-    async def send(self, request: UpstreamRequest, timeouts: Timeouts) -> UpstreamResponse:
+    async def send(
+        self, request: UpstreamRequest, timeouts: Timeouts, sending: Sending | None = None
+    ) -> UpstreamResponse:
         head = head_of(request)
         if self._closed:
             raise failures.closed_by_caller(head.origin.host)
         try:
-            response = await self._exchange(self._session_for(head.origin), request, head, timeouts)
+            response = await self._exchange(self._session_for(head.origin), request, head, timeouts, sending)
         except _FAILED as error:
             # The cause is left out, since aiohttp's exceptions print the whole URL.
             raise _failure(error, head, timeouts) from None
@@ -170,7 +172,12 @@ class AiohttpTransport:
                 await session.close()
 
     async def _exchange(
-        self, session: aiohttp.ClientSession, request: UpstreamRequest, head: RequestHead, timeouts: Timeouts
+        self,
+        session: aiohttp.ClientSession,
+        request: UpstreamRequest,
+        head: RequestHead,
+        timeouts: Timeouts,
+        sending: Sending | None,
     ) -> AiohttpResponse:
         origin = head.origin
         proxy = self._proxy_for(origin)
@@ -184,6 +191,7 @@ class AiohttpTransport:
             data=request.body if len(request.body) <= _LARGE_BODY_BYTES else io.BytesIO(request.body),
             allow_redirects=False,
             proxy=proxy,
+            trace_request_ctx=sending,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect, sock_read=timeouts.first_byte),
         )
         self._note_keep_alive(origin, response.headers.get("keep-alive"))
@@ -215,14 +223,23 @@ class AiohttpTransport:
             resolver=self._resolver,
             happy_eyeballs_delay=None,
         )
+        tracing = aiohttp.TraceConfig()
+        tracing.on_request_headers_sent.append(_note_written)
         return aiohttp.ClientSession(
             connector=connector,
+            trace_configs=[tracing],
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             skip_auto_headers=("content-type",),
             max_line_size=_HEADER_BYTES,
             max_field_size=_HEADER_BYTES,
         )
+
+
+async def _note_written(session: aiohttp.ClientSession, trace: Any, _: Any) -> None:
+    """Tells the caller that the request is on its way; aiohttp calls it when the head has been written."""
+    if trace.trace_request_ctx is not None:
+        trace.trace_request_ctx.is_written = True
 
 
 class _Connector(aiohttp.TCPConnector):

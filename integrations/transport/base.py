@@ -58,10 +58,19 @@ class UpstreamResponse(Protocol):
         ...
 
 
+class Sending(Protocol):
+    """The caller's view of a request on its way."""
+
+    is_written: bool
+    """True once the first byte of the request was written."""
+
+
 class Transport(Protocol):
-    async def send(self, request: UpstreamRequest, timeouts: Timeouts) -> UpstreamResponse:
-        """Returns the response. Raises ProviderError: UNAVAILABLE without a connection or after a reset, TIMEOUT when a
-        phase took too long.
+    async def send(
+        self, request: UpstreamRequest, timeouts: Timeouts, sending: Sending | None = None
+    ) -> UpstreamResponse:
+        """Returns the response, and sets `sending.is_written` on the way. Raises ProviderError: UNAVAILABLE without a
+        connection or after a reset, TIMEOUT when a phase took too long.
 
         The request is written once at most. An idle connection that turns out to be closed is replaced before writing;
         when a connection closes after the first byte was written, nobody can know whether the peer has read the

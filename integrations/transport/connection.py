@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from integrations.providers.errors import ProviderError
 from integrations.transport import failures
-from integrations.transport.base import Timeouts
+from integrations.transport.base import Sending, Timeouts
 from integrations.transport.idle import IdleAges, keep_alive_timeout, look_for_end
 from integrations.transport.request_head import Origin
 from integrations.transport.response import PooledResponse
@@ -89,7 +89,12 @@ class Connection(asyncio.Protocol):
         return False
 
     async def exchange(
-        self, head: bytes, body: bytes, timeouts: Timeouts, on_free: Callable[[Connection], None]
+        self,
+        head: bytes,
+        body: bytes,
+        timeouts: Timeouts,
+        on_free: Callable[[Connection], None],
+        sending: Sending | None = None,
     ) -> PooledResponse:
         """Sends a request and returns its response when the head has arrived; calls `on_free` when the next request may
         be sent."""
@@ -99,6 +104,8 @@ class Connection(asyncio.Protocol):
         self._overhead = 0
         self._deadline = _NEVER
         self._write(head, body)
+        if sending is not None:
+            sending.is_written = True
         try:
             while not response.status:
                 if response.error is not None:

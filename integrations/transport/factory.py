@@ -6,7 +6,7 @@ import ssl
 
 from integrations.providers.base import UpstreamRequest
 from integrations.transport.aiohttp_client import AiohttpTransport
-from integrations.transport.base import Timeouts, Transport, UpstreamResponse
+from integrations.transport.base import Sending, Timeouts, Transport, UpstreamResponse
 from integrations.transport.pool import PooledTransport
 from integrations.transport.proxies import ProxyFor, no_proxy, proxies_from_environment
 from integrations.transport.request_head import head_of
@@ -51,9 +51,11 @@ class ProxyAwareTransport:
         self._proxied = proxied
         self._proxy_for = proxy_for
 
-    async def send(self, request: UpstreamRequest, timeouts: Timeouts) -> UpstreamResponse:
+    async def send(
+        self, request: UpstreamRequest, timeouts: Timeouts, sending: Sending | None = None
+    ) -> UpstreamResponse:
         behind_proxy = self._proxy_for(head_of(request).origin) is not None
-        return await (self._proxied if behind_proxy else self._direct).send(request, timeouts)
+        return await (self._proxied if behind_proxy else self._direct).send(request, timeouts, sending)
 
     async def close(self) -> None:
         await self._direct.close()

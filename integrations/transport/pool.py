@@ -14,7 +14,7 @@ import time
 from integrations.addresses import PrivateAddressError
 from integrations.providers.base import UpstreamRequest
 from integrations.transport import failures
-from integrations.transport.base import Timeouts, UpstreamResponse
+from integrations.transport.base import Sending, Timeouts, UpstreamResponse
 from integrations.transport.connection import Connection
 from integrations.transport.decompression import decompressed
 from integrations.transport.idle import IdleAges
@@ -49,11 +49,13 @@ class PooledTransport:
         self._emptied = asyncio.Event()
         self._closed = False
 
-    async def send(self, request: UpstreamRequest, timeouts: Timeouts) -> UpstreamResponse:
+    async def send(
+        self, request: UpstreamRequest, timeouts: Timeouts, sending: Sending | None = None
+    ) -> UpstreamResponse:
         head = head_of(request)
         first_bytes = head.with_length(len(request.body))
         connection = self._take(head.origin) or await self._connect(head.origin, timeouts.connect)
-        response = await connection.exchange(first_bytes, request.body, timeouts, self._give_back)
+        response = await connection.exchange(first_bytes, request.body, timeouts, self._give_back, sending)
         # The headers are not decoded for this, since those of most answers are never read.
         for name, _ in response.raw_headers:
             if len(name) == _ENCODING_LENGTH and name.lower() == _ENCODING:

@@ -30,7 +30,7 @@ from integrations.pricing.cost import Price
 from integrations.providers.base import Credentials, UpstreamRequest
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.registry import adapter_for
-from integrations.transport.base import Timeouts
+from integrations.transport.base import Sending, Timeouts
 
 BODY = b'{"model":"gpt-4o","messages":[{"role":"user","content":"hello there"}]}'
 PRICE = Price(Decimal(2), Decimal(8))
@@ -88,7 +88,9 @@ class Upstream:
         self.answers = list(answers)
         self.sent: list[UpstreamRequest] = []
 
-    async def send(self, request: UpstreamRequest, timeouts: Timeouts) -> ScriptedAnswer:
+    async def send(
+        self, request: UpstreamRequest, timeouts: Timeouts, sending: Sending | None = None
+    ) -> ScriptedAnswer:
         self.sent.append(request)
         return self.answers[len(self.sent) - 1]
 

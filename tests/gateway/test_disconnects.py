@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
+import select
 import socket
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from analytics.contracts import Outcome
+from analytics.contracts import Outcome, RequestRecord
 from tests.fakes import scripted as play
-from tests.gateway.conftest import Scripted
-from tests.gateway.service import Gateway
+from tests.gateway.conftest import Routed, Scripted
+from tests.gateway.service import PRICED_MODEL, Gateway, GatewayService
+from tests.gateway.surfaces.ways import PATHS, WHOLE_AND_STREAMED, WITH_INSTRUCTIONS, Way
 from tests.gateway.wire import ENDPOINT, body
 from tests.waiting import TIMEOUT_SECONDS
 
 POINTS = 20
 
 
-def send_request(gateway: Gateway, *, stream: bool) -> socket.socket:
-    content = json.dumps(body(stream=stream)).encode()
+def send_request(
+    gateway: Gateway, *, stream: bool, path: str = ENDPOINT, sent: dict[str, Any] | None = None, session: str = ""
+) -> socket.socket:
+    content = json.dumps({**(sent or body()), "stream": stream}).encode()
     connection = socket.create_connection(("127.0.0.1", gateway.port), timeout=TIMEOUT_SECONDS)
-    head = f"POST {ENDPOINT} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {gateway.key}\r\n"
+    head = f"POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {gateway.key}\r\n"
+    head += f"x-svc-session-id: {session}\r\n" if session else ""
     connection.sendall(f"{head}content-length: {len(content)}\r\n\r\n".encode() + content)
     return connection
 
@@ -49,14 +56,18 @@ def read_until(connection: socket.socket, enough: Callable[[bytes], bool]) -> No
         answer += piece
 
 
-def outcomes(gateway: Gateway, count: int) -> list[str]:
-    """Returns the outcomes of all the project's records, once there are `count`."""
+def records(gateway: Gateway, count: int) -> list[RequestRecord]:
+    """Returns all the project's records, once there are `count`."""
 
-    def found() -> list[str]:
+    def found() -> list[RequestRecord]:
         entries = gateway.service.spooled.entries()
-        return [entry.record.outcome.value for entry in entries if entry.record.project_id == gateway.project_id]
+        return [entry.record for entry in entries if entry.record.project_id == gateway.project_id]
 
     return gateway.service.until(found, lambda records: len(records) >= count)
+
+
+def outcomes(gateway: Gateway, count: int) -> list[str]:
+    return [record.outcome.value for record in records(gateway, count)]
 
 
 @pytest.mark.parametrize("point", range(POINTS))
@@ -117,12 +128,77 @@ def test_cancelled_stream__counts_what_was_delivered(scripted: Scripted) -> None
     connection.close()
 
     assert outcomes(gateway, 1) == [Outcome.CANCELLED]
-    (record,) = [
-        entry.record for entry in gateway.service.spooled.entries() if entry.record.project_id == gateway.project_id
-    ]
+    (record,) = records(gateway, 1)
     assert record.tokens_estimated
     assert record.status_code == 499
     assert 25 <= record.completion_tokens <= 200
+
+
+@WHOLE_AND_STREAMED
+@pytest.mark.parametrize("way", WITH_INSTRUCTIONS)
+def test_client__leaves_before_the_first_output__costs_the_estimated_prompt(
+    routed: Routed, way: Way, stream: bool
+) -> None:
+    gateway, scripts = routed(**{way.provider: [play.hang]})
+    asked = way.body("word " * 400)
+    path = f"/api/gateway/v1/{PATHS[way.surface]}"
+    connection = send_request(gateway, stream=stream, path=path, sent=asked)
+    scripts[way.provider].wait_for(1)
+
+    connection.close()
+
+    (record,) = records(gateway, 1)
+    assert record.outcome is Outcome.CANCELLED
+    assert record.tokens_estimated
+    assert 400 <= record.prompt_tokens <= 800
+    assert record.completion_tokens == 0
+    assert [attempt.prompt_tokens for attempt in record.attempts] == [record.prompt_tokens]
+
+
+@WHOLE_AND_STREAMED
+def test_client__leaves_before_the_first_output_over_and_over__uses_up_a_budget(
+    scripted: Scripted, stream: bool
+) -> None:
+    gateway, _ = scripted(play.hang)
+    gateway.service.set_routing(gateway.project_id, session_budget_usd="0.01")
+    asked = body(model=f"openai/{PRICED_MODEL}", max_tokens=1, messages=[{"role": "user", "content": "word " * 20_000}])
+
+    def leave() -> list[RequestRecord]:
+        known = len(gateway.upstream.received)
+        with send_request(gateway, stream=stream, sent=asked, session="one") as connection:
+            gateway.service.until(
+                lambda: len(gateway.upstream.received) > known or _has_answer(connection), lambda done: done
+            )
+        return [record for record in records(gateway, 1) if record.status_code == 429]
+
+    (refused, *_) = gateway.service.until(leave, bool)
+
+    assert refused.error_code == "session_budget_exceeded"
+    assert refused.prompt_tokens == 0
+
+
+def _has_answer(connection: socket.socket) -> bool:
+    return bool(select.select([connection], [], [], 0)[0])
+
+
+@WHOLE_AND_STREAMED
+def test_client__leaves_while_no_provider_has_the_request__costs_nothing(service: GatewayService, stream: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, contextlib.ExitStack() as stack:
+        for _ in range(4):
+            # The server accepts nobody: a further connection waits.
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        url = f"http://127.0.0.1:{full.getsockname()[1]}/v1"
+        gateway = service.new_project(base_urls={"openai": url})
+        connection = send_request(gateway, stream=stream)
+        gateway.service.until(lambda: gateway.client.get("/healthz").json()["in_flight"], bool)
+
+        connection.close()
+
+        (record,) = records(gateway, 1)
+    assert record.outcome is Outcome.CANCELLED
+    assert (record.prompt_tokens, record.completion_tokens, record.tokens_estimated) == (0, 0, False)
 
 
 def test_client__leaves_after_the_last_byte__is_a_success(scripted: Scripted) -> None:

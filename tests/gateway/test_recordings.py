@@ -44,6 +44,8 @@ OF_ITS_OWN = {
     "content_filter": (400, "content_filter"),
     "insufficient_quota": (503, "insufficient_quota"),
 }
+# With these words Google and xAI answer a wrong key, under the status of a wrong request.
+REFUSED_KEYS = ("API key not valid", "Incorrect API key provided")
 # These fields are the gateway's own: it acts on them and does not pass them on.
 OWN_FIELDS = ("models", "provider")
 
@@ -256,6 +258,8 @@ def assert_failure_of(response: Any, recording: Recording) -> tuple[int, str]:
     for vendor_code, translation in OF_ITS_OWN.items():
         if f'"{vendor_code}"' in (answer.get("body_text") or ""):
             status, code = translation
+    if any(words in (answer.get("body_text") or "") for words in REFUSED_KEYS):
+        status, code = 500, "provider_error"
     provider_error_of = recording["provider"] if code in OF_ITS_OWN else ""
     message = assert_error(response, status, code, provider_error_of=provider_error_of)
     assert upstream_message(recording)[:20] in message

@@ -80,7 +80,7 @@ def test_answer__calls_with_a_plan__plan_is_reasoning() -> None:
             {"tokens": {"input_tokens": 12, "output_tokens": -3}, "cached_tokens": 99},
             Usage(12, 0, cache_read_tokens=12),
         ),
-        ({"tokens": {"input_tokens": "12", "output_tokens": True}}, Usage(0, 0)),
+        ({"tokens": {"input_tokens": "12", "output_tokens": True}}, Usage(12, 0)),
     ],
     ids=str,
 )

@@ -75,7 +75,7 @@ GOLDEN: list[tuple[dict[str, Any], Price, list[str]]] = [
         ["3000.0000000000", "0.0000000000", "0.0000000000", "15000.0000000000", "18000.0000000000"],
     ),
     ({"prompt_tokens": 5, "completion_tokens": 5}, FREE, ["0.0000000000"] * 5),
-    ({}, GPT_4O, ["0.0000000000"] * 5),
+    ({"prompt_tokens": 0, "completion_tokens": 0}, GPT_4O, ["0.0000000000"] * 5),
 ]
 
 
@@ -83,7 +83,9 @@ GOLDEN: list[tuple[dict[str, Any], Price, list[str]]] = [
 def test_cost_of__golden_payloads__to_the_last_digit(
     payload: dict[str, Any], price: Price, expected: list[str]
 ) -> None:
-    cost = cost_of(read_usage(payload), price)
+    usage = read_usage(payload)
+    assert usage is not None
+    cost = cost_of(usage, price)
     assert [
         f"{part:f}" for part in (cost.input, cost.cache_read, cost.cache_write, cost.output, cost.total)
     ] == expected

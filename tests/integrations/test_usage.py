@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -55,18 +56,45 @@ from integrations.providers.usage import Usage
             {"prompt_tokens": 347, "completion_tokens": 18, "prompt_tokens_details": {"cached_tokens": 403}},
             Usage(347, 18, cache_read_tokens=347),
         ),
-        ({"prompt_tokens": -1, "completion_tokens": None, "prompt_tokens_details": None}, Usage()),
-        ({"prompt_tokens": "7", "completion_tokens": True, "prompt_tokens_details": [1]}, Usage()),
+        ({"prompt_tokens": -1, "completion_tokens": None, "prompt_tokens_details": None}, None),
+        ({"prompt_tokens": "7", "completion_tokens": True, "prompt_tokens_details": [1]}, Usage(7)),
         ({"prompt_tokens": 3.0, "completion_tokens": float("nan")}, Usage(3)),
-        ({}, Usage()),
+        ({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}, Usage()),
+        # Other names, and numbers as texts.
+        ({"input_tokens": 1200, "output_tokens": 30}, Usage(1200, 30)),
+        ({"inputTokens": 1200, "outputTokens": 30, "totalTokens": 1230}, Usage(1200, 30)),
+        ({"promptTokens": "1200", "completionTokens": 30.0}, Usage(1200, 30)),
+        ({"prompt_tokens": "1200", "completion_tokens": " 30 ", "total_tokens": "1230"}, Usage(1200, 30)),
+        ({"prompt_tokens": 0, "input_tokens": 1200, "completion_tokens": None, "output_tokens": 30}, Usage(1200, 30)),
+        (
+            {
+                "input_tokens": 100,
+                "output_tokens": 50,
+                "input_tokens_details": {"cached_tokens": "40"},
+                "output_tokens_details": {"reasoning_tokens": 20},
+            },
+            Usage(100, 50, cache_read_tokens=40, reasoning_tokens=20),
+        ),
+        # The total shows what is missing.
+        ({"prompt_tokens": 1200, "total_tokens": 1230}, Usage(1200, 30)),
+        ({"completion_tokens": 30, "total_tokens": 1230}, Usage(1200, 30)),
+        ({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 1230}, Usage(1230, estimated=True)),
+        ({"total_tokens": "1230"}, Usage(1230, estimated=True)),
+        ({"cost": 0.5}, Usage(stated_cost=Decimal("0.5"))),
+        # Nothing can be read.
+        ({}, None),
+        ({"prompt_tokens": None, "completion_tokens": None, "total_tokens": None}, None),
+        ({"prompt_tokens": "many", "completion_tokens": [3], "total_tokens": True}, None),
+        ({"prompt_tokens": -1, "completion_tokens": "nan", "total_tokens": "inf"}, None),
+        ({"tokens": 5}, None),
     ],
 )
-def test_read_usage__every_vendors_form__our_convention(payload: dict[str, Any], expected: Usage) -> None:
+def test_read_usage__every_vendors_form__our_convention(payload: dict[str, Any], expected: Usage | None) -> None:
     assert read_usage(payload) == expected
 
 
 def test_completed_usage__counts_missing__present_and_integers() -> None:
-    completed = completed_usage({"prompt_tokens": 3, "completion_tokens": None, "cost": 0.5})
+    completed = completed_usage({"prompt_tokens": 3, "completion_tokens": None, "cost": 0.5}, Usage(3))
     assert completed == {"prompt_tokens": 3, "completion_tokens": 0, "total_tokens": 3, "cost": 0.5}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from integrations.providers.common.usage import read_usage
+from integrations.providers.usage import Usage
 
 _REASONS = {
     "stop": "end_turn",
@@ -55,7 +56,7 @@ def _details(specific: Mapping[str, Any], refusal: str) -> Json | None:
 
 def usage_of(usage: Mapping[str, Any] | None) -> Json:
     """Returns the usage. Its `input_tokens` leave out what was read from or written to a cache."""
-    counts = read_usage(usage or {})
+    counts = read_usage(usage or {}) or Usage()
     made: Json = {
         "input_tokens": counts.prompt_tokens - counts.cache_read_tokens - counts.cache_write_tokens,
         "cache_creation_input_tokens": counts.cache_write_tokens,

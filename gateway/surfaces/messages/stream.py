@@ -62,6 +62,7 @@ class MessagesStream:
         "_is_started",
         "_numbers",
         "_open",
+        "_prompt_tokens",
         "_refusal",
         "_repeated",
         "_request_id",
@@ -71,8 +72,11 @@ class MessagesStream:
         "_usage",
     )
 
-    def __init__(self, request_id: str) -> None:
+    def __init__(self, request_id: str, prompt_tokens: int = 0) -> None:
+        """Creates the encoder. `prompt_tokens` is an estimate, which the first event states until the last one has the
+        provider's own count."""
         self._request_id = request_id
+        self._prompt_tokens = prompt_tokens
         self._is_started = False
         self._open: Literal["", "text", "thinking", "tool_use"] = ""
         self._index = 0
@@ -143,7 +147,7 @@ class MessagesStream:
             "stop_reason": None,
             "stop_sequence": None,
             "stop_details": None,
-            "usage": usage_of(self._usage),
+            "usage": {**usage_of(self._usage), "input_tokens": self._prompt_tokens},
         }
         out.append(_event("message_start", {"message": message}))
 

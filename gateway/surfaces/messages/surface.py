@@ -29,7 +29,7 @@ class MessagesSurface:
         return message_of(completion, request_id)
 
     def stream(self, request: SurfaceRequest, request_id: str) -> MessagesStream:
-        return MessagesStream(request_id)
+        return MessagesStream(request_id, request.prompt_tokens)
 
     def error(self, error: ApplicationError, request_id: str) -> bytes:
         return error_body(error, request_id)

@@ -12,6 +12,7 @@ from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.responses.reasoning import encrypted_content
 from gateway.surfaces.responses.tools import CUSTOM_INPUT, SEARCH, Origin, Toolbox
 from integrations.providers.common.usage import read_usage
+from integrations.providers.usage import Usage
 
 Json = dict[str, Any]
 
@@ -91,11 +92,11 @@ def ending(finish_reason: str | None) -> Json:
 
 def usage(counts: Mapping[str, Any] | None) -> Json | None:
     """Returns the token counts of a chat completion under the names of the Responses API, whose output always holds the
-    reasoning."""
+    reasoning, with the mark of an estimate."""
     if not counts:
         return None
-    found = read_usage(counts)
-    return {
+    found = read_usage(counts) or Usage()
+    made: Json = {
         "input_tokens": found.prompt_tokens,
         "input_tokens_details": {
             "cached_tokens": found.cache_read_tokens,
@@ -105,6 +106,9 @@ def usage(counts: Mapping[str, Any] | None) -> Json | None:
         "output_tokens_details": {"reasoning_tokens": found.reasoning_tokens},
         "total_tokens": found.prompt_tokens + found.completion_tokens,
     }
+    if counts.get("estimated"):
+        made["estimated"] = True
+    return made
 
 
 def output_items(message: Mapping[str, Any], request: SurfaceRequest, request_id: str) -> list[Json]:

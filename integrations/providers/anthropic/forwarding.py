@@ -12,7 +12,7 @@ from integrations.providers.anthropic.cache_markers import marked
 from integrations.providers.anthropic.finish import finish_reason, reported_failure, unusable
 from integrations.providers.anthropic.foundry import FoundryAdapter
 from integrations.providers.anthropic.response import parse_response
-from integrations.providers.anthropic.shapes import Block, Counts, Event, Message, merged, usage_of
+from integrations.providers.anthropic.shapes import Block, Counts, Event, Message, at_the_end, merged, usage_of
 from integrations.providers.anthropic.stream import AnthropicStream
 from integrations.providers.base import (
     ChatRequest,
@@ -24,13 +24,14 @@ from integrations.providers.base import (
 )
 from integrations.providers.common.forwarder import Forwarder
 from integrations.providers.common.forwarding import framed, frames, with_model
+from integrations.providers.common.odd_usage import despite_usage
 from integrations.providers.common.sse import EventParser, ServerSentEvent
 from integrations.providers.common.stream import DialectStream, Parser
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.errors import ProviderError
 
-_decode = lenient(msgspec.json.Decoder(Message).decode)
-_decode_event = lenient(msgspec.json.Decoder(Event).decode)
+_decode = despite_usage(lenient(msgspec.json.Decoder(Message).decode))
+_decode_event = despite_usage(lenient(msgspec.json.Decoder(Event).decode))
 _NO_REQUEST = ChatRequest("", False, b"{}", {})
 
 
@@ -92,7 +93,7 @@ def _parsed(request: ChatRequest, body: bytes, *, provider: str) -> ParsedRespon
 class MessagesRelay(DialectStream[ServerSentEvent]):
     """Passes the events of a stream on as they come, and reads usage, end and failure from them."""
 
-    __slots__ = ("_blocks", "_counts", "_stop_reason", "_tools")
+    __slots__ = ("_blocks", "_counts", "_is_counted", "_stop_reason", "_tools")
 
     def __init__(
         self,
@@ -104,6 +105,7 @@ class MessagesRelay(DialectStream[ServerSentEvent]):
     ) -> None:
         super().__init__(parser or EventParser(), model=model, provider=provider, redact=redact)
         self._counts: Counts | None = None
+        self._is_counted = False  # `_is_counted` is True when an event behind the output has counted it.
         self._stop_reason: str | None = None
         self._blocks = 0
         self._tools = False
@@ -140,10 +142,12 @@ class MessagesRelay(DialectStream[ServerSentEvent]):
                 self._tools = self._tools or read.content_block.type == "tool_use"
             case "message_delta":
                 self._count(read.usage)
+                self._is_counted = self._is_counted or bool(read.usage and read.usage.output_tokens)
                 if read.delta is not None:
                     self._stop_reason = read.delta.stop_reason or self._stop_reason
             case "message_stop":
                 self._done = True
+                self.usage = at_the_end(self.usage, is_counted=self._is_counted)
 
     def _count(self, counts: Counts | None) -> None:
         self._counts = merged(self._counts, counts)

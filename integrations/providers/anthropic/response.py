@@ -20,10 +20,11 @@ from integrations.providers.anthropic.finish import (
 from integrations.providers.anthropic.shapes import Block, Message, usage_of
 from integrations.providers.base import ChatRequest, ParsedResponse
 from integrations.providers.common.completion import ParsedChoice, reasoning_encrypted, reasoning_text, tool_call, whole
+from integrations.providers.common.odd_usage import despite_usage
 from integrations.providers.common.surrogates import lenient
 
 FORMAT = "anthropic-claude-v1"
-_decode = lenient(msgspec.json.Decoder(Message).decode)
+_decode = despite_usage(lenient(msgspec.json.Decoder(Message).decode))
 _decode_raw = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
 

@@ -121,6 +121,14 @@ def merged(older: Counts | None, newer: Counts | None) -> Counts | None:
     )
 
 
+def at_the_end(usage: Usage | None, *, is_counted: bool) -> Usage | None:
+    """Returns the usage at the end of a stream. `is_counted` says whether an event behind the output has counted it: a
+    count that comes before it counts the first token alone."""
+    if usage is None or is_counted:
+        return usage
+    return msgspec.structs.replace(usage, completion_tokens=0, reasoning_tokens=0)
+
+
 def usage_of(counts: Counts) -> Usage:
     prompt, completion = counts.input_tokens or 0, counts.output_tokens or 0
     cache_read, cache_write = counts.cache_read_input_tokens or 0, counts.cache_creation_input_tokens or 0

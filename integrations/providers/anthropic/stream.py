@@ -18,15 +18,16 @@ from integrations.providers.anthropic.finish import (
     reported_failure,
 )
 from integrations.providers.anthropic.response import arguments_of, call_id, reasoning_detail
-from integrations.providers.anthropic.shapes import Block, Counts, Delta, Event, Message, merged, usage_of
+from integrations.providers.anthropic.shapes import Block, Counts, Delta, Event, Message, at_the_end, merged, usage_of
 from integrations.providers.base import StreamEvent
 from integrations.providers.common.completion import Chunks
+from integrations.providers.common.odd_usage import despite_usage
 from integrations.providers.common.sse import EventParser, ServerSentEvent
 from integrations.providers.common.stream import DialectStream
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.errors import ProviderError
 
-_decode = lenient(msgspec.json.Decoder(Event).decode)
+_decode = despite_usage(lenient(msgspec.json.Decoder(Event).decode))
 _decode_raw = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
 
@@ -45,6 +46,7 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
         "_details",
         "_end",
         "_has_text",
+        "_is_counted",
         "_length",
         "_open",
         "_started",
@@ -55,6 +57,7 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
         super().__init__(EventParser(), model=model, provider=provider, redact=redact)
         self._chunks = Chunks(completion_id="", model=model)
         self._counts: Counts | None = None
+        self._is_counted = False  # `_is_counted` is True when an event behind the output has counted it.
         self._open: dict[int, OpenBlock] = {}
         self._calls = 0
         self._details = 0
@@ -116,6 +119,7 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
             out.append(self._role())
         elif event.type == "message_delta":
             self._count(event.usage)
+            self._is_counted = self._is_counted or bool(event.usage and event.usage.output_tokens)
             self._end |= {
                 "context_management": event.context_management,
                 "input_transformations": event.input_transformations or self._end.get("input_transformations"),
@@ -124,6 +128,7 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
                 self._message_delta(event.delta, out)
         elif event.type == "message_stop":
             self._done = True
+            self.usage = at_the_end(self.usage, is_counted=self._is_counted)
         elif event.type == "error" or name == "error" or (not event.type and event.error is not None):
             raise reported_failure(event.error, provider=self.provider)
 

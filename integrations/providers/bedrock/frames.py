@@ -13,6 +13,7 @@ from botocore.eventstream import EventStreamBuffer, EventStreamHeaderParser, Eve
 from typing_extensions import override
 
 from integrations.providers.bedrock.shapes import Counts, Image, Struct
+from integrations.providers.common.odd_usage import despite_usage
 from integrations.providers.common.sse import UnreadableStreamError
 from integrations.providers.common.surrogates import lenient
 
@@ -74,7 +75,7 @@ class Event(Struct):
     service_tier: Any = None
 
 
-decode_event = lenient(msgspec.json.Decoder(Event).decode)
+decode_event = despite_usage(lenient(msgspec.json.Decoder(Event).decode))
 
 
 @lru_cache(maxsize=256)

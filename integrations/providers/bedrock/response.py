@@ -27,6 +27,7 @@ from integrations.providers.bedrock.shapes import (
 from integrations.providers.bedrock.tools import forbids_calls
 from integrations.providers.common.completion import ParsedChoice, tool_call, whole
 from integrations.providers.common.failures import failure_in_body
+from integrations.providers.common.odd_usage import despite_usage
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.errors import ProviderError
 
@@ -85,7 +86,7 @@ class Converse(Struct):
 
 
 _decode_any = lenient(msgspec.json.Decoder().decode)
-_decode = lenient(msgspec.json.Decoder(Converse).decode)
+_decode = despite_usage(lenient(msgspec.json.Decoder(Converse).decode))
 
 
 class _Reader:

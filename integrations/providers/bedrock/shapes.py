@@ -14,7 +14,7 @@ from integrations.providers.bedrock.messages import redacted_data
 from integrations.providers.bedrock.models import Model
 from integrations.providers.common.charges import served_tier
 from integrations.providers.common.completion import reasoning_encrypted, reasoning_text
-from integrations.providers.usage import Usage
+from integrations.providers.usage import Usage, with_total
 
 SERVER_TOOL = "server_tool_use"
 
@@ -37,19 +37,24 @@ class Counts(Struct):
     output_tokens: int | float | None = 0
     cache_read_input_tokens: int | float | None = 0
     cache_write_input_tokens: int | float | None = 0
+    total_tokens: int | float | None = 0
     cache_details: list[CacheDetail] | None = None
 
     def usage(self, service_tier: Any = None) -> Usage:
         """Returns the usage. The values of `service_tier`:
         https://docs.aws.amazon.com/bedrock/latest/userguide/service-tiers-inference.html."""
         read, written = _count(self.cache_read_input_tokens), _count(self.cache_write_input_tokens)
+        prompt, completion, is_total = with_total(
+            _count(self.input_tokens) + read + written, _count(self.output_tokens), _count(self.total_tokens)
+        )
         return Usage(
-            prompt_tokens=_count(self.input_tokens) + read + written,
-            completion_tokens=_count(self.output_tokens),
+            prompt_tokens=prompt,
+            completion_tokens=completion,
             cache_read_tokens=read,
             cache_write_tokens=written,
             cache_write_1h_tokens=min(self._cached_for_1h(), written),
             service_tier=served_tier(service_tier.get("type")) if isinstance(service_tier, Mapping) else "",
+            estimated=is_total,
         )
 
     def _cached_for_1h(self) -> int:

@@ -23,6 +23,8 @@ _SAME_TIER = {
     "on_demand_flex": "flex",
 }
 _TIER_LENGTH = 40
+# No real answer has as many tokens, and floats are exact below it.
+_MAX_COUNT = 10**15
 # The fields of a usage that hold charges besides token counts.
 CHARGES = frozenset(
     {
@@ -87,11 +89,24 @@ def served_tier(name: object) -> str:
     return "" if lower in _STANDARD or len(lower) > _TIER_LENGTH else _SAME_TIER.get(lower, lower)
 
 
+def stated_count(value: object) -> int | None:
+    """Returns the count that a number or a text of digits states; None for anything else."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return int(value) if 0 <= value < _MAX_COUNT else None
+
+
 def count_of(value: object) -> int:
     """Returns a valid count, else 0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return 0
-    return int(value) if 0 < value < 1e15 else 0
+    if value is None or type(value) is int:
+        # Nearly all counts are of these types.
+        return value if value is not None and 0 < value < _MAX_COUNT else 0
+    return stated_count(value) or 0
 
 
 def _dollars(value: object, *, maximum: Decimal = _MAX_DOLLARS) -> Decimal | None:

@@ -151,11 +151,9 @@ def prompt_usage(counts: Any) -> Usage | None:
     if not isinstance(counts, dict):
         return None
     found = read_usage(counts)
-    total = counts.get("total_tokens")
-    prompt = found.prompt_tokens or (total if isinstance(total, int) and total > 0 else 0)
-    if not prompt:
+    if found is None or not found.prompt_tokens:
         return None
-    return Usage(prompt, cache_read_tokens=found.cache_read_tokens, stated_cost=found.stated_cost)
+    return Usage(found.prompt_tokens, cache_read_tokens=found.cache_read_tokens, stated_cost=found.stated_cost)
 
 
 def vectors_of(body: bytes) -> list[Vector]:

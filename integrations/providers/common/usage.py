@@ -7,28 +7,47 @@ from typing import Any
 
 import msgspec
 
-from integrations.providers.common.charges import CHARGES, searches, served_tier, stated_cost
-from integrations.providers.usage import Usage
+from integrations.providers.common.charges import CHARGES, count_of, searches, served_tier, stated_cost, stated_count
+from integrations.providers.usage import Usage, with_total
 
 _NONE: Mapping[str, Any] = {}
 _DEFAULT_TIER = "default"  # OpenAI's name of the standard tier is `default`.
 
 
-def read_usage(usage: Mapping[str, Any], service_tier: object = None) -> Usage:
-    """Returns the counts in the gateway's convention (see `Usage`). Missing and invalid counts are 0; details never
-    exceed wholes. `service_tier` is the tier that the answer names beside its usage; Mistral names it inside. xAI's
-    Grok leaves reasoning out of `completion_tokens` while `total_tokens` includes it
-    (https://docs.x.ai/docs/guides/reasoning); it is recognised by the total and added."""
+# Vendors state the counts under these names, OpenAI's of chat completions and of responses, and Bedrock's.
+_PROMPT = ("prompt_tokens", "input_tokens", "promptTokens", "inputTokens")
+_COMPLETION = ("completion_tokens", "output_tokens", "completionTokens", "outputTokens")
+_DETAILS = ("prompt_tokens_details", "completion_tokens_details")
+_TOTAL = ("total_tokens", "totalTokens")
+
+
+def read_usage(usage: Mapping[str, Any], service_tier: object = None) -> Usage | None:
+    """Returns the counts in the gateway's convention (see `Usage`); None where none can be read.
+
+    Missing and invalid counts are 0, unless the total shows them; details never exceed wholes. Where only the total
+    can be read, it counts as a prompt, and `estimated` is set. `service_tier` is the tier that the answer names beside
+    its usage; Mistral names it inside. xAI's Grok leaves reasoning out of `completion_tokens` while `total_tokens`
+    includes it (https://docs.x.ai/docs/guides/reasoning); it is recognised by the total and added.
+    """
     get = usage.get
-    prompt, completion = _count(get("prompt_tokens")), _count(get("completion_tokens"))
+    prompt, completion = get("prompt_tokens"), get("completion_tokens")
+    is_odd = is_total = False
+    if type(prompt) is not int or type(completion) is not int or prompt <= 0 or completion <= 0:
+        counts = _counts(usage)
+        if counts is None:
+            return None
+        is_odd, (prompt, completion, is_total) = True, counts
     prompt_details = _details(usage, "prompt_tokens_details")
     completion_details = _details(usage, "completion_tokens_details")
-    reasoning = _count(completion_details.get("reasoning_tokens")) or _count(get("reasoning_tokens"))
-    if reasoning and _count(get("total_tokens")) == prompt + completion + reasoning:
+    if is_odd:
+        prompt_details = prompt_details or _details(usage, "input_tokens_details")
+        completion_details = completion_details or _details(usage, "output_tokens_details")
+    reasoning = count_of(completion_details.get("reasoning_tokens") or get("reasoning_tokens"))
+    if reasoning and count_of(get("total_tokens")) == prompt + completion + reasoning:
         completion += reasoning
     cached = _first_count(prompt_details, usage, "cached_tokens", "prompt_cache_hit_tokens")
     # `num_cached_tokens` is Mistral's older name.
-    cache_read = min(cached or _count(get("num_cached_tokens")), prompt)
+    cache_read = min(cached or count_of(get("num_cached_tokens")), prompt)
     cache_write = _first_count(prompt_details, usage, "cache_write_tokens", "cache_creation_input_tokens")
     tier = service_tier or usage.get("service_tier")
     found = Usage(
@@ -38,10 +57,27 @@ def read_usage(usage: Mapping[str, Any], service_tier: object = None) -> Usage:
         cache_write_tokens=min(cache_write, prompt - cache_read),
         reasoning_tokens=min(reasoning, completion),
         service_tier=served_tier(tier) if tier and tier != _DEFAULT_TIER else "",
+        estimated=is_total,
     )
     if CHARGES.isdisjoint(usage) and not _names_modality(prompt_details) and not _names_modality(completion_details):
         return found
     return _with_charges(found, usage, prompt_details, completion_details)
+
+
+def _counts(usage: Mapping[str, Any]) -> tuple[int, int, bool] | None:
+    """Returns the tokens of prompt and completion, under whatever names and in whatever form they stand, and whether
+    the former are those of both; None where there is no count, and no stated cost in place of one."""
+    prompt, completion = _named(usage, _PROMPT), _named(usage, _COMPLETION)
+    counts = with_total(prompt or 0, completion or 0, _named(usage, _TOTAL) or 0)
+    if prompt is None and completion is None and not counts[0] and CHARGES.isdisjoint(usage):
+        return None
+    return counts
+
+
+def _named(usage: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+    """Returns the first count under one of the names that is not 0, else 0 where one is stated, else None."""
+    found = [count for name in names if (count := stated_count(usage.get(name))) is not None]
+    return next(filter(None, found), 0 if found else None)
 
 
 def _names_modality(details: Mapping[str, Any]) -> object:
@@ -53,15 +89,15 @@ def _with_charges(
 ) -> Usage:
     """Returns the usage with the counts and charges that few answers have."""
     prompt, completion = found.prompt_tokens, found.completion_tokens
-    cached_for_1h = _count(_details(usage, "cache_creation").get("ephemeral_1h_input_tokens"))
+    cached_for_1h = count_of(_details(usage, "cache_creation").get("ephemeral_1h_input_tokens"))
     searched, search_context_size = searches(usage)
     return msgspec.structs.replace(
         found,
         cache_write_1h_tokens=min(cached_for_1h, found.cache_write_tokens),
-        audio_prompt_tokens=min(_count(prompt_details.get("audio_tokens")), prompt),
-        audio_completion_tokens=min(_count(completion_details.get("audio_tokens")), completion),
-        image_prompt_tokens=min(_count(prompt_details.get("image_tokens")), prompt),
-        image_completion_tokens=min(_count(completion_details.get("image_tokens")), completion),
+        audio_prompt_tokens=min(count_of(prompt_details.get("audio_tokens")), prompt),
+        audio_completion_tokens=min(count_of(completion_details.get("audio_tokens")), completion),
+        image_prompt_tokens=min(count_of(prompt_details.get("image_tokens")), prompt),
+        image_completion_tokens=min(count_of(completion_details.get("image_tokens")), completion),
         searches=searched,
         search_context_size=search_context_size,
         stated_cost=stated_cost(usage),
@@ -87,9 +123,11 @@ def usage_object(usage: Usage) -> dict[str, Any]:
     return fields
 
 
-def completed_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the provider's own object with the three counts of the gateway's API present as integers."""
-    counts = read_usage(usage)
+def completed_usage(usage: Mapping[str, Any], counts: Usage) -> dict[str, Any]:
+    """Returns the provider's own object with the three counts of the gateway's API present as integers; `counts` are
+    those read from it."""
+    if counts.estimated or not all(map(_is_readable, map(usage.get, _DETAILS))):
+        return restated_usage(usage, counts)
     fields = dict(usage)
     if not _is_count(fields.get("prompt_tokens")):
         fields["prompt_tokens"] = counts.prompt_tokens
@@ -100,20 +138,25 @@ def completed_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
+def restated_usage(usage: Mapping[str, Any], counts: Usage) -> dict[str, Any]:
+    """Returns the provider's own object with these counts in place of its own."""
+    return {**{name: value for name, value in usage.items() if name not in _DETAILS}, **usage_object(counts)}
+
+
+def _is_readable(details: object) -> bool:
+    """Returns whether clients can read the details of a count."""
+    if not isinstance(details, Mapping):
+        return details is None
+    return all(value is None or type(value) in (int, float) for value in details.values())
+
+
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _count(value: object) -> int:
-    if value is None:
-        return 0
-    if isinstance(value, float) and value >= 0 and value == value and value != float("inf"):
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    """Returns whether the value is a count that needs no other: a 0 is replaced by what else was read."""
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _first_count(details: Mapping[str, Any], usage: Mapping[str, Any], name: str, vendor_name: str) -> int:
-    return _count(details.get(name)) or _count(usage.get(vendor_name)) or _count(usage.get(name))
+    return count_of(details.get(name)) or count_of(usage.get(vendor_name)) or count_of(usage.get(name))
 
 
 def _details(usage: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from integrations.providers.common.odd_usage import despite_usage
 from integrations.providers.common.surrogates import lenient
 
 _NOTHING = msgspec.Raw(b"null")
@@ -107,7 +108,7 @@ class Response(msgspec.Struct, rename="camel"):
 _decode_feedback = lenient(msgspec.json.Decoder(PromptFeedback | None).decode)
 # `plain` decodes fields that were kept raw to plain values.
 plain = lenient(msgspec.json.Decoder().decode)
-decode = lenient(msgspec.json.Decoder(Response).decode)
+decode = despite_usage(lenient(msgspec.json.Decoder(Response).decode))
 
 
 def has(raw: msgspec.Raw) -> bool:

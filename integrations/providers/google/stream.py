@@ -132,6 +132,7 @@ class GoogleStream(DialectStream[bytes]):
             return
         out.append(chunks.role())
         self._blocked = True
+        self.finish_reason = FILTERED
         if self.usage is None:
             self.usage = Usage()  # No model has read the prompt, so nothing was used.
         refusal = blocked_answer(feedback).refusal

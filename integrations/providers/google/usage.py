@@ -11,7 +11,7 @@ import msgspec
 from integrations.providers.common.charges import count_of, served_tier
 from integrations.providers.google.models import model_named
 from integrations.providers.google.shapes import UsageMetadata, has, plain
-from integrations.providers.usage import Usage
+from integrations.providers.usage import Usage, with_total
 
 _AUDIO, _IMAGE = "AUDIO", "IMAGE"
 # Modalities are keyed by name, and by number for clients that asked for `enum-encoding=int`.
@@ -25,17 +25,19 @@ def is_counted(counts: UsageMetadata | None) -> TypeGuard[UsageMetadata]:
 
 def read_usage(counts: UsageMetadata | None) -> Usage | None:
     """Returns the token counts; None when nothing was counted. Google counts thoughts separately from the candidates,
-    and the prompt tokens of its own tools separately from the prompt."""
+    and the prompt tokens of its own tools separately from the prompt. What the total alone shows is a prompt, and
+    `estimated` is set."""
     if not is_counted(counts):
         return None
     prompt = _count(counts.prompt_token_count) + _count(counts.tool_use_prompt_token_count)
     candidates = _count(counts.candidates_token_count)
     thoughts = _count(counts.thoughts_token_count)
+    prompt, completion, is_total = with_total(prompt, candidates + thoughts, _count(counts.total_token_count))
     cached = min(_count(counts.cached_content_token_count), prompt)
     sent, answered = _by_modality(counts.prompt_tokens_details), _by_modality(counts.candidates_tokens_details)
     return Usage(
         prompt_tokens=prompt,
-        completion_tokens=candidates + thoughts,
+        completion_tokens=completion,
         cache_read_tokens=cached,
         reasoning_tokens=thoughts,
         audio_prompt_tokens=min(sent.get(_AUDIO, 0), prompt),
@@ -44,6 +46,7 @@ def read_usage(counts: UsageMetadata | None) -> Usage | None:
         image_prompt_tokens=min(sent.get(_IMAGE, 0), prompt),
         image_completion_tokens=min(answered.get(_IMAGE, 0), candidates),
         service_tier=served_tier(counts.service_tier) or served_tier(counts.traffic_type),
+        estimated=is_total,
     )
 
 

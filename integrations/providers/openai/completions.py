@@ -18,6 +18,7 @@ from integrations.providers.base import (
     UpstreamRequest,
 )
 from integrations.providers.common.forwarding import framed, frames, with_model
+from integrations.providers.common.odd_usage import despite_usage
 from integrations.providers.common.sse import EventParser, ServerSentEvent
 from integrations.providers.common.stream import DONE, DialectStream
 from integrations.providers.common.usage import read_usage
@@ -51,7 +52,7 @@ class _Completion(msgspec.Struct):
     error: Any = None
 
 
-_decode = msgspec.json.Decoder(_Completion).decode
+_decode = despite_usage(msgspec.json.Decoder(_Completion).decode)
 _decode_raw = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 

@@ -106,13 +106,12 @@ def usage_in(fields: Any, *, images: bool = False) -> Usage | None:
     usage = fields.get("usage") if isinstance(fields, dict) else None
     if not isinstance(usage, dict):
         return None
-    if "input_tokens" in usage:
-        details = {"prompt_tokens_details": usage.get("input_tokens_details") or {}}
-        usage = {"prompt_tokens": usage["input_tokens"], "completion_tokens": usage.get("output_tokens"), **details}
     found = read_usage(usage)
-    if not found.total_tokens and found.stated_cost is None:
-        total = usage.get("total_tokens")
-        return Usage(prompt_tokens=total) if isinstance(total, int) and total > 0 else None
+    if found is None or not found.is_billed:
+        return None
+    if found.estimated:
+        # Such an answer has no output that is counted in tokens: the total is the input's.
+        return Usage(prompt_tokens=found.prompt_tokens)
     return msgspec.structs.replace(found, image_completion_tokens=found.completion_tokens) if images else found
 
 

@@ -40,7 +40,11 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
         completion = _decode_conforming(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _complete(request, body, provider)
+    counts = completion.usage
     if not completion.choices or completion.error or not completion.id or completion.created <= 0:
+        return _complete(request, body, provider)
+    if counts.prompt_tokens <= 0 or counts.completion_tokens <= 0:
+        # Other names, or the total, may say what was counted.
         return _complete(request, body, provider)
     for choice in completion.choices:
         if not _conforms(choice):
@@ -49,7 +53,7 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
         body=body,
         model=completion.model,
         finish_reason=completion.choices[0].finish_reason,
-        usage=_usage(completion.usage, completion.service_tier),
+        usage=_usage(counts, completion.service_tier),
     )
 
 
@@ -70,13 +74,9 @@ def _are_whole(calls: list[ToolCall]) -> bool:
     return len(calls) == 1 or len({call.id for call in calls}) == len(calls)
 
 
-def _usage(counts: UsageCounts, service_tier: object) -> Usage:
+def _usage(counts: UsageCounts, service_tier: object) -> Usage | None:
     prompt, completion = counts.prompt_tokens, counts.completion_tokens
-    if (
-        not service_tier
-        and counts == UsageCounts(prompt, completion, counts.total_tokens)
-        and prompt >= 0 <= completion
-    ):
+    if not service_tier and counts == UsageCounts(prompt, completion, counts.total_tokens):
         return Usage(prompt, completion)
     return read_usage(_to_builtins(counts), service_tier)
 
@@ -117,13 +117,15 @@ def _complete(request: ChatRequest, body: bytes, provider: str) -> ParsedRespons
 
 
 def _completed_usage(answer: dict[str, Any]) -> Usage | None:
-    """Completes `usage` in the answer and returns it. None when the provider sent no counts: the caller then writes an
-    estimate."""
+    """Completes `usage` in the answer and returns it. None when the provider sent no counts that can be read: the
+    caller then writes an estimate."""
     usage = answer.get("usage")
     if not isinstance(usage, dict) or not usage:
         return None
-    answer["usage"] = completed_usage(usage)
-    return read_usage(usage, answer.get("service_tier"))
+    counts = read_usage(usage, answer.get("service_tier"))
+    if counts is not None:
+        answer["usage"] = completed_usage(usage, counts)
+    return counts
 
 
 def _completed_choice(choice: dict[str, Any], position: int, provider: str, answer_id: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import msgspec
 
 from integrations.providers.common.charges import served_tier
 from integrations.providers.common.failures import failure_in_body
+from integrations.providers.common.odd_usage import despite_usage
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.common.usage import read_usage
 from integrations.providers.errors import FailureKind, ProviderError
@@ -87,8 +88,8 @@ _CHAT_NAMES = {
     "output_tokens": "completion_tokens",
     "output_tokens_details": "completion_tokens_details",
 }
-decode_response = lenient(msgspec.json.Decoder(Response).decode)
-decode_event = lenient(msgspec.json.Decoder(Event).decode)
+decode_response = despite_usage(lenient(msgspec.json.Decoder(Response).decode))
+decode_event = despite_usage(lenient(msgspec.json.Decoder(Event).decode))
 
 
 def chat_usage(counts: dict[str, Any]) -> dict[str, Any]:
@@ -102,7 +103,9 @@ def usage_of(response: Response) -> Usage | None:
         return None
     usage = _documented(response.usage, response.service_tier)
     if usage is None:
-        usage = read_usage(chat_usage(response.usage), response.service_tier)
+        usage = read_usage(response.usage, response.service_tier)
+    if usage is None:
+        return None
     searches = _searches(response)
     return msgspec.structs.replace(usage, searches=searches) if searches else usage
 
@@ -114,8 +117,8 @@ def _documented(counts: dict[str, Any], service_tier: object) -> Usage | None:
     except msgspec.ValidationError:
         return None
     prompt, completion, reasoning = read.input_tokens, read.output_tokens, read.output_tokens_details.reasoning_tokens
-    if reasoning and read.total_tokens == prompt + completion + reasoning:
-        # This vendor counts reasoning apart from the output.
+    if not prompt or not completion or (reasoning and read.total_tokens == prompt + completion + reasoning):
+        # The total says more, or this vendor counts reasoning apart from the output.
         return None
     return Usage(
         prompt_tokens=prompt,

@@ -221,15 +221,16 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
                 self._annotations[index] = number + 1
 
     def _take_usage(self, fields: dict[str, Any]) -> None:
-        """Removes usage from wherever the vendor puts it and remembers the latest."""
+        """Removes usage from wherever the vendor puts it and remembers the latest that can be read."""
         usage = fields.pop("usage", None)
         extension = fields.get("x_groq")
         if isinstance(extension, dict) and "usage" in extension:
             groq_usage = extension.pop("usage")
             usage = usage or groq_usage
         if isinstance(usage, dict) and usage:
-            self._usage_fields = usage
-            self.usage = read_usage(usage, fields.get("service_tier"))
+            counts = read_usage(usage, fields.get("service_tier"))
+            if counts is not None and (counts.is_billed or self.usage is None):
+                self._usage_fields, self.usage = usage, counts
 
     def _with_identity(self, data: bytes, chunk: Chunk) -> bytes | None:
         """Returns the chunk's bytes with the stream's id and time inserted; None when it has to be encoded anew."""
@@ -288,9 +289,10 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         return {**choice, "delta": {}, "finish_reason": reason}
 
     def _closing_usage(self) -> dict[str, Any] | None:
-        if self._usage_fields is not None:
-            return completed_usage(self._usage_fields)
-        return None if self.usage is None else usage_object(self.usage)
+        if self.usage is None:
+            return None
+        fields = self._usage_fields
+        return usage_object(self.usage) if fields is None else completed_usage(fields, self.usage)
 
     def _error_event(self, data: bytes) -> ProviderError:
         try:

@@ -55,6 +55,61 @@ def usage_is_missing(events: list[Event], form: str, random: Random) -> list[Eve
     return events
 
 
+def counts_are_texts(events: list[Event], form: str, random: Random) -> list[Event]:
+    """Makes counts texts, floats, or something that is no count."""
+    ways: list[Callable[[int], Any]] = [str, str, float, bool, lambda count: -1, lambda count: "many", lambda _: []]
+    how = random.choice(ways)
+    for counted in _usages(events):
+        for holder in _objects(counted):
+            for name in [name for name, value in holder.items() if type(value) is int]:
+                holder[name] = how(holder[name])
+    return events
+
+
+def counts_are_renamed(events: list[Event], form: str, random: Random) -> list[Event]:
+    """Gives counts the names that other vendors have for them, or names that none has."""
+    names = random.choice([_RESPONSES, _BEDROCK, {}])
+    for counted in _usages(events):
+        for holder in _objects(counted):
+            for name in [name for name, value in holder.items() if type(value) is int]:
+                holder[names.get(name, name if names else f"{name}_of_tomorrow")] = holder.pop(name)
+    return events
+
+
+_RESPONSES = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
+_BEDROCK = {"prompt_tokens": "inputTokens", "completion_tokens": "outputTokens", "total_tokens": "totalTokens"}
+_TOTALS = ("total_tokens", "totalTokens", "totalTokenCount")
+
+
+def total_is_alone(events: list[Event], form: str, random: Random) -> list[Event]:
+    """Leaves nothing but the total of usage that has one."""
+    for counted in list(_usages(events)):
+        if total := [name for name in _TOTALS if name in counted]:
+            for name in [name for name in counted if name not in total]:
+                del counted[name]
+    return events
+
+
+def usage_is_no_object(events: list[Event], form: str, random: Random) -> list[Event]:
+    value = random.choice(["many", [], [3], 7, True])
+    for holder in [one for event in events for one in _objects(event.data)]:
+        for name in _COUNTED:
+            if isinstance(holder.get(name), dict):
+                holder[name] = value
+    return events
+
+
+COUNTS: tuple[Change, ...] = (
+    counts_are_odd,
+    usage_is_missing,
+    counts_are_texts,
+    counts_are_renamed,
+    total_is_alone,
+    usage_is_no_object,
+)
+"""The changes of what an answer says it has used."""
+
+
 def usage_has_moved(events: list[Event], form: str, random: Random) -> list[Event]:
     """Moves the usage to another event of the stream, or to all of them."""
     places = [event.data for event in events if isinstance(event.data, dict)]
@@ -131,8 +186,7 @@ def choices_are_empty(events: list[Event], form: str, random: Random) -> list[Ev
 CHANGES: tuple[Change, ...] = (
     ids_are_odd,
     created_is_odd,
-    counts_are_odd,
-    usage_is_missing,
+    *COUNTS,
     usage_has_moved,
     keys_in_another_order,
     reason_is_unknown,

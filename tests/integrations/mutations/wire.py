@@ -61,7 +61,7 @@ def seeds_of(provider: str, *, stream: bool) -> tuple[Seed, ...]:
         for recording in recordings_of(*EXPECTED)
         if recording.provider == provider and recording.stream == stream and recording.status == 200
     ]
-    seeds = [_seed(provider, name, body, stream=stream) for name, body in [*own, *recorded]]
+    seeds = [seed_of(provider, name, body, stream=stream) for name, body in [*own, *recorded]]
     return tuple(seed for seed in seeds if len(seed.events) <= MAX_EVENTS)
 
 
@@ -87,7 +87,7 @@ def _has_abilities(provider: str, story: Story) -> bool:
     return FAKES[provider].can.tools or not story.calls
 
 
-def _seed(provider: str, name: str, body: bytes, *, stream: bool) -> Seed:
+def seed_of(provider: str, name: str, body: bytes, *, stream: bool) -> Seed:
     if not stream:
         return Seed(provider, name, "whole", (Event(json.loads(body)),))
     if provider == "bedrock":
