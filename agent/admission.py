@@ -23,6 +23,7 @@ from agent.selectors import recent_messages
 from agent.serializers import ChatSerializer
 from agent.services import NewMessage, Run, begin_run
 from core.authentication import ProjectAccess
+from core.bodies import note_length
 from core.hosts import require_known_host
 from core.models import Project
 from core.views import ProjectAPIView
@@ -53,6 +54,7 @@ class _Caller(ProjectAPIView):
     """A view that runs REST framework's stages for a call that Django does not serve."""
 
     operation_id = "chatWithAgent"
+    body = ChatSerializer
     renderer_classes = [JSONRenderer, EventStreamRenderer]
     http_method_names = ["post"]
 
@@ -80,8 +82,7 @@ class _Caller(ProjectAPIView):
 def read_call(scope: dict[str, Any], body: bytes) -> AdmittedChat:
     """Returns the checked call. Raises the exceptions that `core.exception_handler.translate` knows."""
     http = ASGIRequest(scope, io.BytesIO(body))
-    # A chunked body has no Content-Length, and REST framework would take it for an empty one.
-    http.META["CONTENT_LENGTH"] = str(len(body))
+    note_length(http)
     require_known_host(http)
     for middleware in (SessionMiddleware, AuthenticationMiddleware):
         middleware(_no_response).process_request(http)

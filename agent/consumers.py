@@ -15,7 +15,6 @@ from rest_framework.exceptions import MethodNotAllowed
 from typing_extensions import override
 
 from agent.admission import AdmittedChat, begin_chat, read_call
-from agent.bodies import read_body
 from agent.events import AnyEvent, ErrorEvent
 from agent.leases import release_lease
 from agent.loop import Chat, ChatLoop
@@ -23,6 +22,7 @@ from agent.refusals import refuse
 from agent.running import running
 from agent.threads import in_thread, to_the_end
 from gateway.errors import RequestTimeoutError
+from gateway.management_bodies import read_body
 from gateway.pipeline.heartbeat import Heartbeat
 from gateway.pipeline.parse import ClientGoneError
 from gateway.pipeline.watch import ClientWatch
@@ -66,7 +66,7 @@ class ChatConsumer(AsyncHttpConsumer):  # type: ignore[misc]  # Channels has no 
     async def _begun(self, runtime: Runtime, receive: Receive) -> Chat:
         if self.scope["method"] != "POST":
             raise MethodNotAllowed(self.scope["method"])
-        body = await read_body(receive, settings.MANAGEMENT_BODY_BYTES)
+        body = await read_body(self.scope, receive, settings.MANAGEMENT_BODY_BYTES)
         self._watch.body_arrived()
         admitted = await in_thread(read_call, self.scope, body)
         # The body is read before anything is sent or stored, so that its failure has a status.

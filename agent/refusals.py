@@ -23,6 +23,6 @@ async def refuse(reply: Reply, error: Exception, *, method: str) -> None:
     ]
     if method != "POST":
         headers.append((b"allow", b"POST"))
-    if answer.status_code in (408, 413):
+    if answer.status_code == 408:
         headers.append((b"connection", b"close"))
     await reply.whole(answer.status_code, json.dumps(answer.data).encode(), headers)

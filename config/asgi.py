@@ -19,6 +19,7 @@ from agent.routing import http_urlpatterns as agent_urlpatterns  # noqa: E402
 from agent.running import with_last_words  # noqa: E402
 from config.monitor.pages import metrics  # noqa: E402
 from core.arrival import with_arrival  # noqa: E402
+from core.bodies import with_bounded_body  # noqa: E402
 from gateway.cors import with_cors  # noqa: E402
 from gateway.lifespan import lifespan  # noqa: E402
 from gateway.routing import DIRECT, http_urlpatterns, route  # noqa: E402
@@ -32,6 +33,8 @@ async def no_websocket(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "websocket.close"})
 
 
+# Each path of Django refuses what is above its own limit.
+_MAX_BODY_BYTES = max(settings.MANAGEMENT_BODY_BYTES, settings.OTLP_BODY_BYTES)
 router = ProtocolTypeRouter(
     {
         "websocket": no_websocket,
@@ -40,7 +43,7 @@ router = ProtocolTypeRouter(
                 *http_urlpatterns,
                 *agent_urlpatterns,
                 route(r"^metrics$", metrics),
-                route(r"", with_arrival(django_application)),
+                route(r"", with_arrival(with_bounded_body(django_application, _MAX_BODY_BYTES))),
             ]
         ),
         "lifespan": with_last_words(lifespan),

@@ -2,7 +2,9 @@
 
 ApplicationError
 ├── ValidationError            400 invalid_request_error
-│   └── UnknownHostError           400 host_not_allowed
+│   ├── UnknownHostError           400 host_not_allowed
+│   ├── BodyTooLargeError          413 body_too_large
+│   └── CompressedBodyError        415 unsupported_media_type
 ├── AuthenticationError        401 authentication_error
 ├── PermissionDeniedError      403 permission_error
 ├── NotFoundError              404 not_found_error
@@ -55,6 +57,20 @@ class ValidationError(ApplicationError):
 
 class UnknownHostError(ValidationError):
     code = "host_not_allowed"
+
+
+class BodyTooLargeError(ValidationError):
+    status = 413
+    code = "body_too_large"
+
+    def __init__(self, limit: int) -> None:
+        """Says that a body is larger than `limit` bytes."""
+        super().__init__(f"The body is larger than {limit} bytes.")
+
+
+class CompressedBodyError(ValidationError):
+    status = 415
+    code = "unsupported_media_type"
 
 
 class AuthenticationError(ApplicationError):

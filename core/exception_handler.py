@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Any
 
-from django.core.exceptions import BadRequest, DisallowedHost, PermissionDenied, SuspiciousOperation
+from django.conf import settings
+from django.core.exceptions import (
+    BadRequest,
+    DisallowedHost,
+    PermissionDenied,
+    RequestDataTooBig,
+    SuspiciousOperation,
+)
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.db import InterfaceError, OperationalError
 from django.http import Http404
@@ -18,6 +25,7 @@ from rest_framework.views import set_rollback
 from core.errors import (
     ApplicationError,
     AuthenticationError,
+    BodyTooLargeError,
     NotFoundError,
     PermissionDeniedError,
     ServiceUnavailableError,
@@ -66,6 +74,8 @@ def translate(error: Exception) -> ApplicationError | None:
         return PermissionDeniedError("Not allowed.", code="forbidden")
     if isinstance(error, DisallowedHost):
         return UnknownHostError("The Host header is no name of this service: ALLOWED_HOSTS lists those it has.")
+    if isinstance(error, RequestDataTooBig):
+        return BodyTooLargeError(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
     if isinstance(error, SuspiciousOperation | BadRequest):
         return ValidationError("The request cannot be read.")
     if isinstance(error, OperationalError | InterfaceError):

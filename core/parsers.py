@@ -1,4 +1,4 @@
-"""JSON bodies of the management API: bounded in size, and without text that databases refuse."""
+"""JSON bodies of the management API, without text that databases refuse."""
 
 from __future__ import annotations
 
@@ -6,27 +6,17 @@ import io
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
-from django.conf import settings
-from rest_framework import status
-from rest_framework.exceptions import APIException, ParseError
+from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
 from typing_extensions import override
 
 
-class BodyTooLarge(APIException):
-    status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
-    default_code = "body_too_large"
-
-
-class BoundedJSONParser(JSONParser):
+class StorableJSONParser(JSONParser):
     @override
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
-        limit: int = settings.MANAGEMENT_BODY_BYTES
-        body = stream.read(limit + 1)
-        if len(body) > limit:
-            raise BodyTooLarge(f"The body is larger than {limit} bytes.")
+        body = stream.read()
         try:
             data = super().parse(io.BytesIO(body), media_type, parser_context)
         except RecursionError:

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
+from rest_framework.exceptions import ParseError
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -26,7 +27,7 @@ from core.exception_handler import translate
 from core.failures import failure, wants_page
 from core.metadata import PathMetadata
 from core.models import AuditEntry
-from core.openapi import query_of
+from core.openapi import query_of, requires_body
 from core.parameters import check_parameters
 from core.permissions import operation_of
 from core.rights.roles import Right
@@ -57,9 +58,12 @@ class ProjectAPIView(APIView):
         self.project_id = access.project_id
         self.actor = access.actor
         self.sees_content = Right.READ_CONTENT in access.rights
+        handler = getattr(self, getattr(self, "action", None) or str(request.method).lower(), self)
         for named in _named_projects(request, kwargs):
             require_same_project(self.project_id, named)
-        self._check_parameters(request)
+        _check_parameters(self, handler, request)
+        if request.stream is None and requires_body(handler, str(request.method)):
+            raise ParseError("The body is empty; it has to be a JSON object.")
 
     @override
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -84,12 +88,6 @@ class ProjectAPIView(APIView):
                 operation=operation,
                 request_id=str(getattr(self.request, "request_id", "")),
             )
-
-    def _check_parameters(self, request: Request) -> None:
-        query = query_of(getattr(self, getattr(self, "action", None) or str(request.method).lower(), None))
-        if query is not None:
-            filters = getattr(getattr(self, "filterset_class", None), "base_filters", ()) if query.is_list else ()
-            check_parameters(request, query.names.union(filters))
 
 
 def health(request: HttpRequest) -> HttpResponse:
@@ -129,3 +127,10 @@ def _named_projects(request: Request, path: dict[str, Any]) -> list[Any]:
     if isinstance(body, dict) and body.get("project_id") is not None:
         named.append(body["project_id"])
     return named
+
+
+def _check_parameters(view: ProjectAPIView, handler: Any, request: Request) -> None:
+    query = query_of(handler)
+    if query is not None:
+        filters = getattr(getattr(view, "filterset_class", None), "base_filters", ()) if query.is_list else ()
+        check_parameters(request, query.names.union(filters))

@@ -152,6 +152,8 @@ class _VersionFields(StrictSerializer):
 
 
 class NewVersionSerializer(_VersionFields, BodySerializer):
+    is_needed = True
+
     def content(self) -> VersionContent:
         found: VersionContent = self.validated_data["content"]
         return found
@@ -159,6 +161,8 @@ class NewVersionSerializer(_VersionFields, BodySerializer):
 
 class CheckSerializer(BodySerializer):
     """The body of a check: a version as it is being written. `tools` and `response_format` may be JSON in a text."""
+
+    is_needed = True
 
     system_prompt = serializers.CharField(
         trim_whitespace=False, required=False, allow_blank=True, default="", help_text="The text with its placeholders."

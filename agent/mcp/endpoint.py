@@ -14,7 +14,6 @@ from typing import Any
 from django.conf import settings
 from rest_framework.exceptions import MethodNotAllowed
 
-from agent.bodies import read_body
 from agent.limits import MCP_BODY_BYTES
 from agent.mcp.admission import Client, admit
 from agent.refusals import refuse
@@ -22,6 +21,7 @@ from agent.running import running
 from agent.threads import in_thread
 from core.errors import ServiceUnavailableError
 from gateway.errors import RequestTimeoutError
+from gateway.management_bodies import read_body
 from gateway.pipeline.parse import ClientGoneError
 from gateway.pipeline.watch import ClientWatch
 from gateway.protocol import headers
@@ -45,7 +45,7 @@ async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
             client, exchange = await _admitted(scope)
             # The time limit begins here, so that the admission is not counted against the client.
             watch = ClientWatch(receive, current_runtime().loop, settings.GATEWAY_BODY_SECONDS)
-            body = await read_body(receive, MCP_BODY_BYTES)
+            body = await read_body(scope, receive, MCP_BODY_BYTES)
             watch.body_arrived()
             await exchange(scope, client, reply.request_id, body, _watched(send, reply, watch))
         except ClientGoneError:

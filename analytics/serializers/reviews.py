@@ -99,6 +99,8 @@ class NewReviewItemSerializer(BodySerializer):
 
 
 class ReviewAnswerSerializer(BodySerializer):
+    is_needed = True
+
     score_value = ScoreValueField(required=False, allow_null=True)
     score_label = serializers.CharField(
         required=False, allow_null=True, allow_blank=True, max_length=SCORE_LABEL_CHARACTERS

@@ -56,6 +56,7 @@ def _view(signal: Signal[Any], operation_id: str) -> View:
             return answers.refused(_known(error, request), encoding)
         return answers.taken(found, signal.rejected, encoding)
 
+    export.reads_compressed = True  # type: ignore[attr-defined]  # read by `core.bodies`
     return export
 
 

@@ -62,6 +62,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "core.hosts.HostMiddleware",
     "core.paths.EncodedSlashMiddleware",
+    "core.bodies.BodyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     # WhiteNoise serves the admin's static files, so no web server is needed in front; gateway paths do not pass here.
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -113,6 +114,8 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # The maximum body of the management API in bytes; the largest are whole conversations for the playground.
 MANAGEMENT_BODY_BYTES = env.integer("MANAGEMENT_BODY_BYTES", 8 * 1024 * 1024, minimum=1024)
+# Django's own limit, of JSON and of forms, is the same one.
+DATA_UPLOAD_MAX_MEMORY_SIZE = MANAGEMENT_BODY_BYTES
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -122,7 +125,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["core.permissions.IsProjectMember"],
     "DEFAULT_PAGINATION_CLASS": "core.pagination.LimitOffset",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["core.parsers.BoundedJSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["core.parsers.StorableJSONParser"],
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "core.openapi.schema.ManagementSchema",
     "EXCEPTION_HANDLER": "core.exception_handler.handle_exception",

@@ -19,7 +19,7 @@ ERRORS = {
     406: "`Accept` names nothing that this path answers with.",
     409: "The state it is in does not allow this.",
     413: "The body is too large.",
-    415: "The body is not JSON.",
+    415: "The body is not JSON, or is compressed.",
     422: "A template variable is missing or of the wrong type.",
     429: "Too many calls, where `Retry-After` says when the next one may come, or a budget is used up.",
     500: "The service failed. `x-request-id` finds it in the log.",

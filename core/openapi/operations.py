@@ -91,6 +91,7 @@ def operation(
     def decorate(handler: Handler) -> Handler:
         # `core.permissions` finds the right that the call needs by this id.
         handler.operation_id = operation_id  # type: ignore[attr-defined]  # a function takes any
+        handler.body = body  # type: ignore[attr-defined]  # read by `requires_body`
         handler.query = shape_of_query  # type: ignore[attr-defined]  # read by `query_of`
         return described(handler)
 
@@ -101,6 +102,18 @@ def query_of(handler: Any) -> Query | None:
     """Returns the query parameters of an operation beside a list's filters; None for a handler that is no operation."""
     found: Query | None = getattr(handler, "query", None)
     return found
+
+
+def requires_body(handler: Any, method: str) -> bool:
+    """Returns whether an empty body is refused. PUT and PATCH have to say what they write; a POST whose fields may all
+    be left out means the same with no body as with `{}`."""
+    shape = getattr(handler, "body", None)
+    return shape is not None and (method in ("PUT", "PATCH") or (method == "POST" and _is_needed(shape)))
+
+
+@cache
+def _is_needed(shape: type[serializers.Serializer[Any]]) -> bool:
+    return getattr(shape, "is_needed", False) or any(field.required for field in shape().fields.values())
 
 
 def _names(shape: Shape) -> Iterable[str]:

@@ -8,7 +8,7 @@ from drf_spectacular.openapi import AutoSchema
 from typing_extensions import override
 
 from core.openapi.document import MANAGEMENT_SECURITY, REQUEST_ID
-from core.openapi.operations import query_of
+from core.openapi.operations import query_of, requires_body
 from core.serializers import StrictSerializer
 
 _TAGS: dict[tuple[str, ...], str] = {("prompts", "rollouts"): "rollouts", ("projects", "sessions"): "telemetry"}
@@ -38,6 +38,8 @@ class ManagementSchema(AutoSchema):
             described["operationId"] = described["operationId"].format(last=self.path.rpartition("/")[2])
             if "summary" in described:
                 described["summary"] = described["summary"].format(last=self.path.rpartition("/")[2])
+            if "requestBody" in described:
+                described["requestBody"]["required"] = requires_body(self._handler(), self.method)
             for response in described["responses"].values():
                 response["headers"] = REQUEST_ID
         return described
@@ -72,12 +74,15 @@ class ManagementSchema(AutoSchema):
         # The OpenAPI generator would wrap the list envelope that `operation` has made in a second one.
         return not self._is_answering and super()._is_list_view(serializer)
 
+    def _handler(self) -> Any:
+        view: Any = self.view
+        return getattr(view, getattr(view, "action", None) or self.method.lower(), None)
+
     @override
     def get_filter_backends(self) -> list[Any]:
         # The OpenAPI generator does not recognise some lists, and would leave out their filters.
-        view: Any = self.view
-        query = query_of(getattr(view, getattr(view, "action", None) or self.method.lower(), None))
-        return list(getattr(view, "filter_backends", ())) if query is not None and query.is_list else []
+        query = query_of(self._handler())
+        return list(getattr(self.view, "filter_backends", ())) if query is not None and query.is_list else []
 
     @override
     def _get_filter_parameters(self) -> list[dict[str, Any]]:

@@ -19,8 +19,9 @@ from core.exception_handler import ProtocolError, error_body, error_headers, log
 from core.rights.asking import scopes_of_operation
 from core.tenancy import require_same_project
 from gateway.errors import MethodNotAllowedError
+from gateway.management_bodies import read_body
 from gateway.pipeline.authenticate import authenticate
-from gateway.pipeline.parse import ClientGoneError, late_body, read_body
+from gateway.pipeline.parse import ClientGoneError, late_body
 from gateway.prompt_fetch import query as queries
 from gateway.prompt_fetch.answer import PromptAnswer, prompt_answer
 from gateway.prompt_fetch.query import PromptQuery
@@ -69,7 +70,7 @@ async def rendered_prompt(scope: Scope, receive: Receive, send: Send) -> None:
     async def read() -> PromptQuery:
         try:
             async with asyncio.timeout(settings.GATEWAY_BODY_SECONDS):
-                body = await read_body(receive, read_headers(scope["headers"]), settings.MANAGEMENT_BODY_BYTES)
+                body = await read_body(scope, receive, settings.MANAGEMENT_BODY_BYTES)
         except TimeoutError:
             raise late_body() from None
         return queries.read_body(body, scope["url_route"]["kwargs"]["name"])
@@ -137,6 +138,6 @@ async def _refuse(reply: Reply, error: Exception) -> None:
         (name.lower().encode(), value.encode("latin-1", "replace"))
         for name, value in error_headers(known, status).items()
     ]
-    if status in (408, 413):
+    if status == 408:
         headers.append((b"connection", b"close"))
     await reply.whole(status, reply.encoded_error(known), headers)

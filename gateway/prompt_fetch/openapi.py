@@ -97,7 +97,10 @@ def _post() -> dict[str, Any]:
         "security": _SECURITY,
         "parameters": [_name()],
         "requestBody": {"required": False, "content": {_JSON: {"schema": reference(RenderRequest)}}},
-        "responses": {"200": _prompt(), **failures((400, 401, 403, 404, 405, 406, 408, 422, 500, 503), _OTHERWISE)},
+        "responses": {
+            "200": _prompt(),
+            **failures((400, 401, 403, 404, 405, 406, 408, 413, 415, 422, 500, 503), _OTHERWISE),
+        },
     }
 
 

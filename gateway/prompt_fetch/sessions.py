@@ -12,6 +12,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponse
 
+from core.bodies import note_length
 from core.hosts import require_known_host
 from core.views import ProjectAPIView
 
@@ -34,8 +35,8 @@ def project_of_session(scope: dict[str, Any]) -> UUID:
     """Returns the project that the header names and the person may read. Raises the exceptions that
     `core.exception_handler.translate` knows."""
     http = ASGIRequest(scope, io.BytesIO())
-    # The body is read elsewhere.
-    http.META["CONTENT_LENGTH"] = "0"
+    # The body is read elsewhere: here it has no bytes.
+    note_length(http)
     require_known_host(http)
     for middleware in (SessionMiddleware, AuthenticationMiddleware):
         middleware(_no_response).process_request(http)

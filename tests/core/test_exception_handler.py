@@ -166,7 +166,7 @@ def test_body__harmless_escapes__accepted(api: APIClient, headers: dict[str, str
 
 def test_body__at_and_above_the_limit__413_above(api: APIClient, headers: dict[str, str], settings: Settings) -> None:
     body = '{"name": "x", "scopes": ["manage"]}'
-    settings.MANAGEMENT_BODY_BYTES = len(body)
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = len(body)
     assert api.post(PATH, body, content_type=JSON, headers=headers).status_code == 201
 
     response = api.post(PATH, body + " ", content_type=JSON, headers=headers)

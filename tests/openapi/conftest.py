@@ -9,6 +9,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
 
 from agent.models import Message
 from agent.models import Role as Speaker
@@ -126,6 +128,16 @@ def populated(db: None, stored_requests: None) -> Populated:
             "limit_id": user.pk,
         },
     )
+
+
+@pytest.fixture
+def one_connection() -> Iterator[None]:
+    """Keeps the test's own database connection open, which a request would close as in a server."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
 
 
 @pytest.fixture

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import schemathesis
-from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
-from django.db import close_old_connections, transaction
+from django.db import transaction
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.openapi.checks import CHECKS, EXAMPLES
@@ -48,16 +46,6 @@ def test_operation__any_documented_request__answers_as_described(
         answer = case.call(headers=populated.headers)
         transaction.set_rollback(True)
     case.validate_response(answer, checks=CHECKS, headers=populated.headers)
-
-
-@pytest.fixture
-def one_connection() -> Iterator[None]:
-    """Keeps the test's own database connection open, which a request would close as in a server."""
-    for signal in (request_started, request_finished):
-        signal.disconnect(close_old_connections)
-    yield
-    for signal in (request_started, request_finished):
-        signal.connect(close_old_connections)
 
 
 def _aim(case: schemathesis.Case[Any], known: dict[str, Any]) -> None:

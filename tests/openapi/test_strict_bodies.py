@@ -16,6 +16,7 @@ from rest_framework.test import APIClient
 from core.openapi.views import document
 from tests.openapi.conftest import Populated
 from tests.openapi.routes import channels_paths, operations
+from tests.openapi.schemas import resolved
 
 UNKNOWN = "no_such_field_at_all"
 # Left out are calls that Django does not serve, and OTLP: they let unknown fields pass. `tests/agent` has
@@ -49,16 +50,6 @@ def schema_of(method: str, path: str) -> Body:
     content = document()["paths"][path][method]["requestBody"]["content"]
     assert set(content) == {"application/json"}
     return resolved(content["application/json"]["schema"])
-
-
-def resolved(schema: Body) -> Body:
-    while "$ref" in schema or len(schema.get("allOf", ())) == 1:
-        if "$ref" in schema:
-            name = schema["$ref"].rpartition("/")[2]
-            schema = document()["components"]["schemas"][name]
-        else:
-            schema = schema["allOf"][0]
-    return schema
 
 
 def types_of(schema: Body) -> set[str]:
