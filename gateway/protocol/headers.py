@@ -71,8 +71,13 @@ class RequestHeaders(msgspec.Struct):
 
 
 def _text(value: bytes) -> str:
-    # HTTP has no charset for header values; clients send UTF-8, and what is not UTF-8 must not fail the request.
-    return value.decode("utf-8", "replace").replace("\x00", "")
+    # HTTP has no charset for header values: most clients send UTF-8, and browsers, Node's `fetch` and Python's
+    # `http.client` Latin-1, the charset of RFC 9110, section 5.5. A text in Latin-1 is hardly ever valid UTF-8.
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        text = value.decode("latin-1")
+    return text.replace("\x00", "")
 
 
 _FIELDS = {
