@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 
 import httptools
@@ -18,6 +19,7 @@ from config.web import refusals
 from config.web.direct import DirectCycle
 from config.web.guard import guard_of
 from config.web.half_closed import HalfClosed
+from config.web.hosts import host_of_url, is_host, without_default_port
 from config.web.response import OneWriteCycle
 from core.errors import ApplicationError
 from gateway.protocol.reply import RESPONSE_WRITER
@@ -42,19 +44,28 @@ _on_body = HttpToolsProtocol.on_body
 _on_message_complete = HttpToolsProtocol.on_message_complete
 
 
-class _Nowhere(list[tuple[bytes, bytes]]):
-    """Receives the trailers of a chunked body, which are discarded: the application already has the headers."""
+class _Trailers(list[tuple[bytes, bytes]]):
+    """Receives the trailers of a chunked body, which no application gets: it already has the headers, of which there
+    were `headers`. The two together are bounded by `limit`."""
+
+    headers = 0
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self._limit = limit
 
     @override
     def append(self, header: tuple[bytes, bytes], /) -> None:
-        pass
+        super().append(header)
+        if self.headers + len(self) > self._limit:
+            raise _too_many_headers(self._limit)
 
 
-_NOWHERE = _Nowhere()
 # uvicorn has no setting for the class of its responses.
 httptools_impl.RequestResponseCycle = OneWriteCycle  # type: ignore[misc]
 _OFFER = frozenset((b"upgrade", b"http2-settings"))
 _NONE: Mapping[bytes, Any] = {}
+_name_of = itemgetter(0)
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -72,7 +83,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._since = self._guard.now
         # Bytes received since the last head or piece of a body ended; it grows while a head or trailer does not end.
         self._unread = 0
-        self._refusal: ApplicationError | None = None
+        self._trailers = _Trailers(self._limits.headers)
         # The endpoints to which requests go without the rest of the application, by the bytes of their URLs.
         is_plain = not self.root_path and self.limit_concurrency is None
         self._direct: Mapping[bytes, Any] = getattr(config.loaded_app, "direct", _NONE) if is_plain else _NONE
@@ -90,8 +101,11 @@ class BoundedProtocol(HttpToolsProtocol):
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             self._pass_over_offer(data[upgrade.args[0] :])
-        except httptools.HttpParserError:
-            self._refuse(self._refusal or refusals.MalformedRequestError("This is not a valid HTTP/1.1 request"))
+        except httptools.HttpParserError as error:
+            # What a callback raises ends the parsing, and is the context of the parser's own error.
+            cause = error.__context__
+            malformed = refusals.MalformedRequestError("This is not a valid HTTP/1.1 request")
+            self._refuse(cause if isinstance(cause, ApplicationError) else malformed)
         else:
             if self._unread > self._limits.head_bytes and self._stage != _NOTHING:
                 self._refuse(self._too_large())
@@ -111,11 +125,17 @@ class BoundedProtocol(HttpToolsProtocol):
         limits = self._limits
         if len(self.headers) > limits.headers or len(self.url) > limits.url_bytes or self._unread > limits.head_bytes:
             self._check_head()
+        # An HTTP/1.1 request has one Host header, which names a host (RFC 9112, section 3.2).
+        names = list(map(_name_of, self.headers))
+        if names.count(b"host") != 1 or not is_host(self.headers[names.index(b"host")][1]):
+            self._check_host()
         parser = self.parser
         endpoint = self._direct.get(self.url)
         if endpoint is not None and self._is_plain_post():
             self._start_direct(endpoint)
         else:
+            if not self.url.startswith(b"/"):
+                self._check_target()
             self._make_scope()
             _on_headers_complete(self)
             self.scope["extensions"] = {RESPONSE_WRITER: self.cycle}  # type: ignore[dict-item]
@@ -123,7 +143,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._since = self._guard.now
         self._unread = 0
         if not parser.should_upgrade():
-            self.headers = _NOWHERE
+            self._trailers.headers = len(names)
+            self.headers = self._trailers
 
     @override
     def on_body(self, body: bytes) -> None:
@@ -137,6 +158,8 @@ class BoundedProtocol(HttpToolsProtocol):
     @override
     def on_message_complete(self) -> None:
         self._stage = _NOTHING
+        if self._trailers:
+            self._trailers.clear()
         cycle = self.cycle
         if cycle.__class__ is not DirectCycle:
             _on_message_complete(self)
@@ -242,18 +265,39 @@ class BoundedProtocol(HttpToolsProtocol):
         return cycle is not None and not cycle.response_complete and not cycle.disconnected
 
     def _check_head(self) -> None:
-        """Raises ValidationError, which ends the parsing, when the head without the data behind it is too large."""
+        """Raises ValidationError when the head without the data behind it is too large."""
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         limits = self._limits
         if len(self.url) > limits.url_bytes or len(self.headers) > limits.headers or size > limits.head_bytes:
-            self._refusal = self._too_large()
-            raise self._refusal
+            raise self._too_large()
+
+    def _check_host(self) -> None:
+        """Raises MalformedRequestError for a Host header that is missing, doubled or no host. HTTP/1.0 needs none."""
+        hosts = [value for name, value in self.headers if name == b"host"]
+        if len(hosts) > 1:
+            raise refusals.MalformedRequestError("The request has more than one Host header")
+        if hosts:
+            raise refusals.MalformedRequestError("The Host header is no name or address of a host")
+        if self.parser.get_http_version() == "1.1":
+            raise refusals.MalformedRequestError("The request has no Host header, which HTTP/1.1 needs")
+
+    def _check_target(self) -> None:
+        """Raises MalformedRequestError when the URL of a request names another host than its Host header. Without that
+        header, the URL's host is what the application gets (RFC 9112, section 3.2.2)."""
+        host = host_of_url(self.url)
+        if host is None:
+            return
+        named = dict(self.headers).get(b"host")
+        if named is None:
+            self.headers.append((b"host", host))
+        elif without_default_port(host) != without_default_port(named):
+            raise refusals.MalformedRequestError("The URL names another host than the Host header")
 
     def _too_large(self) -> ApplicationError:
         if len(self.url) > self._limits.url_bytes:
             return refusals.UrlTooLongError(f"The URL is longer than {self._limits.url_bytes} bytes")
         if len(self.headers) > self._limits.headers:
-            return refusals.HeadTooLargeError(f"The request has more than {self._limits.headers} headers")
+            return _too_many_headers(self._limits.headers)
         return refusals.HeadTooLargeError(f"The head of the request is larger than {self._limits.head_bytes} bytes")
 
     def _refuse(self, error: ApplicationError) -> None:
@@ -300,6 +344,10 @@ class BoundedProtocol(HttpToolsProtocol):
             self.parser = httptools.HttpRequestParser(self)
             self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
             self.data_received(without_offer(self.scope["method"].encode(), self.url, self.headers) + rest)
+
+
+def _too_many_headers(limit: int) -> ApplicationError:
+    return refusals.HeadTooLargeError(f"The request has more than {limit} headers")
 
 
 def without_offer(method: bytes, url: bytes, headers: list[tuple[bytes, bytes]]) -> bytes:

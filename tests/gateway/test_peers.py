@@ -314,3 +314,97 @@ def test_request__ambiguous__is_refused_and_closed(gateway: Gateway, sent: bytes
 
     assert (answer.status, answer.code) == (400, "malformed_request")
     assert re.findall(r"request\.refused status=(\d+)", log_since(gateway, before)) == ["400"]
+
+
+_TARGETS = ["POST /api/gateway/v1/chat/completions", "GET /healthz", "GET /api/llm/settings", "PUT /admin/login/"]
+
+
+@pytest.mark.parametrize("target", _TARGETS)
+@pytest.mark.parametrize(
+    ("version", "hosts", "naming"),
+    [
+        ("1.1", [], "no Host"),
+        ("1.1", ["localhost", "localhost"], "more than one Host"),
+        ("1.1", ["localhost", "evil.example"], "more than one Host"),
+        ("1.0", ["localhost", "evil.example"], "more than one Host"),
+        ("1.1", ["local host"], "Host"),
+        ("1.1", ["localhost/path"], "Host"),
+        ("1.1", ["user@localhost"], "Host"),
+        ("1.1", ["localhost:port"], "Host"),
+        ("1.1", ["[::1"], "Host"),
+    ],
+)
+def test_host__missing_doubled_or_none__is_refused_on_every_path(
+    gateway: Gateway, target: str, version: str, hosts: list[str], naming: str
+) -> None:
+    """RFC 9112, section 3.2."""
+    lines = [f"{target} HTTP/{version}", *(f"Host: {host}" for host in hosts), f"Authorization: Bearer {gateway.key}"]
+    answer = answer_to(gateway, "\r\n".join([*lines, "", ""]).encode())
+
+    assert (answer.status, answer.code) == (400, "malformed_request")
+    assert naming in json.loads(answer.body)["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:8000", "127.0.0.1", "[::1]:8000", "my_gateway", "any.example"]
+)
+def test_host__of_any_form__is_served_with_a_key(gateway: Gateway, host: str) -> None:
+    lines = [f"GET /api/gateway/v1/models HTTP/1.1\r\nHost: {host}", f"Authorization: Bearer {gateway.key}"]
+
+    assert answer_to(gateway, "\r\n".join([*lines, "Connection: close", "", ""]).encode()).status == 200
+
+
+def test_host__missing_in_http_1_0__is_served(gateway: Gateway) -> None:
+    assert answer_to(gateway, b"GET /healthz HTTP/1.0\r\n\r\n").status == 200
+
+
+@pytest.mark.parametrize("path", ["/api/gateway/v1/models", "/healthz", "/api/llm/settings"])
+@pytest.mark.parametrize(
+    ("url", "host", "status"),
+    [
+        ("http://localhost", "localhost", 200),
+        ("http://LOCALHOST:80", "localhost", 200),
+        ("https://any.example", "any.example", 200),
+        ("http://evil.example", "localhost", 400),
+        ("http://localhost:81", "localhost", 400),
+        ("http://user@localhost", "localhost", 400),
+        ("http://localhost.evil.example", "localhost", 400),
+    ],
+)
+def test_url__of_the_absolute_form__has_the_host_of_the_header(
+    gateway: Gateway, path: str, url: str, host: str, status: int
+) -> None:
+    """RFC 9112, section 3.2.2: the URL's host is the one that counts, so that a request with two hosts is refused."""
+    head = f"GET {url}{path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {gateway.key}\r\n"
+    head += f"X-Project-Id: {gateway.project_id}\r\nConnection: close\r\n\r\n"
+
+    assert answer_to(gateway, head.encode()).status == status
+
+
+@pytest.mark.parametrize("path", [ENDPOINT, "/api/llm/prompts/check"])
+@pytest.mark.parametrize(("headers", "trailers", "status"), [(10, 150, 200), (10, 201, 431), (150, 100, 431)])
+def test_trailers__of_a_chunked_body__count_as_headers(
+    gateway: Gateway, path: str, headers: int, trailers: int, status: int
+) -> None:
+    content = json.dumps(body() if path == ENDPOINT else {"system_prompt": "x"}).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {gateway.key}\r\n"
+    head += f"X-Project-Id: {gateway.project_id}\r\nContent-Type: application/json\r\n"
+    head += "Transfer-Encoding: chunked\r\n" + "".join(f"x-{number}: a\r\n" for number in range(headers))
+    chunk = b"%x\r\n%s\r\n0\r\n" % (len(content), content)
+    behind = "".join(f"x-{number}: a\r\n" for number in range(trailers)) + "\r\n"
+
+    answer = answer_to(gateway, head.encode() + b"\r\n" + chunk + behind.encode(), then_end=status == 200)
+
+    assert answer.status == status
+    assert status == 200 or answer.code == "head_too_large"
+
+
+def test_trailers__of_two_requests_of_a_connection__are_counted_apart(gateway: Gateway) -> None:
+    trailers = "".join(f"x-{number}: a\r\n" for number in range(150)).encode()
+    request = b"POST /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + trailers + b"\r\n"
+    with connected(gateway) as connection:
+        connection.sendall(request * 3)
+        connection.shutdown(socket.SHUT_WR)
+        found = answers(everything(connection))
+
+    assert [answer.status for answer in found] == [200] * 3
