@@ -10,7 +10,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 from core.errors import ApplicationError, NotFoundError
-from gateway.errors import MethodNotAllowedError
+from gateway.errors import MethodNotAllowedError, require_method
 from gateway.model_list.answers import model_answer, models_answer
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.run import run
@@ -86,11 +86,9 @@ async def models(scope: Scope, receive: Receive, send: Send) -> None:
     anthropic = any(name == _ANTHROPIC_VERSION for name, _ in scope["headers"])
     reply = reply_of(MESSAGES if anthropic else CHAT)(send, new_request_id())
     reply.is_native = True
-    if scope["method"] != "GET":
-        await reply.error(MethodNotAllowedError("Use GET", headers={"allow": "GET"}))
-        return
     name = scope["url_route"]["kwargs"].get("model")
     try:
+        require_method(scope["method"], "GET")
         snapshot, key = await authenticate(current_runtime().snapshots, read_headers(scope["headers"]))
         if name is None:
             answer = await models_answer(snapshot, key, anthropic=anthropic)

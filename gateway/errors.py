@@ -179,3 +179,11 @@ def _wait(failure: ProviderError) -> dict[str, str] | None:
     if wait is None or not math.isfinite(wait):
         return None
     return {"retry-after": str(math.ceil(min(wait, _MAX_WAIT_SECONDS)))}
+
+
+def require_method(method: str, served: str, allow: str = "") -> None:
+    """Raises MethodNotAllowedError for another method than the one `served`; `allow` names all those of the path, where
+    there are several. HEAD is read as GET is (RFC 9110, section 9.3.2): the server leaves the answer's body away."""
+    if method != served and not (method == "HEAD" and served == "GET"):
+        all_methods = (allow or served).replace("GET", "GET, HEAD")
+        raise MethodNotAllowedError(f"Use {allow or served}", headers={"allow": all_methods})

@@ -10,7 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from config.monitor.exposition import render
 from core.errors import ApplicationError
 from core.rights.asking import scopes_of_operation
-from gateway.errors import MethodNotAllowedError
+from gateway.errors import require_method
 from gateway.pipeline.authenticate import authenticate
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
@@ -24,8 +24,7 @@ async def metrics(scope: dict[str, Any], receive: Receive, send: Send) -> None:
     """Answers from what the host's processes reported last; only the key may have to be looked up."""
     reply = Reply(send, new_request_id())
     try:
-        if scope["method"] != "GET":
-            raise MethodNotAllowedError("Use GET", headers={"allow": "GET"})
+        require_method(scope["method"], "GET")
         snapshots, headers = current_runtime().snapshots, read_headers(scope["headers"])
         snapshot, _ = await authenticate(snapshots, headers, _SCOPES)
     except ApplicationError as error:

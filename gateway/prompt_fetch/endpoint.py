@@ -18,7 +18,7 @@ from core.errors import ApplicationError
 from core.exception_handler import ProtocolError, error_body, error_headers, log_unexpected, translate
 from core.rights.asking import scopes_of_operation
 from core.tenancy import require_same_project
-from gateway.errors import MethodNotAllowedError
+from gateway.errors import require_method
 from gateway.management_bodies import read_body
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.parse import ClientGoneError, late_body
@@ -86,8 +86,7 @@ def _whole_name(scope: Scope) -> str:
 async def _serve(scope: Scope, send: Send, method: str, read: Callable[[], Awaitable[PromptQuery]], allow: str) -> None:
     reply, runtime = _ManagementReply(send, new_request_id()), current_runtime()
     try:
-        if scope["method"] != method:
-            raise MethodNotAllowedError(f"Use {allow}", headers={"allow": allow})
+        require_method(scope["method"], method, allow)
         snapshot = await _admitted(runtime, scope)
         query = await read()
         if query.project_id:

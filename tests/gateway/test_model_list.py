@@ -180,3 +180,21 @@ def test_completions__of_addresses_that_clients_build__are_answered(gateway: Gat
     response = gateway.client.post(f"/api/gateway{path}", json=body(), headers=gateway.headers)
 
     assert response.status_code == 200, response.text
+
+
+@pytest.mark.parametrize("path", [PATH, f"{PATH}/gpt-4o", f"{PATH}/no-such-model", "/healthz", "/readyz", "/metrics"])
+def test_head__of_a_path_with_get__is_its_answer_without_the_body(vendors: Gateway, path: str) -> None:
+    """RFC 9110, section 9.3.2."""
+    whole, head = (vendors.client.request(method, path, headers=vendors.headers) for method in ("GET", "HEAD"))
+
+    assert head.status_code == whole.status_code
+    assert head.headers["content-type"] == whole.headers["content-type"]
+    assert head.content == b""
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+def test_models__written_to__names_the_methods(vendors: Gateway, method: str) -> None:
+    answer = vendors.client.request(method, PATH, headers=vendors.headers)
+
+    assert_error(answer, 405, "method_not_allowed")
+    assert answer.headers["allow"] == "GET, HEAD"

@@ -131,7 +131,14 @@ def test_fetch__unknown_name_or_method__is_refused(shared: tuple[Gateway, Prompt
 
     refused(fetch(project, "nobody"), 404, "prompt_config_not_found")
     refused(project.manage("DELETE", "prompts/support"), 405, "method_not_allowed")
-    assert project.manage("DELETE", "prompts/support").headers["allow"] == "GET"
+    assert project.manage("DELETE", "prompts/support").headers["allow"] == "GET, HEAD"
+
+
+def test_fetch__by_head__is_the_answer_without_the_body(shared: tuple[Gateway, Prompt]) -> None:
+    project, _ = shared
+    whole, head = (project.manage(method, "prompts/support") for method in ("GET", "HEAD"))
+
+    assert (head.status_code, head.headers["etag"], head.content) == (200, whole.headers["etag"], b"")
 
 
 def test_fetch__etag_of_the_answer__gives_304_until_the_answer_changes(service: GatewayService) -> None:
