@@ -17,7 +17,7 @@ from core.models import ApiKey, Project
 from core.pages.audit import AuditPage as AuditPage
 from core.pages.members import MembersPage as MembersPage
 from core.rights.admin import RightsAdmin
-from core.scopes import DESCRIPTIONS, USUAL_SCOPES
+from core.scope_field import ScopesField
 from core.services import register_project
 
 if TYPE_CHECKING:
@@ -43,11 +43,7 @@ class ProjectAdmin(RightsAdmin):
 
 
 class NewApiKeyForm(ApiKeyModelForm):
-    scopes = forms.MultipleChoiceField(
-        choices=[(scope, f"{scope}: {sentence}") for scope, sentence in DESCRIPTIONS.items()],
-        widget=forms.CheckboxSelectMultiple,
-        initial=list(USUAL_SCOPES),
-    )
+    scopes = ScopesField()
 
     class Meta:
         model = ApiKey

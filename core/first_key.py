@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from core.keys import issue_key, revoke_key
 from core.models import ApiKey, FirstKey, Project
-from core.scopes import USUAL_SCOPES
+from core.scopes import FIRST_KEY_SCOPES
 from core.services import BootstrappedProject, bootstrap_project
 
 _PROJECT_NAME = "default"
@@ -45,7 +45,7 @@ def _make() -> BootstrappedProject:
 def _make_again(first: FirstKey) -> BootstrappedProject:
     unseen = first.api_key
     with transaction.atomic():
-        row, key = issue_key(unseen.project, name=unseen.name, scopes=USUAL_SCOPES)
+        row, key = issue_key(unseen.project, name=unseen.name, scopes=FIRST_KEY_SCOPES)
         revoke_key(unseen)
         FirstKey.objects.filter(pk=first.pk).update(api_key=row)
     return BootstrappedProject(unseen.project_id, key)

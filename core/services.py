@@ -10,7 +10,7 @@ from django.db import transaction
 from core.errors import ConflictError, ValidationError
 from core.keys import issue_key
 from core.models import NAME_CHARACTERS, Project
-from core.scopes import USUAL_SCOPES
+from core.scopes import FIRST_KEY_SCOPES
 from core.signals import project_created
 
 
@@ -39,5 +39,5 @@ def bootstrap_project(*, name: str) -> BootstrappedProject:
             raise ConflictError(f"A project named {name!r} exists already.", code="project_exists")
         project = Project(name=name)
         register_project(project)
-        _, key = issue_key(project, name="bootstrap", scopes=USUAL_SCOPES)
+        _, key = issue_key(project, name="bootstrap", scopes=FIRST_KEY_SCOPES)
     return BootstrappedProject(project.pk, key)

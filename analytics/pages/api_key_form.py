@@ -14,7 +14,7 @@ from typing_extensions import override
 from core.key_serializers import ApiKeyChangeSerializer, NewApiKeySerializer
 from core.keys import CHANGEABLE_FIELDS
 from core.models import NAME_CHARACTERS, ApiKey
-from core.scopes import DESCRIPTIONS, USUAL_SCOPES
+from core.scope_field import ScopesField
 from core.serializers import BodySerializer
 
 _BUDGETS = ("monthly_budget_usd", "total_budget_usd")
@@ -55,11 +55,7 @@ class NewKeyForm(forms.Form):
     serializer: ClassVar[type[BodySerializer]] = NewApiKeySerializer
 
     name = forms.CharField(max_length=NAME_CHARACTERS, help_text="Of the application that will have it.")
-    scopes = forms.MultipleChoiceField(
-        choices=[(scope, f"{scope}: {sentence}") for scope, sentence in DESCRIPTIONS.items()],
-        widget=forms.CheckboxSelectMultiple,
-        initial=list(USUAL_SCOPES),
-    )
+    scopes = ScopesField()
     expires_at = forms.DateTimeField(
         required=False,
         label="Expires",

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from core.keys import issue_key
 from core.models import Project
-from core.scopes import USUAL_SCOPES
+from core.scopes import FIRST_KEY_SCOPES
 
 _START_SECONDS = 120.0
 _STOP_SECONDS = 60.0
@@ -65,7 +65,7 @@ def own_access(base_url: str) -> Access:
     if project is None:
         raise ServiceError("There is no project yet: run `manage.py bootstrap --name demo` first.")
     expires_at = timezone.now() + timedelta(hours=_KEY_HOURS)
-    _, key = issue_key(project, name="demo", scopes=USUAL_SCOPES, expires_at=expires_at)
+    _, key = issue_key(project, name="demo", scopes=FIRST_KEY_SCOPES, expires_at=expires_at)
     return Access(base_url, str(project.pk), key)
 
 

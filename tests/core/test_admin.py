@@ -34,10 +34,19 @@ def test_add_key__valid__shown_in_one_message_only(admin: Client, project: Proje
     assert found.group() not in admin.get("/admin/core/apikey/").content.decode()
 
 
+def test_add_key__name_alone__calls_models_and_nothing_else(admin: Client, project: Project) -> None:
+    boxes = re.findall(r'<input type="checkbox" name="scopes" value="([^"]*)"([^>]*)>', admin.get(ADD).content.decode())
+
+    admin.post(ADD, {"project": str(project.pk), "name": "ci"})
+
+    assert [name for name, more in boxes if "checked" in more] == ["gateway"]
+    assert ApiKey.objects.get().scopes == ["gateway"]
+
+
 def test_add_key__bad_form__nothing_made(admin: Client, project: Project) -> None:
     form = {"project": str(project.pk), "name": "ci", "scopes": ["root"]}
     past = {**form, "scopes": ["gateway"], "expires_at": "2020-01-01T00:00"}
-    for wrong in (form, past, {**form, "scopes": []}):
+    for wrong in (form, past):
         assert admin.post(ADD, wrong).status_code == 200
     assert not ApiKey.objects.exists()
 

@@ -121,6 +121,14 @@ def test_create_api_key__by_id_or_name__prints_the_key(by: str) -> None:
     assert (record.project_id, record.scopes, record.expires_at) == (project.pk, frozenset({"gateway"}), None)
 
 
+def test_create_api_key__no_scope__is_refused_for_nothing_is_granted_unasked() -> None:
+    make_project("shop")
+
+    with pytest.raises(CommandError, match="--scope"):
+        output("create_api_key", "--project", "shop", "--name", "ci")
+    assert not ApiKey.objects.filter(name="ci").exists()
+
+
 @pytest.mark.parametrize(
     ("raw", "until"),
     [

@@ -17,6 +17,7 @@ from django.utils import timezone
 from core.keys import find_key, hash_key, revoke_key
 from core.models import ApiKey, AuditEntry, Project
 from core.rights.roles import Role
+from core.scopes import DESCRIPTIONS
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project, make_staff
 
@@ -80,7 +81,7 @@ def test_make__key__shown_once_and_works(administrator: Client, project: Project
     assert key not in _shown(administrator, project)
 
 
-@pytest.mark.parametrize("values", [{"scopes": []}, {"expires_at": "2020-01-01T00:00"}, {"scopes": ["root"]}])
+@pytest.mark.parametrize("values", [{"expires_at": "2020-01-01T00:00"}, {"scopes": ["root"]}])
 def test_make__bad_value__refused_and_the_name_kept(
     administrator: Client, project: Project, values: dict[str, Any]
 ) -> None:
@@ -124,6 +125,24 @@ def test_make__bad_limit__refused_at_its_field(administrator: Client, project: P
 
     assert "errorlist" in text
     assert not ApiKey.objects.exists()
+
+
+def test_make__name_alone__calls_models_and_nothing_else(administrator: Client, project: Project) -> None:
+    form = _shown(administrator, project)
+    boxes = re.findall(r'<input type="checkbox" name="scopes" value="([^"]*)"([^>]*)>', form)
+    _text(_sent(administrator, project, name="my app"))
+
+    assert [name for name, more in boxes if "checked" in more] == ["gateway"]
+    assert ApiKey.objects.get().scopes == ["gateway"]
+
+
+def test_make__manage__stands_apart_and_says_what_it_opens(administrator: Client, project: Project) -> None:
+    form = _shown(administrator, project)
+    before, _, after = form.partition("Only for what administers the project:")
+
+    assert re.findall(r'name="scopes" value="([^"]*)"', after) == ["manage"]
+    assert "manage" not in re.findall(r'name="scopes" value="([^"]*)"', before)
+    assert DESCRIPTIONS["manage"] in after
 
 
 def _fields(text: str) -> dict[str, str]:
