@@ -58,6 +58,16 @@ def checked_service_account(secret: str, *, any_token_server: bool) -> str:
     return json.dumps(account, separators=(",", ":"))
 
 
+def refuse_foreign(row: ProviderIntegration, traits: Traits, given: Mapping[str, Any]) -> None:
+    """Raises ValidationError for fields of other providers, which nothing would read. A field that is empty, or stands
+    as it is stored, changes nothing and passes."""
+    known = {*traits.options, *traits.required_options, *traits.secret_extra, *traits.optional_extra}
+    foreign = [name for name, value in given.items() if name not in known and value and row.options.get(name) != value]
+    if foreign:
+        problem = f"There is no such field of {traits.provider}."
+        raise ValidationError(f"{foreign[0]}: {problem}", details={name: [problem] for name in foreign})
+
+
 def checked_options(options: Mapping[str, Any]) -> dict[str, str]:
     checked = {}
     for name, value in options.items():

@@ -16,7 +16,13 @@ from core.errors import ValidationError
 from integrations.addresses import check_base_url, check_form
 from integrations.checked_additions import checked_forwarded, checked_headers, checked_parameters
 from integrations.checked_deployments import NUMBERS, checked_models, checked_name, checked_number, checked_prices
-from integrations.completeness import check_complete, checked_options, checked_secret, checked_service_account
+from integrations.completeness import (
+    check_complete,
+    checked_options,
+    checked_secret,
+    checked_service_account,
+    refuse_foreign,
+)
 from integrations.credentials import (
     is_masked,
     is_service_account,
@@ -87,6 +93,7 @@ def update_integration(
 def apply_change(row: ProviderIntegration, change: IntegrationChange, *, trusted: bool) -> None:
     """Sets the row's fields without saving it. Raises ValidationError, also for operators, when a stored credential
     would go to another host than the one that it was saved for."""
+    refuse_foreign(row, traits_of(row.provider), {**(change.options or {}), **(change.secret_extra or {})})
     apply_choice(row, change)
     before, destination, not_given = _access(row), destination_of(row), stored_secrets(row)
     if change.base_url is not None:

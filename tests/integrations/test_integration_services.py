@@ -39,12 +39,12 @@ def add(project: Project, provider: str = "openai", **change: object) -> Provide
 
 
 def test_add_integration__key__encrypted_and_read_back(project: Project) -> None:
-    row = add(project, options={"api_version": "v"}, secret_extra={"access_key_id": "AK"})
+    row = add(project, "bedrock", options={"region": "eu-west-1"}, secret_extra={"access_key_id": "AK"})
     stored = ProviderIntegration.objects.filter(pk=row.pk).values().get()
     assert not any(KEY in str(value) for value in stored.values())
     (access,) = enabled_credentials(project.pk)
-    assert (access.provider, access.secret, access.integration_id) == ("openai", KEY, row.pk)
-    assert access.extra == {"api_version": "v", "access_key_id": "AK"}
+    assert (access.provider, access.secret, access.integration_id) == ("bedrock", KEY, row.pk)
+    assert access.extra == {"region": "eu-west-1", "access_key_id": "AK"}
     assert KEY not in repr(access)
 
 

@@ -227,3 +227,34 @@ def test_admin__price__becomes_manual(staff: Client) -> None:
     row.refresh_from_db()
     assert (row.source, str(row.input_cost_per_1m)) == ("manual", "2.5000000000")
     assert staff.get("/admin/integrations/modelprice/?q=gpt").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "foreign"),
+    [
+        ({"provider": "openai", "api_key": KEY, "project": "mine"}, ["project"]),
+        ({"provider": "openai", "api_key": KEY, "region": "eu-west-1", "deployment": "x"}, ["region", "deployment"]),
+        ({"provider": "anthropic", "api_key": KEY, "access_key_id": "AK"}, ["access_key_id"]),
+        ({"provider": "bedrock", "api_key": KEY, "region": "eu-west-1", "api_version": "v1"}, ["api_version"]),
+    ],
+)
+def test_post__field_of_another_provider__refused_by_name(
+    project: Project, body: dict[str, Any], foreign: list[str]
+) -> None:
+    response = client_of(project).post(PATH, body)
+
+    assert response.status_code == 400
+    assert sorted(response.json()["error"]["details"]) == sorted(foreign)
+    assert not ProviderIntegration.objects.exists()
+
+
+def test_put__field_of_another_provider__refused_but_for_what_was_stored_before(project: Project) -> None:
+    client = client_of(project)
+    client.post(PATH, {"provider": "openai", "api_key": KEY})
+    ProviderIntegration.objects.update(options={"region": "eu"})
+
+    assert client.put(f"{PATH}/openai", {"project": "mine"}).status_code == 400
+    assert client.put(f"{PATH}/openai", {"region": "us"}).status_code == 400
+    assert client.put(f"{PATH}/openai", {"region": "eu", "project": ""}).status_code == 200
+    shown = client.get(PATH).json()["results"][0]
+    assert client.put(f"{PATH}/openai", shown).status_code == 200

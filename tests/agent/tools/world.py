@@ -25,7 +25,7 @@ from core.models import Project
 from core.rights.roles import PROJECT_RIGHTS
 from gateway.model_groups.services import create_group
 from gateway.models import AGENT_SCOPES, GatewaySettings
-from integrations.models import ProviderIntegration
+from integrations.credentials import store_extra
 from integrations.pricing.services import set_price
 from integrations.services import IntegrationChange, add_integration
 from prompts.labels import set_label
@@ -137,11 +137,11 @@ def _configure(project: Project, marker: str, secret: str) -> None:
         alert_emails=[f"{secret}@{marker}.example"],
         guardrails={"trust_mode": "monitor", "blocked_input_topics": [f"{marker} topic"]},
     )
-    change = IntegrationChange(
-        secret=secret, secret_extra={"access_key_id": secret}, options={"api_version": f"{marker}-version"}
-    )
-    add_integration(project_id=project.pk, provider="openai", change=change)
-    ProviderIntegration.objects.filter(project=project).update(base_url=f"https://{marker}.example/v1?key={secret}")
+    row = add_integration(project_id=project.pk, provider="openai", change=IntegrationChange(secret=secret))
+    # No service would store these: whatever a row holds, no tool may show its secrets.
+    store_extra(row, {"access_key_id": secret})
+    row.options, row.base_url = {"api_version": f"{marker}-version"}, f"https://{marker}.example/v1?key={secret}"
+    row.save()
     create_group(
         project_id=project.pk,
         name=f"{marker}-fast",
