@@ -31,6 +31,9 @@ TRUSTED_PROXIES = env.integer("TRUSTED_PROXIES", 0, minimum=0, maximum=10)
 if TRUSTED_PROXIES:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
+# Where a login ends that names no page of this service in `next`; Django's default does not exist here.
+LOGIN_REDIRECT_URL = "admin:index"
+
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
 
 # Failed logins count by name and address together, so nobody can lock out a person elsewhere, or everybody at an

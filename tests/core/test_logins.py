@@ -108,3 +108,12 @@ def test_address__behind_proxies__is_what_the_outermost_of_ours_saw(
     settings.TRUSTED_PROXIES = proxies
     headers = {"X-Forwarded-For": forwarded} if forwarded else {}
     assert client_address(RequestFactory(REMOTE_ADDR="192.0.2.1").get("/", headers=headers)) == address
+
+
+@pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example", "javascript:alert(1)", ""])
+def test_login__next_that_is_no_page_here__ends_at_the_start_page(ada: User, target: str) -> None:
+    client = Client()
+    answer = client.post("/admin/login/", {"username": "ada", "password": "long enough", "next": target}, follow=True)
+
+    assert answer.redirect_chain[-1] == ("/admin/", 302)
+    assert answer.status_code == 200
