@@ -36,9 +36,10 @@ def choices_of(arguments: type[msgspec.Struct], field: str) -> list[Any]:
 
 def _plain(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     plain = {name: value for name, value in field.items() if name not in ("anyOf", "$ref", "default", "title")}
-    for option in field.get("anyOf", []):
-        if option.get("type") != "null":
-            plain |= _plain(option, definitions)
+    options = [option for option in field.get("anyOf", []) if option.get("type") != "null"]
+    # Not every provider takes a field of two types: a text that may come as a number is described as a text.
+    for option in [option for option in options if option.get("type") == "string"] or options:
+        plain |= _plain(option, definitions)
     if "$ref" in field:
         plain = {**_plain(definitions[field["$ref"].rpartition("/")[2]], definitions), **plain}
     if "enum" in plain:

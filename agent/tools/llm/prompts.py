@@ -29,6 +29,8 @@ _Config = Annotated[
     str, Meta(min_length=1, max_length=NAME_CHARACTERS, description="Id or name of the prompt config, exactly.")
 ]
 _VERSION = "Number or id of the version"
+# A model writes the number as a text or as a number.
+_Version = Annotated[str, Meta(max_length=_ID_CHARACTERS)] | int
 
 
 class ListConfigs(PageArguments, kw_only=True, frozen=True):
@@ -54,17 +56,15 @@ class ListVersions(PageArguments, kw_only=True, frozen=True):
 
 class OneVersion(Arguments, kw_only=True, frozen=True):
     config: _Config
-    version: Annotated[
-        str, Meta(max_length=_ID_CHARACTERS, description=f"{_VERSION}; the active version when left out.")
-    ] = ""
+    version: Annotated[_Version, Meta(description=f"{_VERSION}; the active version when left out.")] = ""
 
 
 class TwoVersions(Arguments, kw_only=True, frozen=True):
     config: _Config
-    from_version: Annotated[str, Meta(min_length=1, max_length=_ID_CHARACTERS, description=f"{_VERSION} before.")]
-    to_version: Annotated[
-        str, Meta(max_length=_ID_CHARACTERS, description=f"{_VERSION} after; the active version when left out.")
-    ] = ""
+    from_version: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=_ID_CHARACTERS)] | int, Meta(description=f"{_VERSION} before.")
+    ]
+    to_version: Annotated[_Version, Meta(description=f"{_VERSION} after; the active version when left out.")] = ""
 
 
 class ListActivations(PageArguments, kw_only=True, frozen=True):
@@ -144,8 +144,9 @@ def _config(context: ToolContext, named: str) -> PromptConfig:
     return found
 
 
-def _version_id(context: ToolContext, config: PromptConfig, named: str) -> UUID:
+def _version_id(context: ToolContext, config: PromptConfig, version: str | int) -> UUID:
     """Returns a version's id by its number. Raises VersionNotFoundError."""
+    named = str(version)
     if not named:
         found = config.active_version_id
     elif _NUMBER.fullmatch(named):

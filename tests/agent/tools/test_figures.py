@@ -298,3 +298,13 @@ def test_search__requests_of_the_agent_itself__are_left_out(world: World, spool:
     assert "end_date before" in found["older"]
     own = world.ask("search_requests", query="refunds", session_id="with-the-agent")
     assert (own["count"], own["left_out_asked_by_agent"]) == (2, 0)
+
+
+@pytest.mark.parametrize("number", [1, "1"])
+def test_version__by_its_number__is_taken_as_a_number_and_as_a_text(world: World, number: Any) -> None:
+    text = world.ask("get_prompt_version", config=world.config.name, version="1")
+
+    assert world.ask("get_prompt_version", config=world.config.name, version=number) == text
+    assert world.ask("diff_prompt_versions", config=world.config.name, from_version=number, to_version=2) == world.ask(
+        "diff_prompt_versions", config=world.config.name, from_version="1", to_version="2"
+    )

@@ -67,6 +67,8 @@ def errors(world: World) -> Iterator[list[str]]:
 def test_every_tool__value_that_no_argument_takes__named(world: World, errors: list[str]) -> None:
     for tool, name, field in _arguments():
         for value in _NEVER[field["type"]]:
+            if name.endswith("version") and type(value) is int:
+                continue  # The number of a version is taken as a number too.
             error = _error(world, tool, {**calls(world)[tool.name], name: value})
             assert error is not None, f"{tool.name} takes {value!r:.50} as {name}"
             assert error["message"].startswith(f"{name}: "), error
