@@ -53,7 +53,7 @@ def _settings() -> Iterator[Problem]:
     if "*" in hosts:
         yield Problem("allowed_hosts", "ALLOWED_HOSTS takes every name; name the service's own.", is_fatal=False)
     elif hosts <= _LOCAL_HOSTS:
-        message = "ALLOWED_HOSTS names this machine only: the API and the admin refuse every other Host."
+        message = "ALLOWED_HOSTS names this machine only: the admin, and calls without a key, refuse every other Host."
         yield Problem("allowed_hosts", message, is_fatal=False)
     is_production = os.environ.get("DJANGO_SETTINGS_MODULE", "").endswith(".production")
     if settings.SANDBOX and is_production:

@@ -56,6 +56,13 @@ def test_check_deployment__debug_and_every_host__error_and_warning(settings: Set
     assert not problems["allowed_hosts"]["is_fatal"]
 
 
+def test_check_deployment__hosts_of_this_machine_alone__says_who_is_refused_under_others(settings: Settings) -> None:
+    """A call with a key is served under any name (`tests/core/test_hosts.py`)."""
+    settings.ALLOWED_HOSTS = ["localhost", "127.0.0.1"]
+
+    assert "calls without a key, refuse every other Host" in check()[1]["allowed_hosts"]["message"]
+
+
 def test_check_deployment__other_encryption_keys__names_them_and_the_unreadable_credential(settings: Settings) -> None:
     add_integration(project_id=make_project().pk, provider="openai", change=IntegrationChange(secret="sk-here-0123456"))
     settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
