@@ -90,6 +90,7 @@ class Host:
 
     def __init__(self, folder: Path, name: str, environment: Mapping[str, str], *, tree: Path = ROOT) -> None:
         self.name = name
+        self._shipper = folder / name / "run" / "shipper.pid"
         self._output, self._log = folder / f"{name}.out", folder / f"{name}.log"
         with self._output.open("wb") as output, self._log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -122,9 +123,12 @@ class Host:
         return self.process.poll() is not None
 
     def wait(self) -> None:
-        """Returns when the host serves or has ended."""
+        """Returns when the host serves and ships, which it does once the tables of both stores are there, or has
+        ended."""
         wait_until(
-            lambda: self.address or self.has_ended or None, seconds=8 * START_SECONDS, what=f"{self.name} to serve"
+            lambda: (self.address and self._shipper.exists()) or self.has_ended or None,
+            seconds=8 * START_SECONDS,
+            what=f"{self.name} to serve and ship",
         )
 
     def stop(self) -> int:
