@@ -19,6 +19,8 @@ METHODS = frozenset({"get", "post", "put", "patch", "delete"})
 _OWN = frozenset({"/api/schema/", "/api/docs/", "/api/redoc/", "/api/redoc/script.js"})
 # The patterns without an end: paths that the gateway does not have, and all that Django serves.
 _PREFIXES = frozenset({"^api/gateway/", ""})
+# Django serves these operations in a worker of the gateway, since they ask models: tests/gateway/playground has them.
+ASKING_MODELS = frozenset({"tryModel", "compareModels"})
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 _GROUP = re.compile(r"\(\?P<(\w+)>[^()]+\)")
 

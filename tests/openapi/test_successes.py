@@ -1,0 +1,127 @@
+"""Every operation that Django serves succeeds once, and so has its success compared with the document.
+
+`tests.described` looks up each answer. What a worker of the gateway serves is asked in `test_gateway_conformance.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.test import Client
+
+from core.models import Project
+from core.rights.roles import Role
+from tests.factories.core import make_staff
+from tests.openapi.conftest import Populated
+from tests.openapi.routes import ASKING_MODELS, Operation, channels_paths, operations
+
+# What these delete no rollback of a transaction restores, so that they are the last.
+FOR_GOOD = frozenset({"deleteSession", "deleteRequest"})
+_PLAN = {"config_id": "{config_id}", "target_version_id": "{other_id}"}
+_GROUP = {"strategy": "ordered", "members": [{"model": "gpt-4o-mini"}]}
+_SCORE = {"request_id": "{request_id}", "score_name": "tone", "score_value": 1}
+_TRIAL = {"candidates": [{"model": "gpt-4o-mini"}, {"model": "gpt-4o"}]}
+# The bodies of operations that do not succeed without one, in which `{key}` stands for what `populated` knows.
+BODIES: dict[str, Any] = {
+    "createEndUserLimit": {"user_id": "bob"},
+    "addIntegration": {"provider": "openai", "api_key": "sk-x", "base_url": "http://127.0.0.1:9/v1"},
+    "issueApiKey": {"name": "new", "scopes": ["gateway"]},
+    "addMember": {"username": "newcomer", "role": "reader"},
+    "changeMember": {"role": "editor"},
+    "createModelGroup": {"name": "new", **_GROUP},
+    "replaceModelGroup": _GROUP,
+    "setPrice": {"input_cost_per_1m": "1", "output_cost_per_1m": "2"},
+    "createPromptConfig": {"name": "new"},
+    "putPromptLabel": {"version_number": 2},
+    "createPromptVersion": {"system_prompt": "Be brief."},
+    "checkPrompt": {"system_prompt": "Be brief."},
+    "createRollout": _PLAN,
+    "forecastRollout": {"config_id": "{config_id}"},
+    "createReviewQueue": {"kind": "boolean", "name": "new", "score_name": "tone"},
+    "addReviewItem": {"request_id": "{request_id}"},
+    "assignReviewItems": {"assignee": "scorer"},
+    "scoreReviewItem": {"score_value": True},
+    "recordScore": {"project_id": "{project_id}", **_SCORE},
+    "recordScores": {"project_id": "{project_id}", "scores": [_SCORE]},
+    "search": {"query": "question"},
+    "addSessionFeedback": {"project_id": "{project_id}", "score": 1},
+    "createTrial": _TRIAL,
+    "estimateTrial": _TRIAL,
+    "pickTrialWinner": {"winner": "A"},
+    "saveView": {"name": "new", "page": "requests", "query": "status=error"},
+}
+QUERIES = {"lookup": {"q": "{request_id}"}}
+# Other values in paths than those that `populated` knows by the parameter's name.
+IN_PATHS = {"activatePromptVersion": {"version_id": "{other_id}"}}
+_ROLLED_BACK = ("startRollout", "rollbackRollout")
+# The operations without which another one has nothing to do.
+BEFORE: dict[str, tuple[str, ...]] = {
+    "pauseRollout": ("startRollout",),
+    "promoteRollout": ("startRollout",),
+    "rollbackRollout": ("startRollout",),
+    "completeRollout": ("startRollout",),
+    "removePrice": ("setPrice",),
+    "createRollout": _ROLLED_BACK,
+    "activatePromptVersion": _ROLLED_BACK,
+    "undoActivation": (*_ROLLED_BACK, "activatePromptVersion"),
+    "deletePromptConfig": _ROLLED_BACK,
+    "updateIntegration": ("addIntegration",),
+    "removeIntegration": ("addIntegration",),
+    "testIntegration": ("addIntegration",),
+    "createTrial": ("addIntegration",),
+    "estimateTrial": ("addIntegration",),
+    "getPrice": ("setPrice",),
+    "listPriceHistory": ("setPrice",),
+}
+OF_DJANGO = {operation.id: operation for operation in operations() if operation.path not in channels_paths()}
+
+
+def filled(value: Any, known: dict[str, Any]) -> Any:
+    """Returns a value with what `known` has for each `{key}`."""
+    if isinstance(value, dict):
+        return {name: filled(inner, known) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [filled(inner, known) for inner in value]
+    whole = re.fullmatch(r"{(\w+)}", value) if isinstance(value, str) else None
+    return known[whole[1]] if whole else value
+
+
+def ask(client: Client, operation: Operation, known: dict[str, Any]) -> Any:
+    if operation.path.startswith("/api/otlp/"):
+        sent: Any = {}
+    elif operation.id == "importPrompts":
+        sent = ask(client, OF_DJANGO["exportPrompts"], known).json()
+    else:
+        sent = filled(BODIES.get(operation.id, {}), known)
+    return client.generic(
+        operation.method.upper(),
+        operation.path.format(**{**known, **filled(IN_PATHS.get(operation.id, {}), known)}),
+        "" if operation.method in ("get", "delete") else json.dumps(sent),
+        content_type="application/json",
+        query_params=filled(QUERIES.get(operation.id, {}), known),
+    )
+
+
+# The export streams on an event loop, which WSGI does not have.
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume asynchronous iterators:Warning")
+def test_operations__of_django__each_succeeds_as_described(populated: Populated, offline: None) -> None:
+    make_staff(name="newcomer")
+    make_staff(Role.EDITOR, Project.objects.get(pk=populated.known["project_id"]), name="scorer")
+    client = Client(headers=populated.headers, raise_request_exception=False)
+    failed = {}
+    for operation in sorted(OF_DJANGO.values(), key=lambda operation: operation.id in FOR_GOOD):
+        if operation.id in ASKING_MODELS:
+            continue
+        with transaction.atomic():
+            for before in BEFORE.get(operation.id, ()):
+                ask(client, OF_DJANGO[before], populated.known)
+            answer = ask(client, operation, populated.known)
+            transaction.set_rollback(True)
+        if str(answer.status_code) not in operation.described["responses"] or answer.status_code >= 300:
+            failed[operation.id] = f"{answer.status_code} {answer.content.decode()}"
+
+    assert failed == {}
