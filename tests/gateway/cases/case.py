@@ -18,22 +18,6 @@ from typing_extensions import override
 from tests.recordings import SHARED_DIR
 
 OWN = Path(__file__).resolve().parent / "own"
-# The kinds whose cases run. The cases of the others fail until their faults are mended; the list goes with the last.
-MENDED_KINDS = frozenset(
-    {
-        "bad_key_as_400",
-        "compressed_answer",
-        "codex_tools_refused",
-        "empty_arguments",
-        "messages_fields_leak",
-        "multi_line_data",
-        "plain",
-        "repeated_id_and_name",
-        "tool_reference_refused",
-        "usage_not_read",
-        "vllm_reasoning_history",
-    }
-)
 _SURFACES = {"completions": "completions", "responses": "responses", "messages": "messages", "embeddings": "embeddings"}
 
 
@@ -72,6 +56,6 @@ def load(file: Path) -> Case:
 
 
 def all_cases() -> list[Case]:
-    """Returns the cases of the kinds that are mended, those of SHARED_DIR before our own."""
+    """Returns the cases, those of SHARED_DIR before our own."""
     files = [*sorted((SHARED_DIR / "cases").glob("*.json")), *sorted(OWN.glob("*.json"))]
-    return [case for case in map(load, files) if case.kind in MENDED_KINDS]
+    return [*map(load, files)]
