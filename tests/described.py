@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 from unittest.mock import patch
 
-from django.test import AsyncClient, Client
+from django.test import Client
 from jsonschema_rs import Draft202012Validator
 
 from core.openapi.views import document
@@ -58,25 +58,20 @@ def operation_path(raw_path: str) -> str:
 @contextmanager
 def clients_checked() -> Iterator[None]:
     """Has Django's test clients, and REST framework's, which are made of them, check what they are answered."""
-    request, asynchronous = Client.request, AsyncClient.request
+    request = Client.request
 
     def checked(self: Client, **sent: Any) -> Any:
         answer = request(self, **sent)
         _check_djangos(answer)
         return answer
 
-    async def checked_asynchronously(self: AsyncClient, **sent: Any) -> Any:
-        answer = await asynchronous(self, **sent)
-        _check_djangos(answer)
-        return answer
-
-    with patch.object(Client, "request", checked), patch.object(AsyncClient, "request", checked_asynchronously):
+    with patch.object(Client, "request", checked):
         yield
 
 
 def _check_djangos(answer: Any) -> None:
     # The route tells a slash in an id from one of the path, which the decoded path does not. None was found: no route.
-    request = answer.wsgi_request if hasattr(answer, "wsgi_request") else answer.asgi_request
+    request = answer.wsgi_request
     found = request.resolver_match
     if found is not None and found.route.startswith("api/"):
         path = _DJANGOS_PARAMETER.sub(r"{\1}", f"/{found.route}")
