@@ -15,9 +15,11 @@ from typing_extensions import override
 from analytics.shipper.spool_status import read_status
 from benchmarks import processes
 from benchmarks.targets.base import ROOT, Endpoint, Target, run_step
+from benchmarks.waiting import wait_until
 
 # The model has a price, so that the cost of every request is computed; its name is the clients' form.
 _MODEL = "gpt-4o-mini"
+_START_SECONDS = 120.0
 
 
 class Ours(Target):
@@ -53,6 +55,8 @@ class Ours(Target):
         manage = [sys.executable, str(self.source / "manage.py")]
         base = f"http://127.0.0.1:{port}"
         self._launch([*manage, "serve"], f"{base}/healthz", environment)
+        # The service answers before the analytics store has its tables, and ships once it has them.
+        wait_until(lambda: "shipper" in self.roles().values(), "the shipper did not start", seconds=_START_SECONDS)
         made = self._bootstrap(manage, environment)
         authorization = {"authorization": f"Bearer {made['api_key']}"}
         self._prepare(f"{base}/api/llm", mock_port, {**authorization, "x-project-id": made["project_id"]})
