@@ -36,9 +36,9 @@ class BodyMiddleware(MiddlewareMixin):
 
 
 def note_length(request: HttpRequest) -> None:
-    """Sets CONTENT_LENGTH to the bytes that have arrived, whatever the head said. Under WSGI, where the length in the
-    head is all that there is, it stays."""
-    if isinstance(request, ASGIRequest):
+    """Sets CONTENT_LENGTH to the bytes that have arrived, whatever the head said. It stays where the length in the head
+    is all that there is: under WSGI, and for a body that is no file."""
+    if isinstance(request, ASGIRequest) and request._stream.seekable():
         file = request._stream  # Django's own limit measures it in the same way.
         request.META["CONTENT_LENGTH"] = str(file.seek(0, os.SEEK_END))
         file.seek(0)
