@@ -17,11 +17,13 @@ class Health(TypedDict):
 
 
 class Readiness(TypedDict):
-    """`failing` names the checks that do not hold. The other fields are for keys of `manage` and `metrics:read`."""
+    """`failing` names the checks that do not hold, `pending` what is still being prepared while the worker serves. The
+    other fields are for keys of `manage` and `metrics:read`."""
 
     status: Literal["ready", "not_ready"]
     failing: list[str]
-    checks: NotRequired[dict[str, Literal["passed", "failed"]]]
+    pending: NotRequired[list[str]]
+    checks: NotRequired[dict[str, Literal["passed", "failed", "pending"]]]
     in_flight: NotRequired[int]
     host: NotRequired[dict[str, Any]]
 

@@ -34,9 +34,9 @@ class ChatCompletion(TypedDict):
 
 
 class CompletionDelta(TypedDict):
-    role: NotRequired[str]
+    role: NotRequired[str | None]
     content: NotRequired[str | None]
-    tool_calls: NotRequired[list[dict[str, Any]]]
+    tool_calls: NotRequired[list[dict[str, Any]] | None]
 
 
 class ChunkChoice(TypedDict):

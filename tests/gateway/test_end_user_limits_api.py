@@ -86,6 +86,7 @@ def test_post__bad_value__names_its_field(api: APIClient, body: dict[str, Any], 
 
 def test_limits_of_another_project__not_found(api: APIClient) -> None:
     row = EndUserLimit.objects.create(project=make_project(), user_id="ann")
-    for call in (api.get, api.patch, api.delete):
-        assert call(f"{PATH}/{row.pk}").status_code == 404
+    one = f"{PATH}/{row.pk}"
+    for answer in (api.get(one), api.patch(one, {"rate_limit_rpm": 1}), api.delete(one)):
+        assert answer.status_code == 404
     assert api.get(PATH).json()["count"] == 0

@@ -100,7 +100,7 @@ def test_document__text__a_text_below_its_title() -> None:
     part, reasons = part_and_reasons(
         {"type": "document", "source": source, "title": "Report", "context": "Of May.", "cache_control": MARK}
     )
-    assert part == text("Report\n\nOf May.\n\nAll is well.", cache_control=MARK)
+    assert part == text("Report\n\nOf May.\n\nAll is well.", trust="untrusted", cache_control=MARK)
     assert reasons == ()
 
 
