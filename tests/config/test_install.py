@@ -134,15 +134,3 @@ def test_install__lock_changed__installed_again(clone: Clone) -> None:
 
     assert "installing" in clone.install().stdout
     assert clone.install().stdout == ""
-
-
-def _pinned(name: str) -> set[str]:
-    lines = (ROOT / "requirements" / name).read_text(encoding="utf-8").splitlines()
-    return {line.split()[0] for line in lines if "==" in line}
-
-
-def test_locks__dev__holds_base() -> None:
-    base = _pinned("base.lock")
-
-    assert base
-    assert base <= _pinned("dev.lock")

@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import httpx2
 from google.protobuf import json_format
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -35,8 +36,9 @@ class Entrance(ABC):
 
     name: str
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, client: httpx2.Client | None = None) -> None:
         self.gateway = gateway
+        self._client = client or gateway.service.client
         self.seeds = self._seeds()
 
     def _seeds(self) -> list[Any]:
@@ -61,7 +63,7 @@ class Entrance(ABC):
         return sent if len(sent.body) <= MAX_CASE_BYTES else self.unchanged(seed)
 
     def send(self, sent: Sent) -> Answer:
-        answer = exchange(self.gateway, sent)
+        answer = exchange(self.gateway, self._client, sent)
         self.judge(answer)
         return answer
 

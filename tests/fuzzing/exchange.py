@@ -43,11 +43,11 @@ class Finding(AssertionError):
     """An answer that breaks a rule."""
 
 
-def exchange(gateway: Gateway, sent: Sent) -> Answer:
-    """Returns the answer to a case. Raises Finding when neither an answer nor the end of the connection comes in
-    time."""
+def exchange(gateway: Gateway, client: httpx2.Client, sent: Sent) -> Answer:
+    """Returns the answer to a case, which `client` sends. Raises Finding when neither an answer nor the end of the
+    connection comes in time."""
     try:
-        return _raw(gateway, sent.raw) if sent.raw is not None else _request(gateway, sent)
+        return _raw(gateway, sent.raw) if sent.raw is not None else _request(gateway, client, sent)
     except (TimeoutError, httpx2.TimeoutException) as error:
         raise Finding(f"no answer in time: {error!r}") from error
 
@@ -79,9 +79,9 @@ def check_envelope(answer: Answer) -> None:
         raise Finding(f"an internal error: {error!r}")
 
 
-def _request(gateway: Gateway, sent: Sent) -> Answer:
+def _request(gateway: Gateway, client: httpx2.Client, sent: Sent) -> Answer:
     try:
-        response = gateway.service.client.request(
+        response = client.request(
             sent.method,
             f"{gateway.service.base_url()}{sent.path}",
             headers={**gateway.headers, "x-project-id": gateway.project_id, **sent.headers},

@@ -6,6 +6,7 @@ import json
 from random import Random
 from typing import Any
 
+import httpx2
 from typing_extensions import override
 
 from tests.fakes.dialects.registry import FAKES, distinct_providers
@@ -36,8 +37,8 @@ class ProviderAnswers(Entrance):
 
     name = "provider"
 
-    def __init__(self, gateway: Gateway, upstream: DialectServer) -> None:
-        super().__init__(gateway)
+    def __init__(self, gateway: Gateway, client: httpx2.Client, upstream: DialectServer) -> None:
+        super().__init__(gateway, client)
         self._upstream = upstream
         self._requests = 0
 
