@@ -79,10 +79,11 @@ def test_dockerfile__base_lock__is_part_of_the_lock_the_suite_runs_on() -> None:
 
 
 def test_dockerfile__copies__every_app_and_nothing_that_is_not_there() -> None:
-    copied = set(re.findall(r"^COPY (?!--from)(\S+) ", _DOCKERFILE, re.MULTILINE))
+    copies = re.findall(r"^COPY (?!--from)(.+) \S+$", _DOCKERFILE, re.MULTILINE)
+    copied = {source for sources in copies for source in sources.split()}
     allowed = set(re.findall(r"^!(\S+)", (ROOT / ".dockerignore").read_text(encoding="utf-8"), re.MULTILINE))
 
-    assert copied == {*_PACKAGES, "manage.py", "requirements/base.lock"}
+    assert copied == {*_PACKAGES, "manage.py", "requirements/base.lock", "requirements/install.py"}
     assert all((ROOT / source).exists() for source in copied)
     assert allowed == copied
 
