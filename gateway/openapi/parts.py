@@ -1,4 +1,4 @@
-"""What the operations of the gateway have in common in the OpenAPI document: headers, failures, credentials."""
+"""The parts of the OpenAPI document that the gateway's operations share: headers, failures, credentials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client of another protocol merely allows the model to use, and what a provider without it answers without."""
+"""Tools that a client of another protocol offers as optional: a provider that lacks one answers without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a provider has not counted is estimated and marked; what it has counted stays."""
+"""Counts that a provider did not give are estimated and marked; those that it gave stay."""
 
 from __future__ import annotations
 

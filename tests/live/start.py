@@ -41,7 +41,7 @@ _SPAN_OF_KILLS_SECONDS = 60.0
 
 @dataclass
 class Figures:
-    """What became of the requests. `statuses` counts their answers, `management` those of a question to the analytics
+    """The fate of the requests. `statuses` counts their answers, `management` those of a question to the analytics
     store, `rows` and `distinct` what the request log has in the end."""
 
     statuses: Counter[int] = field(default_factory=Counter)

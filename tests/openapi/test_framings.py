@@ -60,7 +60,7 @@ def bodied(*, by_django: bool) -> list[Operation]:
 
 @dataclass(frozen=True)
 class Called:
-    """What a call did: its status, its answer, and every field of every row that it left, each by a path."""
+    """The effects of a call: its status, its answer, and every field of every row that it left, each by a path."""
 
     status: int
     answer: dict[str, Any]

@@ -1,4 +1,4 @@
-"""What a case may expect: a function for each key of `expected`, which asserts that it holds."""
+"""The expectations of a case: a function for each key of `expected`, which asserts that it holds."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def is_text(piece: Any) -> bool:
 
 @dataclass(frozen=True)
 class Habits:
-    """What a vendor repeats in each delta of a call, and how it numbers its calls."""
+    """A vendor's way to write calls: the fields that it repeats in each delta, and how it numbers the calls."""
 
     repeats_id: bool
     repeats_name: bool
