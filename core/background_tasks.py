@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from core.notices import NOTICES_DIR, NoticeWriter, read_notices
+from core.notices import NoticeWriter, notices_dir, read_notices
 
 logger = logging.getLogger("core.background_tasks")
 
@@ -57,7 +57,7 @@ def watch(task: asyncio.Task[Any]) -> None:
 def failures_of_host() -> dict[str, Failures]:
     """Returns the failures of all living processes of this host by the name of the task."""
     found: dict[str, Failures] = {}
-    for notice in read_notices(NOTICES_DIR, _NOTICE_PREFIX):
+    for notice in read_notices(notices_dir(), _NOTICE_PREFIX):
         for name, one in _decoder.decode(notice.message).items():
             known = found.setdefault(name, Failures())
             known.count += one.count
@@ -116,12 +116,15 @@ class _Tally:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._failures: dict[str, Failures] = {}
-        self._notice = NoticeWriter(NOTICES_DIR, f"{_NOTICE_PREFIX}{os.getpid()}", max_bytes=_MAX_NOTICE_BYTES)
+        self._notice: NoticeWriter | None = None
 
     def add(self, name: str, error: BaseException) -> None:
         with self._lock:
             known = self._failures.setdefault(name, Failures())
             known.count, known.last, known.error = known.count + 1, time.time(), type(error).__name__
+            if self._notice is None:
+                name = f"{_NOTICE_PREFIX}{os.getpid()}"
+                self._notice = NoticeWriter(notices_dir(), name, max_bytes=_MAX_NOTICE_BYTES)
             self._notice.put(msgspec.json.encode(self._failures))
 
 

@@ -20,9 +20,6 @@ from django.conf import settings
 
 logger = logging.getLogger("core.notices")
 
-# The notices by which the host's monitor and its processes know of each other.
-NOTICES_DIR: Path = settings.RUN_DIR / "notices"
-
 _ENDING = ".notice"
 _HEADER = struct.Struct("<4sII")
 _MAGIC = b"PGN1"
@@ -75,6 +72,12 @@ class NoticeWriter:
                 logger.warning("notice.not_written name=%s reason=%s", self._path.name, error.strerror)
             return
         self._fd, self._failed = fd, False
+
+
+def notices_dir() -> Path:
+    """Returns the folder of the notices by which the host's monitor and its processes know of each other."""
+    folder: Path = settings.RUN_DIR / "notices"
+    return folder
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from prometheus_client.core import Metric
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from core.monitoring import Found, Subject, gauge
-from core.notices import NOTICES_DIR, read_notices
+from core.notices import notices_dir, read_notices
 from gateway.limits.figures import Figures
 from gateway.models import GatewaySettings
 from gateway.worker_state import WORKER_PREFIX, WorkerState
@@ -72,7 +72,7 @@ BUDGETS = Subject("budgets", _budgets, 30.0, _budget_metrics)
 def worker_states() -> list[WorkerState]:
     """Returns the states of the web workers on this host, none older than a second."""
     found = []
-    for notice in read_notices(NOTICES_DIR, WORKER_PREFIX):
+    for notice in read_notices(notices_dir(), WORKER_PREFIX):
         try:
             found.append(_decoder.decode(notice.message))
         except msgspec.DecodeError:

@@ -18,7 +18,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from analytics.clickhouse.ledger import is_behind
 from analytics.spool.names import worker_token
-from core.notices import NOTICES_DIR, NoticeWriter, read_notice
+from core.notices import NoticeWriter, notices_dir, read_notice
 from integrations.health.targets import CircuitState
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class WorkerMonitor:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._lags: deque[float] = deque([0.0], maxlen=_MAX_LAGS)
-        self._notice = NoticeWriter(NOTICES_DIR, f"{WORKER_PREFIX}{worker_token()}", max_bytes=_MAX_BYTES)
+        self._notice = NoticeWriter(notices_dir(), f"{WORKER_PREFIX}{worker_token()}", max_bytes=_MAX_BYTES)
 
     async def run(self) -> None:
         try:
@@ -105,7 +105,7 @@ class WorkerMonitor:
 
     def _look(self) -> None:
         self._notice.put(msgspec.json.encode(self._state()))
-        notice = read_notice(NOTICES_DIR, HOST)
+        notice = read_notice(notices_dir(), HOST)
         self._runtime.readiness.host = _shown(notice.message) if notice is not None and notice.is_alive else {}
 
     def _state(self) -> WorkerState:

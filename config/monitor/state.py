@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from core.notices import NOTICES_DIR, Notice, NoticeWriter, read_notice
+from core.notices import Notice, NoticeWriter, notices_dir, read_notice
 from gateway.worker_state import HOST
 
 _MAX_BYTES = 256 * 1024
@@ -28,12 +28,12 @@ _decoder = msgspec.json.Decoder(HostState)
 
 
 def writer() -> NoticeWriter:
-    return NoticeWriter(NOTICES_DIR, HOST, max_bytes=_MAX_BYTES)
+    return NoticeWriter(notices_dir(), HOST, max_bytes=_MAX_BYTES)
 
 
 def read_host() -> HostState | None:
     """Returns the host state, or None when no monitor of this version runs on the host."""
-    notice: Notice | None = read_notice(NOTICES_DIR, HOST)
+    notice: Notice | None = read_notice(notices_dir(), HOST)
     if notice is None or not notice.is_alive:
         return None
     try:

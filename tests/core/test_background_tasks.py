@@ -46,6 +46,8 @@ OTHERWISE = {
     "gateway/internal_client.py": 1,
     "gateway/pipeline/heartbeat.py": 1,
     "gateway/pipeline/watch.py": 1,
+    # A task that is kept running raises their failures.
+    "gateway/limits/seeding.py": 1,
     # They log their own failures.
     "gateway/pipeline/quality.py": 1,
     "gateway/readyz.py": 1,
@@ -58,7 +60,7 @@ OTHERWISE = {
 
 @pytest.fixture(autouse=True)
 def own_tally(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(background_tasks, "NOTICES_DIR", tmp_path)
+    monkeypatch.setattr(background_tasks, "notices_dir", lambda: tmp_path)
     monkeypatch.setattr(background_tasks, "_tally", background_tasks._Tally())
 
 
