@@ -9,8 +9,8 @@ from celery import shared_task
 from analytics.deletion.services import finish_due
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError, RepairBusyError
 from analytics.reconciliation.services import reconcile
-from analytics.score_sync.announcement import TASK
-from analytics.score_sync.run import copy_due
+from analytics.scores.sync.announcement import TASK
+from analytics.scores.sync.run import copy_due
 
 logger = logging.getLogger("analytics.score_sync")
 

@@ -99,7 +99,7 @@ def _timed(measured: Store, name: str, work: Callable[[], tuple[int, int]]) -> W
 
 
 def _export(sample: Sample, length: timedelta, *, content: bool) -> tuple[int, int]:
-    from analytics.export_lines import export_lines
+    from analytics.exports.lines import export_lines
     from analytics.queries.request_filters import RequestFilter
 
     filters = RequestFilter(start=sample.end - length, end=sample.end)

@@ -13,8 +13,8 @@ from django.conf import settings
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.monitoring import SPOOL
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
-from analytics.ranges import TimeRange
 from analytics.wire.metrics import Totals
 from gateway.alert_models import AlertDelivery
 from gateway.limit_usage import month_usage

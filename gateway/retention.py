@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 
 from analytics.reviews.services import delete_items_before
-from analytics.services import delete_feedback_before, delete_scores_before
+from analytics.scores.services import delete_feedback_before, delete_scores_before
 from core.models import Project
 from gateway.models import Trial
 from gateway.selectors import project_settings

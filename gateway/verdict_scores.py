@@ -13,7 +13,7 @@ from django.utils import timezone
 from analytics.errors import AnalyticsLimitError
 from analytics.models import ScoreType
 from analytics.queries.unscored import Unscored, unscored_requests
-from analytics.services import NewScore, record_scores
+from analytics.scores.services import NewScore, record_scores
 from gateway.guardrails.verdicts import VERDICTS, Guardrail, GuardrailAction, GuardrailVerdict
 from gateway.models import GatewaySettings
 from gateway.project_settings.guardrails import TrustMode

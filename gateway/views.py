@@ -12,8 +12,8 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.parameters import RangeParameters
-from analytics.ranges import TimeRange, parse_range
+from analytics.parameters.common import RangeParameters
+from analytics.parameters.ranges import TimeRange, parse_range
 from core.errors import ServiceUnavailableError
 from core.models import ApiKey
 from core.openapi import PAGE, operation

@@ -12,8 +12,8 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
+from analytics.models.reviews import ReviewQueue
 from analytics.queries.known_ids import known_ids
-from analytics.review_models import ReviewQueue
 from core.lookup import Kind, as_uuid
 from core.models import ApiKey
 from core.rights.asking import may, right_of_page

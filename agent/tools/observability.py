@@ -12,10 +12,10 @@ from agent.tools.base import NoArguments, Tool, ToolContext
 from agent.tools.fields import OfOperation, SessionId
 from agent.tools.pages import PageArguments, PagedRangeArguments, RangeArguments, listed, page_of
 from agent.tools.ranges import date_range, range_dates
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters import errors, metrics, sessions
 from analytics.queries.telemetry import MAX_RECORDS
 from analytics.queries.usage import Interval
-from analytics.ranges import TimeRange
 from core.pagination import Listing
 from gateway.problems import find_problems
 

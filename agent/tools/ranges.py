@@ -6,7 +6,7 @@ from datetime import UTC, datetime, time, timedelta
 
 from agent.tools.base import ToolContext
 from agent.tools.pages import RangeArguments
-from analytics.ranges import TimeRange, time_range
+from analytics.parameters.ranges import TimeRange, time_range
 from core.errors import ValidationError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -20,16 +20,16 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from analytics import selectors
 from analytics.deletion.batches import delete_where, finish_batch, plan_batch
 from analytics.deletion.subject import Subject, request_subject, session_subject, subject_of
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError, RepairBusyError
-from analytics.leases import repair_lease
 from analytics.models import Deletion, DeletionBatch, DeletionKind, DeletionState
 from analytics.queries import visible
 from analytics.reconciliation.comparison import LIMITS
+from analytics.reconciliation.leases import repair_lease
 from analytics.reviews.services import delete_items_of
-from analytics.services import delete_feedback_of, delete_scores_of
+from analytics.scores import selectors
+from analytics.scores.services import delete_feedback_of, delete_scores_of
 from core.errors import NotFoundError
 
 logger = logging.getLogger("analytics.deletion")

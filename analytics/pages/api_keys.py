@@ -17,9 +17,9 @@ from typing_extensions import override
 
 from analytics.pages.api_key_form import ChangeKeyForm, NewKeyForm
 from analytics.pages.api_key_limits import limits_in_words
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters.spend import cost_by
 from analytics.queries.dimensions import Dimension
-from analytics.ranges import TimeRange
 from core.errors import ConflictError
 from core.keys import change_key, issue_key, revoke_key, rotate_key
 from core.models import ApiKey

@@ -7,10 +7,10 @@ from typing import Any
 
 from typing_extensions import override
 
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
 from analytics.presenters.errors import error_groups
 from analytics.presenters.spend import range_before
-from analytics.ranges import TimeRange
 from core.pagination import Page as ListPage
 from core.templatetags.ui import id_link
 from core.ui import formats

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters.providers import failovers
-from analytics.ranges import TimeRange
 from core.pagination import Page as ListPage
 from core.ui import formats
 from core.ui.pages import Visit

@@ -13,9 +13,9 @@ from django.http.response import HttpResponseBase
 from typing_extensions import override
 
 from analytics.pages.failovers import failovers_context
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters.metrics import provider_latencies
 from analytics.presenters.providers import MAX_RANGE, provider_history
-from analytics.ranges import TimeRange
 from core.errors import ApplicationError
 from core.rights.asking import sees_every_project
 from core.rights.roles import Right

@@ -13,7 +13,6 @@ from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
-from analytics import services
 from analytics.deletion.services import delete_request
 from analytics.pages.attempts_plot import attempts_waterfall
 from analytics.pages.curl import MAX_CHARACTERS, curl_command
@@ -24,6 +23,7 @@ from analytics.pages.score_form import ScoreForm
 from analytics.presenters.timelines import neighbours_of
 from analytics.queries import visible
 from analytics.queries.requests import get_request_time
+from analytics.scores import services
 from analytics.wire.conversations import TextBounds
 from analytics.wire.request_conversations import request_conversation
 from core.errors import ApplicationError

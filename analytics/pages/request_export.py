@@ -9,8 +9,8 @@ from django.http import HttpResponseBadRequest
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
-from analytics.export_lines import export_lines
-from analytics.export_table import export_table
+from analytics.exports.lines import export_lines
+from analytics.exports.table import export_table
 from analytics.pages.request_query import QueryProblem, parse_query
 from analytics.views.export import streamed_file
 from core.errors import ApplicationError

@@ -9,10 +9,10 @@ from typing import Any
 from django.http import QueryDict
 from rest_framework.exceptions import ValidationError
 
+from analytics.parameters.ranges import TimeRange
+from analytics.parameters.requests import ListParameters
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.request_sorting import Position, RequestSort
-from analytics.ranges import TimeRange
-from analytics.request_parameters import ListParameters
 from core.ui.pages import Visit
 
 # The parameters of every page's address, and of a table.

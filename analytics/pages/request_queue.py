@@ -9,7 +9,7 @@ from uuid import UUID
 from django import forms
 from django.contrib import messages
 
-from analytics.review_models import QueueState
+from analytics.models.reviews import QueueState
 from analytics.reviews.errors import QueueNotFoundError
 from analytics.reviews.selectors import list_queues
 from analytics.reviews.services import add_item

@@ -15,10 +15,10 @@ from django.utils.safestring import SafeString
 from rest_framework.exceptions import ValidationError
 from typing_extensions import override
 
+from analytics.models.reviews import QueueState, ReviewItem, ReviewQueue
 from analytics.pages.agreement_texts import figures_of
 from analytics.pages.review_turns import reviewed_turns
 from analytics.presenters import reviews
-from analytics.review_models import QueueState, ReviewItem, ReviewQueue
 from analytics.reviews import services
 from analytics.reviews.errors import ItemNotFoundError, QueueNotFoundError
 from analytics.reviews.rubric import choices_of, takes_any_number

@@ -9,8 +9,8 @@ from urllib.parse import parse_qsl, urlencode
 from django import forms
 from typing_extensions import override
 
-from analytics.request_parameters import RequestParameters
-from analytics.review_models import INSTRUCTIONS_CHARACTERS, QUEUE_NAME_CHARACTERS, RubricKind
+from analytics.models.reviews import INSTRUCTIONS_CHARACTERS, QUEUE_NAME_CHARACTERS, RubricKind
+from analytics.parameters.requests import RequestParameters
 from analytics.reviews.services import MAX_ITEMS, NewQueue
 from analytics.serializers.reviews import DEFAULT_ITEMS, NewReviewQueueSerializer
 from core.ui.periods import CUSTOM, Period

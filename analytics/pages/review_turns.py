@@ -7,9 +7,9 @@ from typing import Any
 
 from analytics.conversation.requests import read_request
 from analytics.conversation.responses import read_response
+from analytics.models.reviews import ReviewItem
 from analytics.presenters.requests import no_request
 from analytics.queries.requests import get_payload, get_request
-from analytics.review_models import ReviewItem
 from analytics.wire.conversations import TextBounds, conversation_turns, skip_images
 from core.ui.navigation import address_of
 from core.ui.pages import Visit

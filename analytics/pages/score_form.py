@@ -8,7 +8,7 @@ from django import forms
 from typing_extensions import override
 
 from analytics.models import REASON_CHARACTERS, SCORE_NAME_CHARACTERS, ScoreType
-from analytics.services import NewScore
+from analytics.scores.services import NewScore
 
 _UP, _DOWN = "up", "down"
 _MAX_NUMBER = 100

@@ -14,8 +14,8 @@ from rest_framework.exceptions import ValidationError
 from typing_extensions import override
 
 from analytics.pages.search_matches import Matches
+from analytics.parameters.requests import SearchBody
 from analytics.presenters.search import search_texts
-from analytics.request_parameters import SearchBody
 from analytics.wire.search import SearchResult
 from core.ui.filters import FilterField, Filters
 from core.ui.pages import Page, Visit

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from analytics.parameters.requests import MAXIMUM_QUERY
 from analytics.presenters.lookup import lookup
 from analytics.queries import visible
-from analytics.request_parameters import MAXIMUM_QUERY
 from analytics.wire.lookup import LookupMatch
 from core.errors import ApplicationError
 from core.lookup import Kind

@@ -13,7 +13,6 @@ from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
-from analytics import services
 from analytics.deletion.services import delete_session
 from analytics.errors import AnalyticsUnavailableError
 from analytics.models import SESSION_ID_CHARACTERS
@@ -25,6 +24,7 @@ from analytics.presenters.transcripts import transcript
 from analytics.queries import visible
 from analytics.queries.lookup import find_session
 from analytics.queries.request_cursor import parse_cursor
+from analytics.scores import services
 from analytics.wire.conversations import TextBounds
 from analytics.wire.texts import session_without_texts, telemetry_without_texts
 from core.errors import NotFoundError

@@ -13,9 +13,9 @@ from typing_extensions import override
 
 from analytics.models import ListPage
 from analytics.pages.view_forms import handle_view_form, view_context
+from analytics.parameters.sessions import SessionListParameters
 from analytics.presenters.sessions import SessionPage, session_page
 from analytics.queries.session_cursors import SessionCursor, WholeSessionFilter
-from analytics.session_list_parameters import SessionListParameters
 from analytics.wire.sessions import SessionEntry
 from core.ui.filters import FilterField, Filters
 from core.ui.formats import duration, moment, money, number

@@ -6,10 +6,10 @@ from collections import defaultdict
 from datetime import UTC, datetime
 from uuid import UUID
 
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters.metrics import interval_of
 from analytics.queries.error_groups import find_error_samples, list_error_groups, list_error_intervals
 from analytics.queries.usage import list_beginnings
-from analytics.ranges import TimeRange
 from analytics.wire.errors import error_group
 from core.pagination import Listing, Page
 

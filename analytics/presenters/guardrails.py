@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import UUID
 
+from analytics.parameters.ranges import TimeRange
 from analytics.queries.guardrails import count_verdicts, list_verdicts
 from analytics.queries.usage import Interval
-from analytics.ranges import TimeRange
 from analytics.wire import guardrails as wire
 from analytics.wire.texts import without
 from core.pagination import Listing, Page

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from analytics.parameters.ranges import DEFAULT_DAYS, TimeRange
 from analytics.queries.failures import list_failures
 from analytics.queries.model_costs import list_model_costs
 from analytics.queries.models import list_models
@@ -16,7 +17,6 @@ from analytics.queries.prompt_figures import PromptGrouping, list_prompt_figures
 from analytics.queries.range_totals import get_totals
 from analytics.queries.usage import Interval, list_usage
 from analytics.queries.users import list_users
-from analytics.ranges import DEFAULT_DAYS, TimeRange
 from analytics.wire import metrics
 from analytics.wire.provider_latency import ProviderLatencies, provider_latency
 from core.pagination import Listing, Page

@@ -5,9 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 from uuid import UUID
 
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters.metrics import OVERVIEW
 from analytics.queries.prompt_cache import PromptCacheRow, list_prompt_cache
-from analytics.ranges import TimeRange
 from analytics.wire.prompt_cache import prompt_cache
 from core.pagination import Listing, Page
 from integrations.pricing.selectors import applied_price

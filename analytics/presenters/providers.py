@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from uuid import UUID
 
+from analytics.parameters.ranges import TimeRange
 from analytics.queries.parallel import both
 from analytics.queries.provider_history import (
     list_deployment_intervals,
@@ -16,7 +17,6 @@ from analytics.queries.provider_history import (
     list_failovers,
     list_provider_intervals,
 )
-from analytics.ranges import TimeRange
 from analytics.wire import providers
 from core.pagination import Listing, Page
 from integrations.selectors import providers_with_names

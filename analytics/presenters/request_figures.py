@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters.metrics import interval_of
 from analytics.queries.request_facets import list_facets
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.request_histogram import list_histogram
 from analytics.queries.usage import Interval
-from analytics.ranges import TimeRange
 from analytics.wire.request_figures import RequestFacets, RequestHistogram, request_facets, request_histogram
 from core.errors import ValidationError
 

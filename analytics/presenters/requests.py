@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from analytics.parameters.request_cursors import encode_cursor
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.request_pages import list_page
 from analytics.queries.request_sorting import Position, RequestSort, position_of
 from analytics.queries.requests import RequestDetailRow, get_payload, get_request, list_requests
-from analytics.request_cursors import encode_cursor
-from analytics.selectors import list_scores_of
+from analytics.scores.selectors import list_scores_of
 from analytics.wire.conversations import TextBounds
 from analytics.wire.request_conversations import RequestConversation, request_conversation
 from analytics.wire.requests import RequestDetail, request_detail, request_entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from analytics.models import Score
-from analytics.review_models import ReviewItem, ReviewQueue
+from analytics.models.reviews import ReviewItem, ReviewQueue
 from analytics.reviews import selectors
 from analytics.reviews.comparison import agreements
 from analytics.reviews.wire import (

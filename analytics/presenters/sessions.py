@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
-from analytics import selectors
 from analytics.queries.session_cursors import (
     SessionCursor,
     WholeSessionFilter,
@@ -19,6 +18,7 @@ from analytics.queries.session_requests import list_session_requests
 from analytics.queries.sessions import get_session, list_sessions
 from analytics.queries.telemetry import session_logs, session_spans
 from analytics.queries.visible import both_visible
+from analytics.scores import selectors
 from analytics.wire.feedback import FeedbackEntry, feedback_entries
 from analytics.wire.requests import request_entry
 from analytics.wire.sessions import SessionDetail, SessionEntry, session_detail, session_entry

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from uuid import UUID
 
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters.metrics import interval_of
 from analytics.queries import visible
 from analytics.queries.dimension_costs import (
@@ -20,7 +21,6 @@ from analytics.queries.dimension_costs import (
 from analytics.queries.dimensions import Dimension
 from analytics.queries.price_gaps import list_price_gaps
 from analytics.queries.usage import Interval, count_intervals, list_usage
-from analytics.ranges import TimeRange
 from analytics.wire import spend
 from core.errors import ValidationError
 from core.keys import METADATA_PREFIX

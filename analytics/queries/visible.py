@@ -14,9 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
-from analytics import selectors
 from analytics.clickhouse import client
 from analytics.queries.parallel import both
+from analytics.scores import selectors
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

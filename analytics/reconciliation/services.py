@@ -9,9 +9,9 @@ from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 from analytics.clickhouse.rollups import Rollup, list_rollups
-from analytics.leases import repair_lease
 from analytics.reconciliation.comparison import differing
 from analytics.reconciliation.duplicates import TABLES, doubled_days, remove_doubles
+from analytics.reconciliation.leases import repair_lease
 from analytics.reconciliation.rebuilding import rebuild
 from analytics.reconciliation.units import Unit, in_portions, list_abandoned, list_projects, list_units
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from analytics.models import Score
-from analytics.review_models import ItemState, ReviewQueue, RubricKind
+from analytics.models.reviews import ItemState, ReviewQueue, RubricKind
 from analytics.reviews.agreement import Estimate, cohens_kappa, equal_share, mean_difference, pearson
 from analytics.reviews.services import EVALUATOR
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analytics.review_models import ReviewQueue, RubricKind
+from analytics.models.reviews import ReviewQueue, RubricKind
 from core.errors import ValidationError
 
 MAX_LABELS = 9

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db.models import Count, QuerySet
 
-from analytics.review_models import ItemState, ReviewItem, ReviewQueue
+from analytics.models.reviews import ItemState, ReviewItem, ReviewQueue
 from analytics.reviews.errors import ItemNotFoundError, QueueNotFoundError
 
 

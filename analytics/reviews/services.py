@@ -13,10 +13,10 @@ from django.db.models import Case, IntegerField, Max, Q, QuerySet, Value, When
 from django.utils import timezone
 
 from analytics.models import Score
+from analytics.models.reviews import ItemState, QueueState, ReviewItem, ReviewQueue
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.requests import get_request_time
 from analytics.queries.review_sample import sample_requests
-from analytics.review_models import ItemState, QueueState, ReviewItem, ReviewQueue
 from analytics.reviews.errors import (
     ItemNotFoundError,
     ItemTakenError,
@@ -28,7 +28,7 @@ from analytics.reviews.errors import (
 )
 from analytics.reviews.rubric import verdict_of
 from analytics.reviews.selectors import get_queue
-from analytics.services import NewScore, record_score
+from analytics.scores.services import NewScore, record_score
 
 logger = logging.getLogger("analytics.reviews")
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Literal, TypedDict
 from uuid import UUID
 
-from analytics.review_models import ReviewItem, ReviewQueue
+from analytics.models.reviews import ReviewItem, ReviewQueue
 from analytics.reviews.agreement import Estimate
 from analytics.reviews.comparison import Agreement
 from analytics.reviews.selectors import Progress

@@ -9,8 +9,7 @@ from rest_framework import serializers
 from typing_extensions import override
 
 from analytics.models import REASON_CHARACTERS, SCORE_LABEL_CHARACTERS, SCORE_NAME_CHARACTERS
-from analytics.request_parameters import RequestParameters
-from analytics.review_models import (
+from analytics.models.reviews import (
     INSTRUCTIONS_CHARACTERS,
     QUEUE_NAME_CHARACTERS,
     USERNAME_CHARACTERS,
@@ -18,6 +17,7 @@ from analytics.review_models import (
     QueueState,
     RubricKind,
 )
+from analytics.parameters.requests import RequestParameters
 from analytics.reviews.rubric import MAX_LABELS
 from analytics.reviews.services import MAX_ITEMS, Answer, NewQueue
 from analytics.serializers.scores import ScoreValueField

@@ -20,7 +20,7 @@ from analytics.models import (
     Score,
     ScoreType,
 )
-from analytics.services import NewScore
+from analytics.scores.services import NewScore
 from core.errors import PermissionDeniedError
 from core.serializers import BodySerializer, StrictSerializer
 

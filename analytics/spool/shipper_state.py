@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from analytics.durable import replace
+from analytics.spool.durable import replace
 
 
 class Part(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from analytics.durable import replace
+from analytics.spool.durable import replace
 from analytics.totals.counting import Counting
 from analytics.totals.figures import Totals
 

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from analytics.deletion.services import delete_request, delete_session
 from analytics.models import SESSION_ID_CHARACTERS
-from analytics.paths import require_id
+from analytics.parameters.ids import require_id
 from core.openapi import operation
 from core.views import ProjectAPIView
 

@@ -11,9 +11,9 @@ from uuid import UUID
 from django.http import StreamingHttpResponse
 from rest_framework.request import Request
 
-from analytics.export_lines import export_lines
+from analytics.exports.lines import export_lines
+from analytics.parameters.requests import ExportParameters
 from analytics.queries.visible import looked_up
-from analytics.request_parameters import ExportParameters
 from core.openapi import operation
 from core.views import ProjectAPIView
 

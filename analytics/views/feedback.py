@@ -7,11 +7,11 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics import selectors, services
 from analytics.errors import FeedbackTokenError
-from analytics.feedback_tokens import HEADER, check_token, make_token
 from analytics.models import SESSION_ID_CHARACTERS
-from analytics.paths import require_id
+from analytics.parameters.ids import require_id
+from analytics.scores import selectors, services
+from analytics.scores.feedback_tokens import HEADER, check_token, make_token
 from analytics.serializers.feedback import NewFeedbackSerializer, NewFeedbackTokenSerializer
 from analytics.wire.feedback import FeedbackEntry, FeedbackSerializer, FeedbackToken, feedback_entries
 from analytics.wire.texts import FEEDBACK_TEXTS, without

@@ -6,10 +6,10 @@ from rest_framework import serializers as fields
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.parameters import RANGE, RangeParameters
+from analytics.parameters.common import RANGE, RangeParameters
+from analytics.parameters.ranges import parse_range
 from analytics.presenters import guardrails
 from analytics.queries.usage import Interval
-from analytics.ranges import parse_range
 from analytics.wire import guardrails as wire
 from core.openapi import PAGE, operation
 from core.pagination import listing_response, parse_page

@@ -6,12 +6,12 @@ from rest_framework import serializers as fields
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.parameters import RANGE, OperationParameters, RangeParameters, parse_operation
+from analytics.parameters.common import RANGE, OperationParameters, RangeParameters, parse_operation
+from analytics.parameters.ranges import parse_range
 from analytics.presenters import metrics
 from analytics.presenters.prompt_cache import prompt_caches
 from analytics.queries.prompt_figures import PromptGrouping
 from analytics.queries.usage import Interval
-from analytics.ranges import parse_range
 from analytics.wire import metrics as wire
 from analytics.wire.prompt_cache import PromptCacheFigures
 from analytics.wire.provider_latency import ProviderLatencies

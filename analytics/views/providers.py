@@ -8,11 +8,11 @@ from rest_framework import serializers as fields
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.parameters import RANGE, OperationParameters, RangeParameters, parse_operation
+from analytics.parameters.common import RANGE, OperationParameters, RangeParameters, parse_operation
+from analytics.parameters.ranges import parse_range
 from analytics.presenters import providers
 from analytics.presenters.errors import error_groups
 from analytics.queries.usage import Interval
-from analytics.ranges import parse_range
 from analytics.wire import providers as wire
 from analytics.wire.errors import ErrorGroup
 from core.openapi import PAGE, operation

@@ -5,10 +5,10 @@ from __future__ import annotations
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from analytics.parameters.ranges import parse_range
+from analytics.parameters.requests import HistogramParameters, RequestParameters
 from analytics.presenters import request_figures
 from analytics.queries.usage import Interval
-from analytics.ranges import parse_range
-from analytics.request_parameters import HistogramParameters, RequestParameters
 from analytics.wire.request_figures import RequestFacets, RequestHistogram
 from core.openapi import operation
 from core.views import ProjectAPIView

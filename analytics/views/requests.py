@@ -7,9 +7,9 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from analytics.parameters.requests import ListParameters
 from analytics.presenters import requests, timelines
 from analytics.queries.request_sorting import RequestSort
-from analytics.request_parameters import ListParameters
 from analytics.views.deletion import RequestDeletion
 from analytics.wire.neighbours import RequestNeighbours
 from analytics.wire.request_conversations import RequestConversation

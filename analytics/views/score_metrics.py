@@ -5,9 +5,9 @@ from __future__ import annotations
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.parameters import RANGE
+from analytics.parameters.common import RANGE
+from analytics.parameters.scores import ScoreMetricsParameters, ScoreRangeParameters
 from analytics.presenters import scores
-from analytics.score_parameters import ScoreMetricsParameters, ScoreRangeParameters
 from analytics.wire.score_metrics import FeedbackDay, ScoreFigures
 from core.openapi import PAGE, operation
 from core.pagination import listing_response, parse_page

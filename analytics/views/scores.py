@@ -10,10 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import override
 
-from analytics import selectors, services
-from analytics.filters import ScoreFilter
 from analytics.models import REQUEST_ID_CHARACTERS
-from analytics.paths import require_id
+from analytics.parameters.ids import require_id
+from analytics.scores import selectors, services
+from analytics.scores.filters import ScoreFilter
 from analytics.serializers.scores import NewScoreSerializer, ScoreBatchSerializer
 from analytics.wire.scores import ScoreBatchResult, ScoreEntry, ScoreSerializer, score_entries
 from analytics.wire.texts import SCORE_TEXTS, without

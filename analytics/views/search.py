@@ -5,8 +5,8 @@ from __future__ import annotations
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from analytics.parameters.requests import SearchBody
 from analytics.presenters.search import search_texts
-from analytics.request_parameters import SearchBody
 from analytics.wire.search import SearchResults
 from core.openapi import operation
 from core.views import ProjectAPIView

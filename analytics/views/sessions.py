@@ -9,10 +9,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analytics.models import SESSION_ID_CHARACTERS
-from analytics.parameters import CursorParameters
-from analytics.paths import require_id
+from analytics.parameters.common import CursorParameters
+from analytics.parameters.ids import require_id
+from analytics.parameters.sessions import SessionListParameters
 from analytics.presenters import sessions, timelines, transcripts
-from analytics.session_list_parameters import SessionListParameters
 from analytics.views.deletion import SessionDeletion
 from analytics.wire.requests import RequestEntry
 from analytics.wire.sessions import SessionDetail, SessionEntry

@@ -10,12 +10,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import override
 
-from analytics.parameters import RANGE, OperationParameters, RangeParameters, parse_operation
+from analytics.exports.spreadsheet import to_csv
+from analytics.parameters.common import RANGE, OperationParameters, RangeParameters, parse_operation
+from analytics.parameters.ranges import parse_range
 from analytics.presenters import spend
 from analytics.queries.dimensions import Dimension
 from analytics.queries.usage import Interval
-from analytics.ranges import parse_range
-from analytics.table_export import to_csv
 from analytics.wire import spend as wire
 from core.openapi import PAGE, operation
 from core.pagination import Page, listing_response, parse_page

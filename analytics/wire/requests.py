@@ -10,9 +10,9 @@ from uuid import UUID
 import msgspec
 
 from analytics.queries.requests import Payload, RequestDetailRow, RequestRow
-from analytics.sentences import sentence
 from analytics.wire.attempts import AttemptEntry, attempt_entries
 from analytics.wire.scores import ScoreEntry
+from analytics.wire.sentences import sentence
 
 
 class RequestError(TypedDict):

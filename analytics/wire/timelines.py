@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from typing import TypedDict
 from uuid import UUID
 
-from analytics.forest import in_tree_order
 from analytics.queries.requests import RequestRow
 from analytics.telemetry.request_spans import REQUEST_ID
 from analytics.telemetry.rows import SpanRow
 from analytics.wire.attempts import AttemptEntry, attempt_entries
+from analytics.wire.forest import in_tree_order
 from analytics.wire.telemetry import span_entry
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

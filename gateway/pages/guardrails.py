@@ -11,9 +11,9 @@ from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 from typing_extensions import override
 
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters import guardrails as presenter
 from analytics.queries.usage import Interval
-from analytics.ranges import TimeRange
 from core.errors import ApplicationError
 from core.pagination import MAXIMUM_LIMIT
 from core.pagination import Page as ListPage

@@ -9,7 +9,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from analytics.ranges import TimeRange
+from analytics.parameters.ranges import TimeRange
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.periods import CUSTOM

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
-from analytics.ranges import TimeRange
 from core.pagination import MAXIMUM_LIMIT, Page
 from core.ui.navigation import address_of
 from core.ui.pages import Visit

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
-from analytics.ranges import TimeRange
 from core.pagination import Page
 from core.templatetags.ui import status
 from core.ui.formats import duration, moment, money, number, share

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
 from analytics.queries.parallel import both
 from analytics.queries.rollup_ranges import TICK
-from analytics.ranges import TimeRange
 from core.ui import formats
 from core.ui.pages import Visit
 from core.ui.tiles import Tile

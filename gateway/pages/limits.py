@@ -10,9 +10,9 @@ from typing import Any
 from django.utils.html import format_html
 from typing_extensions import override
 
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
 from analytics.queries.usage import Interval
-from analytics.ranges import TimeRange
 from core.pagination import MAXIMUM_LIMIT
 from core.pagination import Page as ListPage
 from core.templatetags.ui import status

@@ -7,8 +7,8 @@ from decimal import Decimal
 from itertools import accumulate
 from typing import Any
 
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters.metrics import daily_costs
-from analytics.ranges import TimeRange
 from core.pagination import Page as ListPage
 from core.ui import formats
 from core.ui.pages import Visit

@@ -15,7 +15,7 @@ from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 from typing_extensions import override
 
-from analytics.ranges import TimeRange
+from analytics.parameters.ranges import TimeRange
 from core.errors import ApplicationError
 from core.rights.roles import Right
 from core.templatetags.ui import status

@@ -12,8 +12,8 @@ from django.utils.html import format_html
 from typing_extensions import override
 
 from analytics.pages.errors import page_number
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters.prompt_cache import prompt_caches
-from analytics.ranges import TimeRange
 from core.pagination import Page as ListPage
 from core.ui import formats
 from core.ui.pages import Page, Visit

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters.metrics import prompts
 from analytics.presenters.scores import score_metrics
 from analytics.queries.prompt_figures import PromptGrouping
 from analytics.queries.scores import ScoreFilter
-from analytics.ranges import TimeRange
 from core.pagination import MAXIMUM_LIMIT, Page
 
 _WHOLE = Page(MAXIMUM_LIMIT, 0)

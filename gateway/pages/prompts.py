@@ -9,7 +9,7 @@ from uuid import UUID
 from django.utils.html import format_html
 from typing_extensions import override
 
-from analytics.ranges import TimeRange
+from analytics.parameters.ranges import TimeRange
 from core.templatetags.ui import status
 from core.ui.formats import NONE, duration, moment, money, number, share
 from core.ui.pages import Page, Visit

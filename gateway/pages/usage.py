@@ -11,9 +11,9 @@ from django.utils.html import format_html
 from typing_extensions import override
 
 from analytics.pages.errors import page_number
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters import spend
 from analytics.queries.dimensions import Dimension
-from analytics.ranges import TimeRange
 from analytics.views.spend import MAX_EXPORTED, cost_table, csv_response
 from core.pagination import Page as ListPage
 from core.rights.roles import Right

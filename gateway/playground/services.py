@@ -15,7 +15,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import Error as DatabaseError
 
-from analytics.services import NewScore, record_scores
+from analytics.scores.services import NewScore, record_scores
 from core.authentication import key_id_of
 from core.errors import ApplicationError
 from core.tracebacks import class_and_place

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from analytics.clickhouse import client, migrator
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters.spend import cost_by
 from analytics.queries.dimensions import Dimension
-from analytics.ranges import TimeRange
 from analytics.reconciliation.services import reconcile
 from core.pagination import Page
 from tests.analytics.old_stores import migrate_before

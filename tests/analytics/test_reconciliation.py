@@ -14,8 +14,8 @@ from django.core.management import CommandError, call_command
 from analytics.clickhouse import client
 from analytics.clickhouse.rollups import Rollup, list_rollups
 from analytics.errors import AnalyticsUnavailableError, RepairBusyError
-from analytics.leases import repair_lease
 from analytics.reconciliation import rebuilding, services
+from analytics.reconciliation.leases import repair_lease
 from analytics.reconciliation.services import reconcile
 from analytics.reconciliation.units import Unit, in_portions, list_units
 from tests.analytics.reconciling import _microseconds, content_of, damage_unit, entries_of, raw_rows, rollup_of

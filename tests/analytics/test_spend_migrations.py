@@ -11,10 +11,10 @@ import pytest
 
 from analytics.clickhouse import client, migrator
 from analytics.errors import AnalyticsQueryError
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters.errors import error_groups
 from analytics.presenters.spend import cost_by
 from analytics.queries.dimensions import Dimension
-from analytics.ranges import TimeRange
 from analytics.reconciliation.services import reconcile
 from core.pagination import Page
 from tests.analytics.test_migrations import failing_after

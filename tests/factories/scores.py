@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from analytics.models import Score
-from analytics.services import NewScore, record_score
+from analytics.scores.services import NewScore, record_score
 from core.models import Project
 
 

@@ -13,8 +13,8 @@ from pytest_django import Settings
 
 from analytics.contracts import Outcome
 from analytics.errors import AnalyticsUnavailableError
+from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
-from analytics.ranges import TimeRange
 from core.models import Project
 from gateway import problems
 from gateway.alert_models import AlertDelivery, BudgetAlert

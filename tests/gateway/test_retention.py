@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from analytics.models import Feedback, Score
-from analytics.services import NewScore, record_feedback, record_score
+from analytics.scores.services import NewScore, record_feedback, record_score
 from core.models import Project
 from gateway.models import GatewaySettings
 from gateway.retention import expire_judgements

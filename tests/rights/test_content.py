@@ -11,7 +11,7 @@ from agent.models import Message
 from agent.models import Role as Speaker
 from agent.services import create_conversation
 from analytics.models import Feedback, Score
-from analytics.services import record_feedback
+from analytics.scores.services import record_feedback
 from core.models import Membership, Project
 from core.rights.roles import Role
 from tests.analytics.telemetry.sending import Sender, log, span

@@ -19,11 +19,11 @@ from agent.tools.pages import (
     page_of,
 )
 from agent.tools.ranges import date_range, range_dates
-from analytics import selectors
-from analytics.filters import ScoreFilter
 from analytics.models import EVALUATOR_CHARACTERS, REQUEST_ID_CHARACTERS, SCORE_NAME_CHARACTERS
+from analytics.parameters.scores import ScoreMetricsParameters
 from analytics.presenters import scores
-from analytics.score_parameters import ScoreMetricsParameters
+from analytics.scores import selectors
+from analytics.scores.filters import ScoreFilter
 from analytics.wire.feedback import FeedbackSerializer
 from analytics.wire.scores import ScoreSerializer
 

@@ -11,7 +11,7 @@ from agent.tools.fields import ID_CHARACTERS, OfOperation, OfUser, SessionId
 from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import PageArguments, PagedRangeArguments, chosen, listed, page_of
 from agent.tools.ranges import range_dates
-from analytics.parameters import SessionParameters
+from analytics.parameters.common import SessionParameters
 from analytics.presenters import sessions
 
 # The number of a session's latest feedback entries; `list_session_feedback` has all of them.

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from django.core.management.base import BaseCommand, CommandError
 from typing_extensions import override
 
-from analytics.export_lines import request_lines
+from analytics.exports.lines import request_lines
 from analytics.queries.request_filters import RequestFilter
 from core.errors import ApplicationError
 from core.management.tables import require_tables

@@ -19,8 +19,8 @@ from agent.scopes import Granted
 from agent.tools import registry
 from agent.tools.base import ToolContext, ToolOutcome
 from analytics.contracts import Outcome, SpoolEntry
-from analytics.score_sync.run import copy_due
-from analytics.services import record_feedback
+from analytics.scores.services import record_feedback
+from analytics.scores.sync.run import copy_due
 from core.models import Project
 from core.rights.roles import PROJECT_RIGHTS
 from gateway.model_groups.services import create_group

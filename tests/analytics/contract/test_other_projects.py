@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from analytics.contracts import AttemptRecord
 from analytics.models import Feedback, Score
-from analytics.score_sync.run import copy_due
+from analytics.scores.sync.run import copy_due
 from analytics.shipper.loop import Shipper
 from analytics.spool.writer import SpoolWriter
 from core.models import Project

@@ -13,8 +13,8 @@ from analytics.contracts import SpoolEntry
 from analytics.deletion import services
 from analytics.deletion.services import finish_due
 from analytics.errors import AnalyticsUnavailableError
-from analytics.leases import repair_lease
 from analytics.models import Deletion, DeletionBatch, DeletionState
+from analytics.reconciliation.leases import repair_lease
 from analytics.reconciliation.services import reconcile
 from core.models import Project
 from tests.analytics.deletion import deleting

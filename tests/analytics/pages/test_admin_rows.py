@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from analytics.services import record_feedback
+from analytics.scores.services import record_feedback
 from core.models import Project
 
 pytestmark = pytest.mark.django_db

@@ -16,8 +16,8 @@ from rest_framework.test import APIClient
 from analytics.clickhouse import client as store_client
 from analytics.contracts import Outcome
 from analytics.models import Feedback
-from analytics.score_sync.run import copy_due
-from analytics.services import record_feedback
+from analytics.scores.services import record_feedback
+from analytics.scores.sync.run import copy_due
 from core.models import Project
 from core.rights.roles import Role
 from core.ui.formats import money, number

@@ -22,7 +22,7 @@ from typing_extensions import override
 from analytics.clickhouse import client
 from analytics.contracts import Outcome
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
-from analytics.export_lines import export_lines
+from analytics.exports.lines import export_lines
 from analytics.queries import export as exporting
 from analytics.queries.request_filters import RequestFilter
 from analytics.views.export import streamed

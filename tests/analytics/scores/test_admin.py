@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from analytics.models import Feedback, Score
-from analytics.services import record_feedback
+from analytics.scores.services import record_feedback
 from core.models import Project
 from tests.factories.core import make_project
 from tests.factories.scores import make_score

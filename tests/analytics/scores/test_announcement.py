@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analytics.score_sync.announcement import announce
+from analytics.scores.sync.announcement import announce
 from tests.factories.core import make_project
 from tests.factories.scores import make_score
 
@@ -17,7 +17,7 @@ def test_announce__broker_away__only_logged(monkeypatch: pytest.MonkeyPatch, cap
     with current_app.connection_for_write("redis://127.0.0.1:1/0") as nobody:
         send = current_app.send_task
         monkeypatch.setattr(
-            "analytics.score_sync.announcement.current_app.send_task",
+            "analytics.scores.sync.announcement.current_app.send_task",
             lambda name, **options: send(name, connection=nobody, **options),
         )
         announce()
@@ -31,7 +31,7 @@ def test_announce__broker_away__only_logged(monkeypatch: pytest.MonkeyPatch, cap
 def test_score__committed__worker_is_notified(monkeypatch: pytest.MonkeyPatch) -> None:
     tasks: list[str] = []
     monkeypatch.setattr(
-        "analytics.score_sync.announcement.current_app.send_task", lambda name, **options: tasks.append(name)
+        "analytics.scores.sync.announcement.current_app.send_task", lambda name, **options: tasks.append(name)
     )
 
     make_score(make_project())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from analytics.models import CopyWithdrawal, Score
-from analytics.services import NewScore, delete_scores_of, record_score, record_scores
+from analytics.scores.services import NewScore, delete_scores_of, record_score, record_scores
 from tests.at_once import at_once
 from tests.factories.core import make_project
 

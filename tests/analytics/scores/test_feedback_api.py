@@ -7,7 +7,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from analytics.models import Feedback
-from analytics.selectors import feedback_scores, list_feedback
+from analytics.scores.selectors import feedback_scores, list_feedback
 from core.models import Project
 from tests.factories.core import client_of, make_project
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
 from analytics.errors import FeedbackTokenError
-from analytics.feedback_tokens import HEADER, check_token, make_token
 from analytics.models import Feedback
+from analytics.scores.feedback_tokens import HEADER, check_token, make_token
 from core.models import Project
 from core.rights.roles import Role
 from tests.factories.core import client_of, make_project, make_staff
@@ -80,11 +80,11 @@ def test_feedback__token_that_has_expired__is_refused(
     browser: APIClient, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token, expires_at = make_token(project.pk, "s", seconds=60)
-    monkeypatch.setattr("analytics.feedback_tokens.timezone.now", lambda: expires_at)
+    monkeypatch.setattr("analytics.scores.feedback_tokens.timezone.now", lambda: expires_at)
 
     with pytest.raises(FeedbackTokenError, match="expired"):
         check_token(token, project.pk, "s")
-    monkeypatch.setattr("analytics.feedback_tokens.timezone.now", lambda: expires_at - timedelta(seconds=1))
+    monkeypatch.setattr("analytics.scores.feedback_tokens.timezone.now", lambda: expires_at - timedelta(seconds=1))
     check_token(token, project.pk, "s")
 
 

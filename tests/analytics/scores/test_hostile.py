@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
 from analytics.models import Feedback, Score
-from analytics.services import record_feedback
+from analytics.scores.services import record_feedback
 from core.models import Project
 from tests.factories.core import make_project
 from tests.factories.scores import make_score

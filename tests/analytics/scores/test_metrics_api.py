@@ -15,8 +15,8 @@ from rest_framework.test import APIClient
 from analytics.clickhouse import client
 from analytics.contracts import RequestRecord
 from analytics.models import Feedback, Score
-from analytics.score_sync.run import copy_due
-from analytics.services import record_feedback
+from analytics.scores.services import record_feedback
+from analytics.scores.sync.run import copy_due
 from core.models import Project
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project

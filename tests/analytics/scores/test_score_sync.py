@@ -15,11 +15,11 @@ from analytics.clickhouse import client
 from analytics.contracts import SpoolEntry
 from analytics.errors import AnalyticsLimitError
 from analytics.models import Feedback, Score
-from analytics.score_sync import run
-from analytics.score_sync.run import copy_due
-from analytics.services import (
+from analytics.scores.services import (
     record_feedback,
 )
+from analytics.scores.sync import run
+from analytics.scores.sync.run import copy_due
 from analytics.tasks import copy_scores
 from core.models import Project
 from tests.analytics.scores.copied import copies, feedback_copies, values

@@ -9,14 +9,14 @@ import pytest
 
 from analytics.clickhouse import client
 from analytics.models import CopyWithdrawal, Feedback, Score
-from analytics.score_sync.run import copy_due
-from analytics.services import (
+from analytics.scores.services import (
     delete_feedback_before,
     delete_feedback_of,
     delete_scores_before,
     delete_scores_of,
     record_feedback,
 )
+from analytics.scores.sync.run import copy_due
 from analytics.tasks import copy_scores
 from core.models import Project
 from tests.analytics.scores.copied import feedback_copies, physical, values
@@ -46,7 +46,7 @@ def test_delete_scores__copied__gone_from_both(project: Project) -> None:
 
 
 def test_delete_scores__many__in_several_steps(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analytics.services._ROWS_AT_ONCE", 2)
+    monkeypatch.setattr("analytics.scores.services._ROWS_AT_ONCE", 2)
     for number in range(5):
         make_score(project, request_id=f"r{number}", score_value=number)
         make_score(project, request_id="same", score_value=number)

@@ -14,8 +14,8 @@ from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
 from analytics.contracts import Outcome
-from analytics.score_sync.run import copy_due
-from analytics.services import record_feedback
+from analytics.scores.services import record_feedback
+from analytics.scores.sync.run import copy_due
 from core.models import Project
 from tests.analytics.sessions.entries import NOW, entry, ids
 from tests.factories.analytics import store

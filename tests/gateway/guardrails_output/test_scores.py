@@ -14,7 +14,7 @@ from analytics.clickhouse import client
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.models import Score
 from analytics.queries.unscored import unscored_requests
-from analytics.score_sync.run import copy_due
+from analytics.scores.sync.run import copy_due
 from core.models import Project
 from gateway import verdict_scores as scores
 from gateway.guardrails.verdicts import VERDICTS, Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict

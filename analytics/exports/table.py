@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
+from analytics.exports.spreadsheet import to_csv
 from analytics.queries.export import export_chunks
 from analytics.queries.request_filters import RequestFilter
-from analytics.table_export import to_csv
 from analytics.wire.requests import RequestEntry, request_entry
 
 # The attempts of a request are a list, and only the export as lines of JSON has them.

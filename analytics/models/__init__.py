@@ -1,6 +1,6 @@
 """The app's tables in the SQL database, and a model without a table for the admin's pages of the request log.
 
-Scores and feedback are kept here, because they need transactions, and copied to ClickHouse (`analytics.score_sync`).
+Scores and feedback are kept here, because they need transactions, and copied to ClickHouse (`analytics.scores.sync`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from django.db.models import Q
 from django.utils import timezone
 from typing_extensions import override
 
-from analytics.review_models import ReviewItem as ReviewItem
-from analytics.review_models import ReviewQueue as ReviewQueue
+from analytics.models.reviews import ReviewItem as ReviewItem
+from analytics.models.reviews import ReviewQueue as ReviewQueue
 from core.models import Project
 from core.tenancy import ProjectManager
 
@@ -84,7 +84,7 @@ class Score(models.Model):
     updated_at = models.DateTimeField(default=timezone.now)
     # The revision is 1 at the score's creation and grows by one with each change.
     revision = models.PositiveIntegerField(default=1)
-    # The time at which analytics.score_sync looks at the row again; null when ClickHouse has it.
+    # The time at which analytics.scores.sync looks at the row again; null when ClickHouse has it.
     copy_due_at = models.DateTimeField(null=True, default=timezone.now, editable=False)
 
     objects = ProjectManager()

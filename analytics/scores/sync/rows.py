@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from analytics.models import SCORE_LABEL_CHARACTERS, CopyWithdrawal, Feedback, Score, ScoreType
-from analytics.score_sync.requests import ScoredRequest
+from analytics.scores.sync.requests import ScoredRequest
 
 KEY = ("project_id", "ts", "id")
 STATE = ("version", "is_deleted", "drop_date")

@@ -1,4 +1,4 @@
-"""Changes scores and feedback, and announces each change to their copy in ClickHouse (`analytics.score_sync`)."""
+"""Changes scores and feedback, and announces each change to their copy in ClickHouse (`analytics.scores.sync`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from django.utils import timezone
 from analytics.errors import RepeatedScoreError, ScoreExistsError
 from analytics.identifiers import canonical_request_id, session_hash
 from analytics.models import DEFAULT_EVALUATOR, CopiedTable, CopyWithdrawal, Feedback, Score, ScoreType
-from analytics.score_sync.announcement import announce
+from analytics.scores.sync.announcement import announce
 
 logger = logging.getLogger("analytics.scores")
 

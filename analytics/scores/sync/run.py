@@ -20,8 +20,8 @@ from analytics.clickhouse import client
 from analytics.errors import AnalyticsLimitError
 from analytics.identifiers import gateway_id
 from analytics.models import CopyWithdrawal, Feedback, Score
-from analytics.score_sync import rows
-from analytics.score_sync.requests import ScoredRequest, find_requests
+from analytics.scores.sync import rows
+from analytics.scores.sync.requests import ScoredRequest, find_requests
 
 logger = logging.getLogger("analytics.score_sync")
 

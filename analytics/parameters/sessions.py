@@ -6,9 +6,9 @@ from typing import Any
 
 from rest_framework import serializers
 
-from analytics.parameters import SessionParameters
+from analytics.parameters.common import SessionParameters
+from analytics.parameters.requests import CostField
 from analytics.queries.session_cursors import SessionCursor, WholeSessionFilter, parse_session_cursor
-from analytics.request_parameters import CostField
 
 FEEDBACK = {"any": (1, 2, 3, 4, 5), "good": (4, 5), "bad": (1, 2)}
 

@@ -9,13 +9,13 @@ from rest_framework import serializers
 from typing_extensions import override
 
 from analytics.contracts import Outcome
-from analytics.parameters import OperationField, RangeParameters
+from analytics.parameters.common import OperationField, RangeParameters
+from analytics.parameters.request_cursors import MAX_CURSOR_CHARACTERS, decode_cursor
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.request_sorting import Position, RequestSort
 from analytics.queries.search import SearchFilter
 from analytics.queries.search_terms import parse
 from analytics.queries.usage import Interval
-from analytics.request_cursors import MAX_CURSOR_CHARACTERS, decode_cursor
 from core.fields import TimeField
 from core.serializers import BodySerializer
 

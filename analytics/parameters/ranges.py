@@ -9,7 +9,7 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from analytics.parameters import RangeParameters
+from analytics.parameters.common import RangeParameters
 
 DEFAULT_DAYS = 30
 

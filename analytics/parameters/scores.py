@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from rest_framework import serializers
 
 from analytics.models import EVALUATOR_CHARACTERS, SCORE_NAME_CHARACTERS, ScoreType
-from analytics.parameters import RangeParameters
+from analytics.parameters.common import RangeParameters
 from analytics.queries.scores import GROUPINGS, ScoreFilter
 
 _DEFAULT_RANGE = timedelta(days=30)
