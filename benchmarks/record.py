@@ -22,7 +22,7 @@ from benchmarks.targets.base import ROOT
 from benchmarks.waiting import wait_until_shipped
 
 if TYPE_CHECKING:
-    from analytics.contracts import SpoolEntry
+    from analytics.request_log.record import SpoolEntry
 
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.05

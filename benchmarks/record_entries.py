@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from uuid import UUID
 
-from analytics.contracts import AttemptRecord, Outcome, RequestRecord, SpoolEntry
+from analytics.request_log.record import AttemptRecord, Outcome, RequestRecord, SpoolEntry
 from analytics.traffic.texts import OWN_TEXTS, WORDS, word
 from benchmarks import payloads
 

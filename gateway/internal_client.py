@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from analytics.contracts import RequestRecord
+from analytics.request_log.record import RequestRecord
 from analytics.shipper.streamed import assembled
 from core.keys import KeyRecord
 from gateway.pipeline.context import Origin, RequestState

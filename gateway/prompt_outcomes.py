@@ -17,8 +17,8 @@ import redis
 from asgiref.sync import sync_to_async
 from django.conf import settings
 
-from analytics.contracts import TELEMETRY, Outcome, RequestRecord, SpoolEntry
 from analytics.queries.gateway_calls import gateway_calls
+from analytics.request_log.record import TELEMETRY, Outcome, RequestRecord, SpoolEntry
 from analytics.telemetry import prompt_calls as names
 from analytics.telemetry.prompt_calls import PromptCall
 from gateway.runtime import Runtime

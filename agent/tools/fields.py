@@ -7,7 +7,7 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from analytics.contracts import Operation
+from analytics.request_log.record import Operation
 
 # The maximum length of an id in characters; stored ids are shorter.
 ID_CHARACTERS = 1024

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.http import QueryDict
 
-from analytics.contracts import Operation, Outcome
+from analytics.request_log.record import Operation, Outcome
 from analytics.wire.request_figures import FacetEntry
 from core.lookup import Kind, as_uuid, look_up
 from core.rights.roles import Right

@@ -9,9 +9,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from typing_extensions import override
 
-from analytics.contracts import Operation
 from analytics.queries.request_cursor import RequestCursor, parse_cursor
 from analytics.queries.session_filters import SessionFilter
+from analytics.request_log.record import Operation
 from core.fields import TimeField
 from core.parameters import Parameters
 

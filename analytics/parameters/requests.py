@@ -8,7 +8,6 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from typing_extensions import override
 
-from analytics.contracts import Outcome
 from analytics.parameters.common import OperationField, RangeParameters
 from analytics.parameters.request_cursors import MAX_CURSOR_CHARACTERS, decode_cursor
 from analytics.queries.request_filters import RequestFilter
@@ -16,6 +15,7 @@ from analytics.queries.request_sorting import Position, RequestSort
 from analytics.queries.search import SearchFilter
 from analytics.queries.search_terms import parse
 from analytics.queries.usage import Interval
+from analytics.request_log.record import Outcome
 from core.fields import TimeField
 from core.serializers import BodySerializer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from analytics.contracts import Operation
+from analytics.request_log.record import Operation
 
 # The condition holds for rows of `requests` and of the rollups alike. Its parameter is that of `stored_operations`.
 OF_OPERATION: Final = "operation IN {operation:Array(String)}"

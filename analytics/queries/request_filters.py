@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from analytics.contracts import CLIENT_REQUEST_ID
 from analytics.queries.operations import OF_OPERATION, stored_operations
+from analytics.request_log.record import CLIENT_REQUEST_ID
 
 
 @dataclass(frozen=True)

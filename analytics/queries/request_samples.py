@@ -9,10 +9,10 @@ from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
 
-from analytics.contracts import Operation
 from analytics.queries import visible
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.requests import request_conditions
+from analytics.request_log.record import Operation
 
 # A sample by hash is taken from so many of the newest requests.
 SAMPLED_FROM = 10_000

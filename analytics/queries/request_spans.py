@@ -13,8 +13,8 @@ from uuid import UUID
 import msgspec
 from django.conf import settings
 
-from analytics.contracts import AttemptRecord, Outcome, RequestRecord
 from analytics.queries import visible
+from analytics.request_log.record import AttemptRecord, Outcome, RequestRecord
 from analytics.telemetry.request_spans import request_spans
 from analytics.telemetry.rows import SpanRow
 

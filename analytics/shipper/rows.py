@@ -16,7 +16,7 @@ from uuid import UUID
 
 import msgspec
 
-from analytics.contracts import TELEMETRY, RequestRecord
+from analytics.request_log.record import TELEMETRY, RequestRecord
 from analytics.shipper.streamed import assembled
 from analytics.shipper.texts import completion_text, prompt_text
 from analytics.spool.reader import Frame

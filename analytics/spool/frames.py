@@ -16,7 +16,7 @@ import msgspec
 # The checksum is that of zlib, computed up to fourteen times as fast: every byte of every record passes here twice.
 from isal.isal_zlib import crc32
 
-from analytics.contracts import RequestRecord, SpoolEntry
+from analytics.request_log.record import RequestRecord, SpoolEntry
 
 MAGIC = b"PGS1"
 HEADER = struct.Struct("<4sIIII")

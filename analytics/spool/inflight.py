@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from analytics.contracts import Operation
+from analytics.request_log.record import Operation
 from analytics.spool import names
 
 logger = logging.getLogger("analytics.spool")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from analytics.contracts import DEFAULT_RETENTION_DAYS, Outcome, RequestRecord, SpoolEntry
+from analytics.request_log.record import DEFAULT_RETENTION_DAYS, Outcome, RequestRecord, SpoolEntry
 from analytics.spool import frames, names
 from analytics.spool.inflight import InflightRequest, read_table
 from analytics.spool.reader import is_finished, request_ids

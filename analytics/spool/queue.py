@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from analytics.contracts import SpoolEntry
+from analytics.request_log.record import SpoolEntry
 
 # The bytes of a record without its texts, estimated generously.
 _RECORD_BYTES = 2048

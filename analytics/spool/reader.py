@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from analytics.contracts import RequestRecord
+from analytics.request_log.record import RequestRecord
 from analytics.spool import frames
 
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from analytics.contracts import SpoolEntry
+from analytics.request_log.record import SpoolEntry
 from analytics.spool import frames, names
 from analytics.spool.counters import LossCounters
 from analytics.spool.queue import EntryQueue, without_content

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from analytics.contracts import Operation
+from analytics.request_log.record import Operation
 
 _BASE: Final = "/api/gateway/v1"
 

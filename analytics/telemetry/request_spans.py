@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from analytics.contracts import AttemptRecord, Outcome, RequestRecord
+from analytics.request_log.record import AttemptRecord, Outcome, RequestRecord
 from analytics.telemetry.operation_names import operation_names
 from analytics.telemetry.rows import SpanRow
 

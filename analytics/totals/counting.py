@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from analytics.contracts import Outcome
+from analytics.request_log.record import Outcome
 from analytics.shipper.rows import COLUMNS
 from analytics.totals.figures import DURATION_MS, OVERHEAD_MS, Distribution, KeyFigures, Totals, UsageFigures
 from analytics.totals.labels import MAX_CODES, MAX_PROVIDERS, OTHER, Places, UsageLabels, bounded

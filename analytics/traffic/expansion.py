@@ -15,7 +15,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from analytics.contracts import DEFAULT_RETENTION_DAYS
+from analytics.request_log.record import DEFAULT_RETENTION_DAYS
 from analytics.traffic.catalogue import MODELS, token_prices
 from analytics.traffic.rhythm import Slice
 from analytics.traffic.texts import SYLLABLES, WORDS, Texts

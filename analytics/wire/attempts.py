@@ -6,8 +6,8 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from analytics.contracts import AttemptRecord
 from analytics.queries.requests import RequestRow
+from analytics.request_log.record import AttemptRecord
 
 _decode = msgspec.json.Decoder(list[AttemptRecord]).decode
 

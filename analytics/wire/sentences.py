@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from analytics.contracts import Outcome
 from analytics.queries.requests import RequestDetailRow, RequestRow
+from analytics.request_log.record import Outcome
 from analytics.wire.attempts import AttemptEntry
 from core.ui.formats import duration, money, number
 

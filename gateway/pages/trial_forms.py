@@ -10,10 +10,10 @@ from uuid import UUID
 from django import forms
 from rest_framework.exceptions import ValidationError as InvalidBody
 
-from analytics.contracts import Outcome
 from analytics.models import SavedView
 from analytics.parameters.requests import RequestParameters
 from analytics.queries.request_samples import SampleOrder
+from analytics.request_log.record import Outcome
 from core.errors import ApplicationError
 from gateway.trials.serializers import DEFAULT_INPUTS, NewTrialSerializer
 from gateway.trials.services import MAX_INPUTS, NewTrial

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from analytics.contracts import RequestRecord
+from analytics.request_log.record import RequestRecord
 from gateway.limits.claims import Claim, Reservation
 from gateway.limits.limiter import Limiter
 from gateway.limits.units import recorded_units

@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Iterator
 
-from analytics.contracts import Outcome
+from analytics.request_log.record import Outcome
 from gateway.cache.key import cache_key
 from gateway.cache.policy import CachePolicy
 from gateway.cache.store import CachedAnswer

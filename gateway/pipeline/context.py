@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from analytics.contracts import AttemptRecord, Outcome, RequestRecord
+from analytics.request_log.record import AttemptRecord, Outcome, RequestRecord
 from core.errors import ApplicationError
 from core.keys import KeyRecord
 from gateway.guardrails.verdicts import GuardrailVerdict

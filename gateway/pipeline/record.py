@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from analytics.contracts import AttemptRecord, Outcome, RequestRecord, SpoolEntry
+from analytics.request_log.record import AttemptRecord, Outcome, RequestRecord, SpoolEntry
 from gateway.guardrails.verdicts import VERDICTS
 from gateway.pipeline.admit import settle
 from gateway.pipeline.callers import user_of

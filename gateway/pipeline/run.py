@@ -7,7 +7,7 @@ import logging
 import time
 from functools import partial
 
-from analytics.contracts import CLIENT_REQUEST_ID, Outcome
+from analytics.request_log.record import CLIENT_REQUEST_ID, Outcome
 from core.errors import ApplicationError
 from core.tracebacks import class_and_place
 from gateway.cache.policy import NO_CACHE, cache_policy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analytics.contracts import AttemptRecord
+from analytics.request_log.record import AttemptRecord
 from gateway.errors import CredentialUnreadableError
 from gateway.pipeline.context import RequestState
 from gateway.protocol.wire import ChatCompletionRequest

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from analytics.contracts import RequestRecord
+from analytics.request_log.record import RequestRecord
 from gateway.internal_client import InternalAnswer, Reported
 from gateway.judging.judge import JudgeResult
 from gateway.protocol.headers import PROMPT_VERSION, VARIANT, WARNING

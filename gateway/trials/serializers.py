@@ -7,9 +7,9 @@ from typing import Any
 from rest_framework import serializers
 from typing_extensions import override
 
-from analytics.contracts import Operation
 from analytics.parameters.requests import RequestParameters
 from analytics.queries.request_samples import SampleOrder
+from analytics.request_log.record import Operation
 from core.fields import NumberField
 from core.serializers import BodySerializer, StrictSerializer
 from gateway.trial_models import LABELS, NAME_CHARACTERS, TIE

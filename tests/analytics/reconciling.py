@@ -11,9 +11,9 @@ from uuid import UUID
 
 from analytics.clickhouse import client
 from analytics.clickhouse.rollups import Column, Rollup, list_rollups
-from analytics.contracts import Outcome
 from analytics.reconciliation.services import Difference, reconcile
 from analytics.reconciliation.units import Unit
+from analytics.request_log.record import Outcome
 from tests.factories.analytics import make_entry
 
 MODELS = ["gpt-4o", "claude-sonnet-4", 'Ünïcode\'s "model"']

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.contracts import SpoolEntry
+from analytics.request_log.record import SpoolEntry
 from analytics.shipper.spool_status import read_status
 from analytics.spool import names
 from analytics.spool import writer as writer_module

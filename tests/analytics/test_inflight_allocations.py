@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.contracts import Outcome, RequestRecord
+from analytics.request_log.record import Outcome, RequestRecord
 from analytics.spool import names
 from analytics.spool.inflight import InflightAllocation, InflightRequest, InflightTable, read_table
 from analytics.spool.interrupted import record_interrupted

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from rest_framework.test import APIClient
 
-from analytics.contracts import Outcome, RequestRecord
+from analytics.request_log.record import Outcome, RequestRecord
 from tests.analytics.request_counts import count_requests
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project

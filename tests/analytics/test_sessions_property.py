@@ -16,11 +16,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analytics.contracts import Outcome, RequestRecord, SpoolEntry
 from analytics.queries import session_pages, session_requests
 from analytics.queries.session_filters import SessionFilter
 from analytics.queries.session_requests import list_session_requests
 from analytics.queries.sessions import SessionSummary, get_session, list_sessions
+from analytics.request_log.record import Outcome, RequestRecord, SpoolEntry
 from tests.factories.analytics import make_record, store
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]

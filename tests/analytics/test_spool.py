@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.contracts import DEFAULT_RETENTION_DAYS, Operation, Outcome, SpoolEntry
+from analytics.request_log.record import DEFAULT_RETENTION_DAYS, Operation, Outcome, SpoolEntry
 from analytics.spool import frames, names
 from analytics.spool import writer as writer_module
 from analytics.spool.inflight import InflightRequest, InflightTable, read_table

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from analytics.contracts import AttemptRecord, Outcome
+from analytics.request_log.record import AttemptRecord, Outcome
 from analytics.shipper.rows import COLUMNS
 from analytics.spool.shipper_state import State, StateFile
 from analytics.spool.writer import SpoolWriter

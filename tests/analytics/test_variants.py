@@ -12,10 +12,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from analytics.contracts import Outcome, RequestRecord
 from analytics.queries.variants import ArmTotals, arm_totals, usual_values
 from analytics.queries.variants.by_arrival import arm_minutes, new_units, unit_sums
 from analytics.queries.variants.units import UnitLimits
+from analytics.request_log.record import Outcome, RequestRecord
 from rollouts.evaluation.grid import LOG_RATIO, bin_of
 from tests.factories.analytics import make_entry, store
 

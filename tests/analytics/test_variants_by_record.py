@@ -11,7 +11,6 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from analytics.contracts import RequestRecord
 from analytics.queries.variants import arm_totals
 from analytics.queries.variants.by_record import (
     recorded_at,
@@ -21,6 +20,7 @@ from analytics.queries.variants.by_record import (
     visible_until,
 )
 from analytics.queries.variants.users import user_minutes
+from analytics.request_log.record import RequestRecord
 from rollouts.evaluation.grid import LOG_RATIO, bin_of
 from tests.analytics.variant_records import (
     ELSEWHERE,

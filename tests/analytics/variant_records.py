@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-from analytics.contracts import Outcome, RequestRecord
 from analytics.queries.variants.by_record import (
     Recorded,
 )
 from analytics.queries.variants.units import UnitLimits
+from analytics.request_log.record import Outcome, RequestRecord
 from core.errors import ApplicationError, ValidationError
 from gateway.errors import (
     BudgetExceededError,

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import Settings
 
-from analytics.contracts import AttemptRecord, Outcome
+from analytics.request_log.record import AttemptRecord, Outcome
 from analytics.spool.writer import SpoolWriter
 from config.monitor.exposition import render
 from tests.analytics.test_shipper import FakeStore, drain

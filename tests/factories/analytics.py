@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from analytics.clickhouse import client
-from analytics.contracts import Outcome, RequestRecord, SpoolEntry
+from analytics.request_log.record import Outcome, RequestRecord, SpoolEntry
 from analytics.shipper.loop import Shipper
 from analytics.spool.writer import SpoolWriter
 

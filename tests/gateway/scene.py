@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import msgspec
 
-from analytics.contracts import SpoolEntry
+from analytics.request_log.record import SpoolEntry
 from core.keys import KeyRecord
 from gateway.deadlines import Deadlines
 from gateway.pipeline.context import Attempt, RequestContext, RequestState

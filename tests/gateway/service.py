@@ -25,7 +25,7 @@ import httpx2
 from openai import OpenAI
 from typing_extensions import override
 
-from analytics.contracts import RequestRecord, SpoolEntry
+from analytics.request_log.record import RequestRecord, SpoolEntry
 from tests.described import check, operation_path
 from tests.fakes.scripted import ScriptedServer
 from tests.gateway.spooled import Spooled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from analytics.contracts import SpoolEntry
+from analytics.request_log.record import SpoolEntry
 from analytics.spool import names
 from analytics.spool.reader import read_stretch
 

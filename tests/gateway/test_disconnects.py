@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from analytics.contracts import Outcome, RequestRecord
+from analytics.request_log.record import Outcome, RequestRecord
 from tests.fakes import scripted as play
 from tests.gateway.conftest import Routed, Scripted
 from tests.gateway.service import PRICED_MODEL, Gateway, GatewayService

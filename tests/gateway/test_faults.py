@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from analytics.contracts import Outcome, RequestRecord
+from analytics.request_log.record import Outcome, RequestRecord
 from tests.fakes import scripted as play
 from tests.fakes.scripted import ROLE, Script, Step
 from tests.gateway.conftest import Routed

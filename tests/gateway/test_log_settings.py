@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analytics.contracts import SpoolEntry
+from analytics.request_log.record import SpoolEntry
 from tests.fakes import scripted as play
 from tests.gateway.conftest import Routed
 from tests.gateway.service import Gateway

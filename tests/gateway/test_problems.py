@@ -11,10 +11,10 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from analytics.contracts import Outcome
 from analytics.errors import AnalyticsUnavailableError
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
+from analytics.request_log.record import Outcome
 from core.models import Project
 from gateway import problems
 from gateway.alert_models import AlertDelivery, BudgetAlert

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from analytics.contracts import Outcome
+from analytics.request_log.record import Outcome
 from analytics.telemetry.prompt_calls import PromptCall
 from gateway.project_settings.settings import ProjectSettings
 from gateway.prompt_outcomes import record_of

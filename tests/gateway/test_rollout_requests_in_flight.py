@@ -13,7 +13,7 @@ from functools import partial
 import httpx2
 import pytest
 
-from analytics.contracts import Outcome
+from analytics.request_log.record import Outcome
 from analytics.spool import names
 from analytics.spool.inflight import InflightRequest, read_table
 from analytics.spool.interrupted import record_interrupted

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from analytics.contracts import Outcome
+from analytics.request_log.record import Outcome
 from core.errors import ApplicationError
 from gateway.pipeline.call import complete, open_stream
 from gateway.pipeline.respond import StreamedAnswer, answer_error

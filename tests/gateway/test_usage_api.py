@@ -13,8 +13,8 @@ import redis
 from django.conf import settings as configured
 from rest_framework.test import APIClient
 
-from analytics.contracts import SpoolEntry
 from analytics.errors import AnalyticsUnavailableError
+from analytics.request_log.record import SpoolEntry
 from analytics.spool.writer import SpoolWriter
 from core.models import Project
 from gateway import limit_usage, views

@@ -12,8 +12,8 @@ import pytest
 import redis
 from django.conf import settings
 
-from analytics.contracts import Outcome, SpoolEntry
 from analytics.errors import AnalyticsUnavailableError
+from analytics.request_log.record import Outcome, SpoolEntry
 from rollouts import metrics
 from rollouts.allocation import AllocationType, UnitKind, Variant, unit_number, variant_at
 from rollouts.evaluate import evaluate_rollout

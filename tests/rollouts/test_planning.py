@@ -9,9 +9,9 @@ from uuid import uuid4
 
 import pytest
 
-from analytics.contracts import Outcome
 from analytics.errors import AnalyticsUnavailableError
 from analytics.queries.variants.traffic import ConfigTraffic
+from analytics.request_log.record import Outcome
 from rollouts import planning
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import bin_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from analytics.contracts import Outcome, SpoolEntry
+from analytics.request_log.record import Outcome, SpoolEntry
 from rollouts import evaluate, recorded
 from rollouts.allocation import AllocationType
 from rollouts.evaluate import evaluate_rollout

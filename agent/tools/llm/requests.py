@@ -12,10 +12,10 @@ from agent.tools.fields import ID_CHARACTERS, OfModel, OfOperation, OfProvider, 
 from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import DEFAULT_LIMIT, Limit, PagedRangeArguments, RangeArguments, chosen, listed, page_of
 from agent.tools.ranges import range_dates
-from analytics.contracts import Outcome
 from analytics.parameters.requests import MAXIMUM_QUERY, RequestParameters, SearchBody
 from analytics.presenters import requests
 from analytics.queries.search import search
+from analytics.request_log.record import Outcome
 from analytics.wire.search import SearchResults, search_results
 
 _MAX_32 = 2**32 - 1

@@ -17,9 +17,9 @@ from agent.tools.llm.requests import ListRequests
 from agent.tools.llm.rollouts import ListRollouts
 from agent.tools.llm.scores import ListScores, ScoreMetrics
 from agent.tools.schema import choices_of
-from analytics.contracts import Outcome
 from analytics.models import ScoreType
 from analytics.queries.scores import GROUPINGS
+from analytics.request_log.record import Outcome
 from gateway.models import AGENT_SCOPES
 from integrations.models import PriceSource
 from prompts.models import PromptActivation

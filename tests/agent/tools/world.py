@@ -18,7 +18,7 @@ from rest_framework.test import APIClient
 from agent.scopes import Granted
 from agent.tools import registry
 from agent.tools.base import ToolContext, ToolOutcome
-from analytics.contracts import Outcome, SpoolEntry
+from analytics.request_log.record import Outcome, SpoolEntry
 from analytics.scores.services import record_feedback
 from analytics.scores.sync.run import copy_due
 from core.models import Project

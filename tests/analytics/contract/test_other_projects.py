@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from analytics.contracts import AttemptRecord
 from analytics.models import Feedback, Score
+from analytics.request_log.record import AttemptRecord
 from analytics.scores.sync.run import copy_due
 from analytics.shipper.loop import Shipper
 from analytics.spool.writer import SpoolWriter

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.contracts import SpoolEntry
+from analytics.request_log.record import SpoolEntry
 from core.models import Project
 from tests.analytics.deletion.deleting import SECRET, SESSION, entry
 from tests.factories.analytics import store

@@ -14,9 +14,9 @@ from asgiref.sync import async_to_sync
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
-from analytics.contracts import AttemptRecord, SpoolEntry
 from analytics.deletion.services import finish_due
 from analytics.errors import AnalyticsUnavailableError
+from analytics.request_log.record import AttemptRecord, SpoolEntry
 from core.models import Project
 from tests.factories.analytics import make_entry
 

@@ -14,10 +14,10 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
-from analytics.contracts import SpoolEntry
 from analytics.deletion.services import delete_session, finish_due
 from analytics.models import Deletion, DeletionState
 from analytics.reconciliation.services import reconcile
+from analytics.request_log.record import SpoolEntry
 from core.models import Project
 from tests.analytics.deletion.deleting import (
     SECRET,

@@ -9,13 +9,13 @@ import pytest
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
-from analytics.contracts import SpoolEntry
 from analytics.deletion import services
 from analytics.deletion.services import finish_due
 from analytics.errors import AnalyticsUnavailableError
 from analytics.models import Deletion, DeletionBatch, DeletionState
 from analytics.reconciliation.leases import repair_lease
 from analytics.reconciliation.services import reconcile
+from analytics.request_log.record import SpoolEntry
 from core.models import Project
 from tests.analytics.deletion import deleting
 from tests.analytics.deletion.deleting import SESSION, entry, path_of, soon

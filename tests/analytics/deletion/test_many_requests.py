@@ -12,10 +12,10 @@ import pytest
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
-from analytics.contracts import SpoolEntry
 from analytics.deletion import batches
 from analytics.models import Deletion
 from analytics.reconciliation.services import reconcile
+from analytics.request_log.record import SpoolEntry
 from core.models import Project
 from tests.analytics.deletion.deleting import SESSION, entry, erase, found_in_search, path_of, soon, totals
 from tests.factories.analytics import store

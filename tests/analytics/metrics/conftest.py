@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from analytics.contracts import AttemptRecord, Outcome, RequestRecord, SpoolEntry
+from analytics.request_log.record import AttemptRecord, Outcome, RequestRecord, SpoolEntry
 from tests.analytics.metrics.reference import microseconds
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project

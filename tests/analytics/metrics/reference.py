@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from analytics.contracts import Outcome, RequestRecord
+from analytics.request_log.record import Outcome, RequestRecord
 
 Records = Sequence[RequestRecord]
 

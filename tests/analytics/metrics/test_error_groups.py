@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from analytics.contracts import RequestRecord
+from analytics.request_log.record import RequestRecord
 from tests.analytics.metrics import reference
 from tests.analytics.metrics.conftest import NOW, Api
 from tests.analytics.metrics.test_figures import ranges

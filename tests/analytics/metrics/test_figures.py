@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from analytics.contracts import RequestRecord
 from analytics.queries import users
+from analytics.request_log.record import RequestRecord
 from tests.analytics.metrics import reference
 from tests.analytics.metrics.conftest import NOW, OPERATIONS, Api
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from analytics.contracts import AttemptRecord
+from analytics.request_log.record import AttemptRecord
 from core.models import Project
 from integrations.credentials import store_secret
 from integrations.models import ProviderIntegration

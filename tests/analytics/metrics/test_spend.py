@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from analytics.contracts import RequestRecord
 from analytics.queries.dimension_costs import by_keys, of_sessions
+from analytics.request_log.record import RequestRecord
 from core.models import Project
 from integrations.pricing.services import set_price
 from tests.analytics.metrics import reference

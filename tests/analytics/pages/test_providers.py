@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from analytics.contracts import AttemptRecord
 from analytics.pages import providers as page
+from analytics.request_log.record import AttemptRecord
 from core.models import Project
 from core.rights.roles import Role
 from integrations.connectivity.outcomes import ConnectionOutcome, Reason

@@ -12,9 +12,9 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client as store_client
-from analytics.contracts import AttemptRecord, Outcome
 from analytics.errors import AnalyticsUnavailableError
 from analytics.models import Score
+from analytics.request_log.record import AttemptRecord, Outcome
 from core.models import Project
 from core.rights.roles import Role
 from core.ui.formats import money

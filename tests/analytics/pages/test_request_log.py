@@ -14,9 +14,9 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client as store_client
-from analytics.contracts import Outcome
 from analytics.models import SavedView
 from analytics.pages import request_log
+from analytics.request_log.record import Outcome
 from core.models import Project
 from core.rights.roles import Role
 from tests.analytics.requests.entries import NOW, entry

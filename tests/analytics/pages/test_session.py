@@ -14,8 +14,8 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client as store_client
-from analytics.contracts import Outcome
 from analytics.models import Feedback
+from analytics.request_log.record import Outcome
 from analytics.scores.services import record_feedback
 from analytics.scores.sync.run import copy_due
 from core.models import Project

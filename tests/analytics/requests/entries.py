@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from analytics.contracts import SpoolEntry
+from analytics.request_log.record import SpoolEntry
 from core.models import Project
 from tests.factories.analytics import make_entry
 

@@ -20,11 +20,11 @@ from rest_framework.test import APIClient
 from typing_extensions import override
 
 from analytics.clickhouse import client
-from analytics.contracts import Outcome
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.exports.lines import export_lines
 from analytics.queries import export as exporting
 from analytics.queries.request_filters import RequestFilter
+from analytics.request_log.record import Outcome
 from analytics.views.export import streamed
 from core.models import Project
 from tests.analytics.requests.entries import entry

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from analytics.contracts import Outcome
 from analytics.queries import request_facets
+from analytics.request_log.record import Outcome
 from core.models import Project
 from tests.analytics.requests.entries import NOW, entry
 from tests.factories.analytics import store

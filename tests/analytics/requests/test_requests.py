@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from rest_framework.test import APIClient
 
-from analytics.contracts import AttemptRecord, Outcome
+from analytics.request_log.record import AttemptRecord, Outcome
 from core.models import Project
 from tests.analytics.requests.entries import NOW, entry
 from tests.factories.analytics import make_entry, store, uuid7

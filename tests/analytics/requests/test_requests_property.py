@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analytics.contracts import Outcome, RequestRecord, SpoolEntry
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.requests import list_requests
+from analytics.request_log.record import Outcome, RequestRecord, SpoolEntry
 from tests.factories.analytics import make_record, store
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analytics.contracts import SpoolEntry
 from analytics.queries import search as searching
 from analytics.queries.search import SearchFilter, search
 from analytics.queries.search_terms import parse
+from analytics.request_log.record import SpoolEntry
 from analytics.shipper.texts import completion_text, prompt_text
 from tests.analytics.requests.entries import chat
 from tests.factories.analytics import make_entry, store

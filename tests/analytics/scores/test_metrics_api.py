@@ -13,8 +13,8 @@ import pytest
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
-from analytics.contracts import RequestRecord
 from analytics.models import Feedback, Score
+from analytics.request_log.record import RequestRecord
 from analytics.scores.services import record_feedback
 from analytics.scores.sync.run import copy_due
 from core.models import Project

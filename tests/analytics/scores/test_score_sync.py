@@ -12,9 +12,9 @@ from django.db.models import F
 from django.utils import timezone
 
 from analytics.clickhouse import client
-from analytics.contracts import SpoolEntry
 from analytics.errors import AnalyticsLimitError
 from analytics.models import Feedback, Score
+from analytics.request_log.record import SpoolEntry
 from analytics.scores.services import (
     record_feedback,
 )

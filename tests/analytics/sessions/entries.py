@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from analytics.contracts import SpoolEntry
+from analytics.request_log.record import SpoolEntry
 from core.models import Project
 from tests.factories.analytics import make_entry
 

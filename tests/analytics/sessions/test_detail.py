@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 from rest_framework.test import APIClient
 
-from analytics.contracts import AttemptRecord, Outcome
+from analytics.request_log.record import AttemptRecord, Outcome
 from core.models import Project
 from tests.analytics.sessions.entries import entry, ids
 from tests.factories.analytics import make_entry, store

@@ -13,7 +13,7 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
-from analytics.contracts import Outcome
+from analytics.request_log.record import Outcome
 from analytics.scores.services import record_feedback
 from analytics.scores.sync.run import copy_due
 from core.models import Project

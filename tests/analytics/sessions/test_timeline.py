@@ -12,7 +12,7 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
-from analytics.contracts import AttemptRecord, Outcome
+from analytics.request_log.record import AttemptRecord, Outcome
 from core.models import Project
 from core.rights.roles import Role
 from tests.analytics.sessions.entries import entry

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from analytics.contracts import Outcome
+from analytics.request_log.record import Outcome
 from core.models import Project
 from core.rights.roles import Role
 from tests.analytics.sessions.entries import entry

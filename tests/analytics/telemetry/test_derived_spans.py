@@ -12,8 +12,8 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
-from analytics.contracts import TELEMETRY, AttemptRecord, SpoolEntry
 from analytics.queries.gateway_calls import gateway_calls
+from analytics.request_log.record import TELEMETRY, AttemptRecord, SpoolEntry
 from analytics.shipper.loop import Shipper
 from analytics.spool.writer import SpoolWriter
 from analytics.telemetry.request_spans import request_spans

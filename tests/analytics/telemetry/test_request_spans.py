@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from analytics.contracts import AttemptRecord, Operation, Outcome, RequestRecord
+from analytics.request_log.record import AttemptRecord, Operation, Outcome, RequestRecord
 from analytics.telemetry.request_spans import request_spans
 from tests.factories.analytics import make_record
 

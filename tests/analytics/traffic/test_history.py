@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from analytics.clickhouse import client
-from analytics.contracts import AttemptRecord
+from analytics.request_log.record import AttemptRecord
 from analytics.shipper.texts import completion_text, prompt_text
 from analytics.traffic.catalogue import MODELS
 from analytics.traffic.generate import Plan, generate

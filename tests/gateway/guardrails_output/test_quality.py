@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from analytics.contracts import RequestRecord
+from analytics.request_log.record import RequestRecord
 from gateway.guardrails.verdicts import VERDICTS, GuardrailVerdict
 from gateway.judging.judge import JUDGED
 from tests.fakes import scripted as play

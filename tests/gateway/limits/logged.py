@@ -21,7 +21,7 @@ import redis
 from clickhouse_driver import Client
 from typing_extensions import override
 
-from analytics.contracts import SpoolEntry
+from analytics.request_log.record import SpoolEntry
 from gateway.limits.keys import Scope
 from gateway.limits.units import to_units
 from tests.fakes.scripted import DONE, FINISH, ROLE, Step, chunk, completion, endless, hang, status

@@ -10,9 +10,9 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from analytics.contracts import Outcome
 from analytics.errors import AnalyticsUnavailableError
 from analytics.presenters import metrics
+from analytics.request_log.record import Outcome
 from core.models import Project
 from core.rights.roles import Role
 from core.ui import formats

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from analytics.contracts import RequestRecord
+from analytics.request_log.record import RequestRecord
 from tests.fakes.scripted import ROLE, Step, answer, chunk, endless, hang, status, stream
 from tests.gateway.conftest import Scripted
 from tests.gateway.playground.calls import MESSAGES, ask

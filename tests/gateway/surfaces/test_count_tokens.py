@@ -11,7 +11,7 @@ import anthropic
 import pytest
 from anthropic.types import MessageParam
 
-from analytics.contracts import Outcome
+from analytics.request_log.record import Outcome
 from tests.fakes.scripted import raw, status
 from tests.gateway.conftest import Routed
 from tests.gateway.service import Gateway

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 
-from analytics.contracts import Operation
+from analytics.request_log.record import Operation
 from analytics.telemetry.operation_names import operation_names
 from gateway import surfaces
 from gateway.consumers import SurfaceEndpoint
