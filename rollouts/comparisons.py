@@ -7,7 +7,7 @@ from typing import Any
 
 from analytics.queries.variants import BASELINE, TARGET, ArmTotals
 from prompts.models import PromptVersion
-from rollouts.evaluation import Action, Decision, Reason, Status, formula_of
+from rollouts.evaluation import Action, Decision, Reason, Status
 from rollouts.evaluation.formula_2 import Detection, Metric, Power
 from rollouts.evaluation.formula_2.policy import failing_difference
 from rollouts.metrics import Comparison
@@ -53,31 +53,20 @@ def comparison(rollout: Rollout, found: Comparison) -> dict[str, Any]:
 
 
 def judged_metrics(figures: Mapping[str, Any], cost_allowance: float) -> dict[str, dict[str, Any]]:
-    """Returns the metrics of a verdict of any formula. Each has the logarithms of the evidence at which it fails and
-    passes, the difference below which it does not fail, the evidence of its users, and whether the verdict rests on
-    it."""
-    policy = formula_of(figures["formula"]).policy
+    """Returns the metrics of a verdict, each with the difference below which it does not fail and whether the verdict
+    rests on it."""
     shown = {}
-    # The metrics are put in the order of the policy, because databases sort the members of objects.
-    for metric, threshold in policy.FAIL_AT.items():
+    # The metrics are put in order, because databases sort the members of objects.
+    for metric in Metric:
         if (one := figures["metrics"].get(metric.value)) is None:
             continue
+        baseline = one["baseline"]
         shown[metric.value] = {
-            # The first formula does not know these fields.
-            "user_evidence": None,
-            "users_undecided": False,
-            "evidence_threshold": threshold,
-            "safety_threshold": policy.PASS_AT,
             **one,
-            "failing_difference": _failing_difference(metric.value, one["baseline"], cost_allowance),
+            "failing_difference": None if baseline is None else failing_difference(metric, baseline, cost_allowance),
             "decides": one["judged"] and _decides(metric.value, one, figures),
         }
     return shown
-
-
-def _failing_difference(name: str, baseline: float | None, cost_allowance: float) -> float | None:
-    # The sizes of both formulas are the same.
-    return None if baseline is None else failing_difference(Metric(name), baseline, cost_allowance)
 
 
 def _decides(name: str, metric: Mapping[str, Any], figures: Mapping[str, Any]) -> bool:

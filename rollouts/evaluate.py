@@ -20,12 +20,12 @@ from django.utils import timezone
 
 from analytics.errors import AnalyticsUnavailableError
 from analytics.queries.variants.by_record import visible_until
-from rollouts.evaluation import Decision, Reason, formula_1, formula_2, formula_of, from_json, to_json
-from rollouts.figures import AnyState, AnyVerdict, first_state, verdict_at, verdict_figures
-from rollouts.minutes import Window, closed_minutes, usual_histograms
+from rollouts.evaluation import Decision, Reason, from_json, to_json
+from rollouts.evaluation.formula_2 import State, Verdict, replay
+from rollouts.figures import check_formula, first_state, verdict_at, verdict_figures
+from rollouts.minutes import Window, usual_histograms
 from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute, RolloutStage
-from rollouts.policies import formula_number
-from rollouts.recorded import recorded_window
+from rollouts.recorded import Reading, recorded_window
 from rollouts.selectors import earlier_rollbacks
 from rollouts.services import AUTOMATIC, apply_transition, locked_rollout
 from rollouts.states import Status, Transition
@@ -44,10 +44,6 @@ _LOGGED_REASONS = frozenset(
         Reason.SAMPLE_RATIO,
     }
 )
-# The first formula reads a minute once, and rows that are recorded later are not judged.
-_MIN_LAG_BY_ARRIVAL = timedelta(seconds=120)
-
-AnyMinute = formula_1.MinuteCounts | formula_2.MinuteCounts
 
 logger = logging.getLogger("rollouts")
 
@@ -62,14 +58,8 @@ class EvaluationResult:
     stage: int
     through: datetime
     new_minutes: int
-    verdict: AnyVerdict
+    verdict: Verdict
     moved: Transition | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    minutes: tuple[AnyMinute, ...]
-    counted_open: tuple[Counted, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +69,10 @@ class _Look:
     rollout: Rollout
     stage: RolloutStage
     window: Window
-    initial: AnyState
-    minutes: tuple[AnyMinute, ...]
-    counted_open: tuple[Counted, ...]
-    state: AnyState
-    verdict: AnyVerdict
+    initial: State
+    reading: Reading
+    state: State
+    verdict: Verdict
     elapsed_minutes: float
     caught_up: bool
     earlier_rollbacks: int
@@ -126,7 +115,8 @@ def evaluate_rollout(rollout_id: UUID, *, dry_run: bool = False) -> EvaluationRe
     """Evaluates one rollout. Returns None when no minute closed since the last evaluation, the rollout is not
     running, or another process evaluates it.
 
-    Raises AnalyticsUnavailableError and AnalyticsLimitError; the rollout then stays where it is.
+    Raises AnalyticsUnavailableError, AnalyticsLimitError, and UnknownFormulaError for a rollout that another formula
+    judged; the rollout then stays where it is.
     """
     if dry_run:
         look = _look(rollout_id, timezone.now())
@@ -168,26 +158,30 @@ def _look(rollout_id: UUID, now: datetime) -> _Look | None:
     )
     if rollout is None or rollout.started_at is None:
         return None
-    number = formula_number(rollout)
+    check_formula(rollout)
     began = rollout.started_at.replace(second=0, microsecond=0)
-    start, closed = rollout.evaluation.through or began, _readable_until(number, now)
+    start, closed = rollout.evaluation.through or began, _readable_until(now)
     window = Window(began, start, min(closed, start + _MAX_WINDOW))
     if window.end <= window.start:
         return None
     stages = {stage.number: stage for stage in rollout.stages.all()}
-    initial, state = _states(rollout, number)
-    reading = _read(rollout, stages, window, state, now=now if window.end == closed else None)
-    advance = formula_of(number).advance
-    for minute in reading.minutes:
-        state = advance(state, minute)
+    initial, state = _states(rollout)
+    reading = recorded_window(
+        rollout,
+        stages,
+        window,
+        state,
+        remembered=[from_json(Counted, one) for one in rollout.evaluation.counted_open],
+        now=now if window.end == closed else None,
+    )
+    state = replay(state, reading.minutes)
     stage, elapsed = stages[rollout.current_stage], elapsed_minutes(rollout, now)
     return _Look(
         rollout=rollout,
         stage=stage,
         window=window,
         initial=initial,
-        minutes=reading.minutes,
-        counted_open=reading.counted_open,
+        reading=reading,
         state=state,
         verdict=verdict_at(state, stage, elapsed_minutes=elapsed),
         elapsed_minutes=elapsed,
@@ -196,33 +190,19 @@ def _look(rollout_id: UUID, now: datetime) -> _Look | None:
     )
 
 
-def _readable_until(number: int, now: datetime) -> datetime:
-    """Returns the end of the latest minute whose rows can all be read. The first formula does not judge rows that
-    are recorded later."""
-    if number == formula_1.FORMULA:
-        lag = timedelta(seconds=settings.ROLLOUT_EVALUATION_LAG_SECONDS)
-        return closed_until(now - max(timedelta(), _MIN_LAG_BY_ARRIVAL - lag))
+def _readable_until(now: datetime) -> datetime:
+    """Returns the end of the latest minute whose rows can all be read."""
     return min(closed_until(now), visible_until().replace(second=0, microsecond=0))
 
 
-def _states(rollout: Rollout, number: int) -> tuple[AnyState, AnyState]:
-    """Returns the state at the start and the latest state. An evaluation continues with the formula it began with."""
-    stored, kind = rollout.evaluation, formula_of(number).State
+def _states(rollout: Rollout) -> tuple[State, State]:
+    """Returns the state at the start and the latest state."""
+    stored = rollout.evaluation
     if stored.initial is not None:
-        return from_json(kind, stored.initial), from_json(kind, stored.state)
+        return from_json(State, stored.initial), from_json(State, stored.state)
     latency, cost = usual_histograms(rollout)
-    initial = first_state(rollout, number, latency=latency, cost=cost)
+    initial = first_state(rollout, latency=latency, cost=cost)
     return initial, initial
-
-
-def _read(
-    rollout: Rollout, stages: dict[int, RolloutStage], window: Window, state: AnyState, *, now: datetime | None
-) -> _Read:
-    if isinstance(state, formula_1.State):
-        return _Read(closed_minutes(rollout, stages, window, state), ())
-    remembered = [from_json(Counted, one) for one in rollout.evaluation.counted_open]
-    reading = recorded_window(rollout, stages, window, state, remembered=remembered, now=now)
-    return _Read(reading.minutes, reading.counted_open)
 
 
 def _save(look: _Look, claim: UUID) -> EvaluationResult | None:
@@ -240,12 +220,12 @@ def _save(look: _Look, claim: UUID) -> EvaluationResult | None:
                 stage=minute.stage,
                 counts=to_json(minute),
             )
-            for minute in look.minutes
+            for minute in look.reading.minutes
         )
         _log_changes(look, evaluation)
         evaluation.initial, evaluation.state = to_json(look.initial), to_json(look.state)
         evaluation.through, evaluation.verdict, evaluation.decided_at = look.window.end, figures, timezone.now()
-        evaluation.counted_open = [to_json(one) for one in look.counted_open]
+        evaluation.counted_open = [to_json(one) for one in look.reading.counted_open]
         evaluation.save()
         moved = look.move if _unmoved(row, look.rollout) else None
         if moved is not None:
@@ -279,7 +259,7 @@ def _result(look: _Look, moved: Transition | None) -> EvaluationResult:
         name=look.rollout.name,
         stage=look.stage.number,
         through=look.window.end,
-        new_minutes=len(look.minutes),
+        new_minutes=len(look.reading.minutes),
         verdict=look.verdict,
         moved=moved,
     )

@@ -8,41 +8,58 @@ from datetime import datetime
 from typing import Any
 
 from rollouts.allocation import AllocationType
-from rollouts.evaluation import formula_1, formula_2, formula_of, to_json
-from rollouts.evaluation.formulas import CURRENT
+from rollouts.evaluation import to_json
+from rollouts.evaluation.formula_2 import (
+    FORMULA,
+    Assessment,
+    Metric,
+    State,
+    UnknownFormulaError,
+    Verdict,
+    assess,
+    at_stage,
+    decide,
+    explain,
+    figures,
+    initial_state,
+)
+from rollouts.evaluation.formula_2.policy import FAIL_AT, PASS_AT
 from rollouts.evaluation.grid import Histogram
 from rollouts.models import Rollout, RolloutStage
 from rollouts.policies import policy_of
 from rollouts.states import Stage
 
-AnyState = formula_1.State | formula_2.State
-AnyVerdict = formula_1.Verdict | formula_2.Verdict
-
 CONFIDENCE = 0.95
 
 
-def first_state(rollout: Rollout, number: int, *, latency: Histogram, cost: Histogram) -> AnyState:
-    """Returns the state at the start by the formula of this number. `latency` and `cost` are the baseline's usual
-    ones by bin."""
-    values: dict[str, Any] = {"latency": latency, "cost": cost}
-    if number != formula_1.FORMULA:
-        values["weights"] = list(rollout.stages.order_by("number").values_list("weight", flat=True))
-        values["sticky"] = rollout.allocation_type != AllocationType.RANDOM
-    state: AnyState = formula_of(number).initial_state(policy_of(rollout), **values)
-    return state
+def check_formula(rollout: Rollout) -> None:
+    """Raises UnknownFormulaError for a rollout that was judged by another formula."""
+    # The number is read from the verdict, because the states are large and are not read for lists.
+    number = rollout.evaluation.verdict.get("formula", FORMULA)
+    if number != FORMULA:
+        raise UnknownFormulaError(number)
 
 
-def verdict_at(state: AnyState, stage: RolloutStage, *, elapsed_minutes: float) -> AnyVerdict:
+def first_state(rollout: Rollout, *, latency: Histogram, cost: Histogram) -> State:
+    """Returns the state at the start. `latency` and `cost` are the baseline's usual ones by bin."""
+    return initial_state(
+        policy_of(rollout),
+        latency=latency,
+        cost=cost,
+        weights=list(rollout.stages.order_by("number").values_list("weight", flat=True)),
+        sticky=rollout.allocation_type != AllocationType.RANDOM,
+    )
+
+
+def verdict_at(state: State, stage: RolloutStage, *, elapsed_minutes: float) -> Verdict:
     """Returns the verdict at `stage`, of which `state` may not have seen a minute yet."""
-    formula = formula_of(state.formula)
     plan = Stage(stage.weight, stage.min_duration_minutes, stage.min_requests)
-    verdict: AnyVerdict = formula.decide(formula.at_stage(state, stage.number), plan, elapsed_minutes=elapsed_minutes)
-    return verdict
+    return decide(at_stage(state, stage.number), plan, elapsed_minutes=elapsed_minutes)
 
 
 def verdict_figures(
-    state: AnyState,
-    verdict: AnyVerdict,
+    state: State,
+    verdict: Verdict,
     stage: RolloutStage,
     *,
     elapsed_minutes: float,
@@ -66,14 +83,16 @@ def verdict_figures(
     }
 
 
-def figures_before_any(rollout: Rollout) -> dict[str, Any]:
-    """Returns the figures of a rollout that was never evaluated, in which nothing is known."""
-    state = first_state(rollout, CURRENT, latency={}, cost={})
+def figures_before_any(
+    rollout: Rollout, explanation: str = "No closed minute has been evaluated yet."
+) -> dict[str, Any]:
+    """Returns the figures of a rollout without a verdict, in which nothing is known."""
+    state = first_state(rollout, latency={}, cost={})
     return {
-        **_assessed(state, formula_of(CURRENT).assess(state)),
+        **_assessed(state, assess(state)),
         "decision": "wait",
         "reason": "not_evaluated",
-        "explanation": "No closed minute has been evaluated yet.",
+        "explanation": explanation,
         "overdue": False,
         "through": None,
     }
@@ -90,7 +109,7 @@ def _repeated(earlier_rollbacks: int) -> str:
     )
 
 
-def _assessed(state: AnyState, assessment: Any) -> dict[str, Any]:
+def _assessed(state: State, assessment: Assessment) -> dict[str, Any]:
     return {
         "formula": state.formula,
         "status": assessment.status.value,
@@ -104,16 +123,15 @@ def _assessed(state: AnyState, assessment: Any) -> dict[str, Any]:
             "baseline": state.sample_ratio.baseline,
         },
         "counts": {"target": to_json(state.target), "baseline": to_json(state.baseline)},
-        "metrics": {metric.value: _metric(state, assessment, metric) for metric in formula_of(state.formula).Metric},
+        "metrics": {metric.value: _metric(state, assessment, metric) for metric in Metric},
     }
 
 
-def _metric(state: AnyState, assessment: Any, metric: Any) -> Mapping[str, Any]:
+def _metric(state: State, assessment: Assessment, metric: Metric) -> Mapping[str, Any]:
     """Returns the figures of one metric. `evidence`, `safety` and their thresholds are natural logarithms of
     e-values."""
-    formula, status = formula_of(state.formula), assessment.metrics[metric]
-    shown = formula.figures(state, metric)
-    shown = {
+    status, shown = assessment.metrics[metric], figures(state, metric)
+    return {
         "status": status.status.value,
         "judged": status.judged,
         "action": state.policy.action(metric).value,
@@ -125,23 +143,13 @@ def _metric(state: AnyState, assessment: Any, metric: Any) -> Mapping[str, Any]:
         "p_value": status.p_value,
         "evidence": status.evidence,
         "safety": status.safety,
-    }
-    if isinstance(state, formula_1.State):
-        # The figures of the first formula keep exactly the keys that were stored with its verdicts.
-        return {
-            **shown,
-            "design_effect": state.metrics[metric].design,
-            "explanation": formula_1.explain(state, metric),
-        }
-    return {
-        **shown,
-        "evidence_threshold": formula.policy.FAIL_AT[metric],
-        "safety_threshold": formula.policy.PASS_AT,
+        "evidence_threshold": FAIL_AT[metric],
+        "safety_threshold": PASS_AT,
         # None means sticky allocation whose design effect is not known yet.
         "design_effect": state.metrics[metric].next_design,
         "user_evidence": status.user_evidence,
         "users_undecided": status.users_undecided,
-        "explanation": formula_2.explain(state, metric, assessment),
+        "explanation": explain(state, metric, assessment),
     }
 
 

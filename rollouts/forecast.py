@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rollouts.evaluation.formula_1.policy import CONTROLLED_WEIGHT
+from rollouts.evaluation.formula_2.policy import CONTROLLED_WEIGHT
 from rollouts.evaluation.words import in_words
 from rollouts.models import Rollout, RolloutMinute, RolloutStage, RolloutTransition
 from rollouts.states import Status

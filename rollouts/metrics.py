@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from analytics.queries.variants import BASELINE, TARGET, ArmTotals, arm_totals
 from rollouts.evaluate import elapsed_minutes
-from rollouts.figures import figures_before_any
+from rollouts.evaluation.formula_2 import UnknownFormulaError
+from rollouts.figures import check_formula, figures_before_any
 from rollouts.models import Rollout
 from rollouts.open_requests import open_requests
 from rollouts.outlook import Outlook, outlook
@@ -51,6 +52,11 @@ def compare(rollout: Rollout) -> Comparison:
 
 
 def latest_figures(rollout: Rollout) -> Mapping[str, Any]:
+    """Returns the figures of the latest verdict. Without one, or with one of another formula, nothing is known."""
+    try:
+        check_formula(rollout)
+    except UnknownFormulaError as error:
+        return figures_before_any(rollout, str(error))
     verdict: dict[str, Any] = rollout.evaluation.verdict
     return verdict if rollout.evaluation.decided_at else figures_before_any(rollout)
 

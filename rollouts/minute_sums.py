@@ -24,10 +24,10 @@ _MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class ArmSums:
-    """The sums of one arm in one interval. `unanswered` is None under the first formula, which did not count it."""
+    """The sums of one arm in one interval."""
 
     requests: int
-    unanswered: int | None
+    unanswered: int
     judged: int
     errors: int
     answered: int
@@ -81,7 +81,7 @@ def _sql(vendor: str, arm: str) -> str:
     return f"""
     SELECT
         ({minute} - %s) / %s AS bucket, sum({at(whole, "requests")}), sum({at(whole, "unanswered")}),
-        sum(coalesce({at(whole, "judged")}, {at(whole, "requests")})), sum({at(whole, "errors")}),
+        sum({at(whole, "judged")}), sum({at(whole, "errors")}),
         sum({at(dialect.members, "latency")}), sum({at(whole, "latency_ms")}),
         sum({at(dialect.members, "cost")}), sum({at(dialect.decimal, "cost_usd")})
     FROM rollouts_rolloutminute AS m
@@ -117,16 +117,16 @@ def _arm(rollout_id: UUID, arm: str, first: datetime, step: timedelta) -> dict[i
         return {int(bucket): _sums(*found) for bucket, *found in cursor.fetchall()}
 
 
-def _sums(requests: Any, unanswered: Any, *counts: Any) -> ArmSums:
+def _sums(*sums: Any) -> ArmSums:
     """Returns the sums, of which a database may give whole numbers as decimals. The cost comes last."""
-    judged, errors, answered, latency_ms, priced = map(int, counts[:-1])
+    requests, unanswered, judged, errors, answered, latency_ms, priced = map(int, sums[:-1])
     return ArmSums(
-        requests=int(requests),
-        unanswered=None if unanswered is None else int(unanswered),
+        requests=requests,
+        unanswered=unanswered,
         judged=judged,
         errors=errors,
         answered=answered,
         latency_ms=latency_ms,
         priced=priced,
-        cost_usd=Decimal(str(counts[-1])),
+        cost_usd=Decimal(str(sums[-1])),
     )

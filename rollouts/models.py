@@ -145,8 +145,7 @@ class RolloutTransition(models.Model):
 class RolloutEvaluation(models.Model):
     """The evaluation's state between two minutes, and the claim of the process that evaluates.
 
-    `initial` and the rollout's RolloutMinutes reproduce `state` to the last digit. The rollout keeps the formula
-    that `initial` names to its end.
+    `initial` and the rollout's RolloutMinutes reproduce `state` to the last digit, by the formula that `initial` names.
     """
 
     rollout = models.OneToOneField(Rollout, on_delete=models.CASCADE, related_name="evaluation", primary_key=True)
@@ -172,9 +171,8 @@ class RolloutEvaluation(models.Model):
 
 
 class RolloutMinute(models.Model):
-    """One closed minute of one stage as the evaluation saw it: `counts` is a `MinuteCounts` of its formula. The
-    first formula files requests under the minute of their arrival, the second under the minute in which they were
-    recorded."""
+    """One closed minute of one stage as the evaluation saw it: `counts` is a `MinuteCounts`, of the requests that were
+    recorded in this minute."""
 
     rollout = models.ForeignKey(Rollout, on_delete=models.CASCADE, related_name="minutes")
     minute = models.DateTimeField()

@@ -19,8 +19,8 @@ STICKY = "Requests of one user resemble each other: with sticky allocation it ta
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """The outlook of a running rollout. `power` is None for the first formula, which has no calculation of power, and
-    while no traffic is known. `sentences` explain which faults can be found."""
+    """The outlook of a running rollout. `power` is None while no traffic is known. `sentences` explain which faults can
+    be found."""
 
     forecast: StageForecast
     power: Power | None
@@ -59,7 +59,7 @@ def outlook(rollout: Rollout, figures: Mapping[str, Any], *, elapsed_minutes: fl
 def _power(
     rollout: Rollout, figures: Mapping[str, Any], traffic: Traffic, standing: _Standing, elapsed_minutes: float
 ) -> Power | None:
-    if figures["formula"] != formula_2.FORMULA or traffic.per_minute is None:
+    if traffic.per_minute is None:
         return None
     baseline = figures["counts"]["baseline"]
     usual = formula_2.Traffic(
@@ -79,13 +79,12 @@ def _power(
 
 def _standing(rollout: Rollout) -> _Standing:
     """Returns the part of the stored state that the outlook needs, without reading the whole state, which is large."""
-    stage, counted, target, latency = (
+    stage, target, latency = (
         RolloutEvaluation.objects.filter(pk=rollout.pk)
-        .values_list("state__stage", "state__stage_requests", "state__stage_target", "state__latency")
+        .values_list("state__stage", "state__stage_target", "state__latency")
         .get()
     )
-    # The first formula does not count unanswered requests.
-    served = target["requests"] - target["unanswered"] if target else counted or 0
+    served = target["requests"] - target["unanswered"] if target else 0
     return _Standing(
         served if stage == rollout.current_stage else 0, from_json(Learning, latency) if latency else Learning()
     )

@@ -24,8 +24,8 @@ class _Figure:
     metric: str = ""
 
 
-def _ratio(total: float | Decimal | None, count: int) -> Value:
-    return None if total is None or not count else total / count
+def _ratio(total: float | Decimal, count: int) -> Value:
+    return total / count if count else None
 
 
 _FIGURES = (

@@ -1,4 +1,4 @@
-"""The closed minutes of a rollout under the second formula: from the request log, by the time at which rows were
+"""The closed minutes of a rollout: from the request log, by the time at which rows were
 recorded, and from the web workers' lists of requests that are still open."""
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from analytics.queries.variants import BASELINE, TARGET
 from analytics.queries.variants.by_record import (
     Recorded,
     RecordedMinute,
+    UnitLimits,
+    UnitSums,
     recorded_at,
     recorded_minutes,
     recorded_sums,
@@ -23,7 +25,8 @@ from rollouts.allocation import AllocationType
 from rollouts.evaluation.clusters import ClusterSums
 from rollouts.evaluation.formula_2 import ArmCounts, Metric, MinuteCounts, State, UserCounts
 from rollouts.evaluation.grid import LOG_RATIO, value_of
-from rollouts.minutes import NO_BIN, Window, cluster, ordered, unit_limits
+from rollouts.evaluation.reference import Reference
+from rollouts.minutes import Window, ordered
 from rollouts.models import Rollout, RolloutStage
 from rollouts.open_requests import open_requests
 from rollouts.still_open import Counted, max_open_time, overdue, still_remembered
@@ -37,6 +40,10 @@ _MEASURED = {
     "latency": Metric.LATENCY_AVERAGE,
     "cost": Metric.COST,
 }
+
+# These bounds exceed every latency and cost, so that without a reference no value is cut or counts as slow.
+_NO_CAP = 1e18
+_NO_BIN = 2**31
 
 Cell = tuple[int, int, str]
 """A minute, a stage and an arm: one cell of counts."""
@@ -154,7 +161,7 @@ def _add_users(arms: dict[Cell, ArmCounts], rows: Recorded, stages: Mapping[int,
     before = [0, *(stages[number].weight for number in sorted(stages))][: len(stages)]
     usual = state.latency.reference
     users: dict[Cell, dict[str, Any]] = {}
-    slow_bin = usual.slow_bin if usual else NO_BIN
+    slow_bin = usual.slow_bin if usual else _NO_BIN
     for row in user_minutes(rows, weights_before=before, slow_bin=slow_bin, log_ratio=LOG_RATIO):
         users.setdefault((row.minute, row.stage, row.variant), {})[row.metric] = ordered(row.users)
     for cell, arm in arms.items():
@@ -163,12 +170,31 @@ def _add_users(arms: dict[Cell, ArmCounts], rows: Recorded, stages: Mapping[int,
 
 def _clusters(rows: Recorded, state: State) -> Clusters:
     """Returns the cluster sums over the users of each arm, at the end of the window."""
-    limits = unit_limits(state.latency.reference, state.cost.reference)
+    limits = _limits(state.latency.reference, state.cost.reference)
     sums = recorded_sums(rows, limits=limits, log_ratio=LOG_RATIO)
     return {
-        variant: {_MEASURED[name]: cluster(found) for (arm, name), found in sorted(sums.items()) if arm == variant}
+        variant: {_MEASURED[name]: _cluster(found) for (arm, name), found in sorted(sums.items()) if arm == variant}
         for variant in (TARGET, BASELINE)
     }
+
+
+def _limits(latency: Reference | None, cost: Reference | None) -> UnitLimits:
+    return UnitLimits(
+        latency_cap_ms=latency.cap if latency else _NO_CAP,
+        slow_bin=latency.slow_bin if latency else _NO_BIN,
+        cost_cap=cost.cap if cost else _NO_CAP,
+    )
+
+
+def _cluster(sums: UnitSums) -> ClusterSums:
+    return ClusterSums(
+        requests=sums.requests,
+        requests_squared=sums.requests_squared,
+        total=sums.total,
+        total_squared=sums.total_squared,
+        cross=sums.cross,
+        values_squared=sums.values_squared,
+    )
 
 
 def _minutes(

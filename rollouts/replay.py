@@ -6,27 +6,23 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from rollouts.evaluation import formula_of, from_json
-from rollouts.figures import AnyState, verdict_at, verdict_figures
+from rollouts.evaluation import from_json
+from rollouts.evaluation.formula_2 import State, replay
+from rollouts.figures import check_formula, verdict_at, verdict_figures
 from rollouts.minutes import stored_minutes
 from rollouts.models import Rollout
-from rollouts.policies import formula_number
 
 
-def replayed_state(rollout: Rollout, until: datetime | None = None) -> AnyState:
-    """Returns the state after the minutes before `until`, or after all, by the formula that the evaluation began
-    with.
+def replayed_state(rollout: Rollout, until: datetime | None = None) -> State:
+    """Returns the state after the minutes before `until`, or after all.
 
-    Raises ValueError when the rollout was never evaluated, or by a formula that this version does not know.
+    Raises ValueError when the rollout was never evaluated, or was evaluated by a formula that this version does not
+    have.
     """
     if rollout.evaluation.initial is None:
         raise ValueError("this rollout was never evaluated")
-    number = formula_number(rollout)
-    formula = formula_of(number)
-    state: AnyState = formula.replay(
-        from_json(formula.State, rollout.evaluation.initial), stored_minutes(rollout, number, until)
-    )
-    return state
+    check_formula(rollout)
+    return replay(from_json(State, rollout.evaluation.initial), stored_minutes(rollout, until))
 
 
 def replayed_figures(rollout: Rollout, figures: Mapping[str, Any]) -> dict[str, Any]:

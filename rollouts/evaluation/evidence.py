@@ -128,8 +128,8 @@ def log_sum(logs: Iterable[float]) -> float:
     return highest + math.log(math.fsum([math.exp(value - highest) for value in values]))
 
 
-def log_mean(logs: Sequence[float], design: float = 1.0) -> float:
-    """Returns the logarithm of the mean of several e-values, each raised to the power 1/design."""
+def log_mean(logs: Sequence[float]) -> float:
+    """Returns the logarithm of the mean of several e-values."""
     if not any(logs):
         return 0.0
-    return log_sum([value / design for value in logs]) - math.log(len(logs))
+    return log_sum(logs) - math.log(len(logs))

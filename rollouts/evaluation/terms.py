@@ -1,4 +1,4 @@
-"""The decisions of both formulas, and their reasons."""
+"""The statuses, decisions and reasons of an evaluation."""
 
 from __future__ import annotations
 
@@ -26,9 +26,6 @@ class Decision(StrEnum):
 
 
 class Reason(StrEnum):
-    """The reasons of a decision. The first formula knows neither `minimum_unanswered`, `users_undecided` nor
-    `no_comparison`."""
-
     METRIC_FAILING = "metric_failing"
     MINIMUM_UNANSWERED = "minimum_unanswered"
     MINIMUM_DURATION = "minimum_duration"

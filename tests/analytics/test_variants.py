@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter, defaultdict
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -13,8 +13,6 @@ from uuid import UUID, uuid4
 import pytest
 
 from analytics.queries.variants import ArmTotals, arm_totals, usual_values
-from analytics.queries.variants.by_arrival import arm_minutes, new_units, unit_sums
-from analytics.queries.variants.units import UnitLimits
 from analytics.request_log.record import Outcome, RequestRecord
 from rollouts.evaluation.grid import LOG_RATIO, bin_of
 from tests.factories.analytics import make_entry, store
@@ -121,37 +119,6 @@ def cost_units(r: RequestRecord) -> int:
     return int(Decimal(r.cost_usd or 0) * 10**10)
 
 
-def test_arm_minutes__all_kinds__as_counted_from_the_records(records: list[RequestRecord]) -> None:
-    groups: dict[tuple[int, int, str], list[RequestRecord]] = defaultdict(list)
-    for r in filter(allocated, records):
-        groups[minute_of(r), r.rollout_stage, r.variant].append(r)
-
-    found = arm_minutes(PROJECT, ROLLOUT, START, END, log_ratio=LOG_RATIO)
-
-    assert [(row.minute, row.stage, row.variant) for row in found] == sorted(groups)
-    for row in found:
-        rows = groups[row.minute, row.stage, row.variant]
-        assert row.allocated == len(rows)
-        assert row.requests == sum(map(counted, rows))
-        assert row.errors == sum(counted(r) and error(r) for r in rows)
-        assert row.latency == Counter(bin_of(r.latency_ms) for r in rows if answered(r))
-        assert row.latency_ms == sum(r.latency_ms for r in rows if answered(r))
-        assert row.cost == Counter(bin_of(cost_units(r)) for r in rows if priced(r))
-        assert row.cost_usd == sum((Decimal(r.cost_usd) for r in rows if priced(r)), Decimal(0))
-
-
-def test_new_units__seen_before__not_again(records: list[RequestRecord]) -> None:
-    first: dict[int, RequestRecord] = {}
-    for r in sorted(filter(allocated, records), key=lambda r: r.ts):
-        first.setdefault(r.alloc_unit, r)
-    since = int(START.timestamp()) // 60 + 3
-    expected = Counter((minute_of(r), r.rollout_stage, r.variant) for r in first.values() if minute_of(r) >= since)
-
-    found = new_units(PROJECT, ROLLOUT, START, END, since=since)
-
-    assert {(row.minute, row.stage, row.variant): row.units for row in found} == expected
-
-
 def test_arm_totals__substituted_included__forced_not(records: list[RequestRecord]) -> None:
     found = arm_totals(PROJECT, ROLLOUT, START, END)
     for variant in ("target", "baseline"):
@@ -171,35 +138,6 @@ def test_arm_totals__substituted_included__forced_not(records: list[RequestRecor
         assert total.unpriced == sum(not r.cost_known for r in rows)
 
 
-def test_unit_sums__clustered_requests__as_counted_from_the_records(records: list[RequestRecord]) -> None:
-    limits = UnitLimits(latency_cap_ms=50_000.0, slow_bin=bin_of(30_000), cost_cap=5e8)
-    units: dict[int, list[RequestRecord]] = defaultdict(list)
-    for r in filter(allocated, records):
-        if r.variant == "baseline":
-            units[r.alloc_unit].append(r)
-
-    def values(name: str, r: RequestRecord) -> list[float]:
-        if name == "errors":
-            return [float(error(r))] if counted(r) else []
-        if name == "cost":
-            return [min(cost_units(r), 5e8)] if priced(r) else []
-        if not answered(r):
-            return []
-        return [min(r.latency_ms, 50_000.0)] if name == "latency" else [float(bin_of(r.latency_ms) > limits.slow_bin)]
-
-    found = unit_sums(PROJECT, ROLLOUT, START, END, limits=limits, log_ratio=LOG_RATIO)
-
-    assert set(found) == {"errors", "slow", "latency", "cost"}
-    for name, sums in found.items():
-        clusters = [[value for r in rows for value in values(name, r)] for rows in units.values()]
-        assert sums.requests == sum(map(len, clusters))
-        assert sums.requests_squared == sum(len(c) ** 2 for c in clusters)
-        assert sums.total == pytest.approx(sum(map(sum, clusters)))
-        assert sums.total_squared == pytest.approx(sum(sum(c) ** 2 for c in clusters))
-        assert sums.cross == pytest.approx(sum(len(c) * sum(c) for c in clusters))
-        assert sums.values_squared == pytest.approx(sum(v * v for c in clusters for v in c))
-
-
 def test_usual_values__one_version_of_the_config__by_bin(records: list[RequestRecord]) -> None:
     rows = [
         r for r in records if r.project_id == str(PROJECT) and START <= datetime.fromtimestamp(r.ts / 1e6, UTC) < END
@@ -210,10 +148,5 @@ def test_usual_values__one_version_of_the_config__by_bin(records: list[RequestRe
     assert usual_values(PROJECT, CONFIG, 2, START, END, log_ratio=LOG_RATIO).latency == {}
 
 
-def test_nothing_recorded__no_rows_and_zeros() -> None:
-    nobody = UUID(int=7)
-    assert arm_minutes(PROJECT, nobody, START, END, log_ratio=LOG_RATIO) == []
-    assert new_units(PROJECT, nobody, START, END, since=0) == []
-    assert arm_totals(PROJECT, nobody, START, END) == {v: ArmTotals(v) for v in ("target", "baseline")}
-    limits = UnitLimits(latency_cap_ms=1.0, slow_bin=1, cost_cap=1.0)
-    assert unit_sums(PROJECT, nobody, START, END, limits=limits, log_ratio=LOG_RATIO) == {}
+def test_nothing_recorded__zeros() -> None:
+    assert arm_totals(PROJECT, UUID(int=7), START, END) == {v: ArmTotals(v) for v in ("target", "baseline")}

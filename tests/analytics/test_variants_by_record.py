@@ -1,4 +1,4 @@
-"""The minutes that the second formula reads equal those that Python counts from the same records."""
+"""The minutes that a rollout is judged by equal those that Python counts from the same records."""
 
 from __future__ import annotations
 

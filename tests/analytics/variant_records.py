@@ -11,8 +11,8 @@ from uuid import UUID, uuid4
 
 from analytics.queries.variants.by_record import (
     Recorded,
+    UnitLimits,
 )
-from analytics.queries.variants.units import UnitLimits
 from analytics.request_log.record import Outcome, RequestRecord
 from core.errors import ApplicationError, ValidationError
 from gateway.errors import (

@@ -13,7 +13,6 @@ import pytest
 
 from analytics.errors import AnalyticsUnavailableError
 from analytics.queries.variants import UsualValues
-from analytics.queries.variants.by_arrival import ArmMinute
 from analytics.queries.variants.by_record import Recorded, RecordedMinute
 from rollouts import evaluate, minutes, recorded
 from rollouts.evaluation import bin_of
@@ -46,7 +45,7 @@ class RequestLog:
     """A request log in memory. With `away` the store does not answer. `recorded` are the rows of requests by id, with
     the arm and the time of each; a row that `add` received is recorded in the minute in which its request came."""
 
-    rows: list[tuple[UUID, ArmMinute]] = field(default_factory=list)
+    rows: list[tuple[UUID, RecordedMinute]] = field(default_factory=list)
     usual: UsualValues = field(default_factory=lambda: UsualValues({}, {}))
     away: bool = False
     query_count: int = 0
@@ -57,7 +56,6 @@ class RequestLog:
     def take_the_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Replaces the store and the web workers' lists for the rest of the test."""
         for module, name in (
-            (minutes, "arm_minutes"),
             (minutes, "usual_values"),
             (evaluate, "visible_until"),
             (recorded, "recorded_minutes"),
@@ -82,21 +80,16 @@ class RequestLog:
             if requests:
                 self.rows.append((rollout.pk, _row(minute, stage, variant, requests, errors, factor)))
 
-    def arm_minutes(
-        self, project_id: UUID, rollout_id: UUID, start: datetime, end: datetime, **_: Any
-    ) -> list[ArmMinute]:
+    def recorded_minutes(self, rows: Recorded, *, counted: Collection[UUID], **_: Any) -> list[RecordedMinute]:
+        self.left_out.append(set(counted))
         self.query_count += 1
         if self.away:
             raise AnalyticsUnavailableError("away")
-        first, last = int(start.timestamp()) // 60, int(end.timestamp()) // 60
+        first, last = int(rows.start.timestamp()) // 60, int(rows.end.timestamp()) // 60
         return sorted(
-            (row for owner, row in self.rows if owner == rollout_id and first <= row.minute < last),
+            (row for owner, row in self.rows if owner == rows.rollout_id and first <= row.minute < last),
             key=lambda row: (row.minute, row.stage, row.variant),
         )
-
-    def recorded_minutes(self, rows: Recorded, *, counted: Collection[UUID], **_: Any) -> list[RecordedMinute]:
-        self.left_out.append(set(counted))
-        return [_recorded(row) for row in self.arm_minutes(rows.project_id, rows.rollout_id, rows.start, rows.end)]
 
     def visible_until(self) -> datetime:
         if self.away:
@@ -115,39 +108,24 @@ class RequestLog:
         return self.usual
 
 
-def _row(minute: int, stage: int, variant: str, requests: int, errors: int, factor: float) -> ArmMinute:
+def _row(minute: int, stage: int, variant: str, requests: int, errors: int, factor: float) -> RecordedMinute:
     answered = requests - errors
     latency: Mapping[int, int] = _spread(LATENCY_MS * factor, answered)
     cost: Mapping[int, int] = _spread(COST_UNITS, answered)
-    return ArmMinute(
+    return RecordedMinute(
         minute=minute,
         stage=stage,
         variant=variant,
-        requests=requests,
-        errors=errors,
         allocated=requests,
+        requests=requests,
+        unanswered=errors,
+        reasons={"provider_failed": errors} if errors else {},
+        judged=requests,
+        errors=errors,
         latency=latency,
         latency_ms=int(LATENCY_MS * factor * answered),
         cost=cost,
         cost_usd=Decimal(COST_UNITS * answered) / 10**10,
-    )
-
-
-def _recorded(row: ArmMinute) -> RecordedMinute:
-    return RecordedMinute(
-        minute=row.minute,
-        stage=row.stage,
-        variant=row.variant,
-        allocated=row.allocated,
-        requests=row.requests,
-        unanswered=row.errors,
-        reasons={"provider_failed": row.errors} if row.errors else {},
-        judged=row.requests,
-        errors=row.errors,
-        latency=row.latency,
-        latency_ms=row.latency_ms,
-        cost=row.cost,
-        cost_usd=row.cost_usd,
     )
 
 

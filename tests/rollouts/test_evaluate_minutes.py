@@ -1,23 +1,24 @@
-"""The minutes that an evaluation reads: which ones, in which order, and by which formula."""
+"""The minutes that an evaluation reads: which ones, and in which order."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
 import pytest
-from django.utils import timezone
+from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from analytics.queries.variants import UsualValues
 from rollouts import evaluate
 from rollouts.evaluate import closed_until, evaluate_rollout, evaluate_running_rollouts
-from rollouts.evaluation import formula_of, from_json
+from rollouts.evaluation import from_json
+from rollouts.evaluation.formula_2 import State
 from rollouts.models import RolloutEvaluation, RolloutMinute
 from rollouts.replay import replayed_figures, replayed_state
 from rollouts.services import promote_rollout
 from rollouts.states import Stage, Transition
 from tests.factories.rollouts import make_rollout
-from tests.rollouts.automatic import automatic, evaluation, of_the_first_formula
+from tests.rollouts.automatic import automatic, evaluation
 from tests.rollouts.request_log import RequestLog, this_minute
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock", "info_logs")]
@@ -34,13 +35,8 @@ def test_requests_of_the_stage_before__do_not_count(log: RequestLog) -> None:
     assert replayed_figures(rollout, figures) == figures
 
 
-@pytest.mark.parametrize(("formula", "judged"), [(1, [(6, 1), (6, 2), (5, 2)]), (2, [(6, 1), (6, 2), (5, 1), (5, 2)])])
-def test_stragglers_of_the_stage_before__dropped_by_the_first_formula_only(
-    log: RequestLog, formula: int, judged: list[tuple[int, int]]
-) -> None:
+def test_stragglers_of_the_stage_before__judged_as_requests_of_their_stage(log: RequestLog) -> None:
     rollout = automatic(Stage(10, 0, 0), Stage(20, 99, 0), Stage(100, 0, 0))
-    if formula == 1:
-        of_the_first_formula(rollout)
     promote_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="key:1")
     log.add(rollout, 6, stage=1, target=(3, 0), baseline=(9, 0))
     log.add(rollout, 6, stage=2, target=(5, 0), baseline=(9, 0))
@@ -51,63 +47,31 @@ def test_stragglers_of_the_stage_before__dropped_by_the_first_formula_only(
     evaluate_rollout(rollout.pk)
 
     rows = RolloutMinute.objects.filter(rollout=rollout)
-    assert [((this_minute() - row.minute).total_seconds() // 60, row.stage) for row in rows] == judged
+    assert [((this_minute() - row.minute).total_seconds() // 60, row.stage) for row in rows] == [
+        (6, 1),
+        (6, 2),
+        (5, 1),
+        (5, 2),
+    ]
     row = evaluation(rollout)
-    assert (row.verdict["formula"], row.verdict["stage_requests"]) == (formula, 12)
-    assert row.verdict["target_requests"] == 15 + (formula == 2)
+    assert (row.verdict["stage_requests"], row.verdict["target_requests"]) == (12, 16)
     assert replayed_figures(rollout, row.verdict) == row.verdict
 
 
-@pytest.mark.parametrize("number", [1, 2])
-def test_stored_rows__replayed__the_same_state_to_the_last_digit(log: RequestLog, number: int) -> None:
+def test_stored_rows__replayed__the_same_state_to_the_last_digit(log: RequestLog) -> None:
     rollout = automatic(Stage(30, 600, 0), Stage(100, 0, 0), minutes_ago=40)
-    if number == 1:
-        of_the_first_formula(rollout)
     log.usual = UsualValues({20: 400, 25: 90, 31: 10}, {60: 500})
     for ago in range(39, 0, -1):
         log.add(rollout, ago, target=(7, ago % 2), baseline=(13, ago % 3 == 0), slower=1.03)
     for later in (20, 0):
         with pytest.MonkeyPatch.context() as patched:
-            until = this_minute() - timedelta(minutes=later + (2 if number == 1 else 0))
+            until = this_minute() - timedelta(minutes=later)
             patched.setattr(evaluate, "closed_until", lambda _, until=until: until)
             evaluate_rollout(rollout.pk)
     row = evaluation(rollout)
-    assert RolloutMinute.objects.filter(rollout=rollout).count() == (37 if number == 1 else 39)
-    assert replayed_state(rollout) == from_json(formula_of(number).State, row.state)
+    assert RolloutMinute.objects.filter(rollout=rollout).count() == 39
+    assert replayed_state(rollout) == from_json(State, row.state)
     assert replayed_figures(rollout, row.verdict) == row.verdict
-
-
-def test_first_formula__began_with_it__goes_on_to_the_end_by_what_it_reads(log: RequestLog) -> None:
-    rollout = of_the_first_formula(automatic(Stage(50, 600, 10_000), Stage(100, 0, 0)))
-    log.add(rollout, 5, target=(40, 20), baseline=(40, 0))
-
-    judgement = evaluate_rollout(rollout.pk)
-
-    assert judgement is not None
-    assert (judgement.moved, log.left_out) == (Transition.ROLL_BACK, [])
-    figures = evaluation(rollout).verdict
-    assert figures["formula"] == 1
-    assert set(figures["metrics"]) == {"error_rate", "latency_p95", "latency_average", "cost_per_request"}
-    assert "evidence_threshold" not in figures["metrics"]["error_rate"]
-    assert replayed_figures(rollout, figures) == figures
-
-
-@pytest.mark.parametrize(("lag", "later"), [(10, 110), (120, 0), (300, 0)])
-def test_first_formula__short_lag__late_records_are_waited_for_all_the_same(
-    log: RequestLog, settings: Settings, monkeypatch: pytest.MonkeyPatch, lag: int, later: int
-) -> None:
-    settings.ROLLOUT_EVALUATION_LAG_SECONDS = lag
-    rollout, now = of_the_first_formula(automatic()), timezone.now()
-    moments: list[datetime] = []
-
-    def closed(moment: datetime) -> datetime:
-        moments.append(moment)
-        return this_minute()
-
-    monkeypatch.setattr(timezone, "now", lambda: now)
-    monkeypatch.setattr(evaluate, "closed_until", closed)
-    evaluate_rollout(rollout.pk)
-    assert moments == [now - timedelta(seconds=later)]
 
 
 def test_store_still_inserting__minutes_wait_until_all_rows_of_them_can_be_read(
@@ -120,11 +84,14 @@ def test_store_still_inserting__minutes_wait_until_all_rows_of_them_can_be_read(
     assert judgement.through == this_minute() - timedelta(minutes=4)
 
 
-def test_unknown_formula__not_judged_by_another(log: RequestLog, caplog: pytest.LogCaptureFixture) -> None:
+def test_another_formula__not_judged_and_told(log: RequestLog, caplog: pytest.LogCaptureFixture) -> None:
     rollout = automatic()
-    RolloutEvaluation.objects.filter(rollout=rollout).update(verdict={"formula": 99})
+    RolloutEvaluation.objects.filter(rollout=rollout).update(verdict={"formula": 1})
     assert evaluate_running_rollouts() == []
-    assert "no formula has the number 99" in caplog.text
+    assert f"rollout.evaluation_failed rollout_id={rollout.pk}" in caplog.text
+    assert "judged by formula 1, which this version does not have" in caplog.text
+    with pytest.raises(CommandError, match="Roll it back and create it anew"):
+        call_command("evaluate_rollouts", rollout=str(rollout.pk))
 
 
 def test_never_evaluated__replay__refused() -> None:

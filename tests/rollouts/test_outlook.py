@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from rollouts.allocation import AllocationType
-from rollouts.evaluation import formula_1, formula_2, to_json
-from rollouts.evaluation.formula_2 import ArmCounts, MinuteCounts, Policy, initial_state
+from rollouts.evaluation import to_json
+from rollouts.evaluation.formula_2 import ArmCounts, MinuteCounts, Policy, advance, initial_state
 from rollouts.models import Rollout, RolloutEvaluation, RolloutMinute, RolloutTransition
 from rollouts.outlook import Outlook, outlook
 from rollouts.states import Stage
@@ -35,8 +35,8 @@ def running(per_minute: int = 60, state: Any = None, **fields: Any) -> Rollout:
     return Rollout.objects.select_related("evaluation").get(pk=rollout.pk)
 
 
-def outlook_of(rollout: Rollout, *, formula: int = 2, elapsed: float = 0.0) -> Outlook:
-    figures = {"status": "inconclusive", "formula": formula, "counts": COUNTS}
+def outlook_of(rollout: Rollout, *, elapsed: float = 0.0) -> Outlook:
+    figures = {"status": "inconclusive", "counts": COUNTS}
     found = outlook(rollout, figures, elapsed_minutes=elapsed)
     assert found is not None
     return found
@@ -64,7 +64,7 @@ def test_outlook__state_is_there__served_and_latencies_are_known() -> None:
     state = initial_state(Policy(), latency=USUAL_MS, cost=USUAL_COST, weights=(10, 50, 100), sticky=False)
     for number in range(1, 11):
         minute = MinuteCounts(number, 1, 10, ArmCounts(requests=10, unanswered=4), ArmCounts(requests=50))
-        state = formula_2.advance(state, minute)
+        state = advance(state, minute)
     found = outlook_of(running(state=to_json(state)))
     # The stage needs 100 answers, has 60, and gets 6 requests a minute.
     assert found.forecast.minutes == pytest.approx(60.0)
@@ -72,14 +72,6 @@ def test_outlook__state_is_there__served_and_latencies_are_known() -> None:
     assert found.power is not None
     assert found.power.slower_minutes is not None
     assert "1.3 times as slow" in " ".join(found.sentences)
-
-
-def test_outlook__first_formula__its_requests_and_no_power() -> None:
-    state = formula_1.initial_state(formula_1.Policy(), latency={}, cost={})
-    minute = formula_1.MinuteCounts(1, 1, 10, formula_1.ArmCounts(requests=70), formula_1.ArmCounts(requests=500))
-    found = outlook_of(running(state=to_json(formula_1.advance(state, minute))), formula=1, elapsed=60.0)
-    assert found.forecast.minutes == pytest.approx(30 / 6)
-    assert (found.power, found.sentences) == (None, ())
 
 
 def test_outlook__sticky__says_that_it_takes_longer() -> None:

@@ -102,12 +102,3 @@ def test_plots__one_minute__each_figure_of_both_arms() -> None:
     assert [threshold.value for threshold in found["Error rate"].thresholds] == [0.125]
     assert [mark.name for mark in found["Error rate"].marks] == ["stage 1, 10 %"]
     assert not found["Unanswered"].thresholds
-
-
-def test_plots__first_formula__no_plot_of_the_unanswered() -> None:
-    arm = {name: value for name, value in ARM.items() if name not in ("unanswered", "judged")}
-    sums = minute_sums(stored(2, arm, arm).pk)
-    assert sums is not None
-    found = {plot.title: plot for plot in plots(sums, [], {})}
-    assert "Unanswered" not in found
-    assert found["Error rate"].series[0].values == [0.2, 0.2]

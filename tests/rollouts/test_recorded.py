@@ -1,4 +1,4 @@
-"""The counts that the second formula reads from records in ClickHouse: every request counts once, whenever it ends."""
+"""The counts that an evaluation reads from records in ClickHouse: every request counts once, whenever it ends."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from rollouts import comparisons
-from rollouts.evaluation import formula_1, formula_2
 from rollouts.tables import change, figure, metric_rows
 
 
@@ -20,7 +19,9 @@ def metric(**values: Any) -> dict[str, Any]:
         "difference": 0.04,
         "interval": {"low": 0.01, "high": None},
         "evidence": math.log(12.5),
+        "evidence_threshold": math.log(200),
         "safety": 0.0,
+        "safety_threshold": math.log(20),
         "user_evidence": None,
         "users_undecided": False,
         "explanation": "So it is.",
@@ -28,8 +29,8 @@ def metric(**values: Any) -> dict[str, Any]:
     }
 
 
-def verdict(reason: str, *, decision: str = "wait", formula: int = 2, **metrics: dict[str, Any]) -> dict[str, Any]:
-    return {"formula": formula, "reason": reason, "decision": decision, "metrics": metrics}
+def verdict(reason: str, *, decision: str = "wait", **metrics: dict[str, Any]) -> dict[str, Any]:
+    return {"reason": reason, "decision": decision, "metrics": metrics}
 
 
 def judged_metrics(figures: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -61,16 +62,6 @@ def test_metrics__each_reason__those_that_decide(figures: dict[str, Any], decidi
     assert [name for name, one in judged_metrics(figures).items() if one["decides"]] == deciding
 
 
-def test_metrics__of_either_formula__its_own_thresholds_and_the_same_keys() -> None:
-    stored = {name: value for name, value in metric().items() if not name.startswith("user")}
-    first = judged_metrics(verdict("inconclusive", formula=1, latency_average=stored))["latency_average"]
-    second = judged_metrics(verdict("inconclusive", latency_average=metric(user_evidence=1.0)))["latency_average"]
-    assert first["evidence_threshold"] == formula_1.policy.FAIL_AT[formula_1.Metric.LATENCY_AVERAGE]
-    assert second["evidence_threshold"] == formula_2.policy.FAIL_AT[formula_2.Metric.LATENCY_AVERAGE]
-    assert first.keys() == second.keys()
-    assert (first["user_evidence"], second["user_evidence"]) == (None, 1.0)
-
-
 def test_metrics__stored_in_another_order__shown_in_that_of_the_policy() -> None:
     stored = verdict("inconclusive", latency_p95=metric(), error_rate=metric(), unanswered=metric())
     assert list(judged_metrics(stored)) == ["unanswered", "error_rate", "latency_p95"]
@@ -80,7 +71,7 @@ def test_rows__metric__cells_for_people() -> None:
     figures = verdict(
         "inconclusive",
         unanswered=metric(),
-        error_rate=metric(user_evidence=math.log(3)),
+        error_rate=metric(user_evidence=math.log(3), evidence_threshold=math.log(40)),
         latency_p95=metric(judged=False, target=None),
     )
     random, by_user, ignored = metric_rows(judged_metrics(figures))

@@ -1,8 +1,7 @@
 """Measures the two arms of a rollout.
 
-`outcomes` says what counts as what, for all of them. `by_arrival` counts by the minute in which requests came, as
-rollouts under the first formula are judged; `by_record` and `users` by the minute in which their rows came, as those
-under the second are. `totals` are what people are shown.
+`outcomes` says what counts as what, for all of them. `by_record` and `users` count by the minute in which rows came, as
+rollouts are judged; `totals` are what people are shown.
 """
 
 from analytics.queries.variants.outcomes import BASELINE, TARGET

@@ -1,4 +1,4 @@
-"""Counts the minutes of a rollout by the time at which its requests were recorded, which the second formula judges.
+"""Counts the minutes of a rollout by the time at which its requests were recorded.
 
 Every request is counted in the minute in which its row came into the store, however late, under the stage in which it
 was allocated. `outcomes` classifies the requests.
@@ -28,7 +28,6 @@ from analytics.queries.variants.outcomes import (
     UNANSWERED,
     bin_of,
 )
-from analytics.queries.variants.units import UnitLimits, UnitSums
 
 _CLOCKS_DIFFER_BY = timedelta(hours=1)
 
@@ -95,8 +94,29 @@ class RecordedUnits:
 
 
 @dataclass(frozen=True)
-class ArmSums(UnitSums):
+class UnitSums:
+    """The sums of one metric over the allocation units u of an arm, which show how similar the requests of one user
+    are: with n_u requests of a unit and x_u the sum of their values, Σn_u, Σn_u², Σx_u, Σx_u², Σx_u n_u, and the sum of
+    the squared values of single requests."""
+
+    metric: str
     variant: str
+    requests: float
+    requests_squared: float
+    total: float
+    total_squared: float
+    cross: float
+    values_squared: float
+
+
+@dataclass(frozen=True)
+class UnitLimits:
+    """The limits above which the values of `recorded_sums` are cut, in ms and 10^-10 US dollars, and the bin above
+    which a request is slow."""
+
+    latency_cap_ms: float
+    slow_bin: int
+    cost_cap: float
 
 
 _MINUTE = "intDiv(toUnixTimestamp(r.recorded_at), 60)"
@@ -212,7 +232,7 @@ def recorded_sums(rows: Recorded, *, limits: UnitLimits, log_ratio: float) -> Ma
         "latency_cap": limits.latency_cap_ms,
         "cost_cap": limits.cost_cap,
     }
-    found = client.query(_SUMS, params, row=ArmSums, name="variants.recorded_sums")
+    found = client.query(_SUMS, params, row=UnitSums, name="variants.recorded_sums")
     return {(row.variant, row.metric): row for row in found}
 
 

@@ -8,7 +8,7 @@ from rollouts.evaluation.formula_2.counts import ArmCounts, MinuteCounts, UserCo
 from rollouts.evaluation.formula_2.explanation import explain
 from rollouts.evaluation.formula_2.policy import Metric, Policy
 from rollouts.evaluation.formula_2.power import Detection, Power, Traffic, power
-from rollouts.evaluation.formula_2.state import FORMULA, State, at_stage, initial_state
+from rollouts.evaluation.formula_2.state import FORMULA, State, UnknownFormulaError, at_stage, initial_state
 from rollouts.evaluation.formula_2.verdict import Verdict, decide, decided
 from rollouts.evaluation.intervals import Figures
 from rollouts.evaluation.terms import Action, Decision, Reason, Status
@@ -31,6 +31,7 @@ __all__ = [
     "State",
     "Status",
     "Traffic",
+    "UnknownFormulaError",
     "UserCounts",
     "Verdict",
     "advance",

@@ -25,7 +25,17 @@ FIRST_SHARE: Mapping[Metric, float] = MappingProxyType(
 )
 
 FORMULA = 2
-"""The version of the formulas. It changes when the same minutes would give another state."""
+"""The number of the formula. It changes when the same minutes would give another state."""
+
+
+class UnknownFormulaError(ValueError):
+    """Raised for the state or verdict of another formula, whose numbers mean something else."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            f"This rollout was judged by formula {number}, which this version does not have; it has formula {FORMULA}."
+            " Roll it back and create it anew."
+        )
 
 
 @dataclass(frozen=True, slots=True)

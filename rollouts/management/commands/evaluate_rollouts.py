@@ -13,6 +13,7 @@ from core.audit.entries import audited_command
 from core.errors import ApplicationError
 from core.management.tables import require_tables
 from rollouts.evaluate import EvaluationResult, evaluate_rollout, evaluate_running_rollouts
+from rollouts.evaluation.formula_2 import UnknownFormulaError
 from rollouts.models import Rollout
 
 
@@ -41,8 +42,8 @@ class Command(BaseCommand):
             raise CommandError(f"There is no rollout {rollout_id}.")
         try:
             judgement = evaluate_rollout(rollout_id, dry_run=dry_run)
-        except ApplicationError as error:
-            raise CommandError(error.message) from error
+        except (ApplicationError, UnknownFormulaError) as error:
+            raise CommandError(str(error)) from error
         return [judgement] if judgement else []
 
 

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
+from django.utils import timezone
 
 from analytics.errors import AnalyticsUnavailableError
 from analytics.queries.variants import ArmTotals
@@ -17,7 +18,6 @@ from core.rights.roles import Role
 from rollouts import metrics
 from rollouts.comparisons import comparison
 from rollouts.evaluate import evaluate_rollout
-from rollouts.evaluation import formula_1, to_json
 from rollouts.models import Rollout, RolloutEvaluation, RolloutTransition
 from rollouts.selectors import get_rollout
 from rollouts.services import promote_rollout, roll_back_rollout
@@ -107,27 +107,18 @@ def test_page__arms__requests_and_failures_linked(client: Client, evaluated: Rol
         assert str(version) in text
 
 
-def test_page_and_metrics__first_formula__without_what_it_does_not_know(
-    client: Client, still_clock: None, totals: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = RequestLog()
-    log.take_the_place(monkeypatch)
-    rollout = begun(make_rollout(started=True), 10)
-    state = to_json(formula_1.initial_state(formula_1.Policy(), latency={}, cost={}))
-    RolloutEvaluation.objects.filter(rollout=rollout).update(initial=state, state=state, verdict={"formula": 1})
-    log.add(rollout, 5, target=(10, 1), baseline=(30, 1))
-    evaluate_rollout(rollout.pk)
+def test_page_and_metrics__judged_by_another_formula__say_so(client: Client, totals: None) -> None:
+    rollout = make_rollout(started=True)
+    RolloutEvaluation.objects.filter(rollout=rollout).update(verdict={"formula": 1}, decided_at=timezone.now())
+    told = "This rollout was judged by formula 1, which this version does not have"
 
     text = shown(signed_in(client, rollout), rollout)
 
-    assert "Average latency" in text
-    assert "is found within" not in text
-    assert "<figcaption>Unanswered" not in text
+    assert told in text
     found = get_rollout(rollout.project_id, rollout.pk)
     answer = comparison(found, metrics.compare(found))
-    assert (answer["formula"], answer["power"]) == (1, None)
-    assert set(answer["metrics"]) == {"error_rate", "latency_p95", "latency_average", "cost_per_request"}
-    assert answer["metrics"]["error_rate"]["user_evidence"] is None
+    assert (answer["reason"], answer["overall_status"]) == ("not_evaluated", "inconclusive")
+    assert answer["explanation"].startswith(told)
 
 
 @pytest.mark.parametrize(
