@@ -1,7 +1,7 @@
-"""The one decorator of views, which names a management call and describes its input and its answers.
+"""The one decorator of actions, which names a management call and describes its input and its answers.
 
     @operation("listThings", "List things", query=[PAGE, ThingParameters], page=Thing)
-    def get(self, request: Request) -> Response: ...
+    def list(self, request: Request) -> Response: ...
 
 Shapes are serializers or typed dictionaries. What every management call has in common (credentials, `project_id`, the
 failures, `x-request-id`) is added here and in `core.openapi.schema`.
@@ -70,8 +70,9 @@ def operation(
     media_type: str = JSON,
     description: str | None = None,
 ) -> Callable[[Handler], Handler]:
-    """Describes a view's handler. `page` is the shape of one result of a list, `page_fields` the list's further fields;
-    `also` are further successes by status and media type. Without `description` the handler's docstring is shown."""
+    """Describes an action; it stands above REST framework's `@action`, if there is one. `page` is the shape of a result
+    of a list, `page_fields` the list's further fields; `also` are further successes by status and media type. Without
+    `description` the action's docstring is shown."""
     answer_shape = _page(page, page_fields or {}) if page is not None else answer
     statuses = {*_ALWAYS, *errors, *(_WITH_BODY if body is not None else ())}
     responses: dict[Any, Any] = {

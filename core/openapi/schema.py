@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
@@ -30,6 +31,11 @@ class ManagementSchema(AutoSchema):
         """Returns the first word of the path behind `api/llm/` as the tag; `prompts/rollouts` has a tag of its own."""
         words = [word for word in self._tokenize_path() if word != "llm"]
         return [_TAGS.get(tuple(words[:2]), words[0])]
+
+    @override
+    def get_description(self, *_: Any) -> str:
+        """Returns the docstring of the handler or of its own class, and not that of a base class."""
+        return inspect.getdoc(self._handler()) or inspect.cleandoc(type(self.view).__dict__.get("__doc__") or "")
 
     @override
     def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
@@ -82,7 +88,8 @@ class ManagementSchema(AutoSchema):
     def get_filter_backends(self) -> list[Any]:
         # The OpenAPI generator does not recognise some lists, and would leave out their filters.
         query = query_of(self._handler())
-        return list(getattr(self.view, "filter_backends", ())) if query is not None and query.is_list else []
+        is_filtered = query is not None and query.is_list and getattr(self.view, "filterset_class", None) is not None
+        return list(getattr(self.view, "filter_backends", ())) if is_filtered else []
 
     @override
     def _get_filter_parameters(self) -> list[dict[str, Any]]:

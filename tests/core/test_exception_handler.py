@@ -104,7 +104,7 @@ def test_handle__unexpected__logs_place_but_no_content(caplog: pytest.LogCapture
 
 @pytest.fixture
 def failing_view() -> Iterator[None]:
-    with patch("core.key_views.ApiKeysView.get", side_effect=ZeroDivisionError("inner detail")):
+    with patch("core.viewsets.ApiKeyViewSet.list", side_effect=ZeroDivisionError("inner detail")):
         yield
 
 

@@ -66,17 +66,21 @@ def readable(pattern: str) -> str:
 
 def django_routes() -> set[tuple[str, str]]:
     """Returns every path below `/api/` that Django serves, with its methods."""
-    return {route for route in _below(get_resolver().url_patterns, "/") if route[0] not in _OWN}
+    return {(path, method) for path, pattern in django_patterns() for method in _methods(pattern)}
 
 
-def _below(patterns: list[Any], prefix: str) -> Iterator[tuple[str, str]]:
+def django_patterns() -> Iterator[tuple[str, URLPattern]]:
+    """Yields every path below `/api/` that Django serves, as the document writes it, with its pattern."""
+    return ((path, pattern) for path, pattern in _below(get_resolver().url_patterns, "/") if path not in _OWN)
+
+
+def _below(patterns: list[Any], prefix: str) -> Iterator[tuple[str, URLPattern]]:
     for pattern in patterns:
         path = f"{prefix}{pattern.pattern}"
         if isinstance(pattern, URLResolver):
             yield from _below(pattern.url_patterns, path)
         elif isinstance(pattern, URLPattern) and path.startswith("/api/"):
-            path = _PARAMETER.sub(r"{\1}", re.sub(r"[\^$]|/\?", "", path))
-            yield from ((path, method) for method in _methods(pattern))
+            yield _PARAMETER.sub(r"{\1}", re.sub(r"[\^$]|/\?", "", path)), pattern
 
 
 def _methods(pattern: URLPattern) -> set[str]:

@@ -1,21 +1,16 @@
-"""The management API of the audit log, for a project's administrators."""
+"""Wire shapes of the audit log."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 from typing_extensions import override
 
-from core.audit.selectors import AuditFilter, audit_entries
+from core.audit.selectors import AuditFilter
 from core.fields import TimeField
 from core.models import AuditEntry
-from core.openapi import PAGE, operation
-from core.pagination import LimitOffset
 from core.parameters import Parameters
-from core.views import ProjectAPIView
 
 _MAX_CHARACTERS = 200
 
@@ -56,14 +51,3 @@ class AuditEntrySerializer(serializers.ModelSerializer[AuditEntry]):
             "object_label", "action", "summary", "changes", "request_id",
         ]  # fmt: skip
         read_only_fields = fields
-
-
-class AuditView(ProjectAPIView):
-    @operation("listAudit", "Who changed what", query=[PAGE, AuditParameters], page=AuditEntrySerializer)
-    def get(self, request: Request) -> Response:
-        """The changes made through the API, the pages and commands, the latest first."""
-        given = AuditParameters(data=request.query_params.dict())
-        rows = audit_entries(self.project_id, given.to_filter())
-        paginator = LimitOffset()
-        page = paginator.paginate_queryset(rows, request, self)
-        return paginator.get_paginated_response(AuditEntrySerializer(page, many=True).data)

@@ -1,0 +1,48 @@
+"""The checks of a management call that Channels serves: its caller, the caller's rights, and the length of its body."""
+
+from __future__ import annotations
+
+import io
+from typing import Any, ClassVar
+
+from django.contrib.auth.middleware import AuthenticationMiddleware
+from django.contrib.sessions.middleware import SessionMiddleware
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest, HttpResponse
+from rest_framework.request import Request
+
+from core.api.viewsets import ProjectViewSet
+from core.bodies import note_length
+from core.hosts import require_known_host
+
+
+class Admission(ProjectViewSet):
+    """REST framework's stages before an action. A subclass names the operation, and what differs from every management
+    call: the serializer of its body, its renderers, its authentication."""
+
+    operation_id: ClassVar[str]
+    body: ClassVar[Any] = None
+    action_map: dict[str, str] = {}
+
+    def admit(self, http: HttpRequest) -> Request:
+        """Returns the checked call, and sets what every ViewSet has. Raises the exceptions that
+        `core.exception_handler.translate` knows."""
+        self.args, self.kwargs, self.format_kwarg = (), {}, None
+        self.request = self.initialize_request(http)
+        self.initial(self.request)
+        return self.request
+
+
+def with_session(scope: dict[str, Any], body: bytes = b"") -> HttpRequest:
+    """Returns the request of an ASGI scope, with the person that is signed in to the admin. Called in threads, since it
+    reads the SQL database."""
+    http = ASGIRequest(scope, io.BytesIO(body))
+    note_length(http)
+    require_known_host(http)
+    for middleware in (SessionMiddleware, AuthenticationMiddleware):
+        middleware(_no_response).process_request(http)
+    return http
+
+
+def _no_response(request: HttpRequest) -> HttpResponse:
+    return HttpResponse()
