@@ -16,7 +16,7 @@ from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.run import run
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
-from gateway.protocol.reply import RESPONSE_WRITER, Receive, Reply, Send
+from gateway.protocol.reply import RESPONSE_WRITER, Receive, Reply, Scope, Send
 from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
 from gateway.surfaces.completions.surface import SURFACE as COMPLETIONS
@@ -31,8 +31,6 @@ from gateway.surfaces.responses.surface import SURFACE as RESPONSES
 from gateway.surfaces.speech.surface import SURFACE as SPEECH
 from gateway.surfaces.transcriptions.surface import SURFACE as TRANSCRIPTIONS
 from gateway.worker import current_runtime
-
-Scope = dict[str, Any]
 
 _NO_EXTENSIONS: dict[str, Any] = {}
 _ANTHROPIC_VERSION = b"anthropic-version"

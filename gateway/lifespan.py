@@ -7,8 +7,7 @@ from django.conf import settings
 
 from core.canary import wrong_keys_by_own_connection
 from core.draining import delay_termination, draining
-from gateway.consumers import Scope
-from gateway.protocol.reply import Receive, Send
+from gateway.protocol.reply import Receive, Scope, Send
 from gateway.worker import current_runtime, stop_runtime
 from gateway.worker_state import WorkerMonitor
 

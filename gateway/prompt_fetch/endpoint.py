@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
@@ -28,12 +27,10 @@ from gateway.prompt_fetch.query import PromptQuery
 from gateway.prompt_fetch.sessions import project_in_thread
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
-from gateway.protocol.reply import HeaderList, Receive, Reply, Send
+from gateway.protocol.reply import HeaderList, Receive, Reply, Scope, Send
 from gateway.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.worker import current_runtime
-
-Scope = dict[str, Any]
 
 SCOPES = frozenset(scopes_of_operation("getPrompt"))
 _UNEXPECTED = "The service failed unexpectedly."

@@ -10,6 +10,7 @@ import msgspec
 from core.errors import ApplicationError
 from gateway.protocol import headers, sse
 
+Scope = dict[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
