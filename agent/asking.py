@@ -11,8 +11,8 @@ import msgspec
 from agent.deltas import Frames, PartialAnswer
 from agent.limits import OUTPUT_CHARACTERS
 from core.authentication import key_id_of
-from gateway.internal_client import Caller, InternalRequest
-from gateway.runtime import Runtime
+from gateway.pipeline.internal_client import Caller, InternalRequest
+from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 
 SOURCE = "agent"

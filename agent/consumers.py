@@ -22,14 +22,14 @@ from agent.refusals import refuse
 from agent.running import running
 from agent.threads import in_thread, to_the_end
 from gateway.errors import RequestTimeoutError
-from gateway.management_bodies import read_body
+from gateway.http.bodies import read_body
 from gateway.pipeline.heartbeat import Heartbeat
 from gateway.pipeline.parse import ClientGoneError
 from gateway.pipeline.watch import ClientWatch
 from gateway.protocol import sse
 from gateway.protocol.reply import Receive, Reply, Send
-from gateway.runtime import Runtime
-from gateway.worker import current_runtime
+from gateway.runtime.runtime import Runtime
+from gateway.worker.current import current_runtime
 
 _RESTARTING = "The service is restarting and stopped the agent; ask again."
 

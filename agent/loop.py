@@ -47,7 +47,7 @@ from agent.transcript import transcript
 from core.authentication import ProjectAccess, rights_now
 from core.exception_handler import log_unexpected, translate
 from core.tracebacks import class_and_place
-from gateway.runtime import Runtime
+from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 
 logger = logging.getLogger("agent.chat")

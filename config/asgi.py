@@ -20,9 +20,9 @@ from agent.running import with_last_words  # noqa: E402
 from config.monitor.pages import metrics  # noqa: E402
 from core.arrival import with_arrival  # noqa: E402
 from core.bodies import with_bounded_body  # noqa: E402
-from gateway.cors import with_cors  # noqa: E402
-from gateway.lifespan import lifespan  # noqa: E402
+from gateway.http.cors import with_cors  # noqa: E402
 from gateway.routing import DIRECT, http_urlpatterns, route  # noqa: E402
+from gateway.worker.lifespan import lifespan  # noqa: E402
 
 admin.autodiscover()
 

@@ -22,7 +22,7 @@ from analytics.errors import (
 from core.canary import WrongKeysError, check_canary
 from core.models import EncryptionCanary
 from core.schema import missing_migrations
-from integrations.credentials import is_usable
+from integrations.access.credentials import is_usable
 from integrations.models import ProviderIntegration
 
 _SECRET_CHARACTERS = 32

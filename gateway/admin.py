@@ -28,8 +28,8 @@ from gateway.pages.trial_form import TrialFormPage as TrialFormPage
 from gateway.pages.trials import TrialsPage as TrialsPage
 from gateway.pages.usage import UsagePage as UsagePage
 from gateway.playground import admin as playground_admin  # noqa: F401 - registers itself
+from gateway.reports.settings_warnings import settings_warnings
 from gateway.services import save_settings
-from gateway.settings_warnings import settings_warnings
 
 
 @admin.register(GatewaySettings)

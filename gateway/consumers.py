@@ -30,7 +30,7 @@ from gateway.surfaces.rerank.surface import SURFACE as RERANK
 from gateway.surfaces.responses.surface import SURFACE as RESPONSES
 from gateway.surfaces.speech.surface import SURFACE as SPEECH
 from gateway.surfaces.transcriptions.surface import SURFACE as TRANSCRIPTIONS
-from gateway.worker import current_runtime
+from gateway.worker.current import current_runtime
 
 _NO_EXTENSIONS: dict[str, Any] = {}
 _ANTHROPIC_VERSION = b"anthropic-version"

@@ -15,17 +15,17 @@ from typing_extensions import override
 from core.caller_limits import MAX_BUDGET_USD, MAX_CONCURRENT_REQUESTS, MAX_PER_MINUTE
 from core.models import Project
 from core.tenancy import ProjectManager
-from gateway.alert_models import AlertDelivery as AlertDelivery  # Django looks for models in this module
-from gateway.alert_models import AlertSecret as AlertSecret
-from gateway.alert_models import BudgetAlert as BudgetAlert
-from gateway.alert_models import OperatorAlert as OperatorAlert
-from gateway.end_user_models import EndUserLimit as EndUserLimit
-from gateway.group_models import ModelGroupRow as ModelGroupRow
 from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
 from gateway.project_settings.settings import DEFAULT_RETENTION_DAYS
-from gateway.trial_models import Trial as Trial
-from gateway.trial_models import TrialAnswer as TrialAnswer
-from gateway.trial_models import TrialInput as TrialInput
+from gateway.tables.alert import AlertDelivery as AlertDelivery  # Django looks for models in this module
+from gateway.tables.alert import AlertSecret as AlertSecret
+from gateway.tables.alert import BudgetAlert as BudgetAlert
+from gateway.tables.alert import OperatorAlert as OperatorAlert
+from gateway.tables.end_user import EndUserLimit as EndUserLimit
+from gateway.tables.group import ModelGroupRow as ModelGroupRow
+from gateway.tables.trial import Trial as Trial
+from gateway.tables.trial import TrialAnswer as TrialAnswer
+from gateway.tables.trial import TrialInput as TrialInput
 
 MAX_TRIES = 10
 MAX_NAMES = 50

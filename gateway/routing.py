@@ -24,8 +24,8 @@ from gateway.consumers import (
     transcriptions,
     unknown_path,
 )
+from gateway.http.readyz import ready
 from gateway.prompt_fetch.endpoint import prompt, rendered_prompt
-from gateway.readyz import ready
 from prompts.services import RESERVED_NAMES
 
 RESERVED_PATHS = f"(?:{'|'.join(RESERVED_NAMES)})(?:/|$)"

@@ -13,7 +13,6 @@ from core.caller_limits import MAX_BUDGET_USD, MAX_CONCURRENT_REQUESTS, MAX_PER_
 from core.fields import MoneyField, NameListField, NumberField
 from core.parameters import Parameters
 from core.serializers import BodySerializer, StrictSerializer
-from gateway.dry_run import DEFAULT_DAYS, DEFAULT_INPUTS, MAX_DAYS, MAX_INPUTS
 from gateway.models import (
     AGENT_SCOPES,
     MAX_CACHE_SECONDS,
@@ -30,8 +29,9 @@ from gateway.models import (
 )
 from gateway.project_settings.guardrails import TrustMode
 from gateway.project_settings.settings import DEFAULT_RETENTION_DAYS
+from gateway.reports.dry_run import DEFAULT_DAYS, DEFAULT_INPUTS, MAX_DAYS, MAX_INPUTS
+from gateway.reports.settings_warnings import WARNING_CODES, settings_warnings
 from gateway.services import whole_guardrails
-from gateway.settings_warnings import WARNING_CODES, settings_warnings
 
 
 def _providers(value: Any) -> None:

@@ -45,7 +45,7 @@ def _price_changed(instance: ModelPrice, **_: Any) -> None:
 
 def _prompt_calls_stored(**stored: Any) -> None:
     # Every process connects signals; only web workers, which take spans, load the gateway's runtime.
-    from gateway.prompt_outcomes import record_calls
+    from gateway.prompt_fetch.outcomes import record_calls
 
     record_calls(**stored)
 

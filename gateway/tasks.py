@@ -8,10 +8,10 @@ from datetime import timedelta
 from celery import shared_task
 
 from analytics.errors import AnalyticsUnavailableError
-from gateway import verdict_scores as scores
 from gateway.alerts.delivery import deliver, due_deliveries
 from gateway.alerts.watch import raise_alerts
-from gateway.retention import expire_judgements as expire
+from gateway.guardrails import verdict_scores as scores
+from gateway.judging.retention import expire_judgements as expire
 from gateway.trials.run import run_due_trial
 
 

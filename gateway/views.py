@@ -21,12 +21,13 @@ from core.pagination import LimitOffset
 from core.serializers import EmptyBodySerializer
 from core.views import ProjectAPIView
 from gateway.cache.store import empty
-from gateway.caller_usage import key_usage, user_usage
-from gateway.dry_run import run_dry
-from gateway.limit_usage import usage_of
 from gateway.models import SettingsChange
-from gateway.problems import find_problems
 from gateway.project_settings.guardrails import GuardrailSettings
+from gateway.reports.caller_usage import key_usage, user_usage
+from gateway.reports.dry_run import run_dry
+from gateway.reports.limit_usage import usage_of
+from gateway.reports.problems import find_problems
+from gateway.reports.shapes import DryRunResult, Problems, Usage
 from gateway.serializers import (
     DryRunSerializer,
     SettingsChangeSerializer,
@@ -35,7 +36,6 @@ from gateway.serializers import (
     settings_body,
 )
 from gateway.services import current_settings, replace_settings, restore_settings
-from gateway.shapes import DryRunResult, Problems, Usage
 
 _RECENT = timedelta(days=1)
 

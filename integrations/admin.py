@@ -16,10 +16,10 @@ from typing_extensions import override
 from core.errors import ValidationError
 from core.rights.admin import RightsAdmin
 from core.rights.asking import sees_every_project
-from integrations.checked_deployments import checked_name
-from integrations.completeness import SECRET_EXTRA
-from integrations.connectivity.admin import MAX_AT_ONCE, report_tests, test_page
-from integrations.credentials import is_usable, masked, masked_headers
+from integrations.access.checked_deployments import checked_name
+from integrations.access.completeness import SECRET_EXTRA
+from integrations.access.credentials import is_usable, masked, masked_headers
+from integrations.connection_tests.admin import MAX_AT_ONCE, report_tests, test_page
 from integrations.models import ProviderIntegration
 from integrations.pages.prices import PricePage as PricePage
 from integrations.pages.prices import PricesPage as PricesPage

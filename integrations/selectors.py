@@ -11,8 +11,8 @@ from django.conf import settings
 from django.db.models import Count, Max, QuerySet
 
 from core.crypto import UndecryptableError
-from integrations.credentials import credentials_of
-from integrations.deployments import Deployment, deployment_of
+from integrations.access.credentials import credentials_of
+from integrations.access.deployments import Deployment, deployment_of
 from integrations.models import ModelPrice, PricePeriod, ProviderIntegration, called
 from integrations.pricing.cost import Price
 from integrations.pricing.terms import NO_TERMS

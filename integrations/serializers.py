@@ -9,10 +9,10 @@ from rest_framework import serializers
 from typing_extensions import override
 
 from core.serializers import BodySerializer, StrictSerializer
-from integrations.checked_deployments import MAX_ENTRIES, MAX_MODEL_CHARACTERS, NUMBERS
-from integrations.completeness import SECRET_LENGTH, SERVICE_ACCOUNT_LENGTH
+from integrations.access.checked_deployments import MAX_ENTRIES, MAX_MODEL_CHARACTERS, NUMBERS
+from integrations.access.completeness import SECRET_LENGTH, SERVICE_ACCOUNT_LENGTH
+from integrations.access.credentials import MASK, extra_names, forwarded_names, is_usable, masked, masked_headers
 from integrations.connectivity.outcomes import ConnectionOutcome
-from integrations.credentials import MASK, extra_names, forwarded_names, is_usable, masked, masked_headers
 from integrations.models import MAX_PRIORITY, MAX_VENDOR_LIMIT, MAX_WEIGHT, NAME_LENGTH, ProviderIntegration
 from integrations.pricing.serializers import PriceField
 from integrations.services import Default, IntegrationChange

@@ -13,17 +13,22 @@ from django.db import transaction
 
 from core.crypto import UndecryptableError
 from core.errors import ValidationError
-from integrations.addresses import check_base_url, check_form
-from integrations.checked_additions import checked_forwarded, checked_headers, checked_parameters
-from integrations.checked_deployments import NUMBERS, checked_models, checked_name, checked_number, checked_prices
-from integrations.completeness import (
+from integrations.access.checked_additions import checked_forwarded, checked_headers, checked_parameters
+from integrations.access.checked_deployments import (
+    NUMBERS,
+    checked_models,
+    checked_name,
+    checked_number,
+    checked_prices,
+)
+from integrations.access.completeness import (
     check_complete,
     checked_options,
     checked_secret,
     checked_service_account,
     refuse_foreign,
 )
-from integrations.credentials import (
+from integrations.access.credentials import (
     is_masked,
     is_service_account,
     store_extra,
@@ -31,10 +36,11 @@ from integrations.credentials import (
     store_secret,
     stored_headers,
 )
-from integrations.destination import destination_of, refuse_to_send_elsewhere, stored_secrets
+from integrations.access.destination import destination_of, refuse_to_send_elsewhere, stored_secrets
 from integrations.errors import IntegrationExistsError, IntegrationNotFoundError, UnknownProviderError
 from integrations.models import ProviderIntegration, called
 from integrations.registry import is_known, traits_of
+from integrations.transport.addresses import check_base_url, check_form
 
 
 class Default(Enum):

@@ -16,7 +16,7 @@ from core.errors import ValidationError
 from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
 from core.views import ProjectAPIView
-from integrations.connectivity.services import try_integration
+from integrations.connection_tests.services import try_integration
 from integrations.registry import is_known
 from integrations.selectors import project_integrations, provider_of
 from integrations.serializers import (

@@ -1,7 +1,7 @@
 """Requests of running rollouts that are open without a first output: a target that never answers leaves no row in the
 request log for minutes, and must not look unused.
 
-The web workers of all hosts write (`gateway.open_requests`), the evaluation reads.
+The web workers of all hosts write (`gateway.runtime.open_requests`), the evaluation reads.
 
 For each rollout, Redis holds a set of the workers that have a list, and one key with the list of each worker. Both
 expire by themselves, so that a dead worker's list does not stay. The braces keep a rollout's keys on one node of a

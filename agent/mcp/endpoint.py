@@ -21,12 +21,12 @@ from agent.running import running
 from agent.threads import in_thread
 from core.errors import ServiceUnavailableError
 from gateway.errors import RequestTimeoutError
-from gateway.management_bodies import read_body
+from gateway.http.bodies import read_body
 from gateway.pipeline.parse import ClientGoneError
 from gateway.pipeline.watch import ClientWatch
 from gateway.protocol import headers
 from gateway.protocol.reply import Message, Receive, Reply, Send
-from gateway.worker import current_runtime
+from gateway.worker.current import current_runtime
 
 logger = logging.getLogger("agent.mcp")
 

@@ -36,7 +36,7 @@ from gateway.prompt_fetch.answer import prompt_answer
 from gateway.prompt_fetch.query import read_named
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.prompts import ManagedPrompt
-from gateway.worker import current_runtime
+from gateway.worker.current import current_runtime
 from prompts.selectors import PromptVersionRecord
 
 logger = logging.getLogger("agent.mcp")

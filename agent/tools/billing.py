@@ -16,7 +16,7 @@ from analytics.presenters.prompt_cache import prompt_caches
 from analytics.queries.users import get_user
 from analytics.wire.metrics import user as user_figures
 from core.errors import NotFoundError, ServiceUnavailableError
-from gateway.limit_usage import recent_forecast, usage_of
+from gateway.reports.limit_usage import recent_forecast, usage_of
 from gateway.services import current_settings
 
 SCOPE = "billing:read"

@@ -17,7 +17,7 @@ from analytics.presenters import errors, metrics, sessions
 from analytics.queries.telemetry import MAX_RECORDS
 from analytics.queries.usage import Interval
 from core.pagination import Listing
-from gateway.problems import find_problems
+from gateway.reports.problems import find_problems
 
 Record = TypeVar("Record", bound=Mapping[str, Any])
 

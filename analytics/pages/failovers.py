@@ -12,7 +12,7 @@ from core.pagination import Page as ListPage
 from core.ui import formats
 from core.ui.pages import Visit
 from core.ui.tables import Column, Empty, Table
-from integrations.deployments import title_of
+from integrations.access.deployments import title_of
 
 MAX_ROWS = 50
 _MAX_PAIRS = 1_000

@@ -26,8 +26,8 @@ from core.ui.panels import Panel
 from core.ui.plots import Strip
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
-from integrations.connectivity.services import try_integration
-from integrations.deployments import title_of
+from integrations.access.deployments import title_of
+from integrations.connection_tests.services import try_integration
 from integrations.models import ProviderIntegration
 from integrations.selectors import project_integrations
 from integrations.services import IntegrationChange, update_integration

@@ -20,7 +20,7 @@ from analytics.request_log.record import TELEMETRY, RequestRecord
 from analytics.shipper.streamed import assembled
 from analytics.shipper.texts import completion_text, prompt_text
 from analytics.spool.reader import Frame
-from integrations.native import native_adapter
+from integrations.providers.native import native_adapter
 
 logger = logging.getLogger("analytics.shipper")
 

@@ -15,7 +15,7 @@ from gateway.pipeline.authenticate import authenticate
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.reply import Receive, Reply, Send
-from gateway.worker import current_runtime
+from gateway.worker.current import current_runtime
 
 _SCOPES = frozenset(scopes_of_operation("prometheusMetrics"))
 

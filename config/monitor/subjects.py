@@ -11,7 +11,7 @@ from prometheus_client.core import Metric
 
 from analytics.monitoring import SPOOL, ping_store
 from core.monitoring import SECRETS, TASKS, Alarm, Found, Subject, gauge, ping_database
-from gateway.monitoring import BUDGETS, ping_redis
+from gateway.worker.monitoring import BUDGETS, ping_redis
 from rollouts.monitoring import ROLLOUTS
 
 # The seconds that a store is unreachable before its alarm begins, and reachable before the alarm ends.

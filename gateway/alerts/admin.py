@@ -9,8 +9,8 @@ from typing_extensions import override
 
 from core import crypto
 from core.rights.admin import RightsAdmin, RightsInline
-from gateway.alert_models import AlertDelivery, AlertSecret, BudgetAlert
 from gateway.alerts.secrets import rotate_secret
+from gateway.tables.alert import AlertDelivery, AlertSecret, BudgetAlert
 
 
 class DeliveryInline(RightsInline):

@@ -10,11 +10,11 @@ from django.db.models import F
 from django.utils import timezone
 
 from core.crypto import UndecryptableError
-from gateway.alert_models import AlertDelivery
 from gateway.alerts import mail, webhook
 from gateway.alerts.errors import DeliveryError
 from gateway.alerts.secrets import secret_of
 from gateway.models import GatewaySettings
+from gateway.tables.alert import AlertDelivery
 
 logger = logging.getLogger("gateway.alerts")
 

@@ -7,8 +7,8 @@ from smtplib import SMTPException
 from django.conf import settings
 from django.core.mail import send_mail
 
-from gateway.alert_models import BudgetAlert
 from gateway.alerts.errors import DeliveryError
+from gateway.tables.alert import BudgetAlert
 
 _SMTP = "django.core.mail.backends.smtp.EmailBackend"
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from django.contrib import admin
 
 from core.rights.admin import RightsAdmin
-from gateway.alert_models import OperatorAlert
+from gateway.tables.alert import OperatorAlert
 
 
 @admin.register(OperatorAlert)

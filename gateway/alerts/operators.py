@@ -19,10 +19,10 @@ from django.db import DatabaseError, IntegrityError, InterfaceError, connection,
 
 from core.background_tasks import keep_thread_running
 from core.monitoring import Alarm
-from gateway.alert_models import OperatorAlert
 from gateway.alerts import mail, webhook
 from gateway.alerts.delivery import MAX_ATTEMPTS, pause_after
 from gateway.alerts.errors import DeliveryError
+from gateway.tables.alert import OperatorAlert
 
 logger = logging.getLogger("gateway.alerts")
 

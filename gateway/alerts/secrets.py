@@ -9,7 +9,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from core import crypto
-from gateway.alert_models import AlertSecret
+from gateway.tables.alert import AlertSecret
 
 logger = logging.getLogger("gateway.alerts")
 

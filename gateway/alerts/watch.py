@@ -10,9 +10,9 @@ from decimal import Decimal
 from django.db import transaction
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
-from gateway.alert_models import AlertDelivery, BudgetAlert
 from gateway.limits.figures import Figures
 from gateway.models import GatewaySettings
+from gateway.tables.alert import AlertDelivery, BudgetAlert
 
 logger = logging.getLogger("gateway.alerts")
 

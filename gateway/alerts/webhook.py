@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 import aiohttp
 from django.conf import settings
 
-from gateway.alert_models import BudgetAlert
 from gateway.alerts.errors import DeliveryError
 from gateway.protocol.headers import PREFIX
-from integrations.addresses import PrivateAddressError
+from gateway.tables.alert import BudgetAlert
+from integrations.transport.addresses import PrivateAddressError
 from integrations.transport.resolver import AiohttpResolver, Resolver, any_address, only_public
 from integrations.transport.tls import client_context
 

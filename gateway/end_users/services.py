@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from core.errors import ConflictError
-from gateway.end_user_models import MAX_END_USERS, EndUserLimit
+from gateway.tables.end_user import MAX_END_USERS, EndUserLimit
 
 
 def list_limits(project_id: UUID) -> QuerySet[EndUserLimit]:

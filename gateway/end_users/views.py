@@ -10,7 +10,6 @@ from rest_framework.response import Response
 from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
 from core.views import ProjectAPIView
-from gateway.end_user_models import EndUserLimit
 from gateway.end_users.serializers import (
     EndUserChangeSerializer,
     EndUserLimitSerializer,
@@ -18,6 +17,7 @@ from gateway.end_users.serializers import (
     NewEndUserLimitSerializer,
 )
 from gateway.end_users.services import change_limit, create_limit, list_limits
+from gateway.tables.end_user import EndUserLimit
 
 
 class EndUserLimitsView(ProjectAPIView):

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gateway.internal_client import Caller, InternalAnswer, Reported, ask
 from gateway.judging.rubric import CRITERIA, Criterion, Grade, UnreadableGradesError, judge_request, read_grades
+from gateway.pipeline.internal_client import Caller, InternalAnswer, Reported, ask
 from gateway.project_settings.guardrails import NO_GUARDRAILS
-from gateway.runtime import OverallGrade, Runtime
+from gateway.runtime.runtime import OverallGrade, Runtime
 from gateway.snapshot.project import ProjectSnapshot
 
 SOURCE = "judge"

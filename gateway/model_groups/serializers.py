@@ -8,7 +8,8 @@ from django.core.exceptions import ValidationError as ModelValidationError
 from rest_framework import serializers
 
 from core.serializers import BodySerializer, StrictSerializer
-from gateway.group_models import (
+from gateway.project_settings.model_groups import Strategy
+from gateway.tables.group import (
     MAX_MEMBERS,
     MAX_WEIGHT,
     MEMBER_CHARACTERS,
@@ -16,7 +17,6 @@ from gateway.group_models import (
     validate_group_name,
     validate_members,
 )
-from gateway.project_settings.model_groups import Strategy
 
 _STRATEGY = "ordered tries the models as they are listed; weighted draws the first in proportion to the weights."
 

@@ -11,9 +11,9 @@ from integrations.capabilities.lookup import Capabilities, capabilities_of
 from integrations.model_lists.catalog import catalog_names
 from integrations.model_lists.listed import ListedModel
 from integrations.model_lists.operations import RESPONSES_ONLY, TEXT, operations_of
-from integrations.native import native_adapter
 from integrations.pricing.cost import Price
 from integrations.providers.base import Credentials
+from integrations.providers.native import native_adapter
 from integrations.registry import prefix_of, resolve, traits_of
 
 _UNKNOWN = Capabilities()

@@ -23,9 +23,9 @@ from core.ui.formats import moment, money, number
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link
-from gateway.end_user_models import USER_CHARACTERS, EndUserLimit
 from gateway.end_users.serializers import EndUserChangeSerializer, NewEndUserLimitSerializer
 from gateway.end_users.services import change_limit, create_limit, list_limits
+from gateway.tables.end_user import USER_CHARACTERS, EndUserLimit
 
 _PAGE_ROWS = 100
 _SHOWN_CHARACTERS = 48

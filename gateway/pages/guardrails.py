@@ -24,12 +24,12 @@ from core.ui.panels import Panel
 from core.ui.plots import Plot, Series
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
-from gateway.dry_run import run_dry
 from gateway.models import GatewaySettings
 from gateway.pages.section_form import Section, SectionForm
 from gateway.pages.settings_base import SettingsFormPage
 from gateway.pages.wording import GUARDRAILS
 from gateway.project_settings.guardrails import GuardrailSettings
+from gateway.reports.dry_run import run_dry
 
 DRY_RUN_SECONDS = 4.0
 SAMPLE_ROWS = 10

@@ -18,7 +18,7 @@ from gateway.pages.home_plots import home_plots
 from gateway.pages.home_problems import linked_problems
 from gateway.pages.home_tables import error_table, model_table, provider_table, rollout_table, user_table
 from gateway.pages.home_tiles import home_tiles
-from gateway.problems import find_problems
+from gateway.reports.problems import find_problems
 
 _TEMPLATES = "gateway/pages/panels"
 _REFRESH_SECONDS = 60

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.ui.pages import Visit
-from gateway.shapes import Problem, ProblemKind
+from gateway.reports.shapes import Problem, ProblemKind
 
 _HOUR = {"range": "1h"}
 

@@ -12,7 +12,7 @@ from core.templatetags.ui import status
 from core.ui.formats import duration, moment, money, number, share
 from core.ui.pages import Visit
 from core.ui.tables import Column, Empty, Table
-from integrations.deployments import title_of
+from integrations.access.deployments import title_of
 from rollouts.models import Rollout
 from rollouts.selectors import current_stage, list_rollouts
 from rollouts.states import Status

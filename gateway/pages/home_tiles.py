@@ -13,8 +13,8 @@ from analytics.queries.rollup_ranges import TICK
 from core.ui import formats
 from core.ui.pages import Visit
 from core.ui.tiles import Tile
-from gateway.limit_usage import month_usage
-from gateway.problems import ERROR_SHARE
+from gateway.reports.limit_usage import month_usage
+from gateway.reports.problems import ERROR_SHARE
 
 _REQUESTS = "analytics_requests_changelist"
 _NEAR = 0.9

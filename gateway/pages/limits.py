@@ -23,13 +23,13 @@ from core.ui.plots import Plot, Series, Threshold, Unit
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
 from core.ui.tiles import Tile
-from gateway.alert_models import BudgetAlert
-from gateway.limit_usage import usage_of
 from gateway.models import GatewaySettings
 from gateway.pages.section_form import Section, SectionForm
 from gateway.pages.settings_base import SettingsFormPage
 from gateway.pages.wording import LIMITS
+from gateway.reports.limit_usage import usage_of
 from gateway.services import current_settings
+from gateway.tables.alert import BudgetAlert
 
 _RATES = timedelta(hours=3)
 _NEARLY, _ALL = 0.8, 1.0

@@ -19,10 +19,10 @@ from core.ui.formats import moment
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
-from gateway.group_models import MAX_WEIGHT, MEMBER_CHARACTERS, NAME_CHARACTERS, validate_group_name, validate_members
 from gateway.model_groups.services import change_group, create_group, delete_group, get_group, list_groups
 from gateway.models import ModelGroupRow
 from gateway.project_settings.model_groups import Strategy
+from gateway.tables.group import MAX_WEIGHT, MEMBER_CHARACTERS, NAME_CHARACTERS, validate_group_name, validate_members
 
 _STRATEGIES = (
     (Strategy.ORDERED.value, "In order: the first model that answers"),

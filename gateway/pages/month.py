@@ -14,7 +14,7 @@ from core.ui import formats
 from core.ui.pages import Visit
 from core.ui.plots import Plot, Series, Threshold, Unit
 from core.ui.tiles import Tile
-from gateway.limit_usage import usage_of
+from gateway.reports.limit_usage import usage_of
 
 _DAY = timedelta(days=1)
 _MAX_DAYS = 31

@@ -15,8 +15,8 @@ from core.rights.roles import Right
 from core.ui.pages import Page, Visit
 from gateway.models import GatewaySettings
 from gateway.pages.section_form import Section, SectionForm, differences
+from gateway.reports.settings_warnings import settings_warnings
 from gateway.services import current_settings, save_settings, settings_values
-from gateway.settings_warnings import settings_warnings
 
 
 class SettingsFormPage(Page):

@@ -23,7 +23,7 @@ from core.ui.tables import page_link
 from gateway.models import Trial
 from gateway.pages.prompt import actor_of
 from gateway.pages.trial_forms import TrialForm
-from gateway.trial_models import LABELS, TIE, UNFINISHED
+from gateway.tables.trial import LABELS, TIE, UNFINISHED
 from gateway.trials.errors import TrialNotFoundError
 from gateway.trials.selectors import get_trial, input_entry, list_inputs, trial_detail
 from gateway.trials.services import cancel_trial, delete_trial, pick_winner

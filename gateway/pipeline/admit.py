@@ -14,7 +14,7 @@ from gateway.pipeline.native import is_native_only
 from gateway.pipeline.rate_headers import rate_headers
 from gateway.pipeline.refusal import refusal
 from gateway.pipeline.reservation import completion_tokens, cost_units, prices_of, prompt_tokens
-from gateway.runtime import Runtime
+from gateway.runtime.runtime import Runtime
 
 _OVER_BUDGET = "the month's budget is used up"
 

@@ -15,7 +15,7 @@ from gateway.pipeline.answer_headers import served_by
 from gateway.pipeline.context import Attempt, CacheUse, RequestContext, RequestState
 from gateway.pipeline.native import FORM
 from gateway.protocol.reply import HeaderList, Reply
-from gateway.runtime import Runtime
+from gateway.runtime.runtime import Runtime
 from integrations.pricing.cost import FREE
 from integrations.providers.additions import answers_apart
 from integrations.providers.usage import Usage

@@ -21,8 +21,7 @@ from gateway.pipeline.replay import whole_completion
 from gateway.pipeline.reservation import prompt_tokens
 from gateway.pipeline.uncounted import FILTERED, completed, with_usage, without_usage
 from gateway.protocol.wire import LazyFields, is_plain, nested_too_deeply
-from gateway.runtime import Runtime
-from integrations.native import NativeAdapter
+from gateway.runtime.runtime import Runtime
 from integrations.providers.additions import with_headers, with_parameters
 from integrations.providers.base import (
     NOTHING,
@@ -34,6 +33,7 @@ from integrations.providers.base import (
 )
 from integrations.providers.common.replay import chunks_of
 from integrations.providers.errors import FailureKind, NotAStreamError, ProviderError, UnsupportedParameterError
+from integrations.providers.native import NativeAdapter
 from integrations.providers.usage import Usage
 from integrations.transport.base import UpstreamResponse
 

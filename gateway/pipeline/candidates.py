@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from gateway.snapshot.project import ProjectSnapshot
-from integrations.deployments import Deployment, rank
+from integrations.access.deployments import Deployment, rank
 from integrations.providers.base import Credentials
 from integrations.registry import Candidate, prefix_of, resolve
 

@@ -101,8 +101,8 @@ class Attempt(msgspec.Struct, frozen=True):
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """The sender of a request, with the two choices that only the service's own requests (`gateway.internal_client`)
-    make: `pinned` is the prompt version to serve, whichever is active or rolled out, and `typed` the texts that input
+    """The sender of a request, with the two choices that only the service's own requests (`internal_client.py`) make:
+    `pinned` is the prompt version to serve, whichever is active or rolled out, and `typed` the texts that input
     guardrails check in place of the whole request."""
 
     source: str = "gateway"

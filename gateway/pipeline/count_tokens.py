@@ -26,7 +26,7 @@ from gateway.pipeline.select import select
 from gateway.pipeline.watch import ClientWatch
 from gateway.protocol.reply import Reply
 from gateway.protocol.wire import LazyFields
-from gateway.runtime import Runtime
+from gateway.runtime.runtime import Runtime
 from gateway.snapshot.prompts import PromptUse
 from gateway.surfaces.messages.response import count_body
 from integrations.health.targets import CircuitState

@@ -16,7 +16,7 @@ from gateway.errors import from_provider
 from gateway.pipeline.backoff import wait_before_retry
 from gateway.pipeline.barred import Barred
 from gateway.pipeline.context import SUBSTITUTE, Attempt, FailedCall, RequestState
-from gateway.runtime import Runtime
+from gateway.runtime.runtime import Runtime
 from integrations.health.targets import CircuitState
 from integrations.providers.errors import MODEL_REFUSALS, FailureKind, ProviderError, UnsupportedParameterError
 from integrations.providers.usage import estimated_tokens

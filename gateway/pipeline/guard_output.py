@@ -24,7 +24,7 @@ from gateway.pipeline.context import RequestContext, RequestState
 from gateway.pipeline.quality import QualityCheck
 from gateway.project_settings.guardrails import TrustMode
 from gateway.protocol import sse
-from gateway.runtime import Runtime
+from gateway.runtime.runtime import Runtime
 from integrations.providers.base import StreamEvent
 from integrations.providers.common.surrogates import lenient
 

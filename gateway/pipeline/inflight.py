@@ -6,7 +6,7 @@ from __future__ import annotations
 from analytics.spool.inflight import InflightAllocation, InflightRequest
 from gateway.pipeline.context import RequestState
 from gateway.protocol.wire import ChatCompletionRequest
-from gateway.runtime import Runtime
+from gateway.runtime.runtime import Runtime
 
 
 def note_in_flight(runtime: Runtime, state: RequestState, request: ChatCompletionRequest) -> int:

@@ -9,11 +9,11 @@ from gateway.pipeline.context import Attempt, NativeRequest, RequestContext, Req
 from gateway.protocol.headers import client_headers
 from gateway.protocol.reply import Reply
 from gateway.protocol.wire import LazyFields
-from integrations.native import NativeAdapter, native_adapter
 from integrations.providers.additions import with_parameters
 from integrations.providers.base import ChatRequest
 from integrations.providers.common.search import find
 from integrations.providers.errors import UnsupportedParameterError
+from integrations.providers.native import NativeAdapter, native_adapter
 
 FORM = b"--"
 """The beginning of a multipart form, which no JSON has."""

@@ -9,9 +9,9 @@ from decimal import Decimal
 from typing import cast
 
 from gateway.pipeline.context import Attempt
-from integrations.native import OperationAdapter
 from integrations.providers.base import ChatRequest, ParsedResponse
 from integrations.providers.errors import ProviderError
+from integrations.providers.native import OperationAdapter
 from integrations.providers.usage import Usage
 
 _MAX_AT_ONCE = 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gateway.pipeline.context import Attempt, RequestState
-from gateway.runtime import Runtime
+from gateway.runtime.runtime import Runtime
 from integrations.errors import MediaBusyError, MediaError
 from integrations.providers.base import Media, Needs
 from integrations.providers.errors import UnsupportedParameterError

@@ -18,11 +18,11 @@ from django.conf import settings
 from core.errors import ApplicationError
 from core.tracebacks import class_and_place
 from gateway.errors import GuardrailError, LowQualityError
+from gateway.guardrails.verdict_scores import record_verdicts
 from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
 from gateway.pipeline.context import AnswerState, Attempt, FailedCall, RequestContext, RequestState
 from gateway.pipeline.record import completed_usage
-from gateway.runtime import Runtime
-from gateway.verdict_scores import record_verdicts
+from gateway.runtime.runtime import Runtime
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from gateway.pipeline.context import RequestState
 from gateway.pipeline.reservation import tokens_of_prompt
 from gateway.pipeline.uncounted import completed
 from gateway.protocol.headers import trace_parent
-from gateway.runtime import Runtime
+from gateway.runtime.runtime import Runtime
 from gateway.surfaces.chat.surface import CHAT
 from integrations.pricing.cost import Cost, known_cost
 from integrations.providers.usage import Usage, estimated_tokens

@@ -25,7 +25,7 @@ from gateway.pipeline.uncounted import FILTERED
 from gateway.pipeline.watch import ClientWatch
 from gateway.protocol import sse
 from gateway.protocol.reply import Reply
-from gateway.runtime import Runtime
+from gateway.runtime.runtime import Runtime
 from integrations.providers.base import ParsedResponse, StreamEvent
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.usage import Usage

@@ -35,7 +35,7 @@ from gateway.protocol.client_ids import valid_id
 from gateway.protocol.headers import ECHOED_REQUEST_ID, read_headers
 from gateway.protocol.reply import Receive, Reply
 from gateway.protocol.wire import LazyFields
-from gateway.runtime import Runtime
+from gateway.runtime.runtime import Runtime
 from gateway.surfaces.chat.surface import CHAT
 from gateway.surfaces.messages.surface import COUNT_TOKENS
 from gateway.surfaces.reply import surface_of
@@ -65,7 +65,7 @@ async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive:
 
 
 async def serve(runtime: Runtime, state: RequestState, receive: Receive, reply: Reply) -> None:
-    """Serves a request whose key is known: a client's, or one of the service's own (`gateway.internal_client`)."""
+    """Serves a request whose key is known: a client's, or one of the service's own (`internal_client.py`)."""
     watch = ClientWatch(receive, runtime.loop, runtime.deadlines.body)
     reply.before_last = partial(record, runtime, state)
     try:

@@ -16,12 +16,12 @@ from gateway.pipeline.unreadable import unreadable_choice, unreadable_error
 from gateway.project_settings.settings import RoutingSettings
 from gateway.protocol.wire import AUTO, ChatCompletionRequest, ProviderPreferences
 from gateway.snapshot.project import ProjectSnapshot
+from integrations.access.deployments import rank
 from integrations.capabilities.lookup import RequestNeeds, can, max_output_of
-from integrations.deployments import rank
 from integrations.health.monitor import HealthMonitor
 from integrations.health.order import order_by_health, order_by_latency
 from integrations.health.targets import CircuitState, Target
-from integrations.native import native_adapter
+from integrations.providers.native import native_adapter
 from integrations.registry import Candidate, adapter_for, default_model, owner_of
 
 _MAX_CACHED_MODELS = 2000

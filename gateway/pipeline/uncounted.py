@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from integrations.native import NativeAdapter
 from integrations.providers.base import ParsedResponse, StreamEvent
 from integrations.providers.common.usage import restated_usage, usage_object
+from integrations.providers.native import NativeAdapter
 from integrations.providers.usage import Usage, estimated_tokens
 
 FILTERED = "content_filter"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.errors import ApplicationError
-from gateway.internal_client import InternalAnswer
+from gateway.pipeline.internal_client import InternalAnswer
 
 REQUEST_ID = "x-svc-request-id"
 """The header that names the failed request in the request log; `x-request-id` is the management call's."""

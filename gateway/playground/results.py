@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from analytics.request_log.record import RequestRecord
-from gateway.internal_client import InternalAnswer, Reported
 from gateway.judging.judge import JudgeResult
+from gateway.pipeline.internal_client import InternalAnswer, Reported
 from gateway.protocol.headers import PROMPT_VERSION, VARIANT, WARNING
 
 

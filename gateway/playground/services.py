@@ -19,12 +19,12 @@ from analytics.scores.services import NewScore, record_scores
 from core.authentication import key_id_of
 from core.errors import ApplicationError
 from core.tracebacks import class_and_place
-from gateway.internal_client import Caller, InternalAnswer, InternalRequest, Reported, ask
 from gateway.judging.judge import JudgeResult, judge_answer
+from gateway.pipeline.internal_client import Caller, InternalAnswer, InternalRequest, Reported, ask
 from gateway.playground.comparison import Contender
 from gateway.playground.results import Result, error_of, message_of
 from gateway.protocol import sse
-from gateway.runtime import Runtime
+from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 from prompts.selectors import PromptVersionRecord
 

@@ -26,7 +26,7 @@ from gateway.playground.prompts import requested_version
 from gateway.playground.serializers import CompareSerializer, ModelParameters, PlaygroundSerializer, validated
 from gateway.playground.services import PlaygroundRun, contender_of, run_all, stream_one, streamed_whole
 from gateway.playground.shapes import PlaygroundComparison, PlaygroundModel, PlaygroundResult
-from gateway.worker import is_served, on_loop, serving_runtime
+from gateway.worker.current import is_served, on_loop, serving_runtime
 
 
 class _PlaygroundView(ProjectAPIView):

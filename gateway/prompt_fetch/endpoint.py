@@ -18,7 +18,7 @@ from core.exception_handler import ProtocolError, error_body, error_headers, log
 from core.rights.asking import scopes_of_operation
 from core.tenancy import require_same_project
 from gateway.errors import require_method
-from gateway.management_bodies import read_body
+from gateway.http.bodies import read_body
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.parse import ClientGoneError, late_body
 from gateway.prompt_fetch import query as queries
@@ -28,9 +28,9 @@ from gateway.prompt_fetch.sessions import project_in_thread
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.reply import HeaderList, Receive, Reply, Scope, Send
-from gateway.runtime import Runtime
+from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
-from gateway.worker import current_runtime
+from gateway.worker.current import current_runtime
 
 SCOPES = frozenset(scopes_of_operation("getPrompt"))
 _UNEXPECTED = "The service failed unexpectedly."

@@ -11,7 +11,7 @@ from gateway.guardrails.checks import prepare_checks
 from gateway.selectors import end_user_limits, model_groups, project_settings
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.prompts import managed_prompts
-from integrations.deployments import first_of_each_kind, in_use
+from integrations.access.deployments import first_of_each_kind, in_use
 from integrations.model_lists.selectors import listed_models
 from integrations.selectors import disabled_providers, price_mark, price_overrides, price_table, read_deployments
 from prompts.selectors import PromptVersionRecord, version_by_number

@@ -13,7 +13,7 @@ from gateway.project_settings.model_groups import ModelGroup
 from gateway.project_settings.settings import ProjectSettings
 from gateway.protocol.wire import AUTO
 from gateway.snapshot.prompts import ManagedPrompt
-from integrations.deployments import Deployment
+from integrations.access.deployments import Deployment
 from integrations.model_lists.listed import ListedModel
 from integrations.pricing.cost import Price
 from integrations.pricing.lookup import find_price
@@ -30,7 +30,7 @@ class ProjectSnapshot:
 
     `credentials` maps the provider of each enabled integration to its access, of several to that of the first one;
     `deployments` maps all of them by name, in order of priority, and is empty where there is nothing to choose among
-    them (`integrations.deployments.in_use`); `unreadable` are the providers of enabled
+    them (`integrations.access.deployments.in_use`); `unreadable` are the providers of enabled
     integrations whose credential cannot be read, `disabled` those of integrations that are switched off. `keys` maps
     the hash of each key that is not revoked, `prompts` the name of each prompt config, `groups` that of each model
     group.

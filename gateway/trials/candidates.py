@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from core.errors import ValidationError
-from gateway.trial_models import LABELS
+from gateway.tables.trial import LABELS
 from prompts.models import PromptVersion
 
 

@@ -9,7 +9,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from gateway.models import Trial, TrialAnswer
-from gateway.trial_models import UNFINISHED, AnswerState, TrialState
+from gateway.tables.trial import UNFINISHED, AnswerState, TrialState
 from gateway.trials.services import end_trial
 
 # A worker moves its claim on every few seconds; after its death another one takes the trial so much later.

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from gateway.playground.chat import chat_body
 from gateway.protocol.wire import AUTO
-from gateway.trial_models import TrialInput
+from gateway.tables.trial import TrialInput
 from gateway.trials.candidates import Candidate
 from gateway.trials.errors import UnusableInputError
 from prompts.models import PromptConfig, PromptVersion

@@ -25,19 +25,19 @@ from core.background_tasks import keep_running
 from core.errors import ApplicationError, ServiceUnavailableError
 from core.storable import storable
 from core.tracebacks import class_and_place
-from gateway.internal_client import Caller, InternalAnswer, ask, settled
 from gateway.models import Trial, TrialAnswer
+from gateway.pipeline.internal_client import Caller, InternalAnswer, ask, settled
 from gateway.playground.results import Result, message_of
 from gateway.playground.services import ACTOR, PlaygroundRun, judged, with_stored_scores
 from gateway.protocol.headers import PROMPT_VERSION, WARNING
-from gateway.runtime import Runtime
+from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
-from gateway.trial_models import TrialState
+from gateway.tables.trial import TrialState
 from gateway.trials import queue
 from gateway.trials.candidates import candidates_of
 from gateway.trials.requests import CandidateRequest, candidate_request
 from gateway.trials.services import end_trial
-from gateway.worker import on_loop
+from gateway.worker.current import on_loop
 
 P = ParamSpec("P")
 T = TypeVar("T")

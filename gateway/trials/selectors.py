@@ -11,7 +11,7 @@ from django.db.models import Count, OuterRef, Prefetch, QuerySet, Subquery, Valu
 from django.db.models.functions import Coalesce
 
 from gateway.models import Trial, TrialAnswer, TrialInput
-from gateway.trial_models import LABELS, AnswerState
+from gateway.tables.trial import LABELS, AnswerState
 from gateway.trials import shapes
 from gateway.trials.candidates import Candidate, candidates_of
 from gateway.trials.errors import TrialNotFoundError

@@ -12,7 +12,7 @@ from analytics.queries.request_samples import SampleOrder
 from analytics.request_log.record import Operation
 from core.fields import NumberField
 from core.serializers import BodySerializer, StrictSerializer
-from gateway.trial_models import LABELS, NAME_CHARACTERS, TIE
+from gateway.tables.trial import LABELS, NAME_CHARACTERS, TIE
 from gateway.trials.candidates import NewCandidate
 from gateway.trials.services import MAX_INPUTS, NewTrial
 

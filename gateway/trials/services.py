@@ -14,7 +14,7 @@ from django.utils import timezone
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.request_samples import SampledRequest, SampleOrder, sample_requests
 from gateway.models import Trial, TrialAnswer, TrialInput
-from gateway.trial_models import UNFINISHED, AnswerState, TrialState
+from gateway.tables.trial import UNFINISHED, AnswerState, TrialState
 from gateway.trials.candidates import NewCandidate, resolved, stored_form
 from gateway.trials.errors import (
     NoInputsError,

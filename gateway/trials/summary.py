@@ -8,7 +8,7 @@ from decimal import Decimal
 from math import sqrt
 from statistics import fmean
 
-from gateway.trial_models import TIE
+from gateway.tables.trial import TIE
 
 # Grades of a judge that differ by less are no reason to prefer an answer.
 MIN_SCORE_DIFFERENCE = 1.0

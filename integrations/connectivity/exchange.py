@@ -22,9 +22,9 @@ from typing_extensions import override
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.util.connection import create_connection
 
-from integrations.addresses import PrivateAddressError, literal_address
 from integrations.connectivity.outcomes import Reason
 from integrations.providers.base import UpstreamRequest
+from integrations.transport.addresses import PrivateAddressError, literal_address
 from integrations.transport.proxies import proxies_from_environment
 from integrations.transport.request_head import Origin
 from integrations.transport.resolver import AddressPolicy, any_address, as_named

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from integrations.access_tokens import fetch_token
 from integrations.connectivity.bedrock_models import check as check_bedrock
 from integrations.connectivity.calls import Call, build, call_of, needs_token
 from integrations.connectivity.exchange import HttpAnswer, NoAnswerError, Sender
@@ -20,6 +19,7 @@ from integrations.providers.common.failures import failure_in_body
 from integrations.providers.common.redaction import secrets_of, without_secrets
 from integrations.providers.errors import ProviderError
 from integrations.registry import adapter_for
+from integrations.transport.access_tokens import fetch_token
 
 _DETAIL_LENGTH = 500
 _BEDROCK = "bedrock"

@@ -14,7 +14,7 @@ from django.conf import settings
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from integrations.deployments import Deployment
+from integrations.access.deployments import Deployment
 from integrations.errors import HealthUnavailableError
 from integrations.health.circuit import SHARE_TO_OPEN, Circuit
 from integrations.health.keys import circuit_key, models_key, slice_key

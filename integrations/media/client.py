@@ -7,9 +7,9 @@ import ssl
 
 import aiohttp
 
-from integrations.addresses import PrivateAddressError, is_plainly_private
 from integrations.media.lookup import OwnLookup
 from integrations.media.target import Target
+from integrations.transport.addresses import PrivateAddressError, is_plainly_private
 from integrations.transport.proxies import ProxyFor
 from integrations.transport.resolver import AiohttpResolver, Lookup, Resolver, any_address, only_public
 from integrations.transport.tls import client_context

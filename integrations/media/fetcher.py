@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 
 import aiohttp
 
-from integrations.addresses import PrivateAddressError
 from integrations.errors import MediaBusyError, MediaError
 from integrations.media.client import MediaClient
 from integrations.media.kinds import is_text, media_type_of, promised_by
 from integrations.media.limits import MediaLimits
 from integrations.media.target import Target, target_of
 from integrations.providers.base import Media
+from integrations.transport.addresses import PrivateAddressError
 from integrations.transport.proxies import ProxyFor, proxies_from_environment
 from integrations.transport.resolver import Lookup
 

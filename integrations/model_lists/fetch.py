@@ -3,7 +3,6 @@ loop."""
 
 from __future__ import annotations
 
-from integrations.access_tokens import fetch_token
 from integrations.connectivity.bedrock_models import list_models
 from integrations.connectivity.calls import MODELS, Call, build, needs_token
 from integrations.connectivity.exchange import HttpAnswer, Sender
@@ -13,6 +12,7 @@ from integrations.providers.additions import with_headers
 from integrations.providers.base import Credentials, UpstreamRequest
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.registry import adapter_for
+from integrations.transport.access_tokens import fetch_token
 
 WITHOUT_LIST = ("google_vertex", "azure_openai", "azure_anthropic", "sandbox")
 """The providers whose own list is not read: Vertex AI and Foundry have none, Azure lists models that are not deployed,

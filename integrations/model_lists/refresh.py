@@ -14,8 +14,8 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from core.crypto import UndecryptableError
+from integrations.access.credentials import credentials_of
 from integrations.connectivity.exchange import NoAnswerError, Sender
-from integrations.credentials import credentials_of
 from integrations.model_lists.fetch import WITHOUT_LIST, fetch_list
 from integrations.model_lists.listed import ListedModel
 from integrations.models import ProviderIntegration, ProviderModelList

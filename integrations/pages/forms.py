@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 from django import forms
 
 from core.errors import ValidationError
-from integrations.checked_deployments import (
+from integrations.access.checked_deployments import (
     NUMBERS,
     lines_of_models,
     lines_of_prices,
     models_in_lines,
     prices_in_lines,
 )
-from integrations.completeness import SECRET_LENGTH, SERVICE_ACCOUNT_LENGTH
+from integrations.access.completeness import SECRET_LENGTH, SERVICE_ACCOUNT_LENGTH
 from integrations.models import ProviderIntegration
 from integrations.registry import traits_of
 from integrations.services import Default, IntegrationChange

@@ -20,9 +20,9 @@ from core.ui.formats import age, moment
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
+from integrations.access.credentials import is_usable, masked
+from integrations.connection_tests.services import remember, try_integration
 from integrations.connectivity.outcomes import ConnectionOutcome
-from integrations.connectivity.services import remember, try_integration
-from integrations.credentials import is_usable, masked
 from integrations.models import ProviderIntegration, called
 from integrations.pages.forms import ProviderKeyForm
 from integrations.registry import is_known, providers, traits_of

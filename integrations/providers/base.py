@@ -69,7 +69,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
     out. `media` and `access_token` hold what `Adapter.needs` asked for. `own_parameters` are parameters that the
     integration set for this provider, so that they are kept when the vendor changes. `max_output` is the listed largest
     answer of the model in tokens, filled in where the provider's traits ask for it. `headers` are the client's headers
-    that belong to its own protocol, of a request that is forwarded in that protocol (`integrations.native`).
+    that belong to its own protocol, of a request that is forwarded in that protocol (`integrations.providers.native`).
     `cache_markers` means that the project asks for prompt-cache markers where the provider needs them. `body_model` is
     the model that `body` names, empty where the caller does not have it. `is_plain` means that `body` is a chat
     completion that names `model` and has neither the gateway's own fields nor `thinking`. `is_translated` means that

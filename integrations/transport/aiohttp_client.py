@@ -20,10 +20,10 @@ import aiohttp
 from typing_extensions import override
 from yarl import URL
 
-from integrations.addresses import PrivateAddressError
 from integrations.providers.base import UpstreamRequest
 from integrations.providers.errors import ProviderError
 from integrations.transport import failures
+from integrations.transport.addresses import PrivateAddressError
 from integrations.transport.base import Sending, Timeouts, UpstreamResponse
 from integrations.transport.decompression import decompressed
 from integrations.transport.idle import keep_alive_timeout, look_for_end

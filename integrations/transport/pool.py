@@ -11,9 +11,9 @@ import asyncio
 import ssl
 import time
 
-from integrations.addresses import PrivateAddressError
 from integrations.providers.base import UpstreamRequest
 from integrations.transport import failures
+from integrations.transport.addresses import PrivateAddressError
 from integrations.transport.base import Sending, Timeouts, UpstreamResponse
 from integrations.transport.connection import Connection
 from integrations.transport.decompression import decompressed

@@ -11,7 +11,13 @@ from urllib.parse import urlsplit
 from aiohttp.abc import AbstractResolver, ResolveResult
 from typing_extensions import override
 
-from integrations.addresses import IPAddress, PrivateAddressError, is_plainly_private, is_public, literal_address
+from integrations.transport.addresses import (
+    IPAddress,
+    PrivateAddressError,
+    is_plainly_private,
+    is_public,
+    literal_address,
+)
 
 AddressPolicy = Callable[[str, IPAddress], bool]
 """A function that returns True when a host may lead to an address."""

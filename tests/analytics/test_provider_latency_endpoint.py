@@ -13,7 +13,7 @@ from django.conf import settings
 from rest_framework.test import APIClient
 
 from core.models import Project
-from integrations.credentials import store_secret
+from integrations.access.credentials import store_secret
 from integrations.health import circuit, reader
 from integrations.health.monitor import HealthMonitor
 from integrations.health.targets import CircuitState, Target

@@ -15,7 +15,7 @@ from pytest_django import Settings
 from core.canary import WrongKeysError, check_canary, ensure_canary, wrong_keys
 from core.crypto import decrypt
 from core.models import EncryptionCanary
-from gateway.lifespan import lifespan
+from gateway.worker.lifespan import lifespan
 from integrations.services import IntegrationChange, add_integration
 from tests.factories.core import make_project
 from tests.services import START_SECONDS

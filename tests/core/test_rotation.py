@@ -14,8 +14,8 @@ from pytest_django import Settings
 from core import crypto, rotation
 from core.models import EncryptionCanary, Project
 from core.rotation import models_with_secrets, rotate_all
-from gateway.alert_models import AlertSecret
 from gateway.alerts.secrets import ensure_secret, secret_of
+from gateway.tables.alert import AlertSecret
 from integrations.models import ProviderIntegration
 from integrations.selectors import enabled_credentials
 from integrations.services import IntegrationChange, add_integration, update_integration

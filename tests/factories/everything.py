@@ -8,9 +8,9 @@ from agent.services import create_conversation
 from analytics.models import Deletion, Feedback, ReviewQueue
 from core.models import Membership, Project
 from core.rights.roles import Role
-from gateway.alert_models import AlertSecret, BudgetAlert, OperatorAlert
 from gateway.models import GatewaySettings
 from gateway.services import replace_settings
+from gateway.tables.alert import AlertSecret, BudgetAlert, OperatorAlert
 from integrations.models import ModelPrice, PricePeriod, PriceSyncLog, ProviderIntegration
 from integrations.services import IntegrationChange, add_integration
 from prompts.models import PromptActivation, PromptConfig, PromptVersion

@@ -15,14 +15,14 @@ import msgspec
 
 from analytics.request_log.record import SpoolEntry
 from core.keys import KeyRecord
-from gateway.deadlines import Deadlines
 from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.failover import first_answer
 from gateway.pipeline.record import record
 from gateway.project_settings.settings import ProjectSettings, RoutingSettings
 from gateway.protocol.headers import RequestHeaders
 from gateway.protocol.wire import LazyFields, decode_request
-from gateway.runtime import Runtime
+from gateway.runtime.deadlines import Deadlines
+from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 from integrations.health.monitor import HealthMonitor
 from integrations.health.targets import CircuitState, Target

@@ -189,7 +189,7 @@ def set_price(command: dict[str, Any]) -> dict[str, Any]:
 
 
 def _save_integration(project_id: str, given: dict[str, Any]) -> None:
-    from integrations.credentials import store_extra, store_headers, store_secret
+    from integrations.access.credentials import store_extra, store_headers, store_secret
     from integrations.models import ProviderIntegration
 
     row = ProviderIntegration.objects.filter(project_id=project_id, provider=given["provider"]).first()

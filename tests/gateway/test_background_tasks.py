@@ -13,9 +13,9 @@ import pytest
 from core.background_tasks import Failures, keep_running
 from core.draining import Drain
 from core.notices import read_notices
-from gateway import worker_state
-from gateway.readiness import Readiness
-from gateway.worker_state import WorkerMonitor
+from gateway.runtime.readiness import Readiness
+from gateway.worker import state as worker_state
+from gateway.worker.state import WorkerMonitor
 from tests.gateway.breakable import ERRORS
 from tests.gateway.service import GatewayService
 

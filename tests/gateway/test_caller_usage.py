@@ -9,9 +9,9 @@ import pytest
 import redis
 
 from core.models import ApiKey
-from gateway.caller_usage import key_usage, user_usage
-from gateway.end_user_models import EndUserLimit
 from gateway.limits.keys import Scope, caller_part, open_key, requests_key, tokens_key
+from gateway.reports.caller_usage import key_usage, user_usage
+from gateway.tables.end_user import EndUserLimit
 from tests.factories.core import make_key, make_project
 from tests.gateway.test_usage_api import (
     MINUTE,

@@ -18,7 +18,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.keys import KeyRecord
-from gateway.deadlines import Deadlines
 from gateway.errors import ModelNotFoundError
 from gateway.model_list.catalog import callable_models
 from gateway.pipeline.call import _request_of
@@ -28,9 +27,10 @@ from gateway.pipeline.select import select
 from gateway.project_settings.settings import ProjectSettings, RoutingSettings
 from gateway.protocol.headers import RequestHeaders
 from gateway.protocol.wire import LazyFields, decode_request
-from gateway.runtime import Runtime
+from gateway.runtime.deadlines import Deadlines
+from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
-from integrations.deployments import Deployment, first_of_each_kind, in_use, rank
+from integrations.access.deployments import Deployment, first_of_each_kind, in_use, rank
 from integrations.health.monitor import HealthMonitor
 from integrations.pricing.cost import Price
 from integrations.providers.base import Credentials

@@ -8,8 +8,8 @@ import pytest
 from rest_framework.test import APIClient
 
 from core.models import AuditEntry, Project
-from gateway.end_user_models import EndUserLimit
 from gateway.selectors import end_user_limits
+from gateway.tables.end_user import EndUserLimit
 from tests.factories.core import client_of, make_project
 
 pytestmark = pytest.mark.django_db

@@ -14,8 +14,8 @@ import redis.asyncio
 from django.conf import settings
 
 from analytics.spool.names import worker_token
-from gateway.open_requests import OpenRequests
 from gateway.pipeline.context import RequestState
+from gateway.runtime.open_requests import OpenRequests
 from gateway.snapshot.prompts import PromptUse
 from rollouts.open_requests import EXPIRY_SECONDS, WORKERS_EXPIRY_SECONDS, OpenRequest, key, open_requests, workers_key
 

@@ -16,10 +16,10 @@ from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
 from analytics.request_log.record import Outcome
 from core.models import Project
-from gateway import problems
-from gateway.alert_models import AlertDelivery, BudgetAlert
 from gateway.limits.figures import Spend
 from gateway.models import GatewaySettings
+from gateway.reports import problems
+from gateway.tables.alert import AlertDelivery, BudgetAlert
 from integrations.errors import HealthUnavailableError
 from integrations.health.reader import HealthStatus, ProviderHealth
 from integrations.health.targets import CircuitState, TargetHealth

@@ -11,7 +11,7 @@ import pytest
 from analytics.request_log.record import Outcome
 from analytics.telemetry.prompt_calls import PromptCall
 from gateway.project_settings.settings import ProjectSettings
-from gateway.prompt_outcomes import record_of
+from gateway.prompt_fetch.outcomes import record_of
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.prompts import ManagedPrompt, RunningRollout
 from integrations.pricing.cost import Price

@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from core.models import Project
 from core.openapi.views import document
-from gateway.settings_warnings import WARNING_CODES
+from gateway.reports.settings_warnings import WARNING_CODES
 from integrations.services import IntegrationChange, add_integration
 from tests.factories.core import make_key, make_project
 from tests.gateway.test_settings_admin import posted

@@ -12,9 +12,9 @@ import redis
 from django.conf import settings
 
 from gateway.project_settings.settings import ProjectSettings
+from gateway.runtime.traced_requests import EXPIRY_SECONDS, TracedRequests, traced_requests
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.prompts import ManagedPrompt, RunningRollout
-from gateway.traced_requests import EXPIRY_SECONDS, TracedRequests, traced_requests
 from rollouts.allocation import AllocationType
 from tests.gateway.prompted import PROJECT, ROLLOUT, a_version
 from tests.waiting import eventually

@@ -17,10 +17,11 @@ from analytics.errors import AnalyticsUnavailableError
 from analytics.request_log.record import SpoolEntry
 from analytics.spool.writer import SpoolWriter
 from core.models import Project
-from gateway import limit_usage, views
+from gateway import views
 from gateway.limits import figures
 from gateway.limits.keys import Scope, requests_key, tokens_key
 from gateway.models import GatewaySettings
+from gateway.reports import limit_usage
 from tests.factories.analytics import make_record, store
 from tests.factories.core import make_key, make_project
 from tests.waiting import TIMEOUT_SECONDS

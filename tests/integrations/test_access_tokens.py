@@ -15,9 +15,9 @@ import pytest
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from integrations.access_tokens import SCOPE, AccessTokens, fetch_token
 from integrations.providers.base import Credentials
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.transport.access_tokens import SCOPE, AccessTokens, fetch_token
 from tests.fakes.upstream import Connection, Received, UpstreamServer
 
 EMAIL = "gateway@fake-project.iam.gserviceaccount.com"

@@ -5,8 +5,8 @@ import ipaddress
 import pytest
 
 from core.errors import ValidationError
-from integrations import addresses
-from integrations.addresses import check_base_url, check_form
+from integrations.transport import addresses
+from integrations.transport.addresses import check_base_url, check_form
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from integrations.native import native_adapter
 from integrations.providers.base import ChatRequest, Credentials
+from integrations.providers.native import native_adapter
 from integrations.registry import adapter_for
 
 LONG = "A sentence of some words. " * 400

@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from integrations.addresses import check_base_url
 from integrations.capabilities.lookup import capabilities_of
 from integrations.pricing import shipped
 from integrations.pricing.lookup import find_entry
@@ -16,6 +15,7 @@ from integrations.providers.base import ChatRequest, Credentials
 from integrations.providers.openai.compatible import DIALECTS
 from integrations.providers.openai.dialect import Dialect
 from integrations.registry import PREFIXES, adapter_for, resolve
+from integrations.transport.addresses import check_base_url
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.story import Story
 

@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 from core.errors import ValidationError
 from core.models import Project
 from core.rotation import rotate_all
-from integrations.checked_additions import checked_parameters
+from integrations.access.checked_additions import checked_parameters
 from integrations.models import ProviderIntegration
 from integrations.selectors import enabled_credentials
 from tests.factories.core import make_key, make_project

@@ -17,7 +17,7 @@ from pytest_django import Settings
 from core.models import Project
 from core.rights.roles import Role
 from integrations import views
-from integrations.connectivity import services
+from integrations.connection_tests import services
 from integrations.connectivity.outcomes import ConnectionOutcome, Reason
 from integrations.connectivity.trial import try_credentials
 from integrations.models import ProviderIntegration

@@ -18,7 +18,7 @@ PATH = "/admin/agent/panel/"
 
 _PROVIDER = """
 from gateway.models import GatewaySettings
-from integrations.credentials import store_secret
+from integrations.access.credentials import store_secret
 from integrations.models import ProviderIntegration
 row = ProviderIntegration(project_id="{project_id}", provider="openai", base_url="{base_url}")
 store_secret(row, "sk-scripted")

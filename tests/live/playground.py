@@ -27,7 +27,7 @@ User.objects.create_user("{name}", password="{password}", is_staff=True)
 """
 _PROVIDER = """
 from gateway.models import GatewaySettings
-from integrations.credentials import store_secret
+from integrations.access.credentials import store_secret
 from integrations.models import ModelPrice, ProviderIntegration
 row = ProviderIntegration(project_id="{project_id}", provider="openai", base_url="{base_url}")
 store_secret(row, "sk-scripted")

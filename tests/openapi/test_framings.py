@@ -23,7 +23,7 @@ from django.db import models, transaction
 
 from config.asgi import application
 from core.openapi.views import document
-from integrations.credentials import store_secret
+from integrations.access.credentials import store_secret
 from integrations.models import ProviderIntegration
 from tests.openapi.conftest import Populated
 from tests.openapi.routes import channels_paths, operations

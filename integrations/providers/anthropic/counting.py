@@ -20,7 +20,7 @@ _decode = msgspec.json.Decoder(_Count).decode
 
 
 class CountForwarder(VendorForwarder):
-    """A native adapter (`integrations.native`) of the count of tokens. Its answers are no chat completions."""
+    """A native adapter (`providers/native.py`) of the count of tokens. Its answers are no chat completions."""
 
     # A request to count has no place for parameters of an answer.
     parameters = frozenset()

@@ -36,7 +36,7 @@ _NO_REQUEST = ChatRequest("", False, b"{}", {})
 
 
 class MessagesForwarder(Forwarder):
-    """A native adapter (`integrations.native`) of the Messages API; each host of Claude adds its requests.
+    """A native adapter (`integrations.providers.native`) of the Messages API; each host of Claude adds its requests.
 
     `anthropic-beta` is no header of the protocol here: the integration passes it on, beside its own beta features.
     """

@@ -1,4 +1,4 @@
-"""The base of the native adapters (`integrations.native`): what they have in common, whatever the client's protocol."""
+"""The base of the native adapters (`providers/native.py`): what they have in common, whatever the client's protocol."""
 
 from __future__ import annotations
 

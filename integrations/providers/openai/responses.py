@@ -61,7 +61,7 @@ _GROWING = frozenset({"message", "reasoning"})
 
 
 class ResponsesForwarder(Forwarder):
-    """A native adapter (`integrations.native`) of the Responses API, with the headers of the provider's own adapter."""
+    """A native adapter (`providers/native.py`) of the Responses API, with the headers of the provider's own adapter."""
 
     parameters = _PARAMETERS
     keeps_state = True

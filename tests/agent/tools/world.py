@@ -25,7 +25,7 @@ from core.models import Project
 from core.rights.roles import PROJECT_RIGHTS
 from gateway.model_groups.services import create_group
 from gateway.models import AGENT_SCOPES, GatewaySettings
-from integrations.credentials import store_extra
+from integrations.access.credentials import store_extra
 from integrations.pricing.services import set_price
 from integrations.services import IntegrationChange, add_integration
 from prompts.labels import set_label

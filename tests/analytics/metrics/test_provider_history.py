@@ -12,7 +12,7 @@ import pytest
 
 from analytics.request_log.record import AttemptRecord
 from core.models import Project
-from integrations.credentials import store_secret
+from integrations.access.credentials import store_secret
 from integrations.models import ProviderIntegration
 from tests.analytics.metrics.conftest import Api
 from tests.analytics.metrics.reference import iso, microseconds

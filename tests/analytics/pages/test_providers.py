@@ -13,8 +13,8 @@ from analytics.pages import providers as page
 from analytics.request_log.record import AttemptRecord
 from core.models import Project
 from core.rights.roles import Role
+from integrations.access.credentials import store_secret
 from integrations.connectivity.outcomes import ConnectionOutcome, Reason
-from integrations.credentials import store_secret
 from integrations.errors import HealthUnavailableError
 from integrations.models import ProviderIntegration
 from tests.analytics.pages.pages import shown

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from gateway.alert_models import AlertDelivery, AlertSecret, BudgetAlert
 from gateway.alerts.secrets import ensure_secret, secret_of
+from gateway.tables.alert import AlertDelivery, AlertSecret, BudgetAlert
 from tests.factories.core import make_project
 
 pytestmark = pytest.mark.django_db

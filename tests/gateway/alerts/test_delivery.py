@@ -17,11 +17,11 @@ import pytest
 from django.utils import timezone
 from typing_extensions import override
 
-from gateway.alert_models import AlertDelivery, AlertSecret, BudgetAlert
 from gateway.alerts import delivery, mail
 from gateway.alerts.delivery import MAX_ATTEMPTS, deliver, due_deliveries, pause_after
 from gateway.alerts.secrets import rotate_secret, secret_of
 from gateway.models import GatewaySettings
+from gateway.tables.alert import AlertDelivery, AlertSecret, BudgetAlert
 from tests.factories.core import make_project
 
 pytestmark = pytest.mark.django_db

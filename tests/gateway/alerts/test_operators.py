@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from core.monitoring import SECRETS, Alarm
-from gateway.alert_models import AlertSecret, OperatorAlert
 from gateway.alerts.operators import OperatorMessage, _save
+from gateway.tables.alert import AlertSecret, OperatorAlert
 from tests.factories.core import make_project
 
 AWAY = Alarm("store_away", "The redis store does not answer.", "redis", is_shared=True)

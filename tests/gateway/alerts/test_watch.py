@@ -15,11 +15,11 @@ from django.db import connection
 
 from analytics.errors import AnalyticsUnavailableError
 from core.models import Project
-from gateway.alert_models import AlertDelivery, BudgetAlert
 from gateway.alerts.watch import raise_alerts, reached
 from gateway.limits import figures
 from gateway.limits.keys import Scope
 from gateway.models import GatewaySettings
+from gateway.tables.alert import AlertDelivery, BudgetAlert
 from tests.factories.core import make_project
 from tests.waiting import TIMEOUT_SECONDS
 

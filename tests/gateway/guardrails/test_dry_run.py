@@ -13,8 +13,8 @@ from rest_framework.test import APIClient
 
 from core.models import Project
 from core.rights.roles import Role
-from gateway.dry_run import run_dry
 from gateway.project_settings.guardrails import GuardrailSettings
+from gateway.reports.dry_run import run_dry
 from tests.factories.analytics import make_entry, store, uuid7
 from tests.factories.core import client_of, make_project, make_staff
 

@@ -16,11 +16,11 @@ from analytics.models import Score
 from analytics.queries.unscored import unscored_requests
 from analytics.scores.sync.run import copy_due
 from core.models import Project
-from gateway import verdict_scores as scores
+from gateway.guardrails import verdict_scores as scores
+from gateway.guardrails.verdict_scores import record_verdicts, score_verdicts, scores_of
 from gateway.guardrails.verdicts import VERDICTS, Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
 from gateway.models import GatewaySettings
 from gateway.tasks import score_verdicts as task
-from gateway.verdict_scores import record_verdicts, score_verdicts, scores_of
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project
 

@@ -10,8 +10,8 @@ from django.test import Client
 
 from core.models import AuditEntry, Project
 from core.rights.roles import Role
-from gateway.end_user_models import EndUserLimit
 from gateway.end_users.services import list_limits
+from gateway.tables.end_user import EndUserLimit
 from tests.factories.core import make_project
 from tests.gateway.pages.conftest import sent, shown, signed_in, text_of
 

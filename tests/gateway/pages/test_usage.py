@@ -18,10 +18,10 @@ from analytics.errors import AnalyticsUnavailableError
 from core.models import Project
 from core.rights.roles import Role
 from core.ui import formats
-from gateway import limit_usage
 from gateway.models import GatewaySettings
 from gateway.pages import month as month_page
 from gateway.pages import usage as page
+from gateway.reports import limit_usage
 from tests.analytics.pages.pages import shown
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import client_of, make_key, make_project, make_staff

@@ -12,13 +12,13 @@ from django.test import Client
 
 from core.models import Project
 from core.rights.roles import Role
-from gateway.internal_client import InternalAnswer
 from gateway.judging.judge import JudgeResult
 from gateway.judging.rubric import Grade
+from gateway.pipeline.internal_client import InternalAnswer
 from gateway.playground.results import Result
 from gateway.playground.services import PlaygroundRun, judged, with_stored_scores
-from gateway.runtime import Runtime
-from gateway.worker import on_loop
+from gateway.runtime.runtime import Runtime
+from gateway.worker.current import on_loop
 from tests.factories.core import make_key, make_project, make_staff
 from tests.gateway.playground.calls import MESSAGES
 from tests.gateway.spooled import spooled_entries

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai._streaming import SSEDecoder
 
-from integrations.native import native_adapter
+from integrations.providers.native import native_adapter
 from integrations.providers.openai.dialect import Dialect
 from integrations.registry import adapter_for, providers
 from tests.fakes.dialects.bedrock import frame

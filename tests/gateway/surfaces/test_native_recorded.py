@@ -7,8 +7,8 @@ from zlib import crc32
 
 import pytest
 
-from integrations.native import NativeAdapter, native_adapter
 from integrations.providers.base import ChatRequest
+from integrations.providers.native import NativeAdapter, native_adapter
 from tests.fakes.replay import at_random, body_of, single_bytes
 from tests.fakes.scripted import raw
 from tests.gateway.conftest import Routed

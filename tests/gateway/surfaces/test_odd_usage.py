@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from integrations.native import native_adapter
+from integrations.providers.native import native_adapter
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.scripted import Step
 from tests.fakes.upstream import Connection, Received

@@ -15,7 +15,7 @@ from rest_framework.test import APIClient
 
 from core.models import Project
 from gateway.trials import run
-from integrations.credentials import store_secret
+from integrations.access.credentials import store_secret
 from integrations.models import ProviderIntegration
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import client_of, make_project

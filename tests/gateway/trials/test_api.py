@@ -9,8 +9,8 @@ import pytest
 from rest_framework.test import APIClient
 
 from core.rights.roles import Role
+from gateway.judging.retention import expire_judgements
 from gateway.models import Trial, TrialAnswer
-from gateway.retention import expire_judgements
 from gateway.trials.services import MAX_UNFINISHED_TRIALS
 from integrations.models import ModelPrice
 from tests.factories.core import client_of, make_project, make_staff

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from integrations.addresses import IPAddress, is_plainly_private, is_public, literal_address
 from integrations.errors import MediaError
 from integrations.media.target import Target, target_of
+from integrations.transport.addresses import IPAddress, is_plainly_private, is_public, literal_address
 
 ADDRESS_LIKE = st.text(alphabet="htps:/@[]%.\\?#0123456789abcdefx-_ \t\n①é", max_size=40)
 PRIVATE_NETWORKS = ["10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "192.168.0.0/16", "172.16.0.0/12", "100.64.0.0/10"]

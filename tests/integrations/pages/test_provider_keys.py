@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from core.models import AuditEntry, Project
 from core.rights.roles import Role
-from integrations.credentials import credentials_of
+from integrations.access.credentials import credentials_of
 from integrations.models import ProviderIntegration
 from tests.factories.core import make_project, make_staff
 from tests.fakes.cheap_calls import cheap_call

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gateway.surfaces.messages.surface import SURFACE
-from integrations.native import native_adapter
 from integrations.providers.base import UpstreamRequest
+from integrations.providers.native import native_adapter
 from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.fakes.dialects.story import ReadRequest, Story
 from tests.gateway.stage import Stage, model_of

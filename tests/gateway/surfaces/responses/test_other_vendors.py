@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.surfaces.responses.surface import SURFACE
 from gateway.surfaces.responses.tools import Origin, Toolbox
-from integrations.native import native_adapter
+from integrations.providers.native import native_adapter
 from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.fakes.dialects.story import Call, Story
 from tests.gateway.cases.readers import read_answer

@@ -23,7 +23,7 @@ from integrations.health.targets import CircuitState
 
 if TYPE_CHECKING:
     # The supervisor reads the states and needs no runtime.
-    from gateway.runtime import Runtime
+    from gateway.runtime.runtime import Runtime
 
 logger = logging.getLogger("gateway.observation")
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from core.crypto import UndecryptableError
 from core.errors import ValidationError
+from integrations.access.credentials import credentials_of, extra_names
 from integrations.connectivity.calls import chat_address
-from integrations.credentials import credentials_of, extra_names
 from integrations.models import ProviderIntegration
 from integrations.providers.errors import ProviderError
 from integrations.transport.request_head import Origin, origin_of

@@ -1,9 +1,9 @@
 """Announces in Redis which requests of the gateway began in traces of applications, before their records are stored.
 
 A call of a model that an application describes by a span counts in its rollout, unless a request of the gateway began
-in that span, which is recorded anyway (`gateway.prompt_outcomes`). The span may arrive before the record, while the
-shipper lags behind. So each worker announces such requests as they begin, in the background. A request without a
-`traceparent`, or of a project without a rollout, is not announced; no request waits for Redis.
+in that span, which is recorded anyway (`gateway/prompt_fetch/outcomes.py`). The span may arrive before the record,
+while the shipper lags behind. So each worker announces such requests as they begin, in the background. A request
+without a `traceparent`, or of a project without a rollout, is not announced; no request waits for Redis.
 """
 
 from __future__ import annotations

@@ -14,16 +14,16 @@ from analytics.spool.writer import SpoolWriter
 from core.background_tasks import keep_running
 from core.last_use import flush_last_uses
 from gateway.cache.store import ResponseCache
-from gateway.deadlines import Deadlines
 from gateway.limits.limiter import Limiter
-from gateway.open_requests import OpenRequests
-from gateway.readiness import Readiness
+from gateway.runtime.deadlines import Deadlines
+from gateway.runtime.open_requests import OpenRequests
+from gateway.runtime.readiness import Readiness
+from gateway.runtime.traced_requests import TracedRequests
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.store import SnapshotStore
-from gateway.traced_requests import TracedRequests
-from integrations.access_tokens import AccessTokens
 from integrations.health.monitor import HealthMonitor
 from integrations.media.fetcher import MediaFetcher
+from integrations.transport.access_tokens import AccessTokens
 from integrations.transport.base import Transport
 
 

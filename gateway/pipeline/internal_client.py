@@ -23,7 +23,7 @@ from gateway.pipeline.run import serve
 from gateway.protocol.headers import RequestHeaders
 from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.reply import Message, Reply
-from gateway.runtime import Runtime
+from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 from prompts.selectors import PromptVersionRecord
 

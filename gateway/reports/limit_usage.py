@@ -12,10 +12,10 @@ from uuid import UUID
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.queries.spend import project_spend
 from analytics.queries.usage import Interval, list_usage
-from gateway.caller_usage import spend_shown
 from gateway.limits.figures import Figures, MinuteRates, Spend
 from gateway.limits.keys import month_limits
 from gateway.models import GatewaySettings
+from gateway.reports.caller_usage import spend_shown
 from gateway.services import current_settings
 
 _DAY, RECENT = timedelta(days=1), timedelta(days=7)

@@ -11,10 +11,10 @@ from django.utils import timezone
 
 from core.crypto import UndecryptableError
 from core.errors import ValidationError
+from integrations.access.credentials import credentials_of, is_masked
 from integrations.connectivity.exchange import Sender
 from integrations.connectivity.outcomes import ConnectionOutcome, Reason
 from integrations.connectivity.trial import try_credentials
-from integrations.credentials import credentials_of, is_masked
 from integrations.errors import IntegrationNotFoundError
 from integrations.models import ProviderIntegration, called
 from integrations.providers.base import Credentials

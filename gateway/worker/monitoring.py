@@ -17,7 +17,7 @@ from core.monitoring import Found, Subject, gauge
 from core.notices import notices_dir, read_notices
 from gateway.limits.figures import Figures
 from gateway.models import GatewaySettings
-from gateway.worker_state import WORKER_PREFIX, WorkerState
+from gateway.worker.state import WORKER_PREFIX, WorkerState
 
 _MAX_BUDGETS = 100
 _REDIS_SECONDS = 1.0

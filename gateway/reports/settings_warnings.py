@@ -10,7 +10,7 @@ from gateway.project_settings.guardrails import TrustMode
 from gateway.protocol.wire import AUTO
 from gateway.selectors import model_groups
 from gateway.services import whole_guardrails
-from integrations.deployments import Deployment
+from integrations.access.deployments import Deployment
 from integrations.registry import resolve
 from integrations.selectors import disabled_providers, read_deployments
 

@@ -1,4 +1,4 @@
-"""The readiness of a worker for traffic, kept up to date by `gateway.worker_state`, so that a check costs nothing.
+"""The readiness of a worker for traffic, kept up to date by `gateway/worker/state.py`, so that a check costs nothing.
 
 Stores that are away do not make a worker unready: it serves without them, and other workers would have to as well.
 """

@@ -16,9 +16,9 @@ from analytics.monitoring import SPOOL
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
 from analytics.wire.metrics import Totals
-from gateway.alert_models import AlertDelivery
-from gateway.limit_usage import month_usage
-from gateway.shapes import Problem, ProblemKind, Problems
+from gateway.reports.limit_usage import month_usage
+from gateway.reports.shapes import Problem, ProblemKind, Problems
+from gateway.tables.alert import AlertDelivery
 from integrations.errors import HealthUnavailableError
 from integrations.health.reader import HealthStatus, project_health
 from rollouts.selectors import rolled_back_between

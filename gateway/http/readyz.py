@@ -14,9 +14,9 @@ from core.scopes import MANAGE, METRICS_READ
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.reply import Receive, Reply, Send
-from gateway.readiness import ANALYTICS_MIGRATIONS
-from gateway.runtime import Runtime
-from gateway.worker import current_runtime
+from gateway.runtime.readiness import ANALYTICS_MIGRATIONS
+from gateway.runtime.runtime import Runtime
+from gateway.worker.current import current_runtime
 
 _MAX_KEY_BYTES = 512
 _background: set[asyncio.Task[Any]] = set()

@@ -11,8 +11,8 @@ from django.urls import reverse
 
 from core.rights.admin import RightsAdmin
 from core.rights.asking import sees_every_project
+from integrations.connection_tests.services import try_integration
 from integrations.connectivity.outcomes import ConnectionOutcome
-from integrations.connectivity.services import try_integration
 from integrations.models import ProviderIntegration
 
 # The integrations of one action are tested one after the other while its user waits for the page.

@@ -8,8 +8,8 @@ from django.conf import settings
 from core.canary import wrong_keys_by_own_connection
 from core.draining import delay_termination, draining
 from gateway.protocol.reply import Receive, Scope, Send
-from gateway.worker import current_runtime, stop_runtime
-from gateway.worker_state import WorkerMonitor
+from gateway.worker.current import current_runtime, stop_runtime
+from gateway.worker.state import WorkerMonitor
 
 
 async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:

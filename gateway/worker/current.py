@@ -18,19 +18,19 @@ from analytics.spool.writer import SpoolWriter
 from core.draining import draining
 from core.last_use import flush_last_uses
 from gateway.cache.store import ResponseCache
-from gateway.deadlines import Deadlines
 from gateway.judging.judge import grade_overall
 from gateway.limits.limiter import Limiter
 from gateway.limits.seeding import Seeder
-from gateway.open_requests import OpenRequests
-from gateway.readiness import Readiness
-from gateway.runtime import Runtime
+from gateway.runtime.deadlines import Deadlines
+from gateway.runtime.open_requests import OpenRequests
+from gateway.runtime.readiness import Readiness
+from gateway.runtime.runtime import Runtime
+from gateway.runtime.traced_requests import TracedRequests
 from gateway.snapshot.announcements import Follower, refresh_regularly
 from gateway.snapshot.store import SnapshotStore
-from gateway.traced_requests import TracedRequests
-from integrations.access_tokens import AccessTokens
 from integrations.health.monitor import HealthMonitor
 from integrations.media.fetcher import MediaFetcher
+from integrations.transport.access_tokens import AccessTokens
 from integrations.transport.factory import create_transport
 
 T = TypeVar("T")

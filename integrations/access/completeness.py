@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from core.crypto import UndecryptableError
 from core.errors import ValidationError
-from integrations.credentials import credentials_of, is_service_account
+from integrations.access.credentials import credentials_of, is_service_account
 from integrations.models import ProviderIntegration
 from integrations.providers.base import Credentials, Traits
 

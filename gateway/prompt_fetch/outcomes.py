@@ -21,11 +21,11 @@ from analytics.queries.gateway_calls import gateway_calls
 from analytics.request_log.record import TELEMETRY, Outcome, RequestRecord, SpoolEntry
 from analytics.telemetry import prompt_calls as names
 from analytics.telemetry.prompt_calls import PromptCall
-from gateway.runtime import Runtime
+from gateway.runtime.runtime import Runtime
+from gateway.runtime.traced_requests import traced_requests
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.prompts import ManagedPrompt, RunningRollout
-from gateway.traced_requests import traced_requests
-from gateway.worker import on_loop
+from gateway.worker.current import on_loop
 from integrations.pricing.cost import Cost, known_cost
 from integrations.providers.usage import Usage
 from rollouts.allocation import Variant

@@ -1,0 +1,1 @@
+"""What a web worker holds while it serves: its clients, time limits, readiness and announcements."""

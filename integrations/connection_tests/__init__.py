@@ -1,0 +1,1 @@
+"""Tests of an integration's connection, asked for by people and stored."""
