@@ -6,7 +6,7 @@ from django.contrib import admin
 
 from agent.models import Conversation, Message
 from agent.panel import admin as panel_admin  # noqa: F401 - registers itself
-from core.rights.admin import RightsAdmin, RightsInline
+from core.site.admin import RightsAdmin, RightsInline
 
 
 class MessageInline(RightsInline):

@@ -22,9 +22,9 @@ from agent.scopes import require_agent
 from agent.selectors import recent_messages
 from agent.serializers import ChatSerializer
 from agent.services import NewMessage, Run, begin_run
-from core.authentication import ProjectAccess
-from core.bodies import note_length
-from core.hosts import require_known_host
+from core.api.authentication import ProjectAccess
+from core.http.bodies import note_length
+from core.http.hosts import require_known_host
 from core.models import Project
 from core.views import ProjectAPIView
 
@@ -80,7 +80,7 @@ class _Caller(ProjectAPIView):
 
 
 def read_call(scope: dict[str, Any], body: bytes) -> AdmittedChat:
-    """Returns the checked call. Raises the exceptions that `core.exception_handler.translate` knows."""
+    """Returns the checked call. Raises the exceptions that `core.http.exception_handler.translate` knows."""
     http = ASGIRequest(scope, io.BytesIO(body))
     note_length(http)
     require_known_host(http)

@@ -10,7 +10,7 @@ import msgspec
 
 from agent.deltas import Frames, PartialAnswer
 from agent.limits import OUTPUT_CHARACTERS
-from core.authentication import key_id_of
+from core.api.authentication import key_id_of
 from gateway.pipeline.internal_client import Caller, InternalRequest
 from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot

@@ -16,7 +16,7 @@ from agent.errors import RunLostError
 from agent.leases import renew_lease
 from agent.services import Run
 from agent.threads import in_thread
-from core.background_tasks import keep_running
+from core.processes.background_tasks import keep_running
 
 logger = logging.getLogger("agent.chat")
 

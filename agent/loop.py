@@ -44,9 +44,9 @@ from agent.threads import in_thread, to_the_end
 from agent.tools.base import Tool, ToolContext, ToolOutcome
 from agent.tools.registry import offered
 from agent.transcript import transcript
-from core.authentication import ProjectAccess, rights_now
-from core.exception_handler import log_unexpected, translate
-from core.tracebacks import class_and_place
+from core.api.authentication import ProjectAccess, rights_now
+from core.http.exception_handler import log_unexpected, translate
+from core.http.tracebacks import class_and_place
 from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 

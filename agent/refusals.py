@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from core.errors import ApplicationError
-from core.exception_handler import error_response, log_unexpected, translate
+from core.http.exception_handler import error_response, log_unexpected, translate
 from gateway.protocol.reply import HeaderList, Reply
 
 

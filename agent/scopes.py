@@ -7,7 +7,7 @@ from uuid import UUID
 
 from agent.errors import AgentDisabledError
 from core.rights.asking import right_of_tool
-from core.rights.roles import Right
+from core.roles import Right
 from gateway.selectors import AgentSettings, agent_settings
 
 

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from agent.limits import MESSAGE_CHARACTERS, PAGE_CHARACTERS, PAGE_DATA_BYTES, PAGE_DATA_DEPTH
 from agent.models import TITLE_CHARACTERS, Conversation, Message
-from core.serializers import BodySerializer, StrictSerializer
+from core.wire.serializers import BodySerializer, StrictSerializer
 
 
 class ConversationSerializer(serializers.ModelSerializer[Conversation]):

@@ -22,7 +22,7 @@ from agent.models import (
     Role,
 )
 from agent.texts import title_of
-from core.storable import storable
+from core.wire.storable import storable
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.storable import storable
+from core.wire.storable import storable
 
 _TITLE_CHARACTERS = 80
 

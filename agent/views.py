@@ -14,8 +14,8 @@ from agent import selectors, services
 from agent.scopes import require_agent
 from agent.serializers import ConversationMessageSerializer, ConversationSerializer, NewConversationSerializer
 from core.openapi import operation, page_parameters
-from core.pagination import LimitOffset
 from core.views import ProjectAPIView
+from core.wire.pagination import LimitOffset
 
 DEFAULT_CONVERSATIONS, MAX_CONVERSATIONS = 50, 100
 DEFAULT_MESSAGES, MAX_MESSAGES = 100, 1000

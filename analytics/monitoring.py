@@ -12,7 +12,7 @@ from prometheus_client.core import Metric
 
 from analytics.clickhouse import client
 from analytics.shipper.spool_status import read_status
-from core.monitoring import Alarm, Found, Subject, counter, gauge
+from core.processes.monitoring import Alarm, Found, Subject, counter, gauge
 
 # A loss of records raises the alarm for this long.
 _LOSS_SECONDS = 600.0

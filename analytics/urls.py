@@ -39,7 +39,7 @@ from analytics.views.sessions import (
 )
 from analytics.views.spend import CostExportView, CostIntervalsView, CostView, PriceGapsView
 
-# Ids of sessions and requests are the client's own and may hold slashes (`core.paths`).
+# Ids of sessions and requests are the client's own and may hold slashes (`core.http.paths`).
 urlpatterns = [
     path("sessions", SessionsView.as_view()),
     path("sessions/<slashed:session_id>/requests", SessionRequestsView.as_view()),

@@ -17,9 +17,9 @@ from analytics.traffic.generate import Plan, generate
 from analytics.traffic.texts import OWN_TEXTS, read_texts
 from benchmarks.analytics_questions import Call
 from benchmarks.analytics_store import Store
-from core.keys import issue_key
+from core.keys.services import issue_key
 from core.models import Project
-from core.scopes import SCOPES
+from core.rights.scopes import SCOPES
 
 _STATE = "generated.json"
 

@@ -18,8 +18,8 @@ from django.contrib import admin  # noqa: E402
 from agent.routing import http_urlpatterns as agent_urlpatterns  # noqa: E402
 from agent.running import with_last_words  # noqa: E402
 from config.monitor.pages import metrics  # noqa: E402
-from core.arrival import with_arrival  # noqa: E402
-from core.bodies import with_bounded_body  # noqa: E402
+from core.http.arrival import with_arrival  # noqa: E402
+from core.http.bodies import with_bounded_body  # noqa: E402
 from gateway.http.cors import with_cors  # noqa: E402
 from gateway.routing import DIRECT, http_urlpatterns, route  # noqa: E402
 from gateway.worker.lifespan import lifespan  # noqa: E402

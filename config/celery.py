@@ -21,7 +21,9 @@ def _check_keys(**_: Any) -> None:
     import django
 
     django.setup()
-    from core.canary import wrong_keys_by_own_connection  # The model can be imported only after the apps are loaded.
+    from core.encryption.canary import (
+        wrong_keys_by_own_connection,  # The model can be imported only after the apps are loaded.
+    )
 
     if problem := wrong_keys_by_own_connection():
         # Celery logs any other exception of a signal's receiver and continues.

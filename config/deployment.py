@@ -19,9 +19,9 @@ from analytics.errors import (
     AnalyticsSchemaError,
     AnalyticsUnavailableError,
 )
-from core.canary import WrongKeysError, check_canary
+from core.encryption.canary import WrongKeysError, check_canary
 from core.models import EncryptionCanary
-from core.schema import missing_migrations
+from core.processes.schema import missing_migrations
 from integrations.access.credentials import is_usable
 from integrations.models import ProviderIntegration
 

@@ -26,7 +26,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/agent/", include("agent.urls")),
 ]
 
-handler400 = "core.failures.bad_request"
-handler403 = "core.failures.permission_denied"
-handler404 = "core.failures.page_not_found"
-handler500 = "core.failures.server_error"
+handler400 = "core.http.failures.bad_request"
+handler403 = "core.http.failures.permission_denied"
+handler404 = "core.http.failures.page_not_found"
+handler500 = "core.http.failures.server_error"

@@ -11,14 +11,14 @@ from django.http import HttpRequest
 from django.utils import timezone
 from typing_extensions import override
 
-from core.keys import issue_key, revoke_key
-from core.member_admin import MembershipAdmin as MembershipAdmin
+from core.keys.scope_field import ScopesField
+from core.keys.services import issue_key, revoke_key
+from core.members.admin import MembershipAdmin as MembershipAdmin
 from core.models import ApiKey, Project
 from core.pages.audit import AuditPage as AuditPage
 from core.pages.members import MembersPage as MembersPage
-from core.rights.admin import RightsAdmin
-from core.scope_field import ScopesField
 from core.services import register_project
+from core.site.admin import RightsAdmin
 
 if TYPE_CHECKING:
     # ModelAdmin is generic only in the type stubs.

@@ -11,9 +11,9 @@ class CoreConfig(AppConfig):
 
     @override
     def ready(self) -> None:
-        from core import key_lookup  # noqa: F401 - registers itself
         from core.audit import recording  # needs all apps loaded
-        from core.paths import SlashedConverter
+        from core.http.paths import SlashedConverter
+        from core.lookup import keys  # noqa: F401 - registers itself
         from core.rights import checks  # noqa: F401 - registers itself; needs all apps loaded
 
         recording.connect()

@@ -10,7 +10,7 @@ from django.db import models
 from typing_extensions import override
 
 from core.caller_limits import MONEY_COLUMN_DIGITS, MONEY_COLUMN_PLACES
-from core.rights.roles import Role
+from core.roles import Role
 from core.tenancy import ProjectManager
 
 NAME_CHARACTERS = 100
@@ -106,7 +106,7 @@ class EncryptionCanary(models.Model):
     token = models.TextField()
     created_at = models.DateTimeField(auto_now_add=True)
 
-    # The columns that `manage.py rotate_encryption_keys` encrypts again (core.rotation).
+    # The columns that `manage.py rotate_encryption_keys` encrypts again (core.encryption.rotation).
     encrypted_fields = ("token",)
 
     class Meta:

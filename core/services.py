@@ -8,9 +8,9 @@ from uuid import UUID
 from django.db import transaction
 
 from core.errors import ConflictError, ValidationError
-from core.keys import issue_key
+from core.keys.services import issue_key
 from core.models import NAME_CHARACTERS, Project
-from core.scopes import FIRST_KEY_SCOPES
+from core.rights.scopes import FIRST_KEY_SCOPES
 from core.signals import project_created
 
 

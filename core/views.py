@@ -10,8 +10,8 @@ from django.urls import reverse
 
 from core.api.viewsets import ProjectCalls
 from core.errors import ServiceUnavailableError
-from core.exception_handler import translate
-from core.failures import failure, wants_page
+from core.http.exception_handler import translate
+from core.http.failures import failure, wants_page
 
 
 class ProjectAPIView(ProjectCalls):

@@ -12,18 +12,18 @@ from rest_framework.response import Response
 from core.api.viewsets import ProjectViewSet
 from core.audit.selectors import audit_entries
 from core.audit.serializers import AuditEntrySerializer, AuditParameters
-from core.key_serializers import (
+from core.keys.serializers import (
     ApiKeyChangeSerializer,
     ApiKeySerializer,
     IssuedApiKeySerializer,
     NewApiKeySerializer,
     RotationSerializer,
 )
-from core.keys import change_key, issue_key, revoke_key, rotate_key
-from core.members import add_member, change_role, remove_member
+from core.keys.services import change_key, issue_key, revoke_key, rotate_key
+from core.members.services import add_member, change_role, remove_member
 from core.models import ApiKey, Membership, Project
 from core.openapi import PAGE, operation
-from core.serializers import MemberRoleSerializer, MemberSerializer, NewMemberSerializer
+from core.wire.serializers import MemberRoleSerializer, MemberSerializer, NewMemberSerializer
 
 
 class ApiKeyViewSet(ProjectViewSet):

@@ -8,7 +8,7 @@ from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from typing_extensions import override
 
-from core.rights.admin import RightsAdmin
+from core.site.admin import RightsAdmin
 from gateway.alerts import admin as alerts_admin  # noqa: F401 - registers itself
 from gateway.alerts import operator_admin  # noqa: F401 - registers itself
 from gateway.forms import GUARDRAIL_FIELDS, GatewaySettingsForm

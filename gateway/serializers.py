@@ -10,9 +10,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from core.caller_limits import MAX_BUDGET_USD, MAX_CONCURRENT_REQUESTS, MAX_PER_MINUTE
-from core.fields import MoneyField, NameListField, NumberField
-from core.parameters import Parameters
-from core.serializers import BodySerializer, StrictSerializer
+from core.wire.fields import MoneyField, NameListField, NumberField
+from core.wire.parameters import Parameters
+from core.wire.serializers import BodySerializer, StrictSerializer
 from gateway.models import (
     AGENT_SCOPES,
     MAX_CACHE_SECONDS,

@@ -17,9 +17,9 @@ from analytics.parameters.ranges import TimeRange, parse_range
 from core.errors import ServiceUnavailableError
 from core.models import ApiKey
 from core.openapi import PAGE, operation
-from core.pagination import LimitOffset
-from core.serializers import EmptyBodySerializer
 from core.views import ProjectAPIView
+from core.wire.pagination import LimitOffset
+from core.wire.serializers import EmptyBodySerializer
 from gateway.cache.store import empty
 from gateway.models import SettingsChange
 from gateway.project_settings.guardrails import GuardrailSettings

@@ -14,8 +14,8 @@ from django.urls import URLPattern, path
 from typing_extensions import override
 
 from core.errors import ValidationError
-from core.rights.admin import RightsAdmin
 from core.rights.asking import sees_every_project
+from core.site.admin import RightsAdmin
 from integrations.access.checked_deployments import checked_name
 from integrations.access.completeness import SECRET_EXTRA
 from integrations.access.credentials import is_usable, masked, masked_headers

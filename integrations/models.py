@@ -52,8 +52,8 @@ class ProviderIntegration(models.Model):
     # The objects are those of the fields `models` and `prices` of the API (checked_deployments.py).
     served_models = models.JSONField(default=list, db_default=[], blank=True)
     own_prices = models.JSONField(default=list, db_default=[], blank=True)
-    # The encrypted secret and the encrypted extra fields are tokens of core.crypto: one of the API key, one of a JSON
-    # object with further secret fields.
+    # The encrypted secret and the encrypted extra fields are tokens of core.encryption.fernet: one of the API key, one
+    # of a JSON object with further secret fields.
     encrypted_secret = models.TextField(blank=True, default="", editable=False)
     encrypted_extra = models.TextField(blank=True, default="", editable=False)
     secret_tail = models.CharField(max_length=4, blank=True, default="", editable=False)
@@ -78,7 +78,7 @@ class ProviderIntegration(models.Model):
 
     objects = ProjectManager()
 
-    # `manage.py rotate_encryption_keys` encrypts the listed fields again (core.rotation).
+    # `manage.py rotate_encryption_keys` encrypts the listed fields again (core.encryption.rotation).
     encrypted_fields = ("encrypted_secret", "encrypted_extra", "encrypted_headers")
 
     class Meta:

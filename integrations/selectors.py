@@ -10,7 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Count, Max, QuerySet
 
-from core.crypto import UndecryptableError
+from core.encryption.fernet import UndecryptableError
 from integrations.access.credentials import credentials_of
 from integrations.access.deployments import Deployment, deployment_of
 from integrations.models import ModelPrice, PricePeriod, ProviderIntegration, called

@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework import serializers
 from typing_extensions import override
 
-from core.serializers import BodySerializer, StrictSerializer
+from core.wire.serializers import BodySerializer, StrictSerializer
 from integrations.access.checked_deployments import MAX_ENTRIES, MAX_MODEL_CHARACTERS, NUMBERS
 from integrations.access.completeness import SECRET_LENGTH, SERVICE_ACCOUNT_LENGTH
 from integrations.access.credentials import MASK, extra_names, forwarded_names, is_usable, masked, masked_headers

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
-from core.crypto import UndecryptableError
+from core.encryption.fernet import UndecryptableError
 from core.errors import ValidationError
 from integrations.access.checked_additions import checked_forwarded, checked_headers, checked_parameters
 from integrations.access.checked_deployments import (

@@ -11,11 +11,11 @@ from rest_framework.throttling import SimpleRateThrottle
 from rest_framework.views import APIView
 from typing_extensions import override
 
-from core.authentication import ProjectAccess
+from core.api.authentication import ProjectAccess
 from core.errors import ValidationError
 from core.openapi import PAGE, operation
-from core.pagination import LimitOffset
 from core.views import ProjectAPIView
+from core.wire.pagination import LimitOffset
 from integrations.connection_tests.services import try_integration
 from integrations.registry import is_known
 from integrations.selectors import project_integrations, provider_of

@@ -18,8 +18,8 @@ from django.utils.html import format_html
 from typing_extensions import override
 
 from core.errors import ApplicationError, ValidationError
-from core.rights.admin import RightsAdmin
 from core.rights.asking import right_of_page
+from core.site.admin import RightsAdmin
 from core.ui.navigation import address_if_there
 from prompts import services
 from prompts.admin_pages import activate_page, actor_of, diff_page, pretty, undo_page

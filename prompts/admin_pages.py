@@ -18,7 +18,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from core.errors import ApplicationError
-from core.rights.admin import RightsAdmin
+from core.site.admin import RightsAdmin
 from prompts.diff import diff_contents
 from prompts.models import REASON_CHARACTERS, PromptConfig, PromptVersion
 from prompts.selectors import version_content

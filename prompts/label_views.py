@@ -13,9 +13,9 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from core.openapi import PAGE, operation
-from core.rights.roles import Right
-from core.serializers import BodySerializer
+from core.roles import Right
 from core.views import ProjectAPIView
+from core.wire.serializers import BodySerializer
 from prompts.labels import list_label_moves, list_labels, remove_label, set_label
 from prompts.models import LABEL_CHARACTERS, REASON_CHARACTERS, PromptLabel, PromptLabelMove
 

@@ -8,8 +8,8 @@ from typing import Any
 from rest_framework import serializers
 from typing_extensions import override
 
-from core.fields import NumberField
-from core.serializers import BodySerializer, StrictSerializer
+from core.wire.fields import NumberField
+from core.wire.serializers import BodySerializer, StrictSerializer
 from prompts.checking import Draft
 from prompts.content import MAX_TEMPERATURE, MAX_TOKENS, VersionContent, check_content
 from prompts.diff import Change, VersionDiff

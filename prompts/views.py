@@ -13,7 +13,7 @@ from rest_framework.viewsets import GenericViewSet
 from typing_extensions import override
 
 from core.openapi import PAGE, operation
-from core.rights.roles import Right
+from core.roles import Right
 from core.views import ProjectAPIView
 from prompts import selectors, services, shapes
 from prompts.checking import check_body, check_draft

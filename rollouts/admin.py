@@ -15,7 +15,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from typing_extensions import override
 
-from core.rights.admin import RightsAdmin
+from core.site.admin import RightsAdmin
 from rollouts.models import Rollout
 from rollouts.moves import CONSEQUENCES, ReasonForm, move, verb
 from rollouts.pages.rollout import RolloutPage as RolloutPage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from core.lookup import Kind, Match, as_uuid, finds
+from core.lookup.registry import Kind, Match, as_uuid, finds
 from rollouts.models import Rollout
 
 _MAX_ROLLOUTS = 20

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connection
 from prometheus_client.core import Metric
 
-from core.monitoring import Found, Subject, gauge
+from core.processes.monitoring import Found, Subject, gauge
 from rollouts.models import Rollout
 from rollouts.states import ACTIVE
 

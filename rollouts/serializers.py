@@ -8,8 +8,8 @@ from typing import Any
 from rest_framework import serializers
 from typing_extensions import override
 
-from core.fields import NumberField
-from core.serializers import BodySerializer, StrictSerializer
+from core.wire.fields import NumberField
+from core.wire.serializers import BodySerializer, StrictSerializer
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import Action, to_json
 from rollouts.evaluation.formula_2 import Metric

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import override
 
-from core.arrival import arrived_at
+from core.http.arrival import arrived_at
 from core.openapi import PAGE, operation
 from core.views import ProjectAPIView
 from rollouts import shapes

@@ -43,7 +43,7 @@ def django_db_modify_db_settings(stores: None) -> None:
 def last_uses_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keeps the times of last use in memory: once a minute a call also writes them, which would change a count of
     queries."""
-    monkeypatch.setattr("core.authentication.flush_last_uses_when_due", lambda: 0)
+    monkeypatch.setattr("core.api.authentication.flush_last_uses_when_due", lambda: 0)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from rest_framework.renderers import JSONRenderer
 
 from agent.mcp.origins import require_known_origin
 from agent.scopes import Granted, granted, require_agent
-from core.authentication import ApiKeyAuthentication
+from core.api.authentication import ApiKeyAuthentication
 from core.views import ProjectAPIView
 
 
@@ -47,7 +47,7 @@ class _Caller(ProjectAPIView):
 
 
 def admit(scope: dict[str, Any]) -> Client:
-    """Returns the client. Raises the exceptions that `core.exception_handler.translate` knows."""
+    """Returns the client. Raises the exceptions that `core.http.exception_handler.translate` knows."""
     http = ASGIRequest(scope, io.BytesIO())
     http.META.pop("CONTENT_LENGTH", None)  # The body has not been read yet.
     require_known_origin(http)

@@ -28,9 +28,9 @@ from mcp.types import (
 )
 
 from agent.mcp.admission import Client
-from core.authentication import require_scope
+from core.api.authentication import require_scope
 from core.errors import ApplicationError, ValidationError
-from core.exception_handler import error_body, log_unexpected, translate
+from core.http.exception_handler import error_body, log_unexpected, translate
 from gateway.pipeline.pin import split_name
 from gateway.prompt_fetch.answer import prompt_answer
 from gateway.prompt_fetch.query import read_named

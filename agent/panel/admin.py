@@ -22,12 +22,12 @@ from agent.panel.links import links_of
 from agent.panel.markdown import CHARACTERS, no_links, rendered_texts
 from agent.panel.origin import Origin, origin_of
 from agent.panel.questions import questions_on
-from core.admin_pages import PageAdmin
 from core.errors import ValidationError
-from core.exception_handler import error_body
+from core.http.exception_handler import error_body
 from core.models import Project
 from core.rights.asking import may, projects_with
-from core.rights.roles import Right
+from core.roles import Right
+from core.site.pages import PageAdmin
 from core.ui.choices import choose_project
 
 MAX_TEXTS = 10

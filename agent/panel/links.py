@@ -14,10 +14,10 @@ from django.db.models import Q, QuerySet
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.models.reviews import ReviewQueue
 from analytics.queries.known_ids import known_ids
-from core.lookup import Kind, as_uuid
+from core.lookup.registry import Kind, as_uuid
 from core.models import ApiKey
 from core.rights.asking import may, right_of_page
-from core.rights.roles import Right
+from core.roles import Right
 from core.ui.navigation import address_if_there
 from prompts.models import PromptConfig
 from rollouts.models import Rollout

@@ -16,7 +16,7 @@ from analytics.parameters.ranges import TimeRange
 from analytics.presenters import errors, metrics, sessions
 from analytics.queries.telemetry import MAX_RECORDS
 from analytics.queries.usage import Interval
-from core.pagination import Listing
+from core.wire.pagination import Listing
 from gateway.reports.problems import find_problems
 
 Record = TypeVar("Record", bound=Mapping[str, Any])

@@ -12,7 +12,7 @@ from msgspec import Meta
 from rest_framework.serializers import BaseSerializer
 
 from agent.tools.base import Arguments
-from core.pagination import MAXIMUM_OFFSET, Listing, Page
+from core.wire.pagination import MAXIMUM_OFFSET, Listing, Page
 
 DEFAULT_LIMIT = 20
 MAXIMUM_LIMIT = 100

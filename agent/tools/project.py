@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from agent.tools.base import NoArguments, Tool, ToolContext
 from agent.tools.pages import PageArguments, listed, page_of
 from core.errors import NotFoundError
-from core.keys import project_keys
-from core.pagination import Listing
+from core.keys.services import project_keys
 from core.selectors import get_project
+from core.wire.pagination import Listing
 from gateway.model_groups.serializers import ModelGroupSerializer
 from gateway.model_groups.services import list_groups
 from gateway.serializers import settings_body

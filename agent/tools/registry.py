@@ -12,7 +12,7 @@ from agent.tools.arguments import read_arguments
 from agent.tools.base import OUTPUT_CHARACTERS, Tool, ToolContext, ToolOutcome
 from agent.tools.output import render
 from core.errors import ApplicationError, NotFoundError, PermissionDeniedError
-from core.exception_handler import error_body, log_unexpected, translate
+from core.http.exception_handler import error_body, log_unexpected, translate
 
 logger = logging.getLogger("agent.tools")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from analytics.models import Deletion
-from core.rights.admin import RightsAdmin
+from core.site.admin import RightsAdmin
 
 
 @admin.register(Deletion)

@@ -7,7 +7,7 @@ from django.urls import URLPattern
 from typing_extensions import override
 
 from analytics.models import Requests
-from core.rights.admin import RightsAdmin
+from core.site.admin import RightsAdmin
 
 
 @admin.register(Requests)

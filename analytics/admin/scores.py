@@ -11,9 +11,9 @@ from typing_extensions import override
 
 from analytics.identifiers import gateway_id
 from analytics.models import Feedback, Score
-from core.rights.admin import RightsAdmin
 from core.rights.asking import may
-from core.rights.roles import Right
+from core.roles import Right
+from core.site.admin import RightsAdmin
 from core.templatetags.ui import id_link
 from core.ui.navigation import address_of
 

@@ -27,8 +27,8 @@ from django.conf import settings
 
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
-from core.background_tasks import keep_thread_running
-from core.locks import this_process
+from core.processes.background_tasks import keep_thread_running
+from core.processes.locks import this_process
 
 logger = logging.getLogger("analytics.migrations")
 

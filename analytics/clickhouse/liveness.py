@@ -23,7 +23,7 @@ from django.conf import settings
 from analytics.clickhouse.address import resolve_url
 from analytics.clickhouse.connections import new_client
 from analytics.errors import AnalyticsUnavailableError
-from core.background_tasks import keep_thread_running
+from core.processes.background_tasks import keep_thread_running
 
 logger = logging.getLogger("analytics.clickhouse")
 

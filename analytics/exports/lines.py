@@ -14,7 +14,7 @@ from analytics.queries.export import Exported, export_chunks
 from analytics.queries.request_filters import RequestFilter
 from analytics.wire.requests import request_entry, stored_body
 from core.errors import ApplicationError
-from core.exception_handler import error_body, log_unexpected
+from core.http.exception_handler import error_body, log_unexpected
 
 logger = logging.getLogger("analytics.export")
 

@@ -11,11 +11,11 @@ from django import forms
 from django.utils import timezone
 from typing_extensions import override
 
-from core.key_serializers import ApiKeyChangeSerializer, NewApiKeySerializer
-from core.keys import CHANGEABLE_FIELDS
+from core.keys.scope_field import ScopesField
+from core.keys.serializers import ApiKeyChangeSerializer, NewApiKeySerializer
+from core.keys.services import CHANGEABLE_FIELDS
 from core.models import NAME_CHARACTERS, ApiKey
-from core.scope_field import ScopesField
-from core.serializers import BodySerializer
+from core.wire.serializers import BodySerializer
 
 _BUDGETS = ("monthly_budget_usd", "total_budget_usd")
 _LISTS = ("allowed_models", "allowed_providers")

@@ -21,16 +21,16 @@ from analytics.parameters.ranges import TimeRange
 from analytics.presenters.spend import cost_by
 from analytics.queries.dimensions import Dimension
 from core.errors import ConflictError
-from core.keys import change_key, issue_key, revoke_key, rotate_key
+from core.keys.services import change_key, issue_key, revoke_key, rotate_key
 from core.models import ApiKey
-from core.pagination import MAXIMUM_LIMIT
-from core.pagination import Page as ListPage
 from core.templatetags.ui import status
 from core.ui.formats import age, moment, money, number
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link
+from core.wire.pagination import MAXIMUM_LIMIT
+from core.wire.pagination import Page as ListPage
 
 PAGE_ROWS = 100
 # The grace of a rotation that is made in the page; the API takes any.

@@ -11,7 +11,6 @@ from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
 from analytics.presenters.errors import error_groups
 from analytics.presenters.spend import range_before
-from core.pagination import Page as ListPage
 from core.templatetags.ui import id_link
 from core.ui import formats
 from core.ui.pages import Page, Visit
@@ -20,6 +19,7 @@ from core.ui.plots import Plot, Series, Sparkline, Unit, render
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link
 from core.ui.tiles import Tile
+from core.wire.pagination import Page as ListPage
 
 PAGE_ROWS = 25
 MAX_PAGE = 100

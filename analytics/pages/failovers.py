@@ -8,10 +8,10 @@ from typing import Any
 
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters.providers import failovers
-from core.pagination import Page as ListPage
 from core.ui import formats
 from core.ui.pages import Visit
 from core.ui.tables import Column, Empty, Table
+from core.wire.pagination import Page as ListPage
 from integrations.access.deployments import title_of
 
 MAX_ROWS = 50

@@ -18,7 +18,7 @@ from analytics.presenters.metrics import provider_latencies
 from analytics.presenters.providers import MAX_RANGE, provider_history
 from core.errors import ApplicationError
 from core.rights.asking import sees_every_project
-from core.rights.roles import Right
+from core.roles import Right
 from core.templatetags.ui import status
 from core.ui import formats
 from core.ui.pages import Page, Visit

@@ -27,7 +27,7 @@ from analytics.scores import services
 from analytics.wire.conversations import TextBounds
 from analytics.wire.request_conversations import request_conversation
 from core.errors import ApplicationError
-from core.rights.roles import Right
+from core.roles import Right
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page

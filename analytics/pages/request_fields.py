@@ -10,8 +10,8 @@ from django.http import QueryDict
 
 from analytics.request_log.record import Operation, Outcome
 from analytics.wire.request_figures import FacetEntry
-from core.lookup import Kind, as_uuid, look_up
-from core.rights.roles import Right
+from core.lookup.registry import Kind, as_uuid, look_up
+from core.roles import Right
 from core.ui.filters import Facet, FacetValue, FilterField, Filters
 
 _SHOWN_VALUES = 5

@@ -23,13 +23,13 @@ from analytics.scores.selectors import scores_by_request
 from analytics.wire.request_figures import RequestHistogram
 from analytics.wire.requests import RequestEntry
 from analytics.wire.texts import request_without_texts
-from core.pagination import CursorListing
 from core.ui.filters import Filters
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.plots import Plot, Series
 from core.ui.registry import register_page
 from core.ui.tables import Empty, Table, page_link
+from core.wire.pagination import CursorListing
 
 LIMIT = 50
 _ORDERS = {

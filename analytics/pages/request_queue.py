@@ -14,7 +14,7 @@ from analytics.reviews.errors import QueueNotFoundError
 from analytics.reviews.selectors import list_queues
 from analytics.reviews.services import add_item
 from core.errors import ApplicationError
-from core.rights.roles import Right
+from core.roles import Right
 from core.ui.pages import Visit
 
 _MAX_QUEUES = 100

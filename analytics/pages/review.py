@@ -25,15 +25,15 @@ from analytics.reviews.rubric import choices_of, takes_any_number
 from analytics.reviews.selectors import get_item, get_queue
 from analytics.serializers.reviews import AssignmentSerializer, ReviewAnswerSerializer
 from core.errors import ApplicationError
-from core.exception_handler import translate
-from core.pagination import Page as ListPage
-from core.rights.roles import Right
+from core.http.exception_handler import translate
+from core.roles import Right
 from core.templatetags.ui import id_link, status
 from core.ui.formats import moment
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link
+from core.wire.pagination import Page as ListPage
 
 _FOLDER = "analytics/pages/panels"
 _PER_PAGE = 20

@@ -18,14 +18,14 @@ from analytics.pages.review_form import QueueForm, filter_text
 from analytics.presenters import reviews
 from analytics.reviews.services import create_queue
 from core.errors import ApplicationError
-from core.pagination import Page as ListPage
-from core.rights.roles import Right
+from core.roles import Right
 from core.templatetags.ui import status
 from core.ui.formats import NONE, moment
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link
+from core.wire.pagination import Page as ListPage
 
 _PER_PAGE = 20
 _MAX_PAGE = 1_000

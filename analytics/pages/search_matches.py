@@ -10,7 +10,7 @@ from analytics.presenters.lookup import lookup
 from analytics.queries import visible
 from analytics.wire.lookup import LookupMatch
 from core.errors import ApplicationError
-from core.lookup import Kind
+from core.lookup.registry import Kind
 from core.rights.asking import rights_in
 from core.ui import panels
 from core.ui.pages import Visit

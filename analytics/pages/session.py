@@ -28,7 +28,7 @@ from analytics.scores import services
 from analytics.wire.conversations import TextBounds
 from analytics.wire.texts import session_without_texts, telemetry_without_texts
 from core.errors import NotFoundError
-from core.rights.roles import Right
+from core.roles import Right
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page

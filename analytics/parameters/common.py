@@ -12,8 +12,8 @@ from typing_extensions import override
 from analytics.queries.request_cursor import RequestCursor, parse_cursor
 from analytics.queries.session_filters import SessionFilter
 from analytics.request_log.record import Operation
-from core.fields import TimeField
-from core.parameters import Parameters
+from core.wire.fields import TimeField
+from core.wire.parameters import Parameters
 
 
 class OperationField(serializers.ChoiceField):

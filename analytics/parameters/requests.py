@@ -16,8 +16,8 @@ from analytics.queries.search import SearchFilter
 from analytics.queries.search_terms import parse
 from analytics.queries.usage import Interval
 from analytics.request_log.record import Outcome
-from core.fields import TimeField
-from core.serializers import BodySerializer
+from core.wire.fields import TimeField
+from core.wire.serializers import BodySerializer
 
 MAXIMUM_QUERY = 1_000
 MAXIMUM_TERMS = 20

@@ -11,7 +11,7 @@ from analytics.presenters.metrics import interval_of
 from analytics.queries.error_groups import find_error_samples, list_error_groups, list_error_intervals
 from analytics.queries.usage import list_beginnings
 from analytics.wire.errors import error_group
-from core.pagination import Listing, Page
+from core.wire.pagination import Listing, Page
 
 # The counts of a group go back by at most this number of intervals from the end of the range.
 MAX_COUNTS = 400

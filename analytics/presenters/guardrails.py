@@ -10,7 +10,7 @@ from analytics.queries.guardrails import count_verdicts, list_verdicts
 from analytics.queries.usage import Interval
 from analytics.wire import guardrails as wire
 from analytics.wire.texts import without
-from core.pagination import Listing, Page
+from core.wire.pagination import Listing, Page
 
 # The maximum length of a range that is shown by hours.
 _BY_HOURS = timedelta(days=7)

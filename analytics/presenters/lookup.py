@@ -6,8 +6,8 @@ from collections.abc import Collection
 from uuid import UUID
 
 from analytics.wire.lookup import LookupResults, lookup_results
-from core.lookup import Kind, look_up
-from core.rights.roles import Right
+from core.lookup.registry import Kind, look_up
+from core.roles import Right
 
 
 def lookup(

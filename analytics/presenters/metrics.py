@@ -19,7 +19,7 @@ from analytics.queries.usage import Interval, list_usage
 from analytics.queries.users import list_users
 from analytics.wire import metrics
 from analytics.wire.provider_latency import ProviderLatencies, provider_latency
-from core.pagination import Listing, Page
+from core.wire.pagination import Listing, Page
 from integrations.health.reader import project_health
 from integrations.health.window import WINDOW_SECONDS
 

@@ -9,7 +9,7 @@ from analytics.parameters.ranges import TimeRange
 from analytics.presenters.metrics import OVERVIEW
 from analytics.queries.prompt_cache import PromptCacheRow, list_prompt_cache
 from analytics.wire.prompt_cache import prompt_cache
-from core.pagination import Listing, Page
+from core.wire.pagination import Listing, Page
 from integrations.pricing.selectors import applied_price
 
 _MILLION = Decimal(1_000_000)

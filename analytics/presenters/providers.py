@@ -18,7 +18,7 @@ from analytics.queries.provider_history import (
     list_provider_intervals,
 )
 from analytics.wire import providers
-from core.pagination import Listing, Page
+from core.wire.pagination import Listing, Page
 from integrations.selectors import providers_with_names
 
 # The attempts of requests are read from the requests themselves, so a range is at most this long.

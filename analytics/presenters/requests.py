@@ -15,7 +15,7 @@ from analytics.wire.request_conversations import RequestConversation, request_co
 from analytics.wire.requests import RequestDetail, request_detail, request_entry
 from analytics.wire.scores import ScoreEntry, score_entries
 from core.errors import NotFoundError
-from core.pagination import CursorListing, Listing, Page
+from core.wire.pagination import CursorListing, Listing, Page
 
 # A request shows this many of its scores; `scores/request/` lists all of them.
 _MAX_SCORES = 100

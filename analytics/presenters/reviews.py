@@ -19,7 +19,7 @@ from analytics.reviews.wire import (
     queue_entry,
 )
 from analytics.wire.scores import score_entries
-from core.pagination import Listing, Page
+from core.wire.pagination import Listing, Page
 
 _NONE = selectors.Progress()
 

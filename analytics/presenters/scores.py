@@ -10,7 +10,7 @@ from analytics.queries.scores import ScoreFilter, score_figures
 from analytics.queries.session_requests import list_session_requests
 from analytics.wire.score_metrics import feedback_day_entry, score_figures_entry
 from core.errors import NotFoundError
-from core.pagination import MAXIMUM_LIMIT, Listing, Page
+from core.wire.pagination import MAXIMUM_LIMIT, Listing, Page
 
 
 def score_metrics(project_id: UUID, filters: ScoreFilter, group_by: str, page: Page) -> Listing:

@@ -24,7 +24,7 @@ from analytics.wire.requests import request_entry
 from analytics.wire.sessions import SessionDetail, SessionEntry, session_detail, session_entry
 from analytics.wire.telemetry import LogRecord, SessionTelemetry, Span, log_entry, span_entry
 from core.errors import NotFoundError
-from core.pagination import MAXIMUM_LIMIT, CursorListing, Listing, Page
+from core.wire.pagination import MAXIMUM_LIMIT, CursorListing, Listing, Page
 
 
 def sessions(project_id: UUID, filters: SessionFilter, page: Page) -> Listing:

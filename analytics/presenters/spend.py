@@ -23,9 +23,9 @@ from analytics.queries.price_gaps import list_price_gaps
 from analytics.queries.usage import Interval, count_intervals, list_usage
 from analytics.wire import spend
 from core.errors import ValidationError
-from core.keys import METADATA_PREFIX
-from core.pagination import Listing, Page
+from core.keys.services import METADATA_PREFIX
 from core.selectors import api_key_names
+from core.wire.pagination import Listing, Page
 from integrations.pricing.lookup import find_entry
 from integrations.selectors import price_overrides, price_table
 

@@ -8,12 +8,12 @@ from uuid import UUID
 
 from analytics.identifiers import gateway_id
 from analytics.queries import visible
-from core.lookup import Kind
+from core.lookup.registry import Kind
 
 
 @dataclass(frozen=True)
 class KnownIdRow:
-    """An id that the project knows; `kind` is the value of a `core.lookup.Kind`."""
+    """An id that the project knows; `kind` is the value of a `core.lookup.registry.Kind`."""
 
     kind: str
     id: str

@@ -10,7 +10,7 @@ from uuid import UUID
 from analytics.identifiers import gateway_id
 from analytics.queries import visible
 from analytics.queries.requests import get_request_time
-from core.lookup import Kind, Match, finds
+from core.lookup.registry import Kind, Match, finds
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from analytics.identifiers import canonical_request_id
 from analytics.models import EVALUATOR_CHARACTERS, REQUEST_ID_CHARACTERS, SCORE_NAME_CHARACTERS, Score, ScoreType
-from core.fields import TimeField
+from core.wire.fields import TimeField
 
 
 class _TimeFormField(forms.Field):

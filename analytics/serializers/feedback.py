@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from analytics.models import FEEDBACK_CHARACTERS, MAX_FEEDBACK, MIN_FEEDBACK
 from analytics.scores.feedback_tokens import DEFAULT_SECONDS, MAX_SECONDS, MIN_SECONDS
-from core.serializers import BodySerializer
+from core.wire.serializers import BodySerializer
 
 
 @extend_schema_field({"type": "integer", "minimum": MIN_FEEDBACK, "maximum": MAX_FEEDBACK})

@@ -21,11 +21,11 @@ from analytics.parameters.requests import RequestParameters
 from analytics.reviews.rubric import MAX_LABELS
 from analytics.reviews.services import MAX_ITEMS, Answer, NewQueue
 from analytics.serializers.scores import ScoreValueField
-from core.fields import NumberField
-from core.parameters import Parameters
 from core.rights.asking import rights_in
-from core.rights.roles import Right
-from core.serializers import BodySerializer
+from core.roles import Right
+from core.wire.fields import NumberField
+from core.wire.parameters import Parameters
+from core.wire.serializers import BodySerializer
 
 DEFAULT_ITEMS = 100
 DEFAULT_MINIMUM, DEFAULT_MAXIMUM = 1.0, 5.0

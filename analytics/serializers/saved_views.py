@@ -5,8 +5,8 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from analytics.models import VIEW_NAME_CHARACTERS, VIEW_QUERY_CHARACTERS, ListPage, SavedView
-from core.parameters import Parameters
-from core.serializers import BodySerializer
+from core.wire.parameters import Parameters
+from core.wire.serializers import BodySerializer
 
 
 class SavedViewSerializer(serializers.ModelSerializer[SavedView]):

@@ -22,7 +22,7 @@ from analytics.models import (
 )
 from analytics.scores.services import NewScore
 from core.errors import PermissionDeniedError
-from core.serializers import BodySerializer, StrictSerializer
+from core.wire.serializers import BodySerializer, StrictSerializer
 
 MAX_BATCH = 1000
 

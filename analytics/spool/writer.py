@@ -23,7 +23,7 @@ from analytics.spool.counters import LossCounters
 from analytics.spool.queue import EntryQueue, without_content
 from analytics.spool.reserve import Reserve
 from analytics.spool.segment import Segment
-from core.background_tasks import keep_thread_running
+from core.processes.background_tasks import keep_thread_running
 
 logger = logging.getLogger("analytics.spool")
 

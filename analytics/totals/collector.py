@@ -8,7 +8,7 @@ from itertools import accumulate
 from prometheus_client.core import HistogramMetricFamily, Metric
 
 from analytics.totals.figures import DURATION_MS, OVERHEAD_MS, Distribution, Totals, UsageFigures
-from core.monitoring import PREFIX, counter
+from core.processes.monitoring import PREFIX, counter
 
 _SETS = ("project", "provider", "model")
 # The error codes of refusals by limits (docs/limits.md), with the limit that each code is about.

@@ -16,9 +16,9 @@ from analytics.serializers.feedback import NewFeedbackSerializer, NewFeedbackTok
 from analytics.wire.feedback import FeedbackEntry, FeedbackSerializer, FeedbackToken, feedback_entries
 from analytics.wire.texts import FEEDBACK_TEXTS, without
 from core.openapi import PAGE, operation
-from core.pagination import LimitOffset
-from core.scopes import is_public
+from core.rights.scopes import is_public
 from core.views import ProjectAPIView
+from core.wire.pagination import LimitOffset
 
 _TOKEN = OpenApiParameter(
     HEADER,

@@ -12,9 +12,9 @@ from analytics.presenters import guardrails
 from analytics.queries.usage import Interval
 from analytics.wire import guardrails as wire
 from core.openapi import PAGE, operation
-from core.pagination import listing_response, parse_page
-from core.parameters import Parameters
 from core.views import ProjectAPIView
+from core.wire.pagination import listing_response, parse_page
+from core.wire.parameters import Parameters
 
 _MAX_VERDICTS = 200
 _NAME_CHARACTERS = 64

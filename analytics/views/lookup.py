@@ -8,10 +8,10 @@ from rest_framework.response import Response
 
 from analytics.presenters.lookup import lookup
 from analytics.wire.lookup import LookupResults
-from core.lookup import MAX_CHARACTERS
+from core.lookup.registry import MAX_CHARACTERS
 from core.openapi import operation
-from core.parameters import Parameters
 from core.views import ProjectAPIView
+from core.wire.parameters import Parameters
 
 
 class LookupParameters(Parameters):

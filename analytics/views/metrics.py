@@ -16,9 +16,9 @@ from analytics.wire import metrics as wire
 from analytics.wire.prompt_cache import PromptCacheFigures
 from analytics.wire.provider_latency import ProviderLatencies
 from core.openapi import PAGE, operation
-from core.pagination import listing_response, parse_page
-from core.parameters import Parameters
 from core.views import ProjectAPIView
+from core.wire.pagination import listing_response, parse_page
+from core.wire.parameters import Parameters
 
 
 class OverviewView(ProjectAPIView):

@@ -23,10 +23,10 @@ from analytics.telemetry.exports import Export, read_export
 from analytics.telemetry.prompt_calls import prompt_calls, prompt_calls_stored
 from analytics.telemetry.signals import LOGS, METRICS, TRACES, Signal
 from analytics.telemetry.storage import Gatherer
-from core.authentication import require_scope, usable_key
+from core.api.authentication import require_scope, usable_key
 from core.errors import ApplicationError, AuthenticationError
-from core.exception_handler import log_unexpected, request_id, translate
-from core.last_use import flush_last_uses_when_due, note_use
+from core.http.exception_handler import log_unexpected, request_id, translate
+from core.keys.last_use import flush_last_uses_when_due, note_use
 from core.tenancy import PROJECT_HEADER, requested_project
 
 logger = logging.getLogger("analytics.telemetry")
@@ -56,7 +56,7 @@ def _view(signal: Signal[Any], operation_id: str) -> View:
             return answers.refused(_known(error, request), encoding)
         return answers.taken(found, signal.rejected, encoding)
 
-    export.reads_compressed = True  # type: ignore[attr-defined]  # read by `core.bodies`
+    export.reads_compressed = True  # type: ignore[attr-defined]  # read by `core.http.bodies`
     return export
 
 

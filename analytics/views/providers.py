@@ -16,9 +16,9 @@ from analytics.queries.usage import Interval
 from analytics.wire import providers as wire
 from analytics.wire.errors import ErrorGroup
 from core.openapi import PAGE, operation
-from core.pagination import listing_response, parse_page
-from core.parameters import Parameters
 from core.views import ProjectAPIView
+from core.wire.pagination import listing_response, parse_page
+from core.wire.parameters import Parameters
 
 
 class ErrorGroupsView(ProjectAPIView):

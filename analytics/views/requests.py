@@ -17,8 +17,8 @@ from analytics.wire.requests import RequestDetail, RequestEntry
 from analytics.wire.texts import request_without_texts
 from core.errors import ValidationError
 from core.openapi import PAGE, operation
-from core.pagination import cursor_response, listing_response, parse_page
 from core.views import ProjectAPIView
+from core.wire.pagination import cursor_response, listing_response, parse_page
 
 _NO_OFFSET = "Is for lists by time without a cursor; the links of any other list have cursors."
 

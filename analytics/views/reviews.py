@@ -30,10 +30,10 @@ from analytics.serializers.reviews import (
     ReviewAnswerSerializer,
 )
 from core.openapi import PAGE, operation
-from core.pagination import listing_response, parse_page
-from core.parameters import Parameters
-from core.serializers import EmptyBodySerializer
 from core.views import ProjectAPIView
+from core.wire.pagination import listing_response, parse_page
+from core.wire.parameters import Parameters
+from core.wire.serializers import EmptyBodySerializer
 
 
 class ReviewQueuesView(ProjectAPIView):

@@ -11,8 +11,8 @@ from analytics import saved_views
 from analytics.models import ListPage
 from analytics.serializers.saved_views import NewViewSerializer, SavedViewSerializer, ViewParameters
 from core.openapi import PAGE, operation
-from core.pagination import LimitOffset
 from core.views import ProjectAPIView
+from core.wire.pagination import LimitOffset
 
 
 class SavedViewsView(ProjectAPIView):

@@ -10,8 +10,8 @@ from analytics.parameters.scores import ScoreMetricsParameters, ScoreRangeParame
 from analytics.presenters import scores
 from analytics.wire.score_metrics import FeedbackDay, ScoreFigures
 from core.openapi import PAGE, operation
-from core.pagination import listing_response, parse_page
 from core.views import ProjectAPIView
+from core.wire.pagination import listing_response, parse_page
 
 
 class ScoreMetricsView(ProjectAPIView):

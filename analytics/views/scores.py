@@ -18,8 +18,8 @@ from analytics.serializers.scores import NewScoreSerializer, ScoreBatchSerialize
 from analytics.wire.scores import ScoreBatchResult, ScoreEntry, ScoreSerializer, score_entries
 from analytics.wire.texts import SCORE_TEXTS, without
 from core.openapi import JSON, PAGE, operation, page_parameters
-from core.pagination import MAXIMUM_LIMIT, LimitOffset
 from core.views import ProjectAPIView
+from core.wire.pagination import MAXIMUM_LIMIT, LimitOffset
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

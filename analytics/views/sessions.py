@@ -21,8 +21,8 @@ from analytics.wire.timelines import SessionTimeline
 from analytics.wire.transcripts import SessionTranscript
 from core.errors import ValidationError
 from core.openapi import PAGE, operation
-from core.pagination import cursor_response, listing_response, parse_page
 from core.views import ProjectAPIView
+from core.wire.pagination import cursor_response, listing_response, parse_page
 
 _NO_OFFSET = "Is for lists without a cursor and without filters by cost or feedback."
 

@@ -18,9 +18,9 @@ from analytics.queries.dimensions import Dimension
 from analytics.queries.usage import Interval
 from analytics.wire import spend as wire
 from core.openapi import PAGE, operation
-from core.pagination import Page, listing_response, parse_page
-from core.parameters import Parameters
 from core.views import ProjectAPIView
+from core.wire.pagination import Page, listing_response, parse_page
+from core.wire.parameters import Parameters
 
 MAX_EXPORTED = 10_000
 

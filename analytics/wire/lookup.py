@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict
 
-from core.lookup import Kind, Match
+from core.lookup.registry import Kind, Match
 
 
 class LookupMatch(TypedDict):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from config.monitor.state import HostState
 from config.monitor.subjects import store_alarms
-from core.monitoring import Alarm, Subject
+from core.processes.monitoring import Alarm, Subject
 
 logger = logging.getLogger("config.monitor")
 

@@ -19,7 +19,7 @@ from analytics.totals.figures import Totals
 from analytics.totals.file import read_totals
 from config.monitor.state import HostState, read_host
 from config.monitor.subjects import SUBJECTS, children_subject, store_metrics
-from core.monitoring import Subject, gauge
+from core.processes.monitoring import Subject, gauge
 from gateway.worker.monitoring import worker_metrics, worker_states
 
 PROJECT = "project"

@@ -10,7 +10,7 @@ from config.monitor.alarms import Alarms
 from config.monitor.endpoint import Endpoint
 from config.monitor.subjects import SUBJECTS
 from config.monitor.watch import Monitor
-from core.monitoring import Subject
+from core.processes.monitoring import Subject
 from gateway.alerts.operators import OperatorAlerts
 
 logger = logging.getLogger("config.monitor")

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from core.notices import Notice, NoticeWriter, notices_dir, read_notice
+from core.processes.notices import Notice, NoticeWriter, notices_dir, read_notice
 from gateway.worker.state import HOST
 
 _MAX_BYTES = 256 * 1024

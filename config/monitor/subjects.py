@@ -10,7 +10,7 @@ from django.conf import settings
 from prometheus_client.core import Metric
 
 from analytics.monitoring import SPOOL, ping_store
-from core.monitoring import SECRETS, TASKS, Alarm, Found, Subject, gauge, ping_database
+from core.processes.monitoring import SECRETS, TASKS, Alarm, Found, Subject, gauge, ping_database
 from gateway.worker.monitoring import BUDGETS, ping_redis
 from rollouts.monitoring import ROLLOUTS
 

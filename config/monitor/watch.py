@@ -16,8 +16,8 @@ from config.monitor import state
 from config.monitor.alarms import Alarms, active_alarms
 from config.monitor.state import HostState
 from config.monitor.subjects import STORE_SECONDS, STORES
-from core.background_tasks import keep_thread_running
-from core.monitoring import Alarm, Subject
+from core.processes.background_tasks import keep_thread_running
+from core.processes.monitoring import Alarm, Subject
 
 logger = logging.getLogger("config.monitor")
 

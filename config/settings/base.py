@@ -29,12 +29,12 @@ from config.settings.web import *  # noqa: F403
 DEBUG = env.boolean("DEBUG", False)
 ALLOWED_HOSTS = env.strings("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.strings("CSRF_TRUSTED_ORIGINS", [])
-CSRF_FAILURE_VIEW = "core.failures.csrf_failure"
+CSRF_FAILURE_VIEW = "core.http.failures.csrf_failure"
 
 INSTALLED_APPS = [
     # Daphne's `runserver` is for development; it has to precede staticfiles. No other process imports Twisted.
     *(["daphne"] if "runserver" in sys.argv[:2] else []),
-    "core.rights.apps.RightsAdminConfig",
+    "core.site.apps.RightsAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -58,11 +58,11 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "core.middleware.RequestIdMiddleware",
+    "core.http.middleware.RequestIdMiddleware",
     "csp.middleware.CSPMiddleware",
-    "core.hosts.HostMiddleware",
-    "core.paths.EncodedSlashMiddleware",
-    "core.bodies.BodyMiddleware",
+    "core.http.hosts.HostMiddleware",
+    "core.http.paths.EncodedSlashMiddleware",
+    "core.http.bodies.BodyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     # WhiteNoise serves the admin's static files, so no web server is needed in front; gateway paths do not pass here.
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -73,7 +73,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "core.middleware.DatabaseAwayMiddleware",
+    "core.http.middleware.DatabaseAwayMiddleware",
     # The login middleware comes last, because it replaces the response to a login that is not allowed.
     "axes.middleware.AxesMiddleware",
 ]
@@ -119,16 +119,16 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = MANAGEMENT_BODY_BYTES
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "core.authentication.ApiKeyAuthentication",
-        "core.authentication.StaffSessionAuthentication",
+        "core.api.authentication.ApiKeyAuthentication",
+        "core.api.authentication.StaffSessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["core.permissions.IsProjectMember"],
-    "DEFAULT_PAGINATION_CLASS": "core.pagination.LimitOffset",
+    "DEFAULT_PERMISSION_CLASSES": ["core.api.permissions.IsProjectMember"],
+    "DEFAULT_PAGINATION_CLASS": "core.wire.pagination.LimitOffset",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["core.parsers.StorableJSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["core.wire.parsers.StorableJSONParser"],
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "core.openapi.schema.ManagementSchema",
-    "EXCEPTION_HANDLER": "core.exception_handler.handle_exception",
+    "EXCEPTION_HANDLER": "core.http.exception_handler.handle_exception",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
     "COERCE_DECIMAL_TO_STRING": True,
 }

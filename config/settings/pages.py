@@ -43,8 +43,8 @@ AXES_COOLOFF_TIME = timedelta(seconds=env.integer("LOGIN_COOL_OFF_SECONDS", 900,
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
-AXES_CLIENT_IP_CALLABLE = "core.logins.client_address"
-AXES_LOCKOUT_CALLABLE = "core.logins.locked_out"
+AXES_CLIENT_IP_CALLABLE = "core.http.logins.client_address"
+AXES_LOCKOUT_CALLABLE = "core.http.logins.locked_out"
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False

@@ -16,7 +16,7 @@ from analytics.errors import AnalyticsSchemaError
 from config.supervisor import schema
 from config.supervisor.background_thread import in_background
 from core.errors import ApplicationError
-from core.monitoring import Alarm, Found, Subject
+from core.processes.monitoring import Alarm, Found, Subject
 
 logger = logging.getLogger("config.supervisor")
 

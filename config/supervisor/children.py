@@ -15,7 +15,7 @@ from typing import Any
 from config.supervisor import run_files
 from config.supervisor.output import forward_lines
 from config.supervisor.processes import Process, Processes, Program
-from core.background_tasks import keep_running
+from core.processes.background_tasks import keep_running
 
 logger = logging.getLogger("config.supervisor")
 

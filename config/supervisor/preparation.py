@@ -10,9 +10,9 @@ from django.db import connections
 
 from config.supervisor import schema
 from config.supervisor.first_start import Welcome, welcome
-from core.canary import WrongKeysError, ensure_canary
-from core.first_key import show_first_key
-from core.locks import installation_lock
+from core.encryption.canary import WrongKeysError, ensure_canary
+from core.management.first_key import show_first_key
+from core.processes.locks import installation_lock
 from core.services import BootstrappedProject
 from integrations.pricing.services import load_shipped_prices
 

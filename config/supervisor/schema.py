@@ -8,8 +8,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from analytics.clickhouse import lease, migrator
-from core.locks import installation_lock
-from core.schema import missing_migrations
+from core.processes.locks import installation_lock
+from core.processes.schema import missing_migrations
 
 
 def migrate_database() -> None:

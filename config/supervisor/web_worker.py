@@ -22,7 +22,7 @@ from config.supervisor.acceptor import Acceptor
 from config.supervisor.allocator import Trimming
 from config.supervisor.web import BACKLOG
 from config.web.protocol import BoundedProtocol
-from core.draining import draining
+from core.processes.draining import draining
 
 
 class _Server(uvicorn.Server):

@@ -12,8 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from rest_framework.request import Request
 
 from core.api.viewsets import ProjectViewSet
-from core.bodies import note_length
-from core.hosts import require_known_host
+from core.http.bodies import note_length
+from core.http.hosts import require_known_host
 
 
 class Admission(ProjectViewSet):
@@ -26,7 +26,7 @@ class Admission(ProjectViewSet):
 
     def admit(self, http: HttpRequest) -> Request:
         """Returns the checked call, and sets what every ViewSet has. Raises the exceptions that
-        `core.exception_handler.translate` knows."""
+        `core.http.exception_handler.translate` knows."""
         self.args, self.kwargs, self.format_kwarg = (), {}, None
         self.request = self.initialize_request(http)
         self.initial(self.request)

@@ -18,7 +18,7 @@ class ProjectRouter(SimpleRouter):
     A ViewSet names its rows' parameter by `lookup_url_kwarg` and `lookup_value_converter`.
     """
 
-    # The path of a row comes last: its id may hold slashes (`core.paths`), and would take in the actions of the row.
+    # The path of a row comes last: its id may hold slashes (`core.http.paths`) and would take in the row's actions.
     routes = [_LIST, _LIST_ACTIONS, _ROW_ACTIONS, _ROW]
 
     def __init__(self) -> None:

@@ -18,17 +18,17 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 from typing_extensions import override
 
+from core.api.authentication import ProjectAccess
+from core.api.metadata import PathMetadata
+from core.api.permissions import operation_of
 from core.audit.entries import write
 from core.audit.operations import NOT_AUDITED, change_of_operation
 from core.audit.recording import Recording, recording
-from core.authentication import ProjectAccess
-from core.metadata import PathMetadata
 from core.models import AuditEntry
 from core.openapi import query_of, requires_body
-from core.parameters import check_parameters
-from core.permissions import operation_of
-from core.rights.roles import Right
+from core.roles import Right
 from core.tenancy import require_same_project
+from core.wire.parameters import check_parameters
 
 Shape = TypeVar("Shape", bound=BaseSerializer[Any])
 

@@ -8,9 +8,9 @@ from rest_framework import serializers
 from typing_extensions import override
 
 from core.audit.selectors import AuditFilter
-from core.fields import TimeField
 from core.models import AuditEntry
-from core.parameters import Parameters
+from core.wire.fields import TimeField
+from core.wire.parameters import Parameters
 
 _MAX_CHARACTERS = 200
 

@@ -20,7 +20,7 @@ from rest_framework import serializers
 
 from core.openapi.failures import failures
 from core.openapi.shapes import page_of, reference
-from core.pagination import DEFAULT_LIMIT, MAXIMUM_LIMIT, MAXIMUM_OFFSET
+from core.wire.pagination import DEFAULT_LIMIT, MAXIMUM_LIMIT, MAXIMUM_OFFSET
 
 Handler = TypeVar("Handler", bound=Callable[..., HttpResponseBase])
 Shape = Any
@@ -90,7 +90,7 @@ def operation(
     shape_of_query = Query(frozenset(name for shape in query for name in _names(shape)), is_list=page is not None)
 
     def decorate(handler: Handler) -> Handler:
-        # `core.permissions` finds the right that the call needs by this id.
+        # `core.api.permissions` finds the right that the call needs by this id.
         handler.operation_id = operation_id  # type: ignore[attr-defined]  # a function takes any
         handler.body = body  # type: ignore[attr-defined]  # read by `requires_body`
         handler.query = shape_of_query  # type: ignore[attr-defined]  # read by `query_of`

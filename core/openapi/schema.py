@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from core.openapi.document import MANAGEMENT_SECURITY, REQUEST_ID
 from core.openapi.operations import query_of, requires_body
-from core.serializers import StrictSerializer
+from core.wire.serializers import StrictSerializer
 
 _TAGS: dict[tuple[str, ...], str] = {("prompts", "rollouts"): "rollouts", ("projects", "sessions"): "telemetry"}
 # The OpenAPI generator's schema of a field of any JSON that may be null. Null fits both, so that `oneOf` refuses it.

@@ -12,9 +12,9 @@ from django.http.response import HttpResponseBase
 from typing_extensions import override
 
 from core.errors import ApplicationError
-from core.members import add_member, change_role, remove_member
+from core.members.services import add_member, change_role, remove_member
 from core.models import Membership
-from core.rights.roles import Role
+from core.roles import Role
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
 

@@ -9,8 +9,8 @@ from uuid import UUID
 from django.contrib.auth.models import AnonymousUser
 
 from core.models import Membership, Project
-from core.rights.roles import PROJECT_RIGHTS, RIGHTS_OF, Right, Role
 from core.rights.table import MODELS, OPERATIONS, PAGES, SCOPE_OPERATIONS, SCOPE_RIGHTS, TOOLS, Rows
+from core.roles import PROJECT_RIGHTS, RIGHTS_OF, Right, Role
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser

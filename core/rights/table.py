@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.rights.roles import PROJECT_RIGHTS, Right
-from core.scopes import (
+from core.rights.scopes import (
     FEEDBACK_WRITE,
     GATEWAY,
     MANAGE,
@@ -27,6 +26,7 @@ from core.scopes import (
     SCORES_WRITE,
     TELEMETRY_WRITE,
 )
+from core.roles import PROJECT_RIGHTS, Right
 
 READ, READ_CONTENT, EDIT, ADMINISTER = PROJECT_RIGHTS
 OPERATE, OPEN, SIGNED_IN, KEY, NOBODY = Right.OPERATE, Right.OPEN, Right.SIGNED_IN, Right.KEY, Right.NOBODY

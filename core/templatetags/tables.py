@@ -9,7 +9,7 @@ from django import template
 from django.utils.html import escape, strip_tags
 from django.utils.safestring import SafeString, mark_safe
 
-from core.rights.display import contents
+from core.site.display import contents
 
 register = template.Library()
 

@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest
 
 from core.models import Project
 from core.rights.asking import projects_with
-from core.rights.roles import Right
+from core.roles import Right
 from core.ui.periods import CUSTOM, Period, PeriodError, parse_period
 
 PROJECT, RANGE, ZONE = "project", "range", "tz"

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from django.http import HttpRequest
 
 from core.models import Project
-from core.rights.roles import Right
+from core.roles import Right
 from core.ui.choices import choose_period, choose_project, offered_projects, zone_of
 from core.ui.navigation import LinkGroup, address_if_there, link_groups
 from core.ui.periods import LABELS, Period

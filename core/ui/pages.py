@@ -16,7 +16,7 @@ from django.template.loader import render_to_string
 
 from core.models import Project
 from core.rights.asking import may, right_of_page
-from core.rights.roles import Right
+from core.roles import Right
 from core.ui.choices import ZONE, choose_period, choose_project, choose_zone, zone_of
 from core.ui.frame import make_frame
 from core.ui.navigation import address_if_there, address_of

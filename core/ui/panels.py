@@ -22,7 +22,7 @@ from django.template.loader import render_to_string
 from typing_extensions import override
 
 from core.errors import ApplicationError
-from core.exception_handler import log_unexpected, translate
+from core.http.exception_handler import log_unexpected, translate
 
 logger = logging.getLogger("core.pages")
 

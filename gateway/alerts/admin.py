@@ -7,8 +7,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from typing_extensions import override
 
-from core import crypto
-from core.rights.admin import RightsAdmin, RightsInline
+from core.encryption import fernet as crypto
+from core.site.admin import RightsAdmin, RightsInline
 from gateway.alerts.secrets import rotate_secret
 from gateway.tables.alert import AlertDelivery, AlertSecret, BudgetAlert
 

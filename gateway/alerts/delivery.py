@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from django.db.models import F
 from django.utils import timezone
 
-from core.crypto import UndecryptableError
+from core.encryption.fernet import UndecryptableError
 from gateway.alerts import mail, webhook
 from gateway.alerts.errors import DeliveryError
 from gateway.alerts.secrets import secret_of

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from django.contrib import admin
 
-from core.rights.admin import RightsAdmin
+from core.site.admin import RightsAdmin
 from gateway.tables.alert import OperatorAlert
 
 

@@ -17,8 +17,8 @@ from uuid import uuid4
 from django.conf import settings
 from django.db import DatabaseError, IntegrityError, InterfaceError, connection, transaction
 
-from core.background_tasks import keep_thread_running
-from core.monitoring import Alarm
+from core.processes.background_tasks import keep_thread_running
+from core.processes.monitoring import Alarm
 from gateway.alerts import mail, webhook
 from gateway.alerts.delivery import MAX_ATTEMPTS, pause_after
 from gateway.alerts.errors import DeliveryError

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from core import crypto
+from core.encryption import fernet as crypto
 from gateway.tables.alert import AlertSecret
 
 logger = logging.getLogger("gateway.alerts")
@@ -22,7 +22,7 @@ def ensure_secret(project_id: UUID) -> AlertSecret:
 
 
 def secret_of(project_id: UUID) -> str:
-    """Returns the project's secret. Raises core.crypto.UndecryptableError."""
+    """Returns the project's secret. Raises core.encryption.fernet.UndecryptableError."""
     return crypto.decrypt(ensure_secret(project_id).token)
 
 

@@ -10,7 +10,7 @@ import msgspec
 import redis
 import redis.asyncio
 
-from core.background_tasks import watch
+from core.processes.background_tasks import watch
 from gateway.cache.key import prefix
 
 logger = logging.getLogger("gateway.cache")

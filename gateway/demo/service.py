@@ -15,9 +15,9 @@ import requests
 from django.conf import settings
 from django.utils import timezone
 
-from core.keys import issue_key
+from core.keys.services import issue_key
 from core.models import Project
-from core.scopes import FIRST_KEY_SCOPES
+from core.rights.scopes import FIRST_KEY_SCOPES
 
 _START_SECONDS = 120.0
 _STOP_SECONDS = 60.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from core.caller_limits import MAX_BUDGET_USD, MAX_CONCURRENT_REQUESTS
-from core.fields import MoneyField
-from core.key_serializers import count_field
-from core.serializers import BodySerializer
+from core.keys.serializers import count_field
+from core.wire.fields import MoneyField
+from core.wire.serializers import BodySerializer
 from gateway.tables.end_user import USER_CHARACTERS, EndUserLimit
 
 _FIELDS = ["monthly_budget_usd", "rate_limit_rpm", "rate_limit_tpm", "max_concurrent_requests"]

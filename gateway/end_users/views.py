@@ -8,8 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.openapi import PAGE, operation
-from core.pagination import LimitOffset
 from core.views import ProjectAPIView
+from core.wire.pagination import LimitOffset
 from gateway.end_users.serializers import (
     EndUserChangeSerializer,
     EndUserLimitSerializer,

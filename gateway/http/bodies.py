@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.bodies import refuse_coding
 from core.errors import BodyTooLargeError
+from core.http.bodies import refuse_coding
 from gateway.pipeline.parse import ClientGoneError
 from gateway.protocol.headers import read_headers
 from gateway.protocol.reply import Receive

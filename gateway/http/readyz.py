@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from core.keys import hash_key
-from core.scopes import MANAGE, METRICS_READ
+from core.keys.services import hash_key
+from core.rights.scopes import MANAGE, METRICS_READ
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.reply import Receive, Reply, Send

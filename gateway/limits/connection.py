@@ -14,7 +14,7 @@ from typing import Any
 import redis
 import redis.asyncio
 
-from core.background_tasks import keep_running
+from core.processes.background_tasks import keep_running
 from gateway.limits.channel import AwaitedCommand, Channel, Command, RedisAwayError
 from gateway.limits.scripts import Argument, Script, packed
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import redis
 
-from core.background_tasks import keep_running, watch
+from core.processes.background_tasks import keep_running, watch
 from gateway.limits import scripts
 from gateway.limits.batch import Batch, Settlement
 from gateway.limits.channel import RedisAwayError

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.exceptions import ValidationError as ModelValidationError
 from rest_framework import serializers
 
-from core.serializers import BodySerializer, StrictSerializer
+from core.wire.serializers import BodySerializer, StrictSerializer
 from gateway.project_settings.model_groups import Strategy
 from gateway.tables.group import (
     MAX_MEMBERS,

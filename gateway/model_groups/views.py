@@ -7,8 +7,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.openapi import PAGE, operation
-from core.pagination import LimitOffset
 from core.views import ProjectAPIView
+from core.wire.pagination import LimitOffset
 from gateway.model_groups.serializers import GroupChangeSerializer, ModelGroupSerializer, NewGroupSerializer
 from gateway.model_groups.services import change_group, create_group, delete_group, get_group, list_groups
 

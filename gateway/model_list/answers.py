@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 from asgiref.sync import sync_to_async
 
-from core.keys import KeyRecord
+from core.keys.services import KeyRecord
 from gateway.errors import ModelNotFoundError
 from gateway.model_list.catalog import CallableModel, callable_models
 from gateway.model_list.forms import anthropic_list, anthropic_model, openai_list, openai_model

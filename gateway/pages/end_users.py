@@ -17,12 +17,12 @@ from django.utils.text import Truncator
 from typing_extensions import override
 
 from core.errors import ConflictError
-from core.fields import MONEY_DIGITS, MONEY_PLACES
-from core.rights.roles import Right
+from core.roles import Right
 from core.ui.formats import moment, money, number
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link
+from core.wire.fields import MONEY_DIGITS, MONEY_PLACES
 from gateway.end_users.serializers import EndUserChangeSerializer, NewEndUserLimitSerializer
 from gateway.end_users.services import change_limit, create_limit, list_limits
 from gateway.tables.end_user import USER_CHARACTERS, EndUserLimit

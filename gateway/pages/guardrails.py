@@ -15,8 +15,6 @@ from analytics.parameters.ranges import TimeRange
 from analytics.presenters import guardrails as presenter
 from analytics.queries.usage import Interval
 from core.errors import ApplicationError
-from core.pagination import MAXIMUM_LIMIT
-from core.pagination import Page as ListPage
 from core.templatetags.ui import id_link, status
 from core.ui.formats import moment, number, share
 from core.ui.pages import Visit
@@ -24,6 +22,8 @@ from core.ui.panels import Panel
 from core.ui.plots import Plot, Series
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
+from core.wire.pagination import MAXIMUM_LIMIT
+from core.wire.pagination import Page as ListPage
 from gateway.models import GatewaySettings
 from gateway.pages.section_form import Section, SectionForm
 from gateway.pages.settings_base import SettingsFormPage

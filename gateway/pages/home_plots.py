@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
-from core.pagination import MAXIMUM_LIMIT, Page
 from core.ui.navigation import address_of
 from core.ui.pages import Visit
 from core.ui.plots import Plot, Series, Unit
+from core.wire.pagination import MAXIMUM_LIMIT, Page
 
 _ALL = Page(limit=MAXIMUM_LIMIT, offset=0)
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
-from core.pagination import Page
 from core.templatetags.ui import status
 from core.ui.formats import duration, moment, money, number, share
 from core.ui.pages import Visit
 from core.ui.tables import Column, Empty, Table
+from core.wire.pagination import Page
 from integrations.access.deployments import title_of
 from rollouts.models import Rollout
 from rollouts.selectors import current_stage, list_rollouts

@@ -13,8 +13,6 @@ from typing_extensions import override
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
 from analytics.queries.usage import Interval
-from core.pagination import MAXIMUM_LIMIT
-from core.pagination import Page as ListPage
 from core.templatetags.ui import status
 from core.ui.formats import moment, money, number, share
 from core.ui.pages import Visit
@@ -23,6 +21,8 @@ from core.ui.plots import Plot, Series, Threshold, Unit
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
 from core.ui.tiles import Tile
+from core.wire.pagination import MAXIMUM_LIMIT
+from core.wire.pagination import Page as ListPage
 from gateway.models import GatewaySettings
 from gateway.pages.section_form import Section, SectionForm
 from gateway.pages.settings_base import SettingsFormPage

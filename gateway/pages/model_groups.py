@@ -14,7 +14,7 @@ from django.utils.html import format_html_join
 from typing_extensions import override
 
 from core.errors import ApplicationError, NotFoundError
-from core.rights.roles import Right
+from core.roles import Right
 from core.ui.formats import moment
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page

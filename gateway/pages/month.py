@@ -9,11 +9,11 @@ from typing import Any
 
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters.metrics import daily_costs
-from core.pagination import Page as ListPage
 from core.ui import formats
 from core.ui.pages import Visit
 from core.ui.plots import Plot, Series, Threshold, Unit
 from core.ui.tiles import Tile
+from core.wire.pagination import Page as ListPage
 from gateway.reports.limit_usage import usage_of
 
 _DAY = timedelta(days=1)

@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from analytics.parameters.ranges import TimeRange
 from core.errors import ApplicationError
-from core.rights.roles import Right
+from core.roles import Right
 from core.templatetags.ui import status
 from core.ui.formats import NONE, moment, number
 from core.ui.pages import Page, Visit

@@ -14,12 +14,12 @@ from typing_extensions import override
 from analytics.pages.errors import page_number
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters.prompt_cache import prompt_caches
-from core.pagination import Page as ListPage
 from core.ui import formats
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link
+from core.wire.pagination import Page as ListPage
 from prompts.models import PromptConfig
 
 PAGE_ROWS = 25

@@ -13,7 +13,7 @@ from analytics.presenters.metrics import prompts
 from analytics.presenters.scores import score_metrics
 from analytics.queries.prompt_figures import PromptGrouping
 from analytics.queries.scores import ScoreFilter
-from core.pagination import MAXIMUM_LIMIT, Page
+from core.wire.pagination import MAXIMUM_LIMIT, Page
 
 _WHOLE = Page(MAXIMUM_LIMIT, 0)
 _MAX_SCORES = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from core.rights.roles import Right
+from core.roles import Right
 from core.ui.formats import NONE, moment
 from core.ui.pages import Visit
 from core.ui.tables import Column, Empty, Table

@@ -11,7 +11,7 @@ from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
-from core.rights.roles import Right
+from core.roles import Right
 from core.ui.pages import Page, Visit
 from gateway.models import GatewaySettings
 from gateway.pages.section_form import Section, SectionForm, differences

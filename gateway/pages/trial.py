@@ -15,7 +15,7 @@ from django.http.response import HttpResponseBase
 from typing_extensions import override
 
 from core.errors import ApplicationError
-from core.rights.roles import Right
+from core.roles import Right
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page

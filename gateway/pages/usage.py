@@ -15,8 +15,7 @@ from analytics.parameters.ranges import TimeRange
 from analytics.presenters import spend
 from analytics.queries.dimensions import Dimension
 from analytics.views.spend import MAX_EXPORTED, cost_table, csv_response
-from core.pagination import Page as ListPage
-from core.rights.roles import Right
+from core.roles import Right
 from core.templatetags.ui import id_link, status
 from core.ui import formats
 from core.ui.pages import Page, Visit
@@ -26,6 +25,7 @@ from core.ui.plots import Plot, Series, Unit
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link
 from core.ui.tiles import Tile
+from core.wire.pagination import Page as ListPage
 from gateway.pages.month import month_context
 from prompts.models import PromptConfig
 

@@ -6,8 +6,8 @@ import time
 from datetime import UTC, datetime
 
 from core.errors import AuthenticationError, PermissionDeniedError
-from core.keys import KeyRecord, hash_key
-from core.last_use import note_use
+from core.keys.last_use import note_use
+from core.keys.services import KeyRecord, hash_key
 from gateway.protocol.headers import RequestHeaders
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.store import SnapshotStore

@@ -9,7 +9,7 @@ import msgspec
 
 from analytics.request_log.record import AttemptRecord, Outcome, RequestRecord
 from core.errors import ApplicationError
-from core.keys import KeyRecord
+from core.keys.services import KeyRecord
 from gateway.guardrails.verdicts import GuardrailVerdict
 from gateway.limits.claims import Reservation
 from gateway.protocol.headers import RequestHeaders

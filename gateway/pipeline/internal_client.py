@@ -17,7 +17,7 @@ import msgspec
 
 from analytics.request_log.record import RequestRecord
 from analytics.shipper.streamed import assembled
-from core.keys import KeyRecord
+from core.keys.services import KeyRecord
 from gateway.pipeline.context import Origin, RequestState
 from gateway.pipeline.run import serve
 from gateway.protocol.headers import RequestHeaders

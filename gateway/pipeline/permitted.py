@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
-from core.keys import KeyRecord
+from core.keys.services import KeyRecord
 from gateway.errors import ModelNotAllowedError
 from gateway.pipeline.context import Attempt
 

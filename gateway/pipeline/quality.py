@@ -16,7 +16,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 
 from core.errors import ApplicationError
-from core.tracebacks import class_and_place
+from core.http.tracebacks import class_and_place
 from gateway.errors import GuardrailError, LowQualityError
 from gateway.guardrails.verdict_scores import record_verdicts
 from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict

@@ -9,7 +9,7 @@ from functools import partial
 
 from analytics.request_log.record import CLIENT_REQUEST_ID, Outcome
 from core.errors import ApplicationError
-from core.tracebacks import class_and_place
+from core.http.tracebacks import class_and_place
 from gateway.cache.policy import NO_CACHE, cache_policy
 from gateway.errors import InternalError
 from gateway.pipeline.admit import admit

@@ -8,8 +8,8 @@ from django.contrib import admin
 from django.http import HttpRequest
 from typing_extensions import override
 
-from core.admin_pages import PageAdmin
 from core.rights.asking import may, right_of_page
+from core.site.pages import PageAdmin
 from gateway.models import Playground
 from gateway.playground.serializers import MAX_MODELS
 

@@ -8,9 +8,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from typing_extensions import override
 
-from core.fields import NameListField, NumberField
-from core.parameters import Parameters
-from core.serializers import BodySerializer
+from core.wire.fields import NameListField, NumberField
+from core.wire.parameters import Parameters
+from core.wire.serializers import BodySerializer
 from gateway.protocol.wire import MAX_MESSAGES, nested_too_deeply
 
 MAX_MODELS = 5

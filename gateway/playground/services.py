@@ -16,9 +16,9 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 
 from analytics.scores.services import NewScore, record_scores
-from core.authentication import key_id_of
+from core.api.authentication import key_id_of
 from core.errors import ApplicationError
-from core.tracebacks import class_and_place
+from core.http.tracebacks import class_and_place
 from gateway.judging.judge import JudgeResult, judge_answer
 from gateway.pipeline.internal_client import Caller, InternalAnswer, InternalRequest, Reported, ask
 from gateway.playground.comparison import Contender

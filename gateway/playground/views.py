@@ -14,10 +14,10 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.arrival import arrived_at
+from core.http.arrival import arrived_at
 from core.openapi import PAGE, operation
-from core.pagination import LimitOffset
 from core.views import ProjectAPIView
+from core.wire.pagination import LimitOffset
 from gateway.playground.catalog import list_models
 from gateway.playground.chat import chat_body
 from gateway.playground.comparison import compared

@@ -14,7 +14,7 @@ from django.conf import settings
 from typing_extensions import override
 
 from core.errors import ApplicationError
-from core.exception_handler import ProtocolError, error_body, error_headers, log_unexpected, translate
+from core.http.exception_handler import ProtocolError, error_body, error_headers, log_unexpected, translate
 from core.rights.asking import scopes_of_operation
 from core.tenancy import require_same_project
 from gateway.errors import require_method

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from core.errors import ValidationError
-from core.parameters import ANYWHERE
+from core.wire.parameters import ANYWHERE
 from prompts.models import NAME_CHARACTERS
 
 # Applications choose the ids of users and sessions, which are hashed.

@@ -16,7 +16,7 @@ class _Reading(Admission):
 
 def project_of_session(scope: dict[str, Any]) -> UUID:
     """Returns the project that the header names and the person may read. Raises the exceptions that
-    `core.exception_handler.translate` knows."""
+    `core.http.exception_handler.translate` knows."""
     # The body is read elsewhere: here it has no bytes.
     reading = _Reading()
     reading.admit(with_session(scope))

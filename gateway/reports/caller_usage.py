@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from core.caller_limits import CallerLimits
-from core.keys import key_record
+from core.keys.services import key_record
 from core.models import ApiKey
 from gateway.limits.figures import Figures, Spend
 from gateway.limits.keys import caller_part, minute_of

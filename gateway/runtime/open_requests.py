@@ -13,7 +13,7 @@ import redis
 import redis.asyncio
 
 from analytics.spool.names import worker_token
-from core.redis_clients import background_client
+from core.processes.redis_clients import background_client
 from gateway.snapshot.prompts import PromptUse
 from rollouts.open_requests import (
     EXPIRY_SECONDS,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from core.draining import Drain
+from core.processes.draining import Drain
 
 ANALYTICS_MIGRATIONS = "analytics_migrations"
 

@@ -11,8 +11,8 @@ from asgiref.sync import sync_to_async
 
 from analytics.spool.inflight import InflightTable
 from analytics.spool.writer import SpoolWriter
-from core.background_tasks import keep_running
-from core.last_use import flush_last_uses
+from core.keys.last_use import flush_last_uses
+from core.processes.background_tasks import keep_running
 from gateway.cache.store import ResponseCache
 from gateway.limits.limiter import Limiter
 from gateway.runtime.deadlines import Deadlines

@@ -16,8 +16,8 @@ from typing import Any
 import redis
 import redis.asyncio
 
-from core.background_tasks import watch
-from core.redis_clients import background_client
+from core.processes.background_tasks import watch
+from core.processes.redis_clients import background_client
 from gateway.protocol.headers import trace_parent
 
 logger = logging.getLogger("gateway.traced_requests")

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db import close_old_connections
 
-from core.keys import find_key, project_keys
+from core.keys.services import find_key, project_keys
 from gateway.guardrails.checks import prepare_checks
 from gateway.selectors import end_user_limits, model_groups, project_settings
 from gateway.snapshot.project import PriceTable, ProjectSnapshot

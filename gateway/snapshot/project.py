@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from core.caller_limits import CallerLimits
-from core.keys import KeyRecord
+from core.keys.services import KeyRecord
 from gateway.project_settings.model_groups import ModelGroup
 from gateway.project_settings.settings import ProjectSettings
 from gateway.protocol.wire import AUTO

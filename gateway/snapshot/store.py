@@ -17,7 +17,7 @@ from django.db import Error as DatabaseError
 from django.db import InterfaceError
 
 from core.errors import ServiceUnavailableError
-from core.keys import KeyRecord
+from core.keys.services import KeyRecord
 from gateway.snapshot import loader
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.prompts import ManagedPrompt, known_version

@@ -20,11 +20,11 @@ from django.conf import settings
 from django.utils import timezone
 
 from analytics.queries.requests import get_payload_at
-from core.authentication import key_id_of
-from core.background_tasks import keep_running
+from core.api.authentication import key_id_of
 from core.errors import ApplicationError, ServiceUnavailableError
-from core.storable import storable
-from core.tracebacks import class_and_place
+from core.http.tracebacks import class_and_place
+from core.processes.background_tasks import keep_running
+from core.wire.storable import storable
 from gateway.models import Trial, TrialAnswer
 from gateway.pipeline.internal_client import Caller, InternalAnswer, ask, settled
 from gateway.playground.results import Result, message_of

@@ -10,8 +10,8 @@ from typing_extensions import override
 from analytics.parameters.requests import RequestParameters
 from analytics.queries.request_samples import SampleOrder
 from analytics.request_log.record import Operation
-from core.fields import NumberField
-from core.serializers import BodySerializer, StrictSerializer
+from core.wire.fields import NumberField
+from core.wire.serializers import BodySerializer, StrictSerializer
 from gateway.tables.trial import LABELS, NAME_CHARACTERS, TIE
 from gateway.trials.candidates import NewCandidate
 from gateway.trials.services import MAX_INPUTS, NewTrial

@@ -9,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.openapi import PAGE, operation
-from core.pagination import LimitOffset
-from core.serializers import EmptyBodySerializer
 from core.views import ProjectAPIView
+from core.wire.pagination import LimitOffset
+from core.wire.serializers import EmptyBodySerializer
 from gateway.trials import shapes
 from gateway.trials.estimate import estimate
 from gateway.trials.selectors import get_trial, input_entry, list_inputs, list_trials, trial_detail, trial_entry

@@ -15,8 +15,8 @@ from django.db import connections
 
 from analytics.spool.inflight import InflightTable
 from analytics.spool.writer import SpoolWriter
-from core.draining import draining
-from core.last_use import flush_last_uses
+from core.keys.last_use import flush_last_uses
+from core.processes.draining import draining
 from gateway.cache.store import ResponseCache
 from gateway.judging.judge import grade_overall
 from gateway.limits.limiter import Limiter

@@ -5,8 +5,8 @@ from __future__ import annotations
 from asgiref.sync import sync_to_async
 from django.conf import settings
 
-from core.canary import wrong_keys_by_own_connection
-from core.draining import delay_termination, draining
+from core.encryption.canary import wrong_keys_by_own_connection
+from core.processes.draining import delay_termination, draining
 from gateway.protocol.reply import Receive, Scope, Send
 from gateway.worker.current import current_runtime, stop_runtime
 from gateway.worker.state import WorkerMonitor

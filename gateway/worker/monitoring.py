@@ -13,8 +13,8 @@ from django.db import connection
 from prometheus_client.core import Metric
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
-from core.monitoring import Found, Subject, gauge
-from core.notices import notices_dir, read_notices
+from core.processes.monitoring import Found, Subject, gauge
+from core.processes.notices import notices_dir, read_notices
 from gateway.limits.figures import Figures
 from gateway.models import GatewaySettings
 from gateway.worker.state import WORKER_PREFIX, WorkerState

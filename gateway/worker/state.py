@@ -18,7 +18,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from analytics.clickhouse.ledger import is_behind
 from analytics.spool.names import worker_token
-from core.notices import NoticeWriter, notices_dir, read_notice
+from core.processes.notices import NoticeWriter, notices_dir, read_notice
 from integrations.health.targets import CircuitState
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from core.crypto import UndecryptableError
+from core.encryption.fernet import UndecryptableError
 from core.errors import ValidationError
 from integrations.access.credentials import credentials_of, is_service_account
 from integrations.models import ProviderIntegration

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from core.crypto import UndecryptableError, decrypt, encrypt
+from core.encryption.fernet import UndecryptableError, decrypt, encrypt
 from integrations.models import ProviderIntegration
 from integrations.providers.base import Credentials
 from integrations.registry import is_known, traits_of
@@ -16,7 +16,7 @@ _MIN_SHOWN = 12
 
 
 def credentials_of(row: ProviderIntegration) -> Credentials:
-    """Returns the decrypted credentials of the row. Raises core.crypto.UndecryptableError."""
+    """Returns the decrypted credentials of the row. Raises core.encryption.fernet.UndecryptableError."""
     extra = {name: str(value) for name, value in row.options.items()}
     if row.encrypted_extra:
         extra |= json.loads(decrypt(row.encrypted_extra))
@@ -56,7 +56,7 @@ def store_headers(row: ProviderIntegration, headers: Mapping[str, str]) -> None:
 
 
 def stored_headers(row: ProviderIntegration) -> dict[str, str]:
-    """Returns the decrypted headers of the row. Raises core.crypto.UndecryptableError."""
+    """Returns the decrypted headers of the row. Raises core.encryption.fernet.UndecryptableError."""
     stored: dict[str, str] = json.loads(decrypt(row.encrypted_headers)) if row.encrypted_headers else {}
     return stored
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from core.crypto import UndecryptableError
+from core.encryption.fernet import UndecryptableError
 from core.errors import ValidationError
 from integrations.access.credentials import credentials_of, extra_names
 from integrations.connectivity.calls import chat_address

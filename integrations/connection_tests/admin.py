@@ -9,8 +9,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import reverse
 
-from core.rights.admin import RightsAdmin
 from core.rights.asking import sees_every_project
+from core.site.admin import RightsAdmin
 from integrations.connection_tests.services import try_integration
 from integrations.connectivity.outcomes import ConnectionOutcome
 from integrations.models import ProviderIntegration

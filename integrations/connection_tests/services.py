@@ -9,7 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
-from core.crypto import UndecryptableError
+from core.encryption.fernet import UndecryptableError
 from core.errors import ValidationError
 from integrations.access.credentials import credentials_of, is_masked
 from integrations.connectivity.exchange import Sender

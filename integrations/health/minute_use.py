@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import redis.asyncio
 
-from core.redis_clients import background_client
+from core.processes.redis_clients import background_client
 from integrations.health.keys import minute_key
 
 logger = logging.getLogger("integrations.health")

@@ -10,7 +10,7 @@ from math import ceil
 
 from redis.asyncio.client import Pipeline, PubSub
 
-from core.redis_clients import background_client
+from core.processes.redis_clients import background_client
 from integrations.health.circuit import MAX_RETRY_AFTER, CircuitRecord
 from integrations.health.keys import CHANNEL, circuit_key, models_key, probe_key, slice_key
 from integrations.health.messages import (

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db.models import F, Q
 from django.utils import timezone
 
-from core.crypto import UndecryptableError
+from core.encryption.fernet import UndecryptableError
 from integrations.access.credentials import credentials_of
 from integrations.connectivity.exchange import NoAnswerError, Sender
 from integrations.model_lists.fetch import WITHOUT_LIST, fetch_list

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from core.audit.recording import note
 from core.errors import ApplicationError
-from core.rights.roles import Right
+from core.roles import Right
 from core.templatetags.ui import status
 from core.ui.filters import FilterField, Filters
 from core.ui.formats import UNKNOWN, moment

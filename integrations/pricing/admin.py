@@ -12,8 +12,8 @@ from django.urls import URLPattern, path, reverse
 from typing_extensions import override
 
 from core.errors import ApplicationError
-from core.rights.admin import RightsAdmin
 from core.rights.asking import may, right_of_page
+from core.site.admin import RightsAdmin
 from integrations.pricing.entries import DIGITS, MAX_PER_MILLION, PLACES, is_model_name
 from integrations.pricing.models import ModelPrice, PricePeriod, PriceSource, PriceSyncLog
 from integrations.pricing.periods import COSTS

@@ -10,9 +10,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from typing_extensions import override
 
-from core.fields import TimeField
-from core.parameters import Parameters
-from core.serializers import BodySerializer
+from core.wire.fields import TimeField
+from core.wire.parameters import Parameters
+from core.wire.serializers import BodySerializer
 from integrations.pricing.entries import DIGITS, MAX_PER_MILLION, PLACES
 from integrations.pricing.models import ModelPrice, PricePeriod, PriceSource, PriceSyncLog
 

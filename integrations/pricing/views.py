@@ -14,9 +14,9 @@ from typing_extensions import override
 
 from core.errors import NotFoundError, ValidationError
 from core.openapi import PAGE, operation, page_parameters
-from core.pagination import LimitOffset
-from core.serializers import EmptyBodySerializer
 from core.views import ProjectAPIView
+from core.wire.pagination import LimitOffset
+from core.wire.serializers import EmptyBodySerializer
 from integrations.errors import PriceNotFoundError, UnknownProviderError
 from integrations.pricing.entries import MODEL_LENGTH, is_model_name
 from integrations.pricing.filters import PeriodFilter, PriceFilter

@@ -12,8 +12,8 @@ from rest_framework.test import APIClient
 
 from agent.models import Conversation, Message, Role
 from agent.services import NewMessage, begin_run, create_conversation
+from core import roles
 from core.models import Project
-from core.rights import roles
 from gateway.models import GatewaySettings
 from tests.agent.conftest import headers_for
 from tests.factories.core import make_staff

@@ -20,9 +20,9 @@ from agent.leases import release_lease, renew_lease
 from agent.models import Conversation, Message, Role
 from agent.services import NewMessage, Run, add_message, begin_run, create_conversation, delete_conversation
 from agent.texts import title_of
-from core.authentication import ProjectAccess
+from core.api.authentication import ProjectAccess
 from core.models import Project
-from core.storable import storable
+from core.wire.storable import storable
 
 HELLO = NewMessage(Role.USER, content="What did we spend?")
 

@@ -13,7 +13,7 @@ from analytics.parameters.ranges import TimeRange
 from analytics.presenters.spend import cost_by
 from analytics.queries.dimensions import Dimension
 from analytics.reconciliation.services import reconcile
-from core.pagination import Page
+from core.wire.pagination import Page
 from tests.analytics.old_stores import migrate_before
 from tests.analytics.request_counts import count_requests
 

@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from analytics import saved_views
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from tests.factories.core import make_project, make_staff
 from tests.rights.conftest import signed_in
 

@@ -16,7 +16,7 @@ from analytics.presenters.errors import error_groups
 from analytics.presenters.spend import cost_by
 from analytics.queries.dimensions import Dimension
 from analytics.reconciliation.services import reconcile
-from core.pagination import Page
+from core.wire.pagination import Page
 from tests.analytics.test_migrations import failing_after
 
 _FILL = """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from config.monitor.alarms import Alarms
-from core.monitoring import Alarm
+from core.processes.monitoring import Alarm
 
 AWAY = Alarm("store_away", "The redis store does not answer.", "redis", after=30.0)
 DISK = Alarm("disk_low", "1 MiB are left for VAR_DIR.")

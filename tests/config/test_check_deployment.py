@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.test import override_settings
 from pytest_django import Settings
 
-from core.canary import ensure_canary
+from core.encryption.canary import ensure_canary
 from integrations.services import IntegrationChange, add_integration
 from tests.factories.core import make_project
 

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from core.keys import find_key, hash_key
+from core.keys.services import find_key, hash_key
 from core.models import ApiKey, Project
 from core.signals import project_created
 from tests.factories.core import make_key

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from core.models import ApiKey, Project
-from core.rights.roles import Role
+from core.roles import Role
 from integrations.models import ModelPrice
 from tests.factories.core import make_key, make_project, make_staff
 from tests.factories.prompts import make_config

@@ -7,7 +7,7 @@ from asgiref.sync import async_to_sync
 from django.core.handlers.asgi import ASGIRequest
 from django.test import AsyncRequestFactory, RequestFactory
 
-from core.arrival import arrived_at, with_arrival
+from core.http.arrival import arrived_at, with_arrival
 
 
 def test_arrival__behind_the_server__is_before_the_application_ran() -> None:

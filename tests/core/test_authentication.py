@@ -12,8 +12,8 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from core.keys import revoke_key
-from core.last_use import LastUses
+from core.keys.last_use import LastUses
+from core.keys.services import revoke_key
 from core.models import Project
 from tests.core.conftest import headers_for
 from tests.factories.core import make_key, make_project
@@ -90,9 +90,9 @@ def test_use__many_requests__noted_with_one_write(
     api: APIClient, project: Project, django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uses = LastUses()
-    monkeypatch.setattr("core.last_use.FLUSH_SECONDS", math.inf)
-    monkeypatch.setattr("core.authentication.note_use", uses.note)
-    monkeypatch.setattr("core.authentication.flush_last_uses_when_due", uses.flush_when_due)
+    monkeypatch.setattr("core.keys.last_use.FLUSH_SECONDS", math.inf)
+    monkeypatch.setattr("core.api.authentication.note_use", uses.note)
+    monkeypatch.setattr("core.api.authentication.flush_last_uses_when_due", uses.flush_when_due)
     row, key = make_key(project)
     before = timezone.now()
     api.get(PATH, headers=headers_for(project, key))

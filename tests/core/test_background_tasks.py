@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from core import background_tasks
-from core.background_tasks import Failures, failures_of_host, keep_running, keep_thread_running, watch
-from core.monitoring import TASKS
-from core.notices import NoticeWriter
+from core.processes import background_tasks
+from core.processes.background_tasks import Failures, failures_of_host, keep_running, keep_thread_running, watch
+from core.processes.monitoring import TASKS
+from core.processes.notices import NoticeWriter
 from tests.waiting import eventually, wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -71,7 +71,7 @@ def test_sources__tasks_and_threads__are_kept_watched_or_waited_for() -> None:
         for path in (ROOT / app).rglob("*.py")
         for _ in _STARTS.findall(path.read_text(encoding="utf-8"))
     )
-    del found["core/background_tasks.py"]
+    del found["core/processes/background_tasks.py"]
 
     assert found == OTHERWISE
 

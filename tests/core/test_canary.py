@@ -12,8 +12,8 @@ from django.core.management import call_command
 from django.db import connection
 from pytest_django import Settings
 
-from core.canary import WrongKeysError, check_canary, ensure_canary, wrong_keys
-from core.crypto import decrypt
+from core.encryption.canary import WrongKeysError, check_canary, ensure_canary, wrong_keys
+from core.encryption.fernet import decrypt
 from core.models import EncryptionCanary
 from gateway.worker.lifespan import lifespan
 from integrations.services import IntegrationChange, add_integration

@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
 from pytest_django import Settings
 
-from core.keys import find_key, hash_key
+from core.keys.services import find_key, hash_key
 from core.models import ApiKey, Project
 from core.signals import project_created
 from tests.factories.core import make_project

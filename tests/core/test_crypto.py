@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from core.crypto import UndecryptableError, decrypt, encrypt, rotate
+from core.encryption.fernet import UndecryptableError, decrypt, encrypt, rotate
 
 OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 

@@ -17,7 +17,7 @@ from rest_framework import exceptions
 from rest_framework.test import APIClient
 
 from core.errors import ConflictError, ServiceUnavailableError
-from core.exception_handler import handle_exception
+from core.http.exception_handler import handle_exception
 
 PATH = "/api/llm/keys"
 JSON = "application/json"

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from core.first_key import show_first_key
-from core.keys import find_key, hash_key
+from core.keys.services import find_key, hash_key
+from core.management.first_key import show_first_key
 from core.models import ApiKey, FirstKey, Project
 from core.services import BootstrappedProject
 

@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from core.keys import find_key, hash_key, project_keys
+from core.keys.services import find_key, hash_key, project_keys
 from core.models import ApiKey, AuditEntry, Project
 from tests.core.conftest import headers_for
 from tests.factories.core import make_key, make_project

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from core.errors import ValidationError
-from core.keys import find_key, hash_key, issue_key, project_exists, project_keys, revoke_key
+from core.keys.services import find_key, hash_key, issue_key, project_exists, project_keys, revoke_key
 from core.models import ApiKey
 from tests.factories.core import make_key, make_project
 

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from core.keys import hash_key
+from core.keys.services import hash_key
 from core.models import ApiKey, Project
 from tests.core.conftest import headers_for
 from tests.factories.core import make_key, make_project

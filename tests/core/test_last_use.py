@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
-from core import last_use
-from core.last_use import FLUSH_SECONDS, LastUses
+from core.keys import last_use
+from core.keys.last_use import FLUSH_SECONDS, LastUses
 from core.models import ApiKey, Project
 from tests.factories.core import make_key
 
@@ -62,7 +62,7 @@ def test_flush__deleted_key__ignored(project: Project) -> None:
 
 def test_flush_when_due__within_a_minute__waits(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr("core.last_use.time.monotonic", lambda: now)
+    monkeypatch.setattr("core.keys.last_use.time.monotonic", lambda: now)
     uses, (key, _) = LastUses(), make_key(project)
     uses.note(key.pk, NOON)
     assert uses.flush_when_due() == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from django.db import connection, connections
 
-from core.locks import installation_lock
+from core.processes.locks import installation_lock
 from tests.at_once import at_once
 from tests.services import START_SECONDS
 from tests.waiting import wait_until
@@ -45,7 +45,11 @@ def test_installation_lock__held_by_another__says_once_who_has_it(caplog: pytest
         connection.close()
 
     waiting = threading.Thread(target=second)
-    with installation_lock("test"), installation_lock("another"), caplog.at_level("INFO", logger="core.locks"):
+    with (
+        installation_lock("test"),
+        installation_lock("another"),
+        caplog.at_level("INFO", logger="core.locks"),
+    ):
         waiting.start()
         wait_until(lambda: "lock.waiting" in caplog.text or None)
         assert not entered.is_set()

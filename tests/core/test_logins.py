@@ -13,7 +13,7 @@ from django.test import Client, RequestFactory
 from django.utils import timezone
 from pytest_django import Settings
 
-from core.logins import client_address
+from core.http.logins import client_address
 
 _PATH = "/admin/login/?next=/admin/"
 BROWSER = {"accept": "text/html,application/xhtml+xml"}

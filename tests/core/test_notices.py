@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from core.notices import NoticeWriter, read_notice, read_notices
+from core.processes.notices import NoticeWriter, read_notice, read_notices
 from tests.live.service import ROOT
 from tests.small_disk import small_disk
 
@@ -31,7 +31,7 @@ def test_notice__put_again__shorter_and_longer_ones_are_read_whole(tmp_path: Pat
 def test_notice__writer_died__is_not_listed_and_taken_away(tmp_path: Path) -> None:
     code = f"""
 from pathlib import Path
-from core.notices import NoticeWriter
+from core.processes.notices import NoticeWriter
 NoticeWriter(Path({str(tmp_path)!r}), "web-dead", max_bytes=10).put(b"gone")
 import os
 os._exit(9)

@@ -8,7 +8,7 @@ from rest_framework.test import APIClient, APIRequestFactory
 
 from core.errors import ValidationError
 from core.models import Project
-from core.pagination import MAXIMUM_OFFSET, Page, page_response, parse_page
+from core.wire.pagination import MAXIMUM_OFFSET, Page, page_response, parse_page
 from tests.factories.core import make_key
 
 PATH = "/api/llm/keys"

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 from django.urls import resolve
 
-from core.paths import EncodedSlashMiddleware, with_encoded_slashes
+from core.http.paths import EncodedSlashMiddleware, with_encoded_slashes
 
 IDS = ("a/feedback", "x/requests", "a/b", "/", "//", "feedback", "%", "%2F", "a%2Fb", "ü/😀", "a b?c", "\x00", "a\x00s")
 

@@ -11,9 +11,10 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from pytest_django import Settings
 
-from core import crypto, rotation
+from core.encryption import fernet as crypto
+from core.encryption import rotation
+from core.encryption.rotation import models_with_secrets, rotate_all
 from core.models import EncryptionCanary, Project
-from core.rotation import models_with_secrets, rotate_all
 from gateway.alerts.secrets import ensure_secret, secret_of
 from gateway.tables.alert import AlertSecret
 from integrations.models import ProviderIntegration

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from core.tracebacks import class_and_place
+from core.http.tracebacks import class_and_place
 
 TEXT = "".join(("what a client", " wrote"))
 

@@ -10,10 +10,10 @@ from typing import Any
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
-from core.keys import hash_key, issue_key
+from core.keys.services import hash_key, issue_key
 from core.models import ApiKey, Membership, Project
-from core.rights.roles import Role
-from core.scopes import SCOPES
+from core.rights.scopes import SCOPES
+from core.roles import Role
 
 _serial = count(1)
 

@@ -7,7 +7,7 @@ from typing import Any
 from agent.services import create_conversation
 from analytics.models import Deletion, Feedback, ReviewQueue
 from core.models import Membership, Project
-from core.rights.roles import Role
+from core.roles import Role
 from gateway.models import GatewaySettings
 from gateway.services import replace_settings
 from gateway.tables.alert import AlertSecret, BudgetAlert, OperatorAlert

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from hypothesis import strategies as st
 
-from core.keys import KeyRecord
+from core.keys.services import KeyRecord
 from gateway.pipeline.context import RequestContext, RequestState
 from gateway.pipeline.prompt import with_prompt
 from gateway.project_settings.settings import ProjectSettings

@@ -14,7 +14,7 @@ from uuid import uuid4
 import msgspec
 
 from analytics.request_log.record import SpoolEntry
-from core.keys import KeyRecord
+from core.keys.services import KeyRecord
 from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.failover import first_answer
 from gateway.pipeline.record import record

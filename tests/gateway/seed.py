@@ -42,7 +42,7 @@ def make_given_key(command: dict[str, Any]) -> dict[str, Any]:
     """Saves the row of a given key directly: the product draws keys itself and refuses to issue an expired one."""
     from django.utils import timezone
 
-    from core.keys import hash_key
+    from core.keys.services import hash_key
     from core.models import ApiKey
 
     expires_in = command.get("expires_in")
@@ -58,7 +58,7 @@ def make_given_key(command: dict[str, Any]) -> dict[str, Any]:
 
 
 def revoke_key(command: dict[str, Any]) -> dict[str, Any]:
-    from core import keys
+    from core.keys import services as keys
     from core.models import ApiKey
 
     keys.revoke_key(ApiKey.objects.get(key_hash=keys.hash_key(command["key"])))

@@ -10,9 +10,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from core.background_tasks import Failures, keep_running
-from core.draining import Drain
-from core.notices import read_notices
+from core.processes.background_tasks import Failures, keep_running
+from core.processes.draining import Drain
+from core.processes.notices import read_notices
 from gateway.runtime.readiness import Readiness
 from gateway.worker import state as worker_state
 from gateway.worker.state import WorkerMonitor

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.keys import KeyRecord
+from core.keys.services import KeyRecord
 from gateway.errors import ModelNotFoundError
 from gateway.model_list.catalog import callable_models
 from gateway.pipeline.call import _request_of

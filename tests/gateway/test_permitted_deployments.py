@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from core.key_patterns import permits
-from core.keys import KeyRecord
+from core.keys.patterns import permits
+from core.keys.services import KeyRecord
 from gateway.pipeline.context import Attempt
 from gateway.pipeline.permitted import permitted
 

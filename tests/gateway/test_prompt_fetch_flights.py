@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from django.db import OperationalError
 
-from core.keys import KeyRecord
+from core.keys.services import KeyRecord
 from gateway.project_settings.settings import ProjectSettings
 from gateway.prompt_fetch.answer import prompt_answer
 from gateway.prompt_fetch.query import PromptQuery

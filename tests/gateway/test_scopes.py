@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from core.rights.roles import Right
-from core.scopes import MANAGE, SCOPES
+from core.rights.scopes import MANAGE, SCOPES
+from core.roles import Right
 from tests.gateway.service import Gateway, GatewayService
 from tests.openapi.routes import Operation, operations
 

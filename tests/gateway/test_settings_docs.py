@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rest_framework import serializers
 
-from core.fields import MoneyField
+from core.wire.fields import MoneyField
 from gateway.serializers import GuardrailsSerializer, SettingsSerializer
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "settings.md"

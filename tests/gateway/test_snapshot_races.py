@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from core.errors import ServiceUnavailableError
-from core.keys import KeyRecord
+from core.keys.services import KeyRecord
 from gateway.project_settings.settings import ProjectSettings
 from gateway.snapshot import loader
 from gateway.snapshot.project import PriceTable, ProjectSnapshot

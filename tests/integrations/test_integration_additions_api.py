@@ -9,9 +9,9 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
+from core.encryption.rotation import rotate_all
 from core.errors import ValidationError
 from core.models import Project
-from core.rotation import rotate_all
 from integrations.access.checked_additions import checked_parameters
 from integrations.models import ProviderIntegration
 from integrations.selectors import enabled_credentials

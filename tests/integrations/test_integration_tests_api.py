@@ -15,7 +15,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from integrations import views
 from integrations.connection_tests import services
 from integrations.connectivity.outcomes import ConnectionOutcome, Reason

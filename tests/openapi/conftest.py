@@ -19,7 +19,7 @@ from analytics.clickhouse import client as store_client
 from analytics.models import ListPage
 from analytics.saved_views import save_view
 from core.models import Membership, Project
-from core.rights.roles import Role
+from core.roles import Role
 from gateway.models import EndUserLimit, GatewaySettings, ModelGroupRow, Trial, TrialAnswer, TrialInput
 from gateway.services import replace_settings
 from prompts.labels import set_label

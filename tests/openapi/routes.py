@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from core.openapi.views import document
-from core.rights.roles import Right
 from core.rights.table import OPERATIONS
+from core.roles import Right
 from gateway.routing import RESERVED_PATHS
 
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management import call_command
 
 from core.openapi.views import document
-from core.rights.roles import Right
+from core.roles import Right
 from gateway.routing import DIRECT
 from prompts.services import RESERVED_NAMES
 from tests.openapi.routes import channels_paths, django_routes, operations

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.test import Client
 
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from tests.factories.core import make_staff
 from tests.openapi.conftest import Populated
 from tests.openapi.routes import ASKING_MODELS, Operation, channels_paths, operations

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from core.models import Membership
-from core.rights.roles import Role
+from core.roles import Role
 from prompts.models import PromptActivation, PromptConfig, PromptVersion
 from prompts.services import activate_version, set_rollout_active
 from tests.factories.core import make_project, make_staff

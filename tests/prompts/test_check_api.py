@@ -8,7 +8,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from prompts.models import PromptVersion
 from tests.factories.core import make_staff
 from tests.prompts.conftest import BASE

@@ -8,7 +8,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from core.models import AuditEntry, Project
-from core.rights.roles import Role
+from core.roles import Role
 from prompts.labels import remove_label, set_label
 from prompts.models import PromptConfig, PromptLabel, PromptLabelMove
 from tests.factories.core import client_of, make_project, make_staff

@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from rest_framework.test import APIClient
 
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from prompts.labels import set_label
 from prompts.models import PromptActivation, PromptConfig, PromptLabel, PromptLabelMove, PromptVersion
 from prompts.services import activate_version

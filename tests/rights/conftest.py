@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from tests.factories.core import make_project, make_staff
 from tests.openapi.conftest import Populated, offline, populated, stored_requests
 

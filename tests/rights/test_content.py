@@ -13,7 +13,7 @@ from agent.services import create_conversation
 from analytics.models import Feedback, Score
 from analytics.scores.services import record_feedback
 from core.models import Membership, Project
-from core.rights.roles import Role
+from core.roles import Role
 from tests.analytics.telemetry.sending import Sender, log, span
 from tests.factories.analytics import make_entry, store, uuid7
 from tests.factories.core import make_key, make_project, make_staff

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from rest_framework.test import APIClient
 
 from core.models import Membership, Project
-from core.rights.roles import Role
+from core.roles import Role
 from tests.factories.core import make_key, make_project, make_staff
 from tests.rights.conftest import signed_in
 

@@ -13,12 +13,12 @@ from django.test import Client
 
 from agent.admission import read_call
 from agent.tools.registry import ALL
-from core.authentication import ProjectAccess
+from core.api.authentication import ProjectAccess
 from core.errors import ApplicationError
 from core.models import Membership, Project
 from core.rights.asking import rights_in
-from core.rights.roles import PROJECT_RIGHTS, Right
 from core.rights.table import OPERATIONS, TOOLS
+from core.roles import PROJECT_RIGHTS, Right
 from gateway.prompt_fetch.sessions import project_of_session
 from tests.openapi.routes import Operation, channels_paths, operations
 from tests.rights.conftest import PEOPLE, Populated, person, signed_in
@@ -151,7 +151,7 @@ def _chat(client: Client, project: Project) -> dict[str, Any]:
 
 
 def test_role__taken_away_while_a_chat_goes_on__ends_its_rights(own: Project) -> None:
-    from core.authentication import rights_now
+    from core.api.authentication import rights_now
 
     user = person("reader", own)
     access = ProjectAccess(own.pk, rights_in(user, own.pk), f"user:{user.username}", user.pk)

@@ -16,8 +16,8 @@ from django.urls import URLPattern
 from core.models import ApiKey, Membership, Project
 from core.rights.asking import may
 from core.rights.checks import every_page_has_a_line, page_names
-from core.rights.roles import RIGHTS_OF, Right, Role
 from core.rights.table import MODELS, PAGES
+from core.roles import RIGHTS_OF, Right, Role
 from gateway.models import Trial
 from integrations.models import ModelPrice
 from prompts.models import PromptConfig

@@ -9,8 +9,8 @@ from django.db import transaction
 
 from core.models import Project
 from core.rights.checks import page_names
-from core.rights.roles import RIGHTS_OF, Right, Role
 from core.rights.table import OPERATIONS, PAGES
+from core.roles import RIGHTS_OF, Right, Role
 from core.ui.registry import registered_pages
 from tests.factories.everything import one_of_everything
 from tests.rights.conftest import Populated, person, signed_in

@@ -11,7 +11,7 @@ from django.test import AsyncRequestFactory
 from rest_framework.response import Response
 from rest_framework.test import APIClient
 
-from core.arrival import ARRIVED_AT
+from core.http.arrival import ARRIVED_AT
 from core.models import Project
 from prompts.models import PromptConfig
 from rollouts import evaluate

@@ -5,7 +5,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
 
-from core.rights.roles import Role
+from core.roles import Role
 from rollouts.models import Rollout, RolloutTransition
 from rollouts.services import promote_rollout, roll_back_rollout
 from tests.factories.core import make_staff

@@ -10,7 +10,7 @@ from agent.tools.base import Arguments, Tool, ToolContext
 from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import PageArguments, chosen, filtered, listed, listed_rows, page_of
 from core.errors import NotFoundError
-from core.pagination import Listing
+from core.wire.pagination import Listing
 from gateway.protocol.model_prefixes import model_prefixes
 from integrations.errors import PriceNotFoundError
 from integrations.pricing.entries import MODEL_LENGTH

@@ -19,7 +19,7 @@ from analytics.clickhouse.engine.code_pages import release_code_pages
 from analytics.clickhouse.engine.lock import directory_lock
 from analytics.clickhouse.engine.session import Access, Session
 from analytics.clickhouse.engine.watcher import Watcher
-from core.background_tasks import keep_thread_running
+from core.processes.background_tasks import keep_thread_running
 
 logger = logging.getLogger("analytics.engine")
 

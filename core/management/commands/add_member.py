@@ -11,9 +11,9 @@ from typing_extensions import override
 from core.audit.entries import audited_command
 from core.errors import ApplicationError, ConflictError
 from core.management.tables import require_tables
-from core.members import add_member, change_role
+from core.members.services import add_member, change_role
 from core.models import Membership
-from core.rights.roles import Role
+from core.roles import Role
 from core.selectors import find_project
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from typing_extensions import override
 
-from core.addresses import public_url
 from core.audit.entries import audited_command
 from core.errors import ApplicationError
+from core.http.addresses import public_url
 from core.management.tables import require_tables
 from core.services import bootstrap_project
 

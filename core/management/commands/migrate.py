@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.commands import migrate
 from typing_extensions import override
 
-from core.locks import installation_lock
+from core.processes.locks import installation_lock
 
 # These options only look at the migrations.
 _READS = ("plan", "check_unapplied")

@@ -13,9 +13,9 @@ from typing_extensions import override
 from core.audit.entries import write_of_command
 from core.audit.recording import CHANGED, Change
 from core.audit.subjects import ENCRYPTION
-from core.canary import replace_canary
+from core.encryption.canary import replace_canary
+from core.encryption.rotation import Rotation, rotate_all
 from core.management.tables import require_tables
-from core.rotation import Rotation, rotate_all
 
 _NAME = "rotate_encryption_keys"
 

@@ -12,7 +12,7 @@ from django.test import Client
 from agent.panel.links import links_of
 from analytics.clickhouse import client as store_client
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project, make_staff
 from tests.factories.prompts import make_config

@@ -14,7 +14,7 @@ from django.test import Client
 from agent.panel.admin import MAX_TEXTS
 from agent.panel.markdown import CHARACTERS
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from tests.factories.core import make_project, make_staff
 from tests.factories.prompts import make_config
 

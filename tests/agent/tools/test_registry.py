@@ -14,7 +14,7 @@ import pytest
 from agent.scopes import Granted
 from agent.tools import registry
 from agent.tools.base import OUTPUT_CHARACTERS, Arguments, Tool, ToolContext
-from core.rights.roles import PROJECT_RIGHTS, Right
+from core.roles import PROJECT_RIGHTS, Right
 from gateway.models import AGENT_SCOPES
 from tests.factories.core import make_project
 

@@ -22,7 +22,7 @@ from analytics.request_log.record import Outcome, SpoolEntry
 from analytics.scores.services import record_feedback
 from analytics.scores.sync.run import copy_due
 from core.models import Project
-from core.rights.roles import PROJECT_RIGHTS
+from core.roles import PROJECT_RIGHTS
 from gateway.model_groups.services import create_group
 from gateway.models import AGENT_SCOPES, GatewaySettings
 from integrations.access.credentials import store_extra

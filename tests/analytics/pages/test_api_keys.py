@@ -14,10 +14,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from core.keys import find_key, hash_key, revoke_key
+from core.keys.services import find_key, hash_key, revoke_key
 from core.models import ApiKey, AuditEntry, Project
-from core.rights.roles import Role
-from core.scopes import DESCRIPTIONS
+from core.rights.scopes import DESCRIPTIONS
+from core.roles import Role
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project, make_staff
 

@@ -14,7 +14,7 @@ from analytics.clickhouse import client as store_client
 from analytics.errors import AnalyticsUnavailableError
 from analytics.pages import errors as page
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from tests.analytics.pages.pages import shown
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project, make_staff

@@ -12,7 +12,7 @@ from django.test import Client
 from analytics.pages import providers as page
 from analytics.request_log.record import AttemptRecord
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from integrations.access.credentials import store_secret
 from integrations.connectivity.outcomes import ConnectionOutcome, Reason
 from integrations.errors import HealthUnavailableError

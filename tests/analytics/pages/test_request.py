@@ -16,7 +16,7 @@ from analytics.errors import AnalyticsUnavailableError
 from analytics.models import Score
 from analytics.request_log.record import AttemptRecord, Outcome
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from core.ui.formats import money
 from tests.analytics.conversation.test_bodies import PNG
 from tests.factories.analytics import make_entry, store

@@ -18,7 +18,7 @@ from analytics.models import SavedView
 from analytics.pages import request_log
 from analytics.request_log.record import Outcome
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from tests.analytics.requests.entries import NOW, entry
 from tests.factories.analytics import store
 from tests.factories.core import make_project, make_staff

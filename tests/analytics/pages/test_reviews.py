@@ -12,7 +12,7 @@ from django.test import Client
 
 from analytics.models import ReviewItem, ReviewQueue, Score
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project, make_staff
 from tests.factories.reviews import make_queue

@@ -9,7 +9,7 @@ from django.test import Client
 
 from analytics.models import SavedView
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from tests.factories.core import make_staff
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]

@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 from analytics.clickhouse import client as store_client
 from analytics.queries import visible
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from core.ui import panels
 from tests.analytics.requests.entries import entry
 from tests.factories.analytics import store, uuid7

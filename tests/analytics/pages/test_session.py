@@ -19,7 +19,7 @@ from analytics.request_log.record import Outcome
 from analytics.scores.services import record_feedback
 from analytics.scores.sync.run import copy_due
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from core.ui.formats import money, number
 from tests.analytics.pages.test_request import signed_in, text_of
 from tests.analytics.sessions.entries import entry

@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 from analytics.deletion.services import delete_request
 from analytics.models import ReviewItem, ReviewQueue, Score
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import client_of, make_project, make_staff
 from tests.factories.reviews import make_queue, queue_body

@@ -13,7 +13,7 @@ from analytics.errors import FeedbackTokenError
 from analytics.models import Feedback
 from analytics.scores.feedback_tokens import HEADER, check_token, make_token
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from tests.factories.core import client_of, make_project, make_staff
 
 URL, TOKEN_URL = "/api/llm/sessions/s/feedback", "/api/llm/sessions/s/feedback-token"

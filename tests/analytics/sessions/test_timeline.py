@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 from analytics.clickhouse import client
 from analytics.request_log.record import AttemptRecord, Outcome
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from tests.analytics.sessions.entries import entry
 from tests.analytics.telemetry.sending import SESSION, Sender, span
 from tests.factories.analytics import store

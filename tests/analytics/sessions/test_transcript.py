@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from analytics.request_log.record import Outcome
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from tests.analytics.sessions.entries import entry
 from tests.factories.analytics import store
 from tests.factories.core import make_project, make_staff

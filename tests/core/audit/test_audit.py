@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 from core.audit.entries import write
 from core.audit.recording import recording
 from core.models import AuditEntry, Membership, Project
-from core.rights.roles import Role
+from core.roles import Role
 from tests.factories.core import client_of, make_project, make_staff
 
 pytestmark = pytest.mark.django_db

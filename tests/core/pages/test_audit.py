@@ -12,7 +12,7 @@ from django.test import Client
 
 from core.models import Project
 from core.pages import audit as page
-from core.rights.roles import Role
+from core.roles import Role
 from tests.factories.core import client_of, make_project, make_staff
 
 pytestmark = pytest.mark.django_db

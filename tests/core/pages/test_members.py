@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from core.models import AuditEntry, Membership, Project
-from core.rights.roles import Role
+from core.roles import Role
 from tests.factories.core import make_project, make_staff
 
 pytestmark = pytest.mark.django_db

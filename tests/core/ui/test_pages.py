@@ -14,7 +14,7 @@ from django.test import Client, RequestFactory
 
 from core.errors import ServiceUnavailableError
 from core.models import Membership, Project
-from core.rights.roles import Role
+from core.roles import Role
 from core.ui import panels as kit
 from core.ui.panels import Panel, PanelStream, marker, page_response
 from tests.factories.core import make_project, make_staff

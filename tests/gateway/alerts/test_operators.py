@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from core.monitoring import SECRETS, Alarm
+from core.processes.monitoring import SECRETS, Alarm
 from gateway.alerts.operators import OperatorMessage, _save
 from gateway.tables.alert import AlertSecret, OperatorAlert
 from tests.factories.core import make_project

@@ -12,7 +12,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from gateway.project_settings.guardrails import GuardrailSettings
 from gateway.reports.dry_run import run_dry
 from tests.factories.analytics import make_entry, store, uuid7

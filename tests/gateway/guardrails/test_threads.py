@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from core.keys import KeyRecord
+from core.keys.services import KeyRecord
 from gateway.errors import GuardrailError
 from gateway.pipeline import guard_input as stage
 from gateway.pipeline.context import RequestContext, RequestState

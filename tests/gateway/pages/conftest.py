@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from tests.factories.core import make_project, make_staff
 
 Open = Callable[..., str]

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from core.models import AuditEntry, Project
-from core.rights.roles import Role
+from core.roles import Role
 from gateway.end_users.services import list_limits
 from gateway.tables.end_user import EndUserLimit
 from tests.factories.core import make_project

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from gateway.models import GatewaySettings
 from gateway.services import replace_settings
 from tests.factories.analytics import make_entry, store

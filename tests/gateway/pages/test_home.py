@@ -14,7 +14,7 @@ from analytics.errors import AnalyticsUnavailableError
 from analytics.presenters import metrics
 from analytics.request_log.record import Outcome
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from core.ui import formats
 from gateway.models import GatewaySettings
 from rollouts.services import roll_back_rollout

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from core.ui.formats import money
 from gateway.models import GatewaySettings
 from gateway.services import replace_settings

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from core.models import AuditEntry, Project
-from core.rights.roles import Role
+from core.roles import Role
 from gateway.model_groups.services import create_group, get_group, list_groups
 from tests.gateway.pages.conftest import sent, shown, signed_in, text_of
 

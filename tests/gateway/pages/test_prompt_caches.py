@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from core.ui import formats
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import client_of

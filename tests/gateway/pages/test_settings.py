@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from core.models import AuditEntry, Project
-from core.rights.roles import Role
+from core.roles import Role
 from gateway.models import GatewaySettings, SettingsChange
 from gateway.pages.settings import SettingsPage
 from gateway.pages.wording import LABELS, flat

@@ -14,7 +14,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from core.ui import formats
 from tests.analytics.requests.entries import chat
 from tests.factories.analytics import make_entry, store

@@ -16,7 +16,7 @@ from rest_framework.test import APIClient
 from analytics.clickhouse import client as store_client
 from analytics.errors import AnalyticsUnavailableError
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from core.ui import formats
 from gateway.models import GatewaySettings
 from gateway.pages import month as month_page

@@ -11,7 +11,7 @@ from django.db import OperationalError
 from django.test import Client
 
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from gateway.judging.judge import JudgeResult
 from gateway.judging.rubric import Grade
 from gateway.pipeline.internal_client import InternalAnswer

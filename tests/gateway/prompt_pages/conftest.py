@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from prompts.models import PromptConfig
 from tests.factories.core import make_project, make_staff
 from tests.factories.prompts import make_config, make_version

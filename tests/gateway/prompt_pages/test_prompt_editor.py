@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from prompts.models import PromptConfig, PromptVersion
 from tests.factories.core import client_of, make_staff
 from tests.factories.prompts import make_version

@@ -11,7 +11,7 @@ from django.test import Client
 
 from analytics.errors import AnalyticsUnavailableError
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from core.ui.formats import money
 from gateway.pages import prompt_figures
 from prompts.labels import set_label

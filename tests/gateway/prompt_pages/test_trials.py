@@ -10,7 +10,7 @@ from django.test import Client
 
 from analytics.models import ListPage
 from analytics.saved_views import save_view
-from core.rights.roles import Role
+from core.roles import Role
 from core.ui.formats import money
 from gateway.models import Trial, TrialInput
 from prompts.models import PromptConfig

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from rest_framework.test import APIClient
 
-from core.rights.roles import Role
+from core.roles import Role
 from gateway.judging.retention import expire_judgements
 from gateway.models import Trial, TrialAnswer
 from gateway.trials.services import MAX_UNFINISHED_TRIALS

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from integrations.models import ModelPrice
 from integrations.pages import prices as page
 from integrations.pricing.services import set_price

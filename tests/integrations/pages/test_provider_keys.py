@@ -11,7 +11,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from core.models import AuditEntry, Project
-from core.rights.roles import Role
+from core.roles import Role
 from integrations.access.credentials import credentials_of
 from integrations.models import ProviderIntegration
 from tests.factories.core import make_project, make_staff

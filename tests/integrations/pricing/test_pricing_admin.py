@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from core.rights.roles import Role
+from core.roles import Role
 from integrations.models import ModelPrice, PricePeriod, PriceSyncLog
 from integrations.pricing.services import load_shipped_prices, set_price
 from integrations.pricing.sync import sync_prices

@@ -10,8 +10,8 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, Response, expect
 
 from core.rights.checks import page_names
-from core.rights.roles import Right
 from core.rights.table import PAGES
+from core.roles import Right
 from tests.browser.actions import sign_in
 from tests.browser.problems import Problems
 from tests.live.operators.crawl import NOT_FOLLOWED, kind_of, kind_of_name, navigation, one_of_each_kind, path_of

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from analytics.errors import AnalyticsUnavailableError
 from analytics.queries.variants import ArmTotals
-from core.rights.roles import Role
+from core.roles import Role
 from rollouts import metrics
 from rollouts.comparisons import comparison
 from rollouts.evaluate import evaluate_rollout

@@ -13,7 +13,7 @@ from django.utils import timezone
 from analytics.errors import AnalyticsUnavailableError
 from analytics.queries.variants.traffic import ConfigTraffic
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from prompts.models import PromptConfig
 from rollouts import planning
 from rollouts.models import Rollout

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from core.models import Project
-from core.rights.roles import Role
+from core.roles import Role
 from rollouts.models import RolloutEvaluation
 from rollouts.pages import rollouts as page
 from rollouts.services import roll_back_rollout

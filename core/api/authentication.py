@@ -1,0 +1,110 @@
+"""Authentication of the management API: an API key, or a signed-in member of staff."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.utils import timezone
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
+from rest_framework.request import Request
+from typing_extensions import override
+
+from core.errors import AuthenticationError, PermissionDeniedError
+from core.keys.last_use import flush_last_uses_when_due, note_use
+from core.keys.services import KeyRecord, find_key, hash_key, project_exists
+from core.rights.asking import rights_in, rights_of_scopes, scopes_of_operation
+from core.rights.scopes import MANAGE
+from core.roles import Right
+from core.tenancy import requested_project
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectAccess:
+    """The value of `request.auth`: the project that the call may touch, the caller's rights in it, and the caller.
+
+    `actor` is `key:<id>` or `user:<username>`, for rows that say who did something. `user_id` is that of a session,
+    `scopes` those of a key.
+    """
+
+    project_id: UUID
+    rights: frozenset[Right]
+    actor: str
+    user_id: int | None = None
+    scopes: frozenset[str] = frozenset()
+
+
+class ApiKeyAuthentication(BaseAuthentication):
+    """Authenticates `Authorization: Bearer svc_…` with `X-Project-Id`, which has to name the key's project."""
+
+    @override
+    def authenticate(self, request: Request) -> tuple[AnonymousUser, ProjectAccess] | None:
+        header = request.headers.get("Authorization", "").strip()
+        if not header:
+            return None
+        record = usable_key(header)
+        if requested_project(request) != record.project_id:
+            raise AuthenticationError("This API key belongs to another project.", code="invalid_project")
+        note_use(record.id, timezone.now())
+        flush_last_uses_when_due()
+        rights = rights_of_scopes(record.scopes)
+        return AnonymousUser(), ProjectAccess(record.project_id, rights, f"key:{record.id}", scopes=record.scopes)
+
+    @override
+    def authenticate_header(self, request: Request) -> str:
+        # Without a challenge DRF would answer 403 instead of 401 to callers that sent no credentials.
+        return "Bearer"
+
+
+class StaffSessionAuthentication(SessionAuthentication):
+    """Authenticates the admin's session; unsafe methods need the CSRF token. The person's role decides the rights."""
+
+    @override
+    def authenticate(self, request: Request) -> tuple[AbstractBaseUser, ProjectAccess] | None:
+        found = super().authenticate(request)
+        if found is None or not found[0].is_staff:
+            return None
+        user, project_id = found[0], requested_project(request)
+        rights = rights_in(user, project_id)
+        if not rights:
+            # Only members learn whether a project exists.
+            raise PermissionDeniedError("You are no member of this project.", code="permission_denied")
+        if user.is_superuser and not project_exists(project_id):
+            raise AuthenticationError("The project does not exist.", code="invalid_project")
+        return user, ProjectAccess(project_id, rights, f"user:{user.get_username()}", user.pk)
+
+
+def rights_now(access: ProjectAccess) -> frozenset[Right]:
+    """Returns the caller's present rights, for work that outlasts a request: a role may have been taken away."""
+    if access.user_id is None:
+        return access.rights
+    user = get_user_model().objects.filter(pk=access.user_id).first()
+    return frozenset() if user is None else rights_in(user, access.project_id)
+
+
+def require_scope(scopes: frozenset[str], operation_id: str) -> None:
+    """Raises PermissionDeniedError (`scope_missing`) when none of a key's scopes opens the operation."""
+    opening = scopes_of_operation(operation_id) or [MANAGE]
+    if scopes.isdisjoint(opening):
+        named = " or ".join(repr(scope) for scope in opening)
+        raise PermissionDeniedError(f"This API key lacks the scope {named}.", code="scope_missing")
+
+
+def usable_key(header: str) -> KeyRecord:
+    """Returns the key in an `Authorization` header, with one answer for unknown, revoked and expired keys."""
+    scheme, _, key = header.partition(" ")
+    key = key.strip()
+    if scheme.lower() != "bearer" or not key:
+        raise AuthenticationError("Authorization must be 'Bearer <API key>'.", code="missing_api_key")
+    record = find_key(hash_key(key))
+    if record is None or record.expired(timezone.now()):
+        raise AuthenticationError("Invalid API key.", code="invalid_api_key")
+    return record
+
+
+def key_id_of(actor: str) -> int:
+    """Returns the id of the API key in an actor `key:<id>`, 0 for any other actor."""
+    kind, _, number = actor.partition(":")
+    return int(number) if kind == "key" and number.isdecimal() else 0

@@ -1,0 +1,1 @@
+"""Encryption at rest, the canary that proves the keys, and their rotation."""

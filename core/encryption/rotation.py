@@ -1,0 +1,105 @@
+"""Encrypts every stored secret under the first of the encryption keys.
+
+A model names its columns with tokens of core.encryption.fernet: `encrypted_fields = ("token",)`; empty ones hold none.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.apps import apps
+from django.db.models import Model
+
+from core.encryption.fernet import UndecryptableError, is_current, rotate
+
+logger = logging.getLogger("core.rotation")
+
+_BATCH = 500
+# Rows that change during a pass are read again in the next one.
+_LOOKS = 5
+
+
+@dataclass(slots=True)
+class Rotation:
+    """The result for one model's secrets. `lost` are the ids of rows that no configured key reads, `projects` the
+    numbers of rotated secrets by project; None stands for those of no project."""
+
+    model: str
+    current: int = 0
+    rotated: int = 0
+    lost: list[Any] = field(default_factory=list)
+    projects: Counter[UUID | None] = field(default_factory=Counter)
+
+
+def models_with_secrets() -> list[type[Model]]:
+    return [model for model in apps.get_models() if getattr(model, "encrypted_fields", ())]
+
+
+def rotate_all(*, dry_run: bool = False) -> list[Rotation]:
+    """Encrypts all rows again, in the order of their ids.
+
+    Each secret is replaced only if it is still the one that was read, so a run may be stopped and repeated at any time,
+    beside other runs and beside changes of secrets. With `dry_run` nothing is written and `rotated` counts the rows
+    that would change.
+    """
+    return [_rotate_model(model, dry_run=dry_run) for model in models_with_secrets()]
+
+
+def _rotate_model(model: type[Model], *, dry_run: bool) -> Rotation:
+    found = Rotation(model._meta.label)
+    for primary_key in _ids(model):
+        for name in getattr(model, "encrypted_fields", ()):
+            _rotate_one(model, primary_key, name, found, dry_run=dry_run)
+    logger.info(
+        "encryption.rotated model=%s rotated=%d current=%d lost=%d dry_run=%s",
+        found.model, found.rotated, found.current, len(found.lost), dry_run,
+    )  # fmt: skip
+    return found
+
+
+def _ids(model: type[Model]) -> Iterator[Any]:
+    rows, last = model._base_manager.order_by("pk"), None
+    while True:
+        batch = list((rows if last is None else rows.filter(pk__gt=last)).values_list("pk", flat=True)[:_BATCH])
+        yield from batch
+        if len(batch) < _BATCH:
+            return
+        last = batch[-1]
+
+
+def _rotate_one(model: type[Model], primary_key: Any, name: str, found: Rotation, *, dry_run: bool) -> None:
+    for _ in range(_LOOKS):
+        token = model._base_manager.filter(pk=primary_key).values_list(name, flat=True).first()
+        if not token:
+            return  # The column is empty, or the row was deleted.
+        if is_current(token):
+            found.current += 1
+            return
+        try:
+            fresh = rotate(token)
+        except UndecryptableError:
+            _lost(found, primary_key)
+            return
+        if dry_run or model._base_manager.filter(pk=primary_key, **{name: token}).update(**{name: fresh}):
+            found.rotated += 1
+            found.projects[_project_of(model, primary_key)] += 1
+            return
+    logger.warning("encryption.restless model=%s id=%s", found.model, primary_key)
+
+
+def _project_of(model: type[Model], primary_key: Any) -> UUID | None:
+    """Returns the project of a row; None for a row of no project, and for one that is gone."""
+    if not any(column.name == "project" for column in model._meta.fields):
+        return None
+    return model._base_manager.filter(pk=primary_key).values_list("project_id", flat=True).first()
+
+
+def _lost(found: Rotation, primary_key: Any) -> None:
+    if primary_key not in found.lost:
+        found.lost.append(primary_key)
+        logger.warning("encryption.lost model=%s id=%s", found.model, primary_key)

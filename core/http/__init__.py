@@ -1,0 +1,1 @@
+"""What Django serves of HTTP: hosts, paths, bodies, failures."""

@@ -1,0 +1,78 @@
+"""Failures outside of any view: JSON for programs, a page with a way back for people."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.middleware.csrf import REASON_NO_CSRF_COOKIE
+from django.template.loader import render_to_string
+from django.urls import resolve
+
+from core.errors import ApplicationError, NotFoundError, PermissionDeniedError, ValidationError
+from core.http.exception_handler import error_body, error_headers, translate
+
+_API = "/api/"
+_UNEXPECTED = "The service failed unexpectedly."
+_STALE_FORM = "The form was sent without the token of this session. Open the page again, and send it once more."
+_COOKIES_NEED_TLS = (
+    "This page came over plain HTTP, and the service gives its cookies to HTTPS only. Open it under https://. Behind a "
+    "proxy that speaks TLS, the proxy has to send X-Forwarded-Proto and TRUSTED_PROXIES has to count it; to sign in "
+    "over plain HTTP on purpose, start the service with INSECURE_HTTP=1."
+)
+
+
+def wants_page(request: HttpRequest) -> bool:
+    """Returns whether the client is a browser, which names HTML in `Accept`; programs send `*/*` or nothing."""
+    return not request.path.startswith(_API) and "text/html" in request.headers.get("Accept", "")
+
+
+def failure(request: HttpRequest, error: ApplicationError) -> HttpResponse:
+    headers = error_headers(error, error.status)
+    if not wants_page(request):
+        return JsonResponse(error_body(error), status=error.status, headers=headers)
+    page = render_to_string(
+        "core/failure.html",
+        {
+            "title": HTTPStatus(error.status).phrase,
+            "message": error.message,
+            "request_id": getattr(request, "request_id", ""),
+        },
+    )
+    return HttpResponse(page, status=error.status, headers=headers)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    return failure(request, translate(exception) or ValidationError("The request cannot be read."))
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    return failure(request, PermissionDeniedError("You may not do this, or not see it.", code="forbidden"))
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    return failure(request, NotFoundError("There is nothing at this path." + _without_slash(request.path)))
+
+
+def server_error(request: HttpRequest) -> HttpResponseBase:
+    return failure(request, ApplicationError(_UNEXPECTED))
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponseBase:
+    cookies_lost = not request.is_secure() and settings.CSRF_COOKIE_SECURE and reason == REASON_NO_CSRF_COOKIE
+    message = _COOKIES_NEED_TLS if cookies_lost else _STALE_FORM
+    return failure(request, PermissionDeniedError(message, code="csrf_failed"))
+
+
+def _without_slash(path: str) -> str:
+    """Returns a hint when the same path without its trailing slash exists."""
+    shorter = path.rstrip("/")
+    if not path.endswith("/") or not shorter:
+        return ""
+    try:
+        resolve(shorter)
+    except Http404:
+        return ""
+    return f" {shorter} has no slash at its end."

@@ -1,0 +1,33 @@
+"""Middleware of every request that Django serves."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.http import HttpRequest, HttpResponseBase
+from django.utils.deprecation import MiddlewareMixin
+
+from core.errors import ServiceUnavailableError
+from core.http.exception_handler import translate
+from core.http.failures import failure
+
+REQUEST_ID_HEADER = "x-request-id"
+
+
+class RequestIdMiddleware(MiddlewareMixin):
+    """Sets `request.request_id` and the response header. It comes first, so that errors carry the header too."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        request.request_id = uuid.uuid4().hex  # type: ignore[attr-defined]  # added here for handlers and log lines
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        response.headers[REQUEST_ID_HEADER] = getattr(request, "request_id", "")
+        return response
+
+
+class DatabaseAwayMiddleware(MiddlewareMixin):
+    """Answers 503 for a page whose database is unreachable, full or locked, which Django would treat as a defect."""
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | None:
+        known = translate(exception)
+        return failure(request, known) if isinstance(known, ServiceUnavailableError) else None

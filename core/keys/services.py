@@ -1,0 +1,207 @@
+"""API keys: how they are made, stored and looked up."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q
+from django.utils import timezone
+
+from core.caller_limits import CallerLimits
+from core.errors import ConflictError, ValidationError
+from core.keys.patterns import permits
+from core.models import ApiKey, Project
+from core.rights.scopes import SCOPES
+
+KEY_PREFIX = "svc_"
+# The visible prefix is `svc_` and four characters, 24 of the key's 256 bits.
+VISIBLE_CHARACTERS = len(KEY_PREFIX) + 4
+
+# The columns whose change is a change of the key's limits.
+LIMIT_FIELDS = (
+    "monthly_budget_usd",
+    "total_budget_usd",
+    "rate_limit_rpm",
+    "rate_limit_tpm",
+    "max_concurrent_requests",
+)
+# The columns that may change while the holder of a key goes on using it.
+CHANGEABLE_FIELDS = ("name", "expires_at", *LIMIT_FIELDS, "allowed_models", "allowed_providers", "metadata")
+# Prefixes the names of a key's metadata among the attributes of a request.
+METADATA_PREFIX = "metadata."
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRecord:
+    """A key as the gateway keeps it in memory. It is not revoked; it may have expired."""
+
+    id: int
+    project_id: UUID
+    key_hash: str
+    scopes: frozenset[str]
+    expires_at: datetime | None
+    # None where the key has no limits.
+    limits: CallerLimits | None = None
+    allowed_models: tuple[str, ...] = ()
+    allowed_providers: tuple[str, ...] = ()
+    # The key's metadata as attributes of its requests.
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_restricted(self) -> bool:
+        """True if the key may not call every model of its project."""
+        return bool(self.allowed_models or self.allowed_providers)
+
+    def permits(self, provider: str, model: str, deployment: str = "") -> bool:
+        return permits(self.allowed_models, self.allowed_providers, provider, model, deployment)
+
+    def expired(self, now: datetime) -> bool:
+        return self.expires_at is not None and self.expires_at <= now
+
+
+def hash_key(key: str | bytes) -> str:
+    """Returns the SHA-256 of a key, hexadecimal, for any text or bytes that a client sends."""
+    raw = key if isinstance(key, bytes) else key.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(raw).hexdigest()
+
+
+def issue_key(
+    project: Project, *, name: str, scopes: Iterable[str], expires_at: datetime | None = None, **limits: Any
+) -> tuple[ApiKey, str]:
+    """Stores a new key of `project` and returns it with its plain text, which cannot be shown again. `limits` are
+    columns of `CHANGEABLE_FIELDS`.
+
+    Raises ValidationError for an unknown scope, no scope at all, and an expiry that has passed.
+    """
+    checked = _checked_scopes(scopes)
+    _check_expiry(expires_at)
+    key = _new_secret()
+    row = ApiKey.objects.create(
+        project=project,
+        name=name,
+        prefix=key[:VISIBLE_CHARACTERS],
+        key_hash=hash_key(key),
+        scopes=checked,
+        expires_at=expires_at,
+        limits_changed_at=timezone.now() if any(limits.get(name) is not None for name in LIMIT_FIELDS) else None,
+        **limits,
+    )
+    return row, key
+
+
+def change_key(key: ApiKey, values: Mapping[str, Any]) -> None:
+    """Changes columns of `CHANGEABLE_FIELDS`. Raises ValidationError for an expiry that has passed."""
+    _check_expiry(values.get("expires_at"))
+    is_limited_anew = any(name in values and values[name] != getattr(key, name) for name in LIMIT_FIELDS)
+    for name, value in values.items():
+        setattr(key, name, value)
+    if is_limited_anew:
+        key.limits_changed_at = timezone.now()
+    key.save(update_fields=[*values, "limits_changed_at"])
+
+
+def rotate_key(key: ApiKey, *, grace_seconds: int) -> str:
+    """Gives the key a new secret and returns it. The present one goes on for `grace_seconds`; one that was in its grace
+    ends. Raises ConflictError for a key that is revoked or has expired."""
+    now = timezone.now()
+    if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now):
+        raise ConflictError("The key is revoked or has expired.", code="key_ended")
+    secret = _new_secret()
+    key.previous_key_hash = key.key_hash if grace_seconds else None
+    key.previous_expires_at = now + timedelta(seconds=grace_seconds) if grace_seconds else None
+    key.key_hash, key.prefix = hash_key(secret), secret[:VISIBLE_CHARACTERS]
+    key.save(update_fields=["key_hash", "prefix", "previous_key_hash", "previous_expires_at"])
+    return secret
+
+
+def revoke_key(key: ApiKey) -> None:
+    """Revokes a key. Revoking twice keeps the first time."""
+    if key.revoked_at is None:
+        key.revoked_at = timezone.now()
+        # The row is saved, not updated by a query: the gateway listens to the signal and forgets the key.
+        key.save(update_fields=["revoked_at"])
+
+
+def find_key(key_hash: str) -> KeyRecord | None:
+    """Returns the key with this hash, or None when it is unknown or revoked, and when a rotation has ended it. One
+    query, equally fast for all."""
+    named = Q(key_hash=key_hash) | Q(previous_key_hash=key_hash)
+    row = ApiKey.objects.filter(named, revoked_at=None).first()
+    return None if row is None else next((record for record in _records(row) if record.key_hash == key_hash), None)
+
+
+def project_keys(project_id: UUID) -> list[KeyRecord]:
+    """Returns every key of the project that is not revoked, expired ones too. Empty for an unknown project. A key that
+    was rotated is there twice, once for each secret, until its grace is over."""
+    rows = ApiKey.objects.for_project(project_id).filter(revoked_at=None)
+    return [record for row in rows for record in _records(row)]
+
+
+def key_record(row: ApiKey) -> KeyRecord:
+    return KeyRecord(
+        id=row.pk,
+        project_id=row.project_id,
+        key_hash=row.key_hash,
+        scopes=frozenset(row.scopes),
+        expires_at=row.expires_at,
+        limits=_limits(row),
+        allowed_models=tuple(row.allowed_models),
+        allowed_providers=tuple(row.allowed_providers),
+        attributes={f"{METADATA_PREFIX}{name}": value for name, value in row.metadata.items()},
+    )
+
+
+def _records(row: ApiKey) -> list[KeyRecord]:
+    """Returns the key once for each of its secrets."""
+    record = key_record(row)
+    ends = row.previous_expires_at
+    if row.previous_key_hash is None or ends is None or ends <= timezone.now():
+        return [record]
+    earlier = ends if row.expires_at is None else min(ends, row.expires_at)
+    return [record, replace(record, key_hash=row.previous_key_hash, expires_at=earlier)]
+
+
+def _limits(row: ApiKey) -> CallerLimits | None:
+    changed_at = row.limits_changed_at
+    limits = CallerLimits(
+        requests_per_minute=row.rate_limit_rpm,
+        tokens_per_minute=row.rate_limit_tpm,
+        concurrent_requests=row.max_concurrent_requests,
+        monthly_budget_usd=row.monthly_budget_usd,
+        total_budget_usd=row.total_budget_usd,
+        set_at_us=int(changed_at.timestamp() * 1_000_000) if changed_at is not None else 0,
+    )
+    return limits if limits.is_set else None
+
+
+def _new_secret() -> str:
+    return KEY_PREFIX + secrets.token_urlsafe(32)
+
+
+def _check_expiry(expires_at: datetime | None) -> None:
+    if expires_at is not None and expires_at <= timezone.now():
+        raise _invalid("expires_at", "Must be in the future.")
+
+
+def project_exists(project_id: UUID) -> bool:
+    return Project.objects.filter(pk=project_id).exists()
+
+
+def _checked_scopes(scopes: Iterable[str]) -> list[str]:
+    chosen = set(scopes)
+    if not chosen:
+        raise _invalid("scopes", "At least one scope is required.")
+    unknown = sorted(chosen.difference(SCOPES))
+    if unknown:
+        raise _invalid("scopes", f"Unknown scope {unknown[0]!r}; the scopes are {', '.join(SCOPES)}.")
+    return sorted(chosen)
+
+
+def _invalid(field: str, problem: str) -> ValidationError:
+    return ValidationError(f"{field}: {problem}", details={field: [problem]})

@@ -1,0 +1,1 @@
+"""Finds what an id names."""

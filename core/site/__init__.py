@@ -1,0 +1,1 @@
+"""The admin site: access to its pages, and how its tables write values."""

@@ -1,0 +1,27 @@
+from typing import Any
+
+from django.contrib.admin import autodiscover
+from django.contrib.admin.apps import SimpleAdminConfig
+from django.contrib.admin.checks import check_admin_app, check_dependencies
+from django.core import checks
+from typing_extensions import override
+
+
+class RightsAdminConfig(SimpleAdminConfig):
+    """Django's admin app, with the site that checks the table of rights.
+
+    The apps' admin modules are imported when the site's URLs are loaded, and not in a process without pages.
+    """
+
+    default_site = "core.site.site.RightsAdminSite"
+
+    @override
+    def ready(self) -> None:
+        checks.register(check_dependencies, checks.Tags.admin)
+        checks.register(_check_pages, checks.Tags.admin)
+
+
+def _check_pages(**options: Any) -> list[checks.CheckMessage]:
+    """Returns what Django's checks of the admin find in the pages of all apps."""
+    autodiscover()
+    return check_admin_app(**options)

@@ -1,0 +1,1 @@
+"""The JSON of the management API: fields, bodies, parameters and pages of lists."""
