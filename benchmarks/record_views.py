@@ -19,12 +19,12 @@ def measure_views(measured: Store, count: int, *, same_texts: bool) -> Iterator[
     """Yields a line for each view with the engine's CPU for each row of `ingest`, that of its merges included. What the
     rows cost without any view, which is in no line of a view, comes first."""
     from analytics.clickhouse import client
-    from analytics.shipper.rows import COLUMNS
+    from analytics.request_log.columns import INGESTED
 
     batches = _batches(count, same_texts=same_texts)
     client.execute(f"CREATE TABLE {_PROBE} AS ingest ENGINE = Null")
-    _cost(measured, COLUMNS, batches, "warm-up")
-    without = _cost(measured, COLUMNS, batches, _NO_VIEW)
+    _cost(measured, INGESTED, batches, "warm-up")
+    without = _cost(measured, INGESTED, batches, _NO_VIEW)
     yield f"{_NO_VIEW}: {without / count * 1e6:.1f} µs a row"
     views = client.execute(
         "SELECT name, create_table_query FROM system.tables WHERE database = currentDatabase()"
@@ -35,7 +35,7 @@ def measure_views(measured: Store, count: int, *, same_texts: bool) -> Iterator[
         # The view fills its own table, so that the views and merges behind that are in its cost.
         probe = re.sub(r"\.ingest\b", f".{_PROBE}", definition).replace(f".{name} ", f".{name}_probe ", 1)
         client.execute(probe)
-        alone = _cost(measured, COLUMNS, batches, name) - without
+        alone = _cost(measured, INGESTED, batches, name) - without
         client.execute(f"DROP TABLE {name}_probe")
         yield f"{name}: {alone / count * 1e6:.1f} µs a row"
     client.execute(f"DROP TABLE {_PROBE}")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from clickhouse_driver import Client
 from clickhouse_driver import errors as driver_errors
 from django.conf import settings
+from msgspec import Struct
 
 from analytics.clickhouse.address import resolve_url
 from analytics.clickhouse.connections import connections
@@ -28,7 +29,7 @@ from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    Row = TypeVar("Row", bound=DataclassInstance)
+    Row = TypeVar("Row", bound=DataclassInstance | Struct)
 
 logger = logging.getLogger("analytics.clickhouse")
 
@@ -58,7 +59,7 @@ def query(
     database_settings: Mapping[str, Any] | None = None,
     hasty: bool = True,
 ) -> list[Row]:
-    """Runs a SELECT and returns its rows as `row`, a dataclass whose field names are the column names.
+    """Runs a SELECT and returns its rows as `row`, a dataclass or struct whose field names are the column names.
 
     `name` stands for the query in the server's query log. Raises AnalyticsUnavailableError, for a store that
     gives no sign of life within CLICKHOUSE_SILENT_SECONDS and then at once, unless the query is not `hasty`;
@@ -77,7 +78,7 @@ def query(
         return client.execute(sql, bound, with_column_types=True, settings=query_settings)
 
     rows, columns = _run(run, name=name, seconds=_seconds(query_settings), retry=True, hasty=hasty)
-    return _as_dataclasses(rows, [column for column, _ in columns], row, name)
+    return _as_objects(rows, [column for column, _ in columns], row, name)
 
 
 def execute(
@@ -195,11 +196,12 @@ def _attempt(call: Callable[[], Any], name: str) -> Any:
         raise AnalyticsQueryError(message, server_code=0, reason=f"{type(error).__name__}: {error}") from error
 
 
-def _as_dataclasses(rows: Sequence[tuple[Any, ...]], columns: list[str], row: type[Row], name: str) -> list[Row]:
-    names = [field.name for field in fields(row)]
-    if names == columns:
-        return [row(*values) for values in rows]
+def _as_objects(rows: Sequence[tuple[Any, ...]], columns: list[str], row: type[Row], name: str) -> list[Row]:
+    names = list(row.__struct_fields__) if issubclass(row, Struct) else [field.name for field in fields(row)]
     if sorted(names) != sorted(columns):
         raise TypeError(f"{name}: columns {sorted(columns)} are not the fields {sorted(names)} of {row.__name__}")
+    if issubclass(row, Struct):
+        return [row(**dict(zip(columns, values, strict=True))) for values in rows]
+    # A dataclass takes its values by place in a third of the time that it takes them by name in.
     pick = itemgetter(*(columns.index(field) for field in names))
-    return [row(*pick(values)) for values in rows]
+    return [row(*(values if names == columns else pick(values))) for values in rows]

@@ -25,21 +25,11 @@ from analytics.models import Deletion, DeletionBatch
 from analytics.reconciliation.comparison import LIMITS
 from analytics.reconciliation.rebuilding import rebuild_persons
 from analytics.reconciliation.units import Unit
+from analytics.request_log.columns import ANONYMISED
 
 logger = logging.getLogger("analytics.deletion")
 
 _REQUESTS_AT_ONCE = 10_000
-
-# The columns of the table `anonymised` in its own order, without the last one, `had_user`.
-_KEPT_COLUMNS = (
-    "project_id", "ts", "request_id", "outcome", "status_code", "api_key_id", "source", "provider", "model",
-    "requested_model", "error_type", "error_code", "finish_reason", "is_stream", "cache_status", "retry_count",
-    "fallback_used", "prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens",
-    "reasoning_tokens", "tokens_estimated", "cost_known", "cost_input_usd", "cost_cache_read_usd",
-    "cost_cache_write_usd", "cost_output_usd", "cost_usd", "latency_ms", "ttft_ms", "prompt_config_id",
-    "prompt_version", "rollout_id", "rollout_stage", "variant", "alloc_unit", "alloc_fallback", "contract_violation",
-    "drop_date", "cost_other_usd", "cost_source", "recorded_at", "operation", "is_native",
-)  # fmt: skip
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -95,9 +85,9 @@ def finish_batch(batch: DeletionBatch, project_id: UUID, *, is_first_try: bool =
     scope = {**plan.scope, "project": project_id}
     delete_where("payloads", _IN_BATCH, scope)
     delete_where("otel_traces", *spans_of(project_id, plan.ids, plan.first, plan.last))
-    sql = f"SELECT {', '.join(_KEPT_COLUMNS)}, user_id != '' FROM requests WHERE {_IN_BATCH} ORDER BY request_id"
+    sql = f"SELECT {', '.join(ANONYMISED)}, user_id != '' FROM requests WHERE {_IN_BATCH} ORDER BY request_id"
     rows = client.execute(sql, scope, settings=LIMITS)
-    client.insert("anonymised", (*_KEPT_COLUMNS, "had_user"), _anonymous(rows), token=f"anonymised-{batch.pk}")
+    client.insert("anonymised", (*ANONYMISED, "had_user"), _anonymous(rows), token=f"anonymised-{batch.pk}")
     delete_where("requests", _IN_BATCH, scope)
     _repair_figures(project_id, plan, known_to_differ=is_first_try)
     batch.delete()
@@ -131,7 +121,7 @@ def _repair_figures(project_id: UUID, plan: Plan, *, known_to_differ: bool) -> N
 
 def _anonymous(rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
     """Returns anonymous rows: new ids of the same times, and new unit numbers that stay equal where they were."""
-    request_id, ts, unit = (_KEPT_COLUMNS.index(name) for name in ("request_id", "ts", "alloc_unit"))
+    request_id, ts, unit = (ANONYMISED.index(name) for name in ("request_id", "ts", "alloc_unit"))
     salt = secrets.token_bytes(32)
     made = []
     for row in rows:

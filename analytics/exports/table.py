@@ -9,7 +9,8 @@ from uuid import UUID
 from analytics.exports.spreadsheet import to_csv
 from analytics.queries.export import export_chunks
 from analytics.queries.request_filters import RequestFilter
-from analytics.wire.requests import RequestEntry, request_entry
+from analytics.request_log.record import RequestEntry
+from analytics.wire.requests import request_entry
 
 # The attempts of a request are a list, and only the export as lines of JSON has them.
 _COLUMNS = [name for name in RequestEntry.__annotations__ if name not in ("attempts", "error")]

@@ -10,7 +10,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from analytics.models import Score
-from analytics.wire.requests import RequestEntry
+from analytics.request_log.record import RequestEntry
 from core.templatetags.ui import id_link, status
 from core.ui.formats import NONE, duration, moment, money, number
 from core.ui.pages import Visit

@@ -19,9 +19,9 @@ from analytics.pages.view_forms import handle_view_form, view_context
 from analytics.presenters import request_figures
 from analytics.presenters.requests import request_page
 from analytics.queries.request_sorting import RequestSort
+from analytics.request_log.record import RequestEntry
 from analytics.scores.selectors import scores_by_request
 from analytics.wire.request_figures import RequestHistogram
-from analytics.wire.requests import RequestEntry
 from analytics.wire.texts import request_without_texts
 from core.ui.filters import Filters
 from core.ui.pages import Page, Visit

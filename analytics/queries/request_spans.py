@@ -106,7 +106,7 @@ def _record(row: _Row, project_id: UUID, session_id: str) -> RequestRecord:
         model=row.model,
         error_code=row.error_code,
         finish_reason=row.finish_reason,
-        stream=row.is_stream,
+        is_stream=row.is_stream,
         cache_status=row.cache_status,
         cache_read_tokens=row.cache_read_tokens,
         cache_write_tokens=row.cache_write_tokens,

@@ -13,56 +13,24 @@ from analytics.identifiers import arrival_of
 from analytics.queries import visible
 from analytics.queries.request_days import list_days, locate
 from analytics.queries.request_filters import RequestFilter, conditions_of
+from analytics.request_log.record import LoggedRequest
 
 
-@dataclass(frozen=True)
-class RequestRow:
+class RequestRow(LoggedRequest, frozen=True, kw_only=True):
     """A request without its texts. `cost_usd` is 0 when it is not known; the id of no prompt is the zero UUID."""
 
     request_id: UUID
     ts: datetime
-    session_id: str
-    user_id: str
-    api_key_id: int
-    source: str
-    operation: str
-    is_native: bool
     outcome: str
-    status_code: int
-    provider: str
-    model: str
-    requested_model: str
-    error_type: str
-    error_code: str
-    error_message: str
-    finish_reason: str
-    is_stream: bool
-    cache_status: str
-    retry_count: int
-    fallback_used: bool
-    prompt_tokens: int
-    completion_tokens: int
-    cache_read_tokens: int
-    cache_write_tokens: int
-    reasoning_tokens: int
-    tokens_estimated: bool
-    cost_known: bool
     cost_usd: Decimal
-    cost_source: str
-    latency_ms: int
-    ttft_ms: int
     prompt_config_id: UUID
-    prompt_version: int
     rollout_id: UUID
-    variant: str
-    contract_violation: bool
     attempts: str
     prompt_preview: str
     completion_preview: str
 
 
-@dataclass(frozen=True)
-class RequestDetailRow(RequestRow):
+class RequestDetailRow(RequestRow, frozen=True, kw_only=True):
     """A request with its `attributes`, which few requests have, by name: verdicts of guardrails, how a contract was
     broken."""
 
@@ -87,9 +55,9 @@ class _Time:
     ts: datetime
 
 
-COLUMNS = ", ".join(RequestRow.__dataclass_fields__)
+COLUMNS = ", ".join(RequestRow.__struct_fields__)
 _WITHOUT_PREVIEWS = ", ".join(
-    f"'' AS {column}" if column.endswith("_preview") else column for column in RequestRow.__dataclass_fields__
+    f"'' AS {column}" if column.endswith("_preview") else column for column in RequestRow.__struct_fields__
 )
 _NEWEST_FIRST = "ORDER BY ts DESC, request_id DESC"
 _OLDEST_FIRST = "ORDER BY ts, request_id"

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from analytics.queries import visible
 from analytics.queries.request_cursor import RequestCursor
-from analytics.queries.requests import RequestRow
+from analytics.queries.requests import COLUMNS, RequestRow
 
 # A page up to this offset is read at once, with all columns of the requests before it. For a deeper page the keys of
 # its ends are read first.
@@ -65,7 +65,6 @@ _BESIDE = {
     " ORDER BY r.ts DESC, r.request_id DESC LIMIT 1",
 }
 _ORDER = "ORDER BY r.ts, r.request_id LIMIT {limit:UInt64} OFFSET {offset:UInt64}"
-_COLUMNS = ", ".join(RequestRow.__dataclass_fields__)
 
 
 def list_session_requests(
@@ -131,7 +130,7 @@ def _far_end(params: Mapping[str, Any], ts: datetime, *, later: bool) -> datetim
 
 
 def _page(params: dict[str, Any], condition: str = "") -> list[RequestRow]:
-    sql = f"SELECT {_COLUMNS} {_ROWS} {condition} {_ORDER}"
+    sql = f"SELECT {COLUMNS} {_ROWS} {condition} {_ORDER}"
     return visible.query(sql, params, row=RequestRow, name="session_requests.page")
 
 

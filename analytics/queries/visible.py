@@ -20,8 +20,9 @@ from analytics.scores import selectors
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+    from msgspec import Struct
 
-    Row = TypeVar("Row", bound=DataclassInstance)
+    Row = TypeVar("Row", bound=DataclassInstance | Struct)
 
 First = TypeVar("First")
 Second = TypeVar("Second")

@@ -1,10 +1,32 @@
-"""The frozen records that other apps hand to analytics."""
+"""The record of a request: what the request log keeps of it.
+
+The declaration of the record is the table of the log's columns: `columns` makes from it what the shipper inserts and
+what an anonymised request keeps, and `analytics.queries.requests` what is read. A test compares the tables of the store
+with it (`tests/analytics/test_log_columns.py`).
+"""
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
+from typing import Annotated, Any, TypedDict
+from uuid import UUID
 
 import msgspec
+
+from analytics.request_log.types import (
+    Column,
+    Flag,
+    Id,
+    Money,
+    Name,
+    PersonalName,
+    PersonalText,
+    RetentionDays,
+    UInt16,
+    UInt32,
+    UInt64,
+)
 
 DEFAULT_RETENTION_DAYS = 400
 
@@ -63,72 +85,132 @@ class AttemptRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     deployment: str = ""
 
 
-class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
-    """One logical request, written to the spool exactly once, whatever became of it.
+class LoggedRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """The columns that are recorded, stored and read with the same name and value.
 
-    `ts` is Unix time in microseconds (UTC) of the request's arrival. `request_id` is a UUIDv7. Token counts follow
-    `integrations.providers.usage.Usage`: `prompt_tokens` includes cached and cache-written ones; they are the answer's.
-    Costs are US dollars as decimal strings with 10 places, of every attempt that is billed; all empty when a price is
-    unknown (`cost_known` False). `cost_usd` is the sum of the others; `cost_other_usd` are fees, and all of what a
-    provider states. `cost_source` is where they came from: `provider` (stated there), the source of a price, `mixed`
-    when attempts differ, empty when nothing is charged. `trace_id` and `parent_span_id` are those of the client's
-    `traceparent`, if it sent one; `prompt_name` is the name that `prompt_config_id` had. `operation` is the client
-    protocol, one of `Operation`, and `is_native` means that the response has its form
-    (docs/architecture.md#surfaces).
+    A column that is added here is in the record, in the shipper's row, in the row that queries read and, unless its
+    type says otherwise, in that of an anonymised request (CONTRIBUTING.md, "Adding a log column").
+
+    Token counts follow `integrations.providers.usage.Usage`: `prompt_tokens` includes cached and cache-written ones;
+    they are the answer's. `cost_source` is where the costs came from: `provider` (stated there), the source of a price,
+    `mixed` when attempts differ, empty when nothing is charged. `operation` is the client protocol, one of `Operation`,
+    and `is_native` means that the response has its form (docs/architecture.md#surfaces).
     """
 
-    request_id: str
-    project_id: str
-    ts: int
-    outcome: Outcome
+    session_id: PersonalText = ""
+    user_id: PersonalText = ""
+    api_key_id: UInt64 = 0
+    source: Name = "gateway"
+    operation: Name = "chat"
+    is_native: Flag = False
+    status_code: UInt16
+    provider: Name = ""
+    model: Name = ""
+    requested_model: Name = ""
+    error_type: Name = ""
+    error_code: Name = ""
+    error_message: PersonalText = ""
+    finish_reason: Name = ""
+    is_stream: Flag = False
+    cache_status: Name = "skip"
+    retry_count: UInt16 = 0
+    fallback_used: Flag = False
+    prompt_tokens: UInt32 = 0
+    completion_tokens: UInt32 = 0
+    cache_read_tokens: UInt32 = 0
+    cache_write_tokens: UInt32 = 0
+    reasoning_tokens: UInt32 = 0
+    tokens_estimated: Flag = False
+    cost_known: Flag = False
+    cost_source: Name = ""
+    latency_ms: UInt32 = 0
+    ttft_ms: UInt32 = 0
+    prompt_version: UInt32 = 0
+    variant: Name = ""
+    contract_violation: Flag = False
+
+
+class RequestRecord(LoggedRequest, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """One logical request, written to the spool exactly once, whatever became of it.
+
+    `ts` is Unix time in microseconds (UTC) of the request's arrival. `request_id` is a UUIDv7. Costs are US dollars as
+    decimal strings with 10 places, of every attempt that is billed; all empty when a price is unknown (`cost_known`
+    False). `cost_usd` is the sum of the others; `cost_other_usd` are fees, and all of what a provider states.
+    `trace_id` and `parent_span_id` are those of the client's `traceparent`, if it sent one; `prompt_name` is the name
+    that `prompt_config_id` had.
+    """
+
+    request_id: Id
+    project_id: Id
+    ts: Annotated[int, Column("DateTime64(6, 'UTC')")]
+    outcome: Annotated[Outcome, Column("LowCardinality(String)")]
+    cost_input_usd: Money = ""
+    cost_cache_read_usd: Money = ""
+    cost_cache_write_usd: Money = ""
+    cost_output_usd: Money = ""
+    cost_other_usd: Money = ""
+    cost_usd: Money = ""
+    prompt_config_id: Id = ""
+    rollout_id: Id = ""
+    rollout_stage: UInt16 = 0
+    alloc_unit: UInt64 = 0
+    alloc_fallback: Flag = False
+    retention_days: RetentionDays = DEFAULT_RETENTION_DAYS
+    attempts: Annotated[tuple[AttemptRecord, ...], Column("String", is_kept=False)] = ()
+    attributes: Annotated[dict[str, str], Column("Map(LowCardinality(String), String)", is_kept=False)] = {}
+    trace_id: PersonalText = ""
+    parent_span_id: PersonalText = ""
+    prompt_name: PersonalName = ""
+
+
+class RequestError(TypedDict):
+    type: str
+    code: str
+    message: str | None
+
+
+class RequestEntry(TypedDict):
+    """A request in answers of the API: names of columns and, where null stands for none, their types with it. What is
+    made of several columns, or named otherwise, `analytics.wire.requests` says."""
+
+    request_id: UUID
+    created_at: datetime
+    session_id: str
+    user_id: str
+    api_key_id: int | None
+    source: str
+    operation: str
+    native: bool
+    outcome: str
     status_code: int
-    api_key_id: int = 0
-    source: str = "gateway"
-    session_id: str = ""
-    user_id: str = ""
-    provider: str = ""
-    model: str = ""
-    requested_model: str = ""
-    error_type: str = ""
-    error_code: str = ""
-    error_message: str = ""
-    finish_reason: str = ""
-    stream: bool = False
-    cache_status: str = "skip"
-    retry_count: int = 0
-    fallback_used: bool = False
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
-    reasoning_tokens: int = 0
-    tokens_estimated: bool = False
-    cost_known: bool = False
-    cost_input_usd: str = ""
-    cost_cache_read_usd: str = ""
-    cost_cache_write_usd: str = ""
-    cost_output_usd: str = ""
-    cost_other_usd: str = ""
-    cost_usd: str = ""
-    cost_source: str = ""
-    latency_ms: int = 0
-    ttft_ms: int = 0
-    prompt_config_id: str = ""
-    prompt_version: int = 0
-    rollout_id: str = ""
-    rollout_stage: int = 0
-    variant: str = ""
-    alloc_unit: int = 0
-    alloc_fallback: bool = False
-    contract_violation: bool = False
-    retention_days: int = DEFAULT_RETENTION_DAYS
-    attempts: tuple[AttemptRecord, ...] = ()
-    attributes: dict[str, str] = {}
-    trace_id: str = ""
-    parent_span_id: str = ""
-    prompt_name: str = ""
-    operation: str = "chat"
-    is_native: bool = False
+    provider: str
+    model: str
+    requested_model: str
+    error: RequestError | None
+    finish_reason: str
+    stream: bool
+    cache: str
+    retry_count: int
+    fallback_used: bool
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    reasoning_tokens: int
+    tokens_estimated: bool
+    cost_usd: float | None
+    cost_source: str | None
+    latency_ms: int
+    ttft_ms: int | None
+    prompt_config_id: UUID | None
+    prompt_version: int | None
+    rollout_id: UUID | None
+    variant: str | None
+    contract_violation: bool
+    attempts: list[dict[str, Any]]
+    prompt_preview: str | None
+    completion_preview: str | None
 
 
 class SpoolEntry(msgspec.Struct, frozen=True, gc=False):

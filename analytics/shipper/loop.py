@@ -22,10 +22,10 @@ from typing import Any
 
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
+from analytics.request_log.columns import INGESTED
 from analytics.shipper import batch
 from analytics.shipper.batch_size import BatchSize
 from analytics.shipper.dead_letters import DeadLetters
-from analytics.shipper.rows import COLUMNS
 from analytics.spool import names
 from analytics.spool.interrupted import is_retained, record_interrupted
 from analytics.spool.reader import is_finished
@@ -61,7 +61,7 @@ class SpoolLockedError(Exception):
 
 
 def insert_into_store(rows: Sequence[Sequence[Any]], token: str) -> None:
-    client.insert("ingest", COLUMNS, rows, token=token)
+    client.insert("ingest", INGESTED, rows, token=token)
 
 
 class Shipper:

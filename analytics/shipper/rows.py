@@ -16,6 +16,7 @@ from uuid import UUID
 
 import msgspec
 
+from analytics.request_log.columns import FLAGS, IDS, MONEY, NUMBERS, TEXTS
 from analytics.request_log.record import TELEMETRY, RequestRecord
 from analytics.shipper.streamed import assembled
 from analytics.shipper.texts import completion_text, prompt_text
@@ -28,45 +29,16 @@ _NO_UUID = UUID(int=0)
 _NO_MONEY = "0"
 _PLACES = Decimal("0.0000000001")
 _MAX_MONEY = Decimal(99_999_999)
-_MAX_16, _MAX_32, _MAX_64 = 2**16 - 1, 2**32 - 1, 2**64 - 1
-# The type Date ends in 2149, so ts and retention together have to stay below that.
-_MAX_DAYS = 36_500
 _LATEST = int(datetime(2049, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
-
-_TEXTS = (
-    "source", "session_id", "user_id", "provider", "model", "requested_model", "error_type", "error_code",
-    "error_message", "finish_reason", "cache_status", "variant", "cost_source", "operation", "trace_id",
-    "parent_span_id", "prompt_name",
-)  # fmt: skip
-_NUMBERS = {
-    "status_code": _MAX_16, "api_key_id": _MAX_64, "retry_count": _MAX_16, "prompt_tokens": _MAX_32,
-    "completion_tokens": _MAX_32, "cache_read_tokens": _MAX_32, "cache_write_tokens": _MAX_32,
-    "reasoning_tokens": _MAX_32, "latency_ms": _MAX_32, "ttft_ms": _MAX_32, "prompt_version": _MAX_32,
-    "rollout_stage": _MAX_16, "alloc_unit": _MAX_64,
-}  # fmt: skip
-_FLAGS = ("fallback_used", "tokens_estimated", "cost_known", "alloc_fallback", "contract_violation", "is_native")
-_MONEY = (
-    "cost_input_usd",
-    "cost_cache_read_usd",
-    "cost_cache_write_usd",
-    "cost_output_usd",
-    "cost_other_usd",
-    "cost_usd",
-)
 # A getter of many fields takes a fifth of the time that as many calls of `getattr` take.
-_texts_of, _numbers_of = attrgetter(*_TEXTS), attrgetter(*_NUMBERS)
-_flags_of, _money_of = attrgetter(*_FLAGS), attrgetter(*_MONEY)
-
-COLUMNS = (
-    "project_id", "request_id", "ts", "outcome", "prompt_config_id", "rollout_id", *_TEXTS, *_NUMBERS, *_FLAGS,
-    *_MONEY, "is_stream", "spans_derived", "retention_days", "attempts", "attributes",
-    "prompt", "completion", "request", "response",
-)  # fmt: skip
+_ids_of, _texts_of, _numbers_of = attrgetter(*IDS), attrgetter(*TEXTS), attrgetter(*NUMBERS)
+_flags_of, _money_of = attrgetter(*FLAGS), attrgetter(*MONEY)
+_FITS_ALL = min(NUMBERS.values())
 
 
 def to_row(frame: Frame, *, with_spans: bool = True) -> tuple[Any, ...]:
-    """Returns values in the order of COLUMNS, `ts` in Unix microseconds, costs as decimal text, and the two bodies as
-    bytes in UTF-8. `with_spans` marks a request whose spans are derived when they are read.
+    """Returns values in the order of `INGESTED`, `ts` in Unix microseconds, costs as decimal text, and the two bodies
+    as bytes in UTF-8. `with_spans` marks a request whose spans are derived when they are read.
 
     Raises ValueError for a frame of another version or without a UUID."""
     try:
@@ -79,18 +51,15 @@ def to_row(frame: Frame, *, with_spans: bool = True) -> tuple[Any, ...]:
         UUID(record.request_id),
         min(max(record.ts, 0), _LATEST),
         record.outcome.value,
-        _shared_id(record.prompt_config_id) if record.prompt_config_id else _NO_UUID,
-        _shared_id(record.rollout_id) if record.rollout_id else _NO_UUID,
+        *[_shared_id(text) if text else _NO_UUID for text in _ids_of(record)],
         *_texts_of(record),
         *_numbers(record),
         *_flags_of(record),
         *[_money(text) if text else _NO_MONEY for text in _money_of(record)],
-        record.stream,
-        # The application has sent the span of its own call.
-        with_spans and record.source != TELEMETRY,
-        min(max(record.retention_days, 0), _MAX_DAYS),
         _attempts(record),
         record.attributes,
+        # The application has sent the span of its own call.
+        with_spans and record.source != TELEMETRY,
         *texts,
     )
 
@@ -98,16 +67,16 @@ def to_row(frame: Frame, *, with_spans: bool = True) -> tuple[Any, ...]:
 def _numbers(record: RequestRecord) -> Sequence[int]:
     numbers = _numbers_of(record)
     # Nearly all records have numbers that fit any of the columns, which takes a third of the time to see.
-    if min(numbers) >= 0 and max(numbers) <= _MAX_16:
+    if min(numbers) >= 0 and max(numbers) <= _FITS_ALL:
         return numbers
-    return [min(max(value, 0), maximum) for value, maximum in zip(numbers, _NUMBERS.values(), strict=True)]
+    return [min(max(value, 0), maximum) for value, maximum in zip(numbers, NUMBERS.values(), strict=True)]
 
 
 def _texts(frame: Frame, record: RequestRecord) -> tuple[str, str, bytes, bytes]:
     """Returns prompt and completion as plain text, request and response as JSON."""
     try:
         response = _as_chat(frame.response, record) if record.is_native else frame.response
-        response = assembled(response) if record.stream else response
+        response = assembled(response) if record.is_stream else response
         prompt, completion = prompt_text(frame.request), completion_text(response)
     except Exception as error:
         # Bodies of clients and providers have no bounds, and one odd body must neither cost the record nor hold up
@@ -134,7 +103,7 @@ def _utf8(body: bytes) -> bytes:
 def _as_chat(response: bytes, record: RequestRecord) -> bytes:
     """Returns a response in the client's own protocol as a chat completion, in whose form all responses are read."""
     adapter = native_adapter(record.provider, record.operation)
-    return response if adapter is None else adapter.as_chat(response, stream=record.stream)
+    return response if adapter is None else adapter.as_chat(response, stream=record.is_stream)
 
 
 # Many requests have the same project, prompt and rollout.

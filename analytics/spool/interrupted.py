@@ -91,7 +91,7 @@ def _interrupted(request: InflightRequest) -> RequestRecord:
         error_type="api_error",
         error_code="internal_error",
         error_message="The worker died while the request was in flight.",
-        stream=request.stream,
+        is_stream=request.stream,
         retention_days=request.retention_days or DEFAULT_RETENTION_DAYS,
         operation=request.operation,
     )

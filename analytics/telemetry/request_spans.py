@@ -122,7 +122,7 @@ def _offset_ns(attempt: AttemptRecord, number: int) -> int:
 
 def _duration_ns(record: RequestRecord, attempt: AttemptRecord, *, served: bool) -> int:
     # The latency of an attempt ends with the first output; a stream goes on for as long as the request does.
-    streamed = served and record.stream
+    streamed = served and record.is_stream
     return max(record.latency_ms * _MS - attempt.offset_us * 1000 if streamed else attempt.latency_ms * _MS, 0)
 
 
@@ -155,7 +155,7 @@ def _of_attempt(record: RequestRecord, attempt: AttemptRecord, *, served: bool) 
         "gen_ai.output.type": names.output_type,
         "gen_ai.provider.name": _PROVIDERS.get(attempt.provider, attempt.provider),
         "gen_ai.request.model": attempt.model,
-        "gen_ai.request.stream": "true" if record.stream else "",
+        "gen_ai.request.stream": "true" if record.is_stream else "",
         "gen_ai.session_id": record.session_id,
         "gen_ai.conversation.id": record.session_id,
         "gen_ai.prompt.name": record.prompt_name if prompted else "",
@@ -171,7 +171,7 @@ def _of_attempt(record: RequestRecord, attempt: AttemptRecord, *, served: bool) 
 
 
 def _of_answer(record: RequestRecord, attempt: AttemptRecord) -> dict[str, str]:
-    to_first = record.ttft_ms / 1000 - attempt.offset_us / 1_000_000 if record.stream and record.ttft_ms else 0.0
+    to_first = record.ttft_ms / 1000 - attempt.offset_us / 1_000_000 if record.is_stream and record.ttft_ms else 0.0
     return {
         "gen_ai.response.model": record.model,
         "gen_ai.response.finish_reasons": json.dumps([record.finish_reason]) if record.finish_reason else "",

@@ -12,14 +12,14 @@ from uuid import UUID
 
 import msgspec
 
+from analytics.request_log.columns import INGESTED
 from analytics.request_log.record import Outcome
-from analytics.shipper.rows import COLUMNS
 from analytics.totals.figures import DURATION_MS, OVERHEAD_MS, Distribution, KeyFigures, Totals, UsageFigures
 from analytics.totals.labels import MAX_CODES, MAX_PROVIDERS, OTHER, Places, UsageLabels, bounded
 
 _read = itemgetter(
     *(
-        COLUMNS.index(name)
+        INGESTED.index(name)
         for name in (
             "project_id", "outcome", "provider", "model", "prompt_tokens", "completion_tokens", "cache_read_tokens",
             "cache_write_tokens", "cost_usd", "cost_known", "error_code", "cache_status", "latency_ms", "ttft_ms",

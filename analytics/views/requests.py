@@ -10,10 +10,11 @@ from rest_framework.response import Response
 from analytics.parameters.requests import ListParameters
 from analytics.presenters import requests, timelines
 from analytics.queries.request_sorting import RequestSort
+from analytics.request_log.record import RequestEntry
 from analytics.views.deletion import RequestDeletion
 from analytics.wire.neighbours import RequestNeighbours
 from analytics.wire.request_conversations import RequestConversation
-from analytics.wire.requests import RequestDetail, RequestEntry
+from analytics.wire.requests import RequestDetail
 from analytics.wire.texts import request_without_texts
 from core.errors import ValidationError
 from core.openapi import PAGE, operation

@@ -3,63 +3,17 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
-from typing import Any, TypedDict
+from operator import attrgetter
+from typing import Any, cast
 from uuid import UUID
 
 import msgspec
 
 from analytics.queries.requests import Payload, RequestDetailRow, RequestRow
+from analytics.request_log.record import RequestEntry, RequestError
 from analytics.wire.attempts import AttemptEntry, attempt_entries
 from analytics.wire.scores import ScoreEntry
 from analytics.wire.sentences import sentence
-
-
-class RequestError(TypedDict):
-    type: str
-    code: str
-    message: str | None
-
-
-class RequestEntry(TypedDict):
-    request_id: UUID
-    created_at: datetime
-    session_id: str
-    user_id: str
-    api_key_id: int | None
-    source: str
-    operation: str
-    native: bool
-    outcome: str
-    status_code: int
-    provider: str
-    model: str
-    requested_model: str
-    error: RequestError | None
-    finish_reason: str
-    stream: bool
-    cache: str
-    retry_count: int
-    fallback_used: bool
-    prompt_tokens: int
-    completion_tokens: int
-    total_tokens: int
-    cache_read_tokens: int
-    cache_write_tokens: int
-    reasoning_tokens: int
-    tokens_estimated: bool
-    cost_usd: float | None
-    cost_source: str | None
-    latency_ms: int
-    ttft_ms: int | None
-    prompt_config_id: UUID | None
-    prompt_version: int | None
-    rollout_id: UUID | None
-    variant: str | None
-    contract_violation: bool
-    attempts: list[dict[str, Any]]
-    prompt_preview: str | None
-    completion_preview: str | None
 
 
 class RequestDetail(RequestEntry):
@@ -72,47 +26,27 @@ class RequestDetail(RequestEntry):
     scores: list[ScoreEntry]
 
 
+# The names of the wire whose column has another one, or that are made of several.
+_SOURCES = {
+    "created_at": "ts", "native": "is_native", "stream": "is_stream", "cache": "cache_status", "error": "error_code",
+    "total_tokens": "prompt_tokens",
+}  # fmt: skip
+_read = attrgetter(*(_SOURCES.get(name, name) for name in RequestEntry.__annotations__))
+_EMPTY_IS_NULL = ("api_key_id", "cost_source", "ttft_ms", "prompt_version", "variant")
+
+
 def request_entry(row: RequestRow) -> RequestEntry:
-    return {
-        "request_id": row.request_id,
-        "created_at": row.ts,
-        "session_id": row.session_id,
-        "user_id": row.user_id,
-        "api_key_id": row.api_key_id or None,
-        "source": row.source,
-        "operation": row.operation,
-        "native": row.is_native,
-        "outcome": row.outcome,
-        "status_code": row.status_code,
-        "provider": row.provider,
-        "model": row.model,
-        "requested_model": row.requested_model,
-        "error": _error(row),
-        "finish_reason": row.finish_reason,
-        "stream": row.is_stream,
-        "cache": row.cache_status,
-        "retry_count": row.retry_count,
-        "fallback_used": row.fallback_used,
-        "prompt_tokens": row.prompt_tokens,
-        "completion_tokens": row.completion_tokens,
-        "total_tokens": row.prompt_tokens + row.completion_tokens,
-        "cache_read_tokens": row.cache_read_tokens,
-        "cache_write_tokens": row.cache_write_tokens,
-        "reasoning_tokens": row.reasoning_tokens,
-        "tokens_estimated": row.tokens_estimated,
-        "cost_usd": float(row.cost_usd) if row.cost_known else None,
-        "cost_source": row.cost_source or None,
-        "latency_ms": row.latency_ms,
-        "ttft_ms": row.ttft_ms or None,
-        "prompt_config_id": _id(row.prompt_config_id),
-        "prompt_version": row.prompt_version or None,
-        "rollout_id": _id(row.rollout_id),
-        "variant": row.variant or None,
-        "contract_violation": row.contract_violation,
-        "attempts": msgspec.json.decode(row.attempts) if row.attempts else [],
-        "prompt_preview": row.prompt_preview,
-        "completion_preview": row.completion_preview,
-    }
+    """Returns the entry: the columns as they are, but for those below."""
+    entry: dict[str, Any] = dict(zip(RequestEntry.__annotations__, _read(row), strict=True))
+    for name in _EMPTY_IS_NULL:
+        entry[name] = entry[name] or None
+    entry["error"] = _error(row)
+    entry["total_tokens"] = row.prompt_tokens + row.completion_tokens
+    entry["cost_usd"] = float(row.cost_usd) if row.cost_known else None
+    entry["prompt_config_id"] = _id(row.prompt_config_id)
+    entry["rollout_id"] = _id(row.rollout_id)
+    entry["attempts"] = msgspec.json.decode(row.attempts) if row.attempts else []
+    return cast(RequestEntry, entry)
 
 
 def request_detail(row: RequestDetailRow, payload: Payload | None, scores: list[ScoreEntry]) -> RequestDetail:

@@ -8,7 +8,8 @@ from typing import TypedDict
 
 from analytics.queries.search import Found, Preview, SearchHit
 from analytics.queries.search_terms import occurrences
-from analytics.wire.requests import RequestEntry, request_entry
+from analytics.request_log.record import RequestEntry
+from analytics.wire.requests import request_entry
 
 _CUT = "…"
 

@@ -90,7 +90,7 @@ def _record_of(state: RequestState) -> RequestRecord:
         requested_model=request.model if request is not None else "",
         finish_reason=answer.finish_reason,
         cache_status=state.cache.status.decode(),
-        stream=request is not None and request.stream is True,
+        is_stream=request is not None and request.stream is True,
         fallback_used=routing.fallback_used,
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,

@@ -55,7 +55,7 @@ class Result:
             "finish_reason": (record.finish_reason if record is not None else "") or None,
             "usage": _usage(record),
             "latency_ms": round(self.latency_ms, 1),
-            "ttft_ms": (record.ttft_ms or None) if record is not None and record.stream else None,
+            "ttft_ms": (record.ttft_ms or None) if record is not None and record.is_stream else None,
             "cost_usd": self.cost_usd,
             "prompt_version": int(version) if version else None,
             "variant": headers.get(VARIANT.decode()),

@@ -13,9 +13,9 @@ from pytest_django import Settings
 
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
+from analytics.request_log.columns import INGESTED
 from analytics.shipper import batch_size, loop, rows
 from analytics.shipper.loop import Shipper, SpoolLockedError
-from analytics.shipper.rows import COLUMNS
 from analytics.shipper.texts import MAX_CHARACTERS, completion_text, prompt_text
 from analytics.spool import names
 from analytics.spool.inflight import InflightRequest, InflightTable
@@ -23,7 +23,7 @@ from analytics.spool.shipper_state import StateFile
 from analytics.spool.writer import SpoolWriter
 from tests.factories.analytics import make_entry, make_record, store
 
-ID, USER = COLUMNS.index("request_id"), COLUMNS.index("user_id")
+ID, USER = INGESTED.index("request_id"), INGESTED.index("user_id")
 
 
 class Crash(BaseException):
@@ -225,8 +225,8 @@ def test_ship__texts_cannot_be_made__record_stored_without_them(
     drain(spool, fake)
 
     assert fake.count() == Counter(expected)
-    assert [row[COLUMNS.index("prompt")] for row in fake.rows] == ["", ""]
-    assert {row[COLUMNS.index("request")] for row in fake.rows} == {b'{"messages": []}'}
+    assert [row[INGESTED.index("prompt")] for row in fake.rows] == ["", ""]
+    assert {row[INGESTED.index("request")] for row in fake.rows} == {b'{"messages": []}'}
     assert all(record.getMessage().startswith("record.text_failed") for record in caplog.records)
 
 

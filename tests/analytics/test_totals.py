@@ -10,8 +10,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from analytics.request_log.columns import INGESTED
 from analytics.request_log.record import AttemptRecord, Outcome
-from analytics.shipper.rows import COLUMNS
 from analytics.spool.shipper_state import State, StateFile
 from analytics.spool.writer import SpoolWriter
 from analytics.totals import file, labels
@@ -20,7 +20,7 @@ from analytics.totals.file import TotalsFile, read_totals
 from tests.analytics.test_shipper import Crash, FakeStore, drain, fill
 from tests.factories.analytics import make_entry
 
-ROW = {name: COLUMNS.index(name) for name in COLUMNS}
+ROW = {name: INGESTED.index(name) for name in INGESTED}
 
 
 @pytest.fixture

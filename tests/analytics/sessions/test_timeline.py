@@ -111,7 +111,7 @@ def test_timeline__unknown_session__empty(api: APIClient) -> None:
 
 def test_request__failover__timeline_of_attempts(api: APIClient, project: Project, spool: Path) -> None:
     made = entry(
-        project, "s", 5, attempts=(FAILED, SERVED), latency_ms=3700, ttft_ms=1900, stream=True, fallback_used=True
+        project, "s", 5, attempts=(FAILED, SERVED), latency_ms=3700, ttft_ms=1900, is_stream=True, fallback_used=True
     )
     store(spool, made)
 

@@ -76,9 +76,9 @@ def _nanoseconds(time: str) -> int:
 def rich(project: Project) -> SpoolEntry:
     """A request with everything that its spans show."""
     return entry(
-        project, user_id="ottilie", finish_reason="stop", stream=True, ttft_ms=90, latency_ms=251, cache_status="miss",
-        cache_read_tokens=3, cache_write_tokens=2, reasoning_tokens=1, prompt_name="support", prompt_version=4,
-        rollout_id="0b0d1f36-3e8a-4f8e-9f5e-1d8f0e6a7c55", variant="target", trace_id="ab" * 16,
+        project, user_id="ottilie", finish_reason="stop", is_stream=True, ttft_ms=90, latency_ms=251,
+        cache_status="miss", cache_read_tokens=3, cache_write_tokens=2, reasoning_tokens=1, prompt_name="support",
+        prompt_version=4, rollout_id="0b0d1f36-3e8a-4f8e-9f5e-1d8f0e6a7c55", variant="target", trace_id="ab" * 16,
         parent_span_id="cd" * 8, status_code=502, error_code="provider_error",
     )  # fmt: skip
 

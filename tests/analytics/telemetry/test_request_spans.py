@@ -151,7 +151,7 @@ def test_spans__retries_and_failover__a_span_for_each_call_of_a_provider() -> No
 
 def test_spans__stream__call_lasts_to_its_end_and_tells_the_first_chunk() -> None:
     attempt = call(latency_ms=400, offset_us=100_000)
-    record = make_record(stream=True, latency_ms=2_000, ttft_ms=510, attempts=(attempt,))
+    record = make_record(is_stream=True, latency_ms=2_000, ttft_ms=510, attempts=(attempt,))
 
     _, model_call = spans_of(record)
 

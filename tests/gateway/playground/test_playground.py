@@ -64,7 +64,7 @@ def test_playground__answered__is_recorded_with_its_source(scripted: Scripted) -
     assert (record.source, record.session_id, record.user_id) == ("playground", "trial é", "ann")
     assert record.api_key_id > 0
     assert record.attributes == {"actor": f"key:{record.api_key_id}"}
-    assert not record.stream
+    assert not record.is_stream
 
 
 def test_playground__unpriced_model__cost_is_null_with_a_warning(scripted: Scripted) -> None:

@@ -8,7 +8,8 @@ import json
 import msgspec
 import pytest
 
-from analytics.shipper.rows import COLUMNS, to_row
+from analytics.request_log.columns import INGESTED
+from analytics.shipper.rows import to_row
 from analytics.spool.reader import Frame
 from tests.fakes.scripted import ScriptedServer, raw, status
 from tests.gateway.conftest import Routed
@@ -108,7 +109,7 @@ def test_stream__of_the_vendors_protocol__passes_byte_by_byte(routed: Routed) ->
 
     assert (code, body) == (200, STREAM)
     record = gateway.record(request_id)
-    assert (record.stream, record.is_native, record.finish_reason) == (True, True, "stop")
+    assert (record.is_stream, record.is_native, record.finish_reason) == (True, True, "stop")
     assert (record.prompt_tokens, record.completion_tokens) == (130, 5)
 
 
@@ -124,7 +125,7 @@ def test_answer_in_the_vendors_protocol__is_stored_as_a_chat_completion(
 
     (entry,) = gateway.service.spooled.of_request(request_id)
     row = to_row(Frame(0, 0, msgspec.json.encode(entry.record), entry.request, entry.response))
-    stored = dict(zip(COLUMNS, row, strict=True))
+    stored = dict(zip(INGESTED, row, strict=True))
     assert stored["completion"] == "Hello"
     assert json.loads(stored["response"])["choices"][0]["message"]["content"] == "Hello"
     assert json.loads(stored["request"])["messages"][-1]["content"] == "Hi"

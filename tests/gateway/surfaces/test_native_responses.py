@@ -10,7 +10,8 @@ import msgspec
 import openai
 import pytest
 
-from analytics.shipper.rows import COLUMNS, to_row
+from analytics.request_log.columns import INGESTED
+from analytics.shipper.rows import to_row
 from analytics.spool.reader import Frame
 from tests.fakes.scripted import ScriptedServer, completion, raw, status, stream
 from tests.gateway.conftest import Routed
@@ -107,7 +108,7 @@ def test_stream__of_the_vendors_protocol__passes_byte_by_byte(routed: Routed) ->
 
     assert (answer.status_code, answer.content) == (200, STREAM)
     record = gateway.record(answer)
-    assert (record.stream, record.is_native, record.finish_reason) == (True, True, "stop")
+    assert (record.is_stream, record.is_native, record.finish_reason) == (True, True, "stop")
     assert (record.prompt_tokens, record.completion_tokens) == (100, 30)
 
 
@@ -122,7 +123,7 @@ def test_answer_in_the_vendors_protocol__is_stored_as_a_chat_completion(
 
     (entry,) = gateway.service.spooled.of_request(request_id)
     row = to_row(Frame(0, 0, msgspec.json.encode(entry.record), entry.request, entry.response))
-    stored = dict(zip(COLUMNS, row, strict=True))
+    stored = dict(zip(INGESTED, row, strict=True))
     assert stored["completion"] == "Hello"
     message = json.loads(stored["response"])["choices"][0]["message"]
     assert [item["type"] for item in message["provider_specific_fields"]["output"]] == ["web_search_call"]

@@ -56,7 +56,7 @@ def test_failover__provider_fails__another_one_answers(routed: Routed, way: Way,
         "success",
         False,
     )
-    assert (record.operation, record.stream, len(record.attempts)) == (way.surface, stream, 2)
+    assert (record.operation, record.is_stream, len(record.attempts)) == (way.surface, stream, 2)
 
 
 @PRICED

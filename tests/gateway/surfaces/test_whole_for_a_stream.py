@@ -46,7 +46,7 @@ def test_whole_answer__to_a_request_for_a_stream__is_streamed(routed: Routed, wa
     assert answer.calls == tuple((call.name, canonical(dict(call.arguments))) for call in story.calls)
     assert (answer.finish, answer.usage) == (story.finish, (21, 0, 9))
     record = gateway.record(response)
-    assert (record.outcome, record.stream, record.finish_reason) == ("success", True, story.finish)
+    assert (record.outcome, record.is_stream, record.finish_reason) == ("success", True, story.finish)
     assert (record.prompt_tokens, record.completion_tokens, record.tokens_estimated) == (21, 9, False)
 
 

@@ -7,7 +7,8 @@ import json
 import msgspec
 import pytest
 
-from analytics.shipper.rows import COLUMNS, to_row
+from analytics.request_log.columns import INGESTED
+from analytics.shipper.rows import to_row
 from analytics.spool.reader import Frame
 from tests.fakes.scripted import Step, answer, raw
 from tests.gateway.cache.test_cache import wait_until_stored
@@ -90,7 +91,7 @@ def test_record__holds_the_prompt_and_the_text(routed: Routed, model: str, strea
 
     (entry,) = gateway.service.entries(got.headers["x-request-id"])
     row = to_row(Frame(0, 0, msgspec.json.encode(entry.record), entry.request, entry.response))
-    stored = dict(zip(COLUMNS, row, strict=True))
+    stored = dict(zip(INGESTED, row, strict=True))
     assert stored["operation"] == "completions"
     assert "Once" in str(stored["prompt"])
     assert str(stored["completion"]).strip() in ("Hello from upstream", "upon a time")

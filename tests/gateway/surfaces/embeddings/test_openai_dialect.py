@@ -41,7 +41,7 @@ def test_request_and_answer__pass_byte_by_byte(routed: Routed) -> None:
     record = gateway.record(request_id)
     assert (record.operation, record.is_native, record.provider, record.model) == ("embeddings", True, "openai", MODEL)
     assert (record.prompt_tokens, record.completion_tokens, record.tokens_estimated) == (6, 0, False)
-    assert (record.user_id, record.status_code, record.stream) == ("u", 200, False)
+    assert (record.user_id, record.status_code, record.is_stream) == ("u", 200, False)
 
 
 def test_record__keeps_the_texts_and_no_vectors(routed: Routed) -> None:

@@ -1,0 +1,51 @@
+"""The columns of the request log by what is done with them, made from the declaration of the record."""
+
+from __future__ import annotations
+
+from typing import get_args, get_type_hints
+
+from analytics.request_log.record import RequestRecord
+from analytics.request_log.types import Column
+
+_HINTS = get_type_hints(RequestRecord, include_extras=True)
+
+
+def _column(name: str) -> Column:
+    match get_args(_HINTS[name]):
+        case (*_, Column() as column):
+            return column
+    raise TypeError(f"RequestRecord.{name} says nothing of its column: give it a type of analytics.request_log.types")
+
+
+RECORDED = {name: _column(name) for name in RequestRecord.__struct_fields__}
+"""The columns that are fields of a record."""
+
+
+def _plain(value: type, *types: str) -> tuple[str, ...]:
+    """Returns the columns of these types whose field is a plain `value`."""
+    return tuple(
+        name for name, column in RECORDED.items() if column.type in types and get_args(_HINTS[name])[0] is value
+    )
+
+
+def _maximum(name: str) -> int:
+    column = RECORDED[name]
+    return 2 ** int(column.type.removeprefix("UInt")) - 1 if column.maximum is None else column.maximum
+
+
+IDS = tuple(name for name in _plain(str, "UUID") if name not in ("project_id", "request_id"))
+"""The ids that a request may be without."""
+TEXTS = _plain(str, "String", "LowCardinality(String)")
+NUMBERS = {name: _maximum(name) for name in _plain(int, "UInt16", "UInt32", "UInt64")}
+"""The columns of numbers, each with the largest that is stored; the smallest is 0."""
+FLAGS = _plain(bool, "Bool")
+MONEY = _plain(str, "Decimal(18, 10)")
+
+INGESTED = (
+    "project_id", "request_id", "ts", "outcome", *IDS, *TEXTS, *NUMBERS, *FLAGS, *MONEY, "attempts", "attributes",
+    "spans_derived", "prompt", "completion", "request", "response",
+)  # fmt: skip
+"""The columns of the table `ingest`, in the order of the shipper's rows."""
+
+ANONYMISED = (*(name for name, column in RECORDED.items() if column.is_kept), "drop_date", "recorded_at")
+"""The columns of the table `anonymised` that come from the request's row."""
