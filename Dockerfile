@@ -18,7 +18,8 @@ COPY prompts prompts
 COPY rollouts rollouts
 COPY gateway gateway
 COPY agent agent
-RUN /venv/bin/python -m compileall -q config core integrations analytics prompts rollouts gateway agent
+COPY console console
+RUN /venv/bin/python -m compileall -q config core integrations analytics prompts rollouts gateway agent console
 ENV PATH=/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     HOST=0.0.0.0 \

@@ -15,8 +15,6 @@ from core.keys.scope_field import ScopesField
 from core.keys.services import issue_key, revoke_key
 from core.members.admin import MembershipAdmin as MembershipAdmin
 from core.models import ApiKey, Project
-from core.pages.audit import AuditPage as AuditPage
-from core.pages.members import MembersPage as MembersPage
 from core.services import register_project
 from core.site.admin import RightsAdmin
 

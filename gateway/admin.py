@@ -13,21 +13,6 @@ from gateway.alerts import admin as alerts_admin  # noqa: F401 - registers itsel
 from gateway.alerts import operator_admin  # noqa: F401 - registers itself
 from gateway.forms import GUARDRAIL_FIELDS, GatewaySettingsForm
 from gateway.models import GatewaySettings, SettingsChange
-from gateway.pages.end_users import EndUsersPage as EndUsersPage
-from gateway.pages.guardrails import GuardrailsPage as GuardrailsPage
-from gateway.pages.home import HomePage as HomePage
-from gateway.pages.limits import LimitsPage as LimitsPage
-from gateway.pages.model_groups import ModelGroupsPage as ModelGroupsPage
-from gateway.pages.prompt import PromptPage as PromptPage
-from gateway.pages.prompt_caches import PromptCachesPage as PromptCachesPage
-from gateway.pages.prompt_editor import PromptEditorPage as PromptEditorPage
-from gateway.pages.prompts import PromptsPage as PromptsPage
-from gateway.pages.settings import SettingsPage as SettingsPage
-from gateway.pages.trial import TrialPage as TrialPage
-from gateway.pages.trial_form import TrialFormPage as TrialFormPage
-from gateway.pages.trials import TrialsPage as TrialsPage
-from gateway.pages.usage import UsagePage as UsagePage
-from gateway.playground import admin as playground_admin  # noqa: F401 - registers itself
 from gateway.reports.settings_warnings import settings_warnings
 from gateway.services import save_settings
 

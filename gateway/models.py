@@ -241,7 +241,7 @@ class SettingsChange(models.Model):
 
 
 class Playground(models.Model):
-    """The playground's page in the admin's list. There is no such table: `gateway.playground.admin` shows the page."""
+    """The playground's page in the admin's list. There is no such table: the console shows the page."""
 
     class Meta:
         managed = False

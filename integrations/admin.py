@@ -21,10 +21,6 @@ from integrations.access.completeness import SECRET_EXTRA
 from integrations.access.credentials import is_usable, masked, masked_headers
 from integrations.connection_tests.admin import MAX_AT_ONCE, report_tests, test_page
 from integrations.models import ProviderIntegration
-from integrations.pages.prices import PricePage as PricePage
-from integrations.pages.prices import PricesPage as PricesPage
-from integrations.pages.provider_keys import ProviderKeyPage as ProviderKeyPage
-from integrations.pages.provider_keys import ProviderKeysPage as ProviderKeysPage
 from integrations.pricing.admin import ModelPriceAdmin as ModelPriceAdmin
 from integrations.registry import is_known
 from integrations.services import Default, IntegrationChange, apply_change

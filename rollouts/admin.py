@@ -1,6 +1,6 @@
 """The table of rollouts in the admin, with the transitions of several at once, which ask first.
 
-The pages of people are in `rollouts.pages`.
+The operators' pages are in the console.
 """
 
 from __future__ import annotations
@@ -18,9 +18,6 @@ from typing_extensions import override
 from core.site.admin import RightsAdmin
 from rollouts.models import Rollout
 from rollouts.moves import CONSEQUENCES, ReasonForm, move, verb
-from rollouts.pages.rollout import RolloutPage as RolloutPage
-from rollouts.pages.rollout_form import RolloutFormPage as RolloutFormPage
-from rollouts.pages.rollouts import RolloutsPage as RolloutsPage
 from rollouts.selectors import current_stage
 from rollouts.states import Status, Transition
 

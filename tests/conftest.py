@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -37,6 +38,13 @@ def django_db_modify_db_settings(stores: None) -> None:
 
     The OpenAPI document is made here too, before any test replaces parts of a view: the first answer needs it."""
     document()
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Path:
+    directory = tmp_path / "spool"
+    directory.mkdir()
+    return directory
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ UNITS: tuple[tuple[str, ...], ...] = (
     ("integrations",),
     ("journeys", "fuzzing"),
     ("clients",),
-    ("agent", "openapi", "rights"),
+    ("agent", "openapi", "rights", "console"),
     ("gateway/limits", "gateway/guardrails", "gateway/guardrails_output", "gateway/playground", "gateway/cache"),
     ("integrations/adapters", "integrations/fields", "integrations/mutations"),
     ("analytics/metrics", "analytics/requests", "analytics/scores", "analytics/telemetry", "analytics/traffic"),

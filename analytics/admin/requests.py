@@ -1,4 +1,4 @@
-"""The request log among the tables of the admin. Its pages are those of `analytics.pages`."""
+"""The request log among the tables of the admin. Its pages are in the console."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ class RequestsAdmin(RightsAdmin):
 
     @override
     def get_urls(self) -> list[URLPattern]:
-        """Returns no pages: `analytics_requests_changelist` is one of `analytics.pages.request_log`."""
+        """Returns no pages: `analytics_requests_changelist` is one of the console."""
         return []

@@ -54,6 +54,7 @@ INSTALLED_APPS = [
     "rollouts",
     "gateway",
     "agent",
+    "console",
     "config",
 ]
 
@@ -85,7 +86,8 @@ TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         # Templates that override every page of the admin have to be found before the admin's own.
-        "DIRS": [BASE_DIR / "config" / "templates"],
+        # Templates of the console's pages are beside their code.
+        "DIRS": [BASE_DIR / "config" / "templates", BASE_DIR / "console"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -109,6 +111,10 @@ TIME_ZONE = "UTC"
 USE_I18N = False
 USE_TZ = True
 STATIC_URL = "static/"
+# The static files of a page of the console are in the page's own folder.
+STATICFILES_DIRS = [
+    (f"console/{folder.parent.name}", str(folder)) for folder in sorted((BASE_DIR / "console").glob("*/static"))
+]
 WHITENOISE_USE_FINDERS = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
@@ -26,13 +25,6 @@ def project(db: None) -> Project:
 def api(project: Project) -> APIClient:
     """A client with a key of `project`."""
     return client_of(project)
-
-
-@pytest.fixture
-def spool(tmp_path: Path) -> Path:
-    directory = tmp_path / "spool"
-    directory.mkdir()
-    return directory
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from core.processes.notices import NoticeWriter
 from tests.waiting import eventually, wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-APPS = ("config", "agent", "gateway", "rollouts", "prompts", "analytics", "integrations", "core")
+APPS = ("config", "agent", "console", "gateway", "rollouts", "prompts", "analytics", "integrations", "core")
 _STARTS = re.compile(r"\bcreate_task\(|\bensure_future\(|\bthreading\.(?:Thread|Timer)\(")
 # The places that start a task or thread without watching over it, by who learns of its failure.
 OTHERWISE = {

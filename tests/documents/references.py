@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-APPS = ("config", "agent", "gateway", "rollouts", "prompts", "analytics", "integrations", "core")
+APPS = ("config", "agent", "console", "gateway", "rollouts", "prompts", "analytics", "integrations", "core")
 FOLDERS = (*APPS, "tests", "benchmarks", "docs", "deploy", "requirements")
 DOCUMENTS = sorted(
     path

@@ -20,7 +20,7 @@ from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 _DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 _COMPOSE = (ROOT / "compose.yaml").read_text(encoding="utf-8")
-_PACKAGES = ("config", "core", "integrations", "analytics", "prompts", "rollouts", "gateway", "agent")
+_PACKAGES = ("config", "core", "integrations", "analytics", "prompts", "rollouts", "gateway", "agent", "console")
 
 
 def _command(name: str) -> list[str]:

@@ -31,7 +31,7 @@ from tests.rights.conftest import PEOPLE, Populated, person, signed_in
 _NAMELESS = ("<path:object_id>/", "(?P<url>.*)$")
 # The answers of these pages of Django depend on more than the rights of the caller.
 _OF_DJANGO = {"login", "logout", "app_list", "view_on_site", "autocomplete"}
-# Files within a request, asked for by tests/analytics/pages with a request that has one.
+# Files within a request, asked for by tests/console/requests with a request that has one.
 _FILES = {"analytics_requests_image"}
 # These pages are called by POST: they answer no GET.
 _BY_POST = {"integrations_test", "integrations_sync_prices", "agent_panel_rendered"}

@@ -11,8 +11,8 @@ import pytest
 
 from config.settings.base import BASE_DIR
 
-_APPS = ("agent", "analytics", "config", "core", "gateway", "integrations", "prompts", "rollouts")
-_STYLESHEETS = sorted(path for app in _APPS for path in (BASE_DIR / app / "static").rglob("*.css"))
+_APPS = ("agent", "analytics", "config", "console", "core", "gateway", "integrations", "prompts", "rollouts")
+_STYLESHEETS = sorted(path for app in _APPS for path in (BASE_DIR / app).rglob("static/**/*.css"))
 _MAX_BYTES = 30_000
 # A class of a page stands in an attribute, or as a text of a script or of Python code.
 _ATTRIBUTE = re.compile(r"""(?:class|id)=\\?["'](.*?)\\?["'](?=[\s>/\\])""", re.DOTALL)
@@ -72,5 +72,5 @@ def test_unused__rule_of_no_page__is_found(used: set[str]) -> None:
 
 def test_stylesheet__of_every_page_and_of_the_playground__within_the_bound() -> None:
     shared = (BASE_DIR / "core/static/core/ui/ui.css").stat().st_size
-    playground = (BASE_DIR / "gateway/static/gateway/playground/page.css").stat().st_size
+    playground = (BASE_DIR / "console/playground/static/page.css").stat().st_size
     assert shared + playground <= _MAX_BYTES

@@ -1,6 +1,6 @@
 // One turn of the agent: its texts and tool calls in order of arrival.
 
-import { element, fromTemplate, partOf } from "../../gateway/playground/elements.js";
+import { element, fromTemplate, partOf } from "../../core/ui/elements.js";
 import { Tool } from "./tool.js";
 
 export function turn(who) {

@@ -1,6 +1,6 @@
 // The list of a project's conversations, the most recently used first.
 
-import { byId, fromTemplate, partOf } from "../../gateway/playground/elements.js";
+import { byId, fromTemplate, partOf } from "../../core/ui/elements.js";
 
 const PAGE = 30;
 

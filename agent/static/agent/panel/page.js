@@ -1,8 +1,8 @@
 // The panel of the chat: the list of a project's conversations, and the one that is open.
 
-import { Api, ApiError } from "../../gateway/playground/api.js";
-import { byId, partOf, showText } from "../../gateway/playground/elements.js";
-import { BrowserStorage } from "../../gateway/playground/storage.js";
+import { Api, ApiError } from "../../core/ui/api.js";
+import { byId, partOf, showText } from "../../core/ui/elements.js";
+import { BrowserStorage } from "../../core/ui/storage.js";
 import { Conversations } from "./conversations.js";
 import { Renderer } from "./renderer.js";
 import { Thread } from "./thread.js";

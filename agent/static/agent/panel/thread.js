@@ -1,7 +1,7 @@
 // The messages of one conversation.
 
-import { ApiError } from "../../gateway/playground/api.js";
-import { byId, element } from "../../gateway/playground/elements.js";
+import { ApiError } from "../../core/ui/api.js";
+import { byId, element } from "../../core/ui/elements.js";
 import { Answer, turn } from "./answer.js";
 
 const PAGE = 100;

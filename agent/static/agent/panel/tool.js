@@ -1,6 +1,6 @@
 // One tool call: a line with the tool's name and the call's state, which opens to show arguments and result.
 
-import { fromTemplate, partOf } from "../../gateway/playground/elements.js";
+import { fromTemplate, partOf } from "../../core/ui/elements.js";
 
 const MAX_CHARACTERS = 20_000;
 

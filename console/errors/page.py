@@ -1,0 +1,168 @@
+"""The errors of a range: each kind with its plot, when it was first and last seen, and a request of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from typing_extensions import override
+
+from analytics.parameters.ranges import TimeRange
+from analytics.presenters import metrics
+from analytics.presenters.errors import error_groups
+from analytics.presenters.spend import range_before
+from core.templatetags.ui import id_link
+from core.ui import formats
+from core.ui.pages import Page, Visit
+from core.ui.panels import Panel
+from core.ui.plots import Plot, Series, Sparkline, Unit, render
+from core.ui.registry import register_page
+from core.ui.tables import Column, Empty, Table, page_link
+from core.ui.tiles import Tile
+from core.wire.pagination import Page as ListPage
+
+PAGE_ROWS = 25
+MAX_PAGE = 100
+# The plot of all errors names the most frequent groups; the colours of a plot are six.
+_NAMED_SERIES = 5
+_SPARKLINE_POINTS = 45
+_REQUESTS = "analytics_requests_changelist"
+
+
+@register_page
+class ErrorsPage(Page):
+    route = "errors/"
+    name = "errors"
+    title = "Errors"
+    template = "errors/page.html"
+
+    @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        return [
+            Panel("totals", "Errors in this range", "panels/tiles.html", lambda: _totals(visit)),
+            Panel("groups", "By code, model and provider", "errors/errors.html", lambda: _groups(visit), is_wide=True),
+        ]
+
+
+def _totals(visit: Visit) -> dict[str, Any]:
+    shown = TimeRange(visit.period.start, visit.period.end)
+    past = range_before(shown, shown.end)
+    now, before = (metrics.totals(visit.project.pk, one) for one in (shown, past))
+    return {
+        "tiles": [
+            Tile(
+                "Failed requests",
+                formats.number(now["error_count"]),
+                _compared(now["error_count"], before["error_count"]),
+                visit.link_if_there(_REQUESTS, outcome="error"),
+                "bad" if now["error_count"] else "good",
+            ),
+            Tile(
+                "Share of all requests",
+                formats.share(now["error_rate"] if now["request_count"] else None),
+                f"{formats.share(before['error_rate'] if before['request_count'] else None)} in the range before",
+            ),
+            Tile(
+                "Cancelled by clients",
+                formats.number(now["cancelled_count"]),
+                _compared(now["cancelled_count"], before["cancelled_count"]),
+                visit.link_if_there(_REQUESTS, outcome="cancelled"),
+            ),
+            Tile(
+                "All requests",
+                formats.number(now["request_count"]),
+                _compared(now["request_count"], before["request_count"]),
+                visit.link_if_there(_REQUESTS),
+            ),
+        ]
+    }
+
+
+def _compared(now: float, before: float) -> str:
+    changed = formats.change(now, before)
+    return f"{changed} against the range before" if changed else f"{formats.number(before)} in the range before"
+
+
+def _groups(visit: Visit) -> dict[str, Any]:
+    number = page_number(visit)
+    page = ListPage(PAGE_ROWS, (number - 1) * PAGE_ROWS)
+    found = error_groups(visit.project.pk, TimeRange(visit.period.start, visit.period.end), page)
+    return {
+        "plot": None if number > 1 or not found.results else _plot(visit, found.results, found.more["starts"]),
+        "table": Table(
+            caption=f"{found.count} kinds of errors, the most frequent first",
+            columns=_columns(visit),
+            rows=found.results,
+            empty=Empty("No request failed in this range.", visit.link_if_there(_REQUESTS), "See all requests"),
+            query=visit.request.GET,
+            key=lambda group: _requests(visit, group),
+            next_url=page_link(visit.request.GET, p=str(number + 1)) if page.offset + PAGE_ROWS < found.count else "",
+            previous_url=page_link(visit.request.GET, p=str(number - 1) if number > 2 else "") if number > 1 else "",
+        ),
+    }
+
+
+def page_number(visit: Visit) -> int:
+    """Returns the page of a ranking that the address names, 1 for a value that is none."""
+    text = visit.request.GET.get("p", "")
+    return min(max(int(text), 1), MAX_PAGE) if text.isascii() and text.isdecimal() and len(text) < 6 else 1
+
+
+def _plot(visit: Visit, groups: Sequence[Mapping[str, Any]], starts: Sequence[Any]) -> Plot:
+    """Returns the errors over time by the most frequent codes of the page."""
+    codes: dict[str, list[int]] = {}
+    for group in groups:
+        name = _code(group)
+        counts = codes.setdefault(name if name in codes or len(codes) < _NAMED_SERIES else "other", [0] * len(starts))
+        counts[:] = [sum(pair) for pair in zip(counts, group["counts"], strict=True)]
+    return Plot(
+        title="Errors over time",
+        times=starts,
+        series=[Series(name, counts) for name, counts in codes.items()],
+        unit=Unit.COUNT,
+        kind="stacked",
+        brush=visit.link_if_there(_REQUESTS, outcome="error"),
+    )
+
+
+def _columns(visit: Visit) -> list[Column]:
+    def sample(group: Mapping[str, Any]) -> Any:
+        request_id = group["sample_request_id"]
+        if request_id is None:
+            return formats.NONE
+        return id_link(visit.link_if_there("analytics_requests_detail", visit.project.pk, request_id), request_id)
+
+    return [
+        Column("code", "Code", _code),
+        Column("model", "Model", lambda group: group["model"] or "before any model"),
+        Column("provider", "Provider", lambda group: group["provider"] or formats.NONE),
+        Column("status", "Status", lambda group: ", ".join(map(str, group["status_codes"]))),
+        Column("count", "Errors", lambda group: formats.number(group["error_count"]), is_numeric=True),
+        Column("share", "Share", lambda group: formats.share(group["percentage"] / 100), is_numeric=True),
+        Column("plot", "Over time", _sparkline),
+        Column("first", "First seen", lambda group: formats.moment(group["first_seen"])),
+        Column("last", "Last seen", lambda group: formats.moment(group["last_seen"])),
+        Column("sample", "Latest request", sample),
+        Column("type", "Type", lambda group: group["type"], is_default=False),
+    ]
+
+
+def _sparkline(group: Mapping[str, Any]) -> Any:
+    title = f"{_code(group)} of {group['model'] or 'no model'}"
+    return render(Sparkline(title, _summed(group["counts"]), Unit.COUNT, "bad"))
+
+
+def _summed(counts: Sequence[int]) -> list[int]:
+    """Returns the counts of neighbouring intervals together, few enough for a small plot."""
+    size = -(-len(counts) // _SPARKLINE_POINTS)
+    return [sum(counts[first : first + size]) for first in range(0, len(counts), size)]
+
+
+def _code(group: Mapping[str, Any]) -> str:
+    return str(group["code"] or group["type"] or "without a code")
+
+
+def _requests(visit: Visit, group: Mapping[str, Any]) -> str:
+    """Returns the address of the requests that failed so. Text that is empty in a group filters nothing there."""
+    names = {"error_code": "code", "error_type": "type", "provider": "provider", "model": "model"}
+    return visit.link_if_there(_REQUESTS, **{field: group[name] for field, name in names.items()})

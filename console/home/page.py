@@ -1,0 +1,64 @@
+"""Home: what is wrong now, how the project is doing against the period before, and where to look closer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from typing_extensions import override
+
+from analytics.parameters.ranges import TimeRange
+from console.home.plots import home_plots
+from console.home.problems import linked_problems
+from console.home.tables import error_table, model_table, provider_table, rollout_table, user_table
+from console.home.tiles import home_tiles
+from core.ui.pages import Page, Visit
+from core.ui.panels import Panel
+from core.ui.periods import CUSTOM
+from core.ui.registry import register_page
+from gateway.reports.problems import find_problems
+
+_REFRESH_SECONDS = 60
+
+
+@register_page
+class HomePage(Page):
+    """It stands in the place of Django's index, which is the page of all tables."""
+
+    route = ""
+    name = "index"
+    title = "Home"
+    template = "home/page.html"
+
+    @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        chosen = TimeRange(visit.period.start, visit.period.end)
+        refreshed = partial(Panel, refresh_seconds=_REFRESH_SECONDS)
+        table = "panels/table.html"
+        return [
+            refreshed("problems", "Now", "home/problems.html", partial(_problems, visit, chosen)),
+            refreshed("tiles", "Figures", "panels/tiles.html", partial(_tiles, visit)),
+            refreshed("plots", "Over time", "home/plots.html", partial(_plots, visit, chosen)),
+            refreshed("providers", "Providers, last five minutes", table, lambda: {"table": provider_table(visit)}),
+            Panel("codes", "Error codes", table, lambda: {"table": error_table(visit, chosen)}),
+            Panel("models", "Top models", table, lambda: {"table": model_table(visit, chosen)}),
+            Panel("users", "Top users", table, lambda: {"table": user_table(visit, chosen)}),
+            refreshed("rollouts", "Running rollouts", table, lambda: {"table": rollout_table(visit)}, is_wide=True),
+        ]
+
+
+def _problems(visit: Visit, chosen: TimeRange) -> Mapping[str, Any]:
+    # A named range ends at the beginning of this second.
+    end = chosen.end if visit.period.name == CUSTOM else datetime.now(UTC)
+    found = find_problems(visit.project.pk, TimeRange(chosen.start, end))
+    return {"problems": linked_problems(visit, found["problems"])}
+
+
+def _tiles(visit: Visit) -> Mapping[str, Any]:
+    return {"tiles": home_tiles(visit)}
+
+
+def _plots(visit: Visit, chosen: TimeRange) -> Mapping[str, Any]:
+    return {"plots": home_plots(visit, chosen)}

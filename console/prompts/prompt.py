@@ -1,0 +1,298 @@
+"""The page of one prompt: a version in full, what changed, use by version, and who activated which when."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.utils.html import format_html
+from typing_extensions import override
+
+from analytics.parameters.ranges import TimeRange
+from console.prompts.figures import figures_of_versions, scores_of_versions
+from console.prompts.labels import change_label, labels_by_version, labels_context
+from console.prompts.list import use_columns
+from core.errors import ApplicationError
+from core.roles import Right
+from core.templatetags.ui import status
+from core.ui.formats import NONE, moment, number
+from core.ui.pages import Page, Visit
+from core.ui.panels import Panel
+from core.ui.registry import register_page
+from core.ui.tables import Column, Empty, Table
+from integrations.providers.usage import estimated_tokens
+from prompts.diff import diff_contents
+from prompts.models import REASON_CHARACTERS, PromptActivation, PromptConfig, PromptVersion
+from prompts.selectors import list_activations, list_versions, version_content
+from prompts.services import activate_version, undo_activation
+from rollouts.models import Rollout
+from rollouts.states import ACTIVE
+
+MAX_VERSIONS = 100
+MAX_ACTIVATIONS = 20
+
+
+class RecordOfPrompt(Page):
+    """A page below a prompt's address."""
+
+    parent = "prompts"
+
+    @override
+    def project_id(self, **route: Any) -> UUID | None:
+        found = PromptConfig.objects.filter(pk=route["config_id"]).values_list("project_id", flat=True).first()
+        if found is None:
+            raise Http404("There is no such prompt.")
+        return found
+
+
+@register_page
+class PromptPage(RecordOfPrompt):
+    route = "prompts/<uuid:config_id>/"
+    name = "prompt"
+    title = "Prompt"
+    template = "prompts/prompt.html"
+    methods = ("GET", "HEAD", "POST")
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        config = config_of(visit, route["config_id"])
+        versions = list(list_versions(visit.project.pk, config.pk)[:MAX_VERSIONS])
+        shown = _chosen(config, visit.request.GET.get("version", "")) or config.active_version
+        against = _chosen(config, visit.request.GET.get("against", ""))
+        return {
+            "title": config.name,
+            "config": config,
+            "versions": versions,
+            "shown": shown,
+            **(_version_in_full(shown) if shown else {}),
+            **_differences(against, shown),
+            "compared": shown if against else _newest_other(config, versions),
+            "table": _versions_table(visit, config, versions),
+            "activations": _activations_table(visit, config),
+            "rollout": _running(visit, config),
+            **labels_context(visit, config),
+            "may_edit": visit.may(Right.EDIT),
+            **_links(visit, config, shown),
+        }
+
+    @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        config = config_of(visit, route["config_id"])
+        template = "panels/table.html"
+        title = "Use and scores by version"
+        return [Panel("use", title, template, lambda: {"table": _use(visit, config)}, is_wide=True)]
+
+    @override
+    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
+        if not visit.may(Right.EDIT):
+            raise PermissionDenied
+        config = config_of(visit, route["config_id"])
+        given = visit.request.POST
+        reason = given.get("reason", "")[:REASON_CHARACTERS]
+        try:
+            done = _done(visit, config, given.get("action", ""), reason)
+        except ApplicationError as error:
+            messages.error(visit.request, error.message)
+        else:
+            note_change(visit.request, config, done)
+            messages.success(visit.request, f"{done} Gateways follow within a second.")
+        return HttpResponseRedirect(visit.link("prompt", config.pk))
+
+
+def config_of(visit: Visit, config_id: UUID) -> PromptConfig:
+    """Returns a prompt of the visit's project. Raises Http404."""
+    configs = PromptConfig.objects.for_project(visit.project.pk).select_related("active_version")
+    config = configs.filter(pk=config_id).first()
+    if config is None:
+        raise Http404("There is no such prompt.")
+    return config
+
+
+def actor_of(request: HttpRequest) -> str:
+    """Returns the actor as the management API writes it for a session."""
+    return f"user:{request.user.get_username()}"
+
+
+def note_change(request: HttpRequest, config: PromptConfig, message: str) -> None:
+    """Leaves an entry in the admin's own history."""
+    LogEntry.objects.log_actions(
+        user_id=int(request.user.pk or 0),
+        queryset=PromptConfig.objects.filter(pk=config.pk),
+        action_flag=CHANGE,
+        change_message=message,
+        single_object=True,
+    )
+
+
+def pretty(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2) if value else ""
+
+
+def _chosen(config: PromptConfig, given: str) -> PromptVersion | None:
+    """Returns the version of this number, or id; None for none."""
+    versions = PromptVersion.objects.filter(config=config)
+    if given.isdecimal() and len(given) < 10:
+        return versions.filter(number=int(given)).first()
+    try:
+        return versions.filter(pk=UUID(given)).first() if given else None
+    except ValueError:
+        return None
+
+
+def _newest_other(config: PromptConfig, versions: Sequence[PromptVersion]) -> PromptVersion | None:
+    """Returns the newest version that is not active, with which the active one is compared first."""
+    return next((version for version in versions if version.pk != config.active_version_id), None)
+
+
+def _version_in_full(version: PromptVersion) -> Mapping[str, Any]:
+    size = sum(len(text.encode()) for _, text in version_content(version).texts)
+    return {
+        "tokens": estimated_tokens(size),
+        "tools": pretty(version.tools),
+        "response_format": pretty(version.response_format),
+    }
+
+
+def _differences(before: PromptVersion | None, after: PromptVersion | None) -> Mapping[str, Any]:
+    if before is None or after is None or before.pk == after.pk:
+        return {"against": None}
+    return {"against": before, "diff": shown_diff(before, after)}
+
+
+def shown_diff(before: PromptVersion, after: PromptVersion) -> Mapping[str, Any]:
+    diff = diff_contents(version_content(before), version_content(after))
+    return {"sections": diff.sections, "changes": [*diff.parameters, *diff.variables, *diff.tools]}
+
+
+def _links(visit: Visit, config: PromptConfig, shown: PromptVersion | None) -> Mapping[str, Any]:
+    active = config.active_version
+    is_other = shown is not None and active is not None and shown.pk != active.pk
+    return {
+        "is_active": shown is not None and not is_other,
+        "edit_address": visit.link_if_there("prompt_editor", config.pk, version=shown.number if shown else None),
+        "compare_address": visit.link("prompt", config.pk, version=shown.number, against=active.number)
+        if shown is not None and active is not None and is_other
+        else "",
+        "try_address": visit.link_if_there(
+            "trial_form", a=active.pk if active else None, b=shown.pk if shown is not None and is_other else None
+        ),
+        "roll_out_address": visit.link_if_there("rollout_form", config=config.pk, target=shown.pk)
+        if shown is not None and is_other and not config.has_active_rollout
+        else "",
+        "requests_address": visit.link_if_there(
+            "analytics_requests_changelist", prompt_config_id=config.pk, prompt_version=shown.number if shown else None
+        ),
+    }
+
+
+def _running(visit: Visit, config: PromptConfig) -> Mapping[str, Any] | None:
+    row = Rollout.objects.filter(config=config, status__in=[state.value for state in ACTIVE]).first()
+    return {"row": row, "href": visit.link_if_there("rollouts_rollout_change", row.pk)} if row else None
+
+
+def _versions_table(visit: Visit, config: PromptConfig, versions: Sequence[PromptVersion]) -> Table:
+    active, labels = config.active_version, labels_by_version(visit, config)
+
+    def actions(version: PromptVersion) -> Any:
+        if active is None or version.pk == active.pk:
+            return NONE
+        href = visit.link("prompt", config.pk, version=version.number, against=active.number)
+        return format_html(
+            '<a href="{}">Compare<span class="sr"> version {}</span> with active</a>', href, version.number
+        )
+
+    return Table(
+        caption="Versions, the newest first",
+        columns=[
+            Column("number", "Version", lambda row: f"Version {row.number}"),
+            Column("state", "State", lambda row: status("active") if active and row.pk == active.pk else NONE),
+            Column("labels", "Labels", lambda row: labels.get(row.number, NONE)),
+            Column("message", "What changed", lambda row: row.commit_message or NONE),
+            Column("model", "Model", lambda row: row.model or "the request's"),
+            Column("by", "By", lambda row: row.created_by.removeprefix("user:") or NONE),
+            Column("created", "Made", lambda row: moment(row.created_at)),
+            Column("compare", "Differences", actions),
+        ],
+        rows=versions,
+        empty=Empty("This prompt has no version yet.", visit.link_if_there("prompt_editor", config.pk), "Write it"),
+        key=lambda row: visit.link("prompt", config.pk, version=row.number),
+    )
+
+
+def _activations_table(visit: Visit, config: PromptConfig) -> Table:
+    rows = list(list_activations(visit.project.pk, config.pk)[:MAX_ACTIVATIONS])
+
+    def move(row: PromptActivation) -> str:
+        before = f"{row.from_version.number} → " if row.from_version else ""
+        return f"{before}{row.to_version.number}"
+
+    return Table(
+        caption="Activations, the latest first",
+        columns=[
+            Column("at", "When", lambda row: moment(row.created_at)),
+            Column("move", "Version", move),
+            Column("kind", "How", lambda row: row.get_kind_display().lower()),
+            Column("by", "By", lambda row: row.actor.removeprefix("user:")),
+            Column("reason", "Why", lambda row: row.reason or NONE),
+        ],
+        rows=rows,
+        empty=Empty("Nothing was activated yet."),
+    )
+
+
+def _use(visit: Visit, config: PromptConfig) -> Table:
+    """Raises AnalyticsUnavailableError."""
+    time_range = TimeRange(visit.period.start, visit.period.end)
+    figures = figures_of_versions(visit.project.pk, config.pk, time_range)
+    scores = scores_of_versions(visit.project.pk, time_range)
+
+    def requests(version: int) -> Any:
+        href = visit.link_if_there("analytics_requests_changelist", prompt_config_id=config.pk, prompt_version=version)
+        shown = number(figures[version]["request_count"])
+        return format_html('<a href="{}">{}</a>', href, shown) if href else shown
+
+    return Table(
+        caption=f"Use by version, {visit.period.label.lower()}",
+        columns=[
+            Column("version", "Version", lambda version: f"Version {version}"),
+            Column("requests", "Requests", requests, is_numeric=True),
+            *use_columns(lambda version: figures[version], lambda version: scores.get((config.pk, version), ())),
+        ],
+        rows=sorted(figures, reverse=True),
+        empty=Empty("No request was served this prompt in this range."),
+        key=lambda version: visit.link("prompt", config.pk, version=version),
+    )
+
+
+def _done(visit: Visit, config: PromptConfig, action: str, reason: str) -> str:
+    if action in ("label", "remove_label"):
+        return change_label(visit, config, actor_of(visit.request))
+    return _undo(visit, config, reason) if action == "undo" else _activate(visit, config, reason)
+
+
+def _activate(visit: Visit, config: PromptConfig, reason: str) -> str:
+    version = _chosen(config, visit.request.POST.get("version", ""))
+    if version is None:
+        raise Http404("There is no such version.")
+    activate_version(
+        project_id=config.project_id,
+        config_id=config.pk,
+        version_id=version.pk,
+        actor=actor_of(visit.request),
+        reason=reason,
+    )
+    return f"Activated version {version.number}."
+
+
+def _undo(visit: Visit, config: PromptConfig, reason: str) -> str:
+    made = undo_activation(
+        project_id=config.project_id, config_id=config.pk, actor=actor_of(visit.request), reason=reason
+    )
+    return f"Went back to version {made.to_version.number}."

@@ -1,0 +1,226 @@
+"""The pages of provider keys: a list with the age and the last test of each, and one page to add, rotate and remove."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.contrib import messages
+from django.http import Http404, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.utils.html import format_html
+from typing_extensions import override
+
+from console.provider_keys.forms import ProviderKeyForm
+from core.errors import ApplicationError
+from core.models import AuditEntry
+from core.rights.asking import sees_every_project
+from core.templatetags.ui import status
+from core.ui.formats import age, moment
+from core.ui.pages import Page, Visit
+from core.ui.registry import register_page
+from core.ui.tables import Column, Empty, Table
+from integrations.access.credentials import is_usable, masked
+from integrations.connection_tests.services import remember, try_integration
+from integrations.connectivity.outcomes import ConnectionOutcome
+from integrations.models import ProviderIntegration, called
+from integrations.registry import is_known, providers, traits_of
+from integrations.selectors import project_integrations
+from integrations.services import IntegrationChange, add_integration, remove_integration, update_integration
+
+_SECRETS = ("encrypted_secret", "encrypted_extra")
+
+
+class _Chosen(NamedTuple):
+    """The integration of a page; `row` is None for one that is not stored yet."""
+
+    name: str
+    provider: str
+    row: ProviderIntegration | None
+
+
+@register_page
+class ProviderKeysPage(Page):
+    route = "keys/providers/"
+    name = "provider_keys"
+    title = "Provider keys"
+    template = "provider_keys/list.html"
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        rows = list(project_integrations(visit.project.pk))
+        return {"table": _table(visit, rows), "offered": offered_providers({row.provider for row in rows})}
+
+
+@register_page
+class ProviderKeyPage(Page):
+    """One provider of the project: its fields, a test, a switch and its removal."""
+
+    # The name is in the address, or in the query where the form of the list sends it.
+    route = "keys/provider/"
+    name = "provider_key"
+    title = "Provider key"
+    template = "provider_keys/key.html"
+    parent = "provider_keys"
+    methods = ("GET", "HEAD", "POST")
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        chosen = _chosen(visit)
+        return _shown(visit, chosen, ProviderKeyForm(chosen.provider, chosen.row))
+
+    @override
+    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
+        chosen = _chosen(visit)
+        action = visit.request.POST.get("action", "")
+        if action in ("save", "test_save"):
+            return self._save(visit, chosen, is_tested=action == "test_save")
+        if chosen.row is None:
+            raise Http404("The project has no key of this provider.")
+        try:
+            _act(visit, action, chosen.row)
+        except ApplicationError as error:
+            messages.error(visit.request, error.message)
+        is_gone = action == "remove"
+        href = visit.link("provider_keys") if is_gone else visit.link(self.name, name=chosen.name)
+        return HttpResponseRedirect(href)
+
+    def _save(self, visit: Visit, chosen: _Chosen, *, is_tested: bool) -> HttpResponseBase:
+        """Saves the form; with `is_tested` only if the provider takes the key."""
+        form = ProviderKeyForm(chosen.provider, chosen.row, visit.request.POST)
+        outcome: ConnectionOutcome | None = None
+        if form.is_valid():
+            try:
+                if is_tested:
+                    outcome = _try(visit, chosen, form.change())
+                if outcome is None or outcome.ok:
+                    saved = _store(visit, chosen, form.change())
+                    if outcome is not None:
+                        remember(saved, outcome)
+                    messages.success(visit.request, f"{chosen.name}: saved. {sentence_of(outcome) if outcome else ''}")
+                    return HttpResponseRedirect(visit.link("provider_keys"))
+            except ApplicationError as error:
+                form.add_problem(error.message, error.details)
+        return self.render(visit, **_shown(visit, chosen, form), outcome=outcome)
+
+
+def offered_providers(used: set[str]) -> list[str]:
+    """Returns all providers, those that the project has no key of first, by name."""
+    return sorted(providers(), key=lambda name: (name in used, name))
+
+
+def sentence_of(outcome: ConnectionOutcome) -> str:
+    took = "" if outcome.latency_ms is None else f" ({outcome.latency_ms:.0f} ms)"
+    return f"{outcome.detail}{took}"
+
+
+def key_since(row: ProviderIntegration) -> datetime:
+    """Returns when the present secret was entered, as the audit log has it; else when the row was made."""
+    entries = AuditEntry.objects.for_project(row.project_id).filter(object_kind="provider key", object_id=str(row.pk))
+    dates = [entries.filter(changes__has_key=name).values_list("created_at", flat=True).first() for name in _SECRETS]
+    return max((found for found in dates if found), default=row.created_at)
+
+
+def _chosen(visit: Visit) -> _Chosen:
+    """Returns the integration that the address names, by its own name or as a new one of a provider. Raises Http404 for
+    an unknown provider."""
+    provider = visit.request.GET.get("provider", "")
+    name = visit.request.GET.get("name", "").strip() or provider
+    row = ProviderIntegration.objects.for_project(visit.project.pk).filter(called(name)).first()
+    provider = row.provider if row is not None else provider
+    if not is_known(provider):
+        raise Http404("There is no such provider.")
+    return _Chosen(name, provider, row)
+
+
+def _try(visit: Visit, chosen: _Chosen, change: IntegrationChange | None = None) -> ConnectionOutcome:
+    return try_integration(
+        project_id=visit.project.pk,
+        name=chosen.name,
+        provider=chosen.provider,
+        change=change,
+        trusted=sees_every_project(visit.person),
+    )
+
+
+def _store(visit: Visit, chosen: _Chosen, change: IntegrationChange) -> ProviderIntegration:
+    project_id, is_trusted = visit.project.pk, sees_every_project(visit.person)
+    if chosen.row is not None:
+        return update_integration(project_id=project_id, name=chosen.name, change=change, trusted=is_trusted)
+    return add_integration(
+        project_id=project_id, provider=chosen.provider, name=chosen.name, change=change, trusted=is_trusted
+    )
+
+
+def _act(visit: Visit, action: str, row: ProviderIntegration) -> None:
+    """Tests, switches or removes a stored key. Raises errors of the application."""
+    request, project_id, name = visit.request, row.project_id, row.name
+    if action == "test":
+        outcome = _try(visit, _Chosen(name, row.provider, row))
+        level = messages.SUCCESS if outcome.ok else messages.ERROR
+        messages.add_message(request, level, f"{name}: {sentence_of(outcome)}")
+    elif action in ("enable", "disable"):
+        change = IntegrationChange(enabled=action == "enable")
+        update_integration(project_id=project_id, name=name, change=change, trusted=sees_every_project(visit.person))
+        messages.success(request, f"{name} is {action}d.")
+    elif action == "remove":
+        remove_integration(project_id=project_id, name=name)
+        messages.success(request, f"The key of {name} was removed.")
+
+
+def _shown(visit: Visit, chosen: _Chosen, form: ProviderKeyForm) -> dict[str, Any]:
+    row = chosen.row
+    return {
+        "title": f"Add {chosen.name}" if row is None else chosen.name,
+        "name": chosen.name,
+        "provider": chosen.provider,
+        "row": row,
+        "form": form,
+        "traits": traits_of(chosen.provider),
+        "masked": masked(row) if row else "",
+        "is_usable": is_usable(row) if row else True,
+        "since": key_since(row) if row else None,
+        "last_test": last_test(row) if row else "",
+        "list_address": visit.link("provider_keys"),
+        "table_address": visit.link_if_there("integrations_providerintegration_change", row.pk) if row else "",
+    }
+
+
+def last_test(row: ProviderIntegration) -> Any:
+    if row.last_tested_at is None:
+        return status("not tested", "neutral")
+    kind = "good" if row.last_test_ok else "bad"
+    words = "ok" if row.last_test_ok else row.last_test_reason.replace("_", " ")
+    return format_html("{} {} ago", status(words, kind), age(row.last_tested_at))
+
+
+def _state(row: ProviderIntegration) -> Any:
+    if not is_usable(row):
+        return status("unreadable", "bad", "cannot be decrypted: enter it again")
+    return status("enabled", "good") if row.enabled else status("disabled", "neutral")
+
+
+def _table(visit: Visit, rows: list[ProviderIntegration]) -> Table:
+    return Table(
+        caption="Providers of this project",
+        columns=[
+            Column("name", "Name", lambda row: row.name),
+            Column("provider", "Provider", lambda row: row.provider),
+            Column("share", "Priority and weight", lambda row: f"{row.priority}, {row.weight}"),
+            Column("key", "Key", lambda row: format_html("<code>{}</code>", masked(row) or "none")),
+            Column("state", "State", _state),
+            Column("age", "Age of the key", lambda row: age(key_since(row))),
+            Column("test", "Last test", last_test),
+            Column("changed", "Changed", lambda row: moment(row.updated_at)),
+            Column("rotate", "Rotate", lambda row: _rotate(visit, row)),
+        ],
+        rows=rows,
+        key=lambda row: visit.link("provider_key", name=row.name),
+        empty=Empty("This project has no provider key yet: choose a provider below."),
+    )
+
+
+def _rotate(visit: Visit, row: ProviderIntegration) -> Any:
+    href = visit.link("provider_key", name=row.name)
+    return format_html('<a class="button" href="{}">Rotate<span class="sr"> {}</span></a>', href, row.name)

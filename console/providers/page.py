@@ -1,0 +1,261 @@
+"""The providers of a project: live figures, the last day as a strip, who replaced whom, and the switches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from typing_extensions import override
+
+from analytics.parameters.ranges import TimeRange
+from analytics.presenters.metrics import provider_latencies
+from analytics.presenters.providers import MAX_RANGE, provider_history
+from console.providers.failovers import failovers_context
+from core.errors import ApplicationError
+from core.rights.asking import sees_every_project
+from core.roles import Right
+from core.templatetags.ui import status
+from core.ui import formats
+from core.ui.pages import Page, Visit
+from core.ui.panels import Panel
+from core.ui.plots import Strip
+from core.ui.registry import register_page
+from core.ui.tables import Column, Empty, Table
+from integrations.access.deployments import title_of
+from integrations.connection_tests.services import try_integration
+from integrations.models import ProviderIntegration
+from integrations.selectors import project_integrations
+from integrations.services import IntegrationChange, update_integration
+
+_REQUESTS = "analytics_requests_changelist"
+_STATES = {"healthy": "good", "degraded": "warn", "down": "bad", "none": "none"}
+_REFRESH_SECONDS = 30
+# A strip is some kilobytes, and a page has room for 150 of them.
+MAX_STRIPS = 12
+
+
+@register_page
+class ProvidersPage(Page):
+    route = "providers/"
+    name = "providers"
+    title = "Providers"
+    template = "providers/page.html"
+    methods = ("GET", "HEAD", "POST")
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        may_change = visit.may(Right.ADMINISTER)
+        rows = project_integrations(visit.project.pk)
+        return {
+            "may_change": may_change,
+            "integrations": [_integration(visit, row) for row in rows] if may_change else [],
+            "keys_address": visit.link_if_there("provider_keys"),
+        }
+
+    @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        return [
+            Panel(
+                "live",
+                "Now: the last five minutes",
+                "providers/live.html",
+                lambda: _live(visit),
+                is_wide=True,
+                refresh_seconds=_REFRESH_SECONDS,
+            ),
+            Panel("history", _history_title(visit), "providers/history.html", lambda: _history(visit)),
+            Panel(
+                "failovers",
+                "Failovers",
+                "providers/failovers.html",
+                lambda: failovers_context(visit, shown_range(visit)),
+            ),
+        ]
+
+    @override
+    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
+        """Tests, disables or enables a provider. Raises PermissionDenied."""
+        if not visit.may(Right.ADMINISTER):
+            raise PermissionDenied
+        given = visit.request.POST
+        try:
+            _act(visit, given.get("action", ""), given.get("name", ""))
+        except ApplicationError as error:
+            messages.error(visit.request, error.message)
+        return HttpResponseRedirect(visit.link("providers"))
+
+
+def _act(visit: Visit, action: str, name: str) -> None:
+    project_id, request = visit.project.pk, visit.request
+    if action == "test":
+        outcome = try_integration(project_id=project_id, name=name, trusted=sees_every_project(request.user))
+        level = messages.SUCCESS if outcome.ok else messages.ERROR
+        took = f" ({formats.duration(outcome.latency_ms)})" if outcome.latency_ms is not None else ""
+        messages.add_message(request, level, f"{name}: {outcome.reason.value}. {outcome.detail}{took}")
+    elif action in ("disable", "enable"):
+        is_enabled = action == "enable"
+        update_integration(project_id=project_id, name=name, change=IntegrationChange(enabled=is_enabled))
+        what = "may be used again" if is_enabled else "gets no more requests"
+        messages.success(request, f"{name} {what}.")
+    else:
+        messages.error(request, "action: There is no such action. There are: test, disable, enable.")
+
+
+def _integration(visit: Visit, row: ProviderIntegration) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "title": title_of(row.provider, row.name),
+        "is_enabled": row.enabled,
+        "tested_at": row.last_tested_at,
+        "test_ok": row.last_test_ok,
+        "test_reason": row.last_test_reason,
+        "updated_at": row.updated_at,
+        "href": visit.link_if_there("provider_key", name=row.name),
+    }
+
+
+def _live(visit: Visit) -> dict[str, Any]:
+    found = provider_latencies(visit.project.pk)
+    models = [
+        {**model, "provider": provider["provider"], "deployment": provider["deployment"]}
+        for provider in found["providers"]
+        for model in provider["models"]
+    ]
+    link = visit.link_if_there("provider_keys")
+    return {
+        "generated_at": found["generated_at"],
+        "table": Table(
+            caption="Providers that are switched on, live",
+            columns=[
+                Column("provider", "Provider", lambda row: title_of(row["provider"], row["deployment"])),
+                *_figures(),
+                _circuits(),
+            ],
+            rows=found["providers"],
+            empty=Empty("No provider is switched on.", link, "Add a key" if link else ""),
+            key=lambda row: visit.link_if_there(_REQUESTS, deployment=row["deployment"]),
+        ),
+        "models": Table(
+            caption="Models that were called in the last five minutes",
+            columns=[
+                Column("model", "Model", lambda row: row["model"]),
+                Column("provider", "Provider", lambda row: title_of(row["provider"], row["deployment"])),
+                *_figures(),
+                Column("circuit", "Circuit", lambda row: status(row["circuit"])),
+            ],
+            rows=models,
+            empty=Empty("No model was called in the last five minutes."),
+            key=lambda row: visit.link_if_there(_REQUESTS, deployment=row["deployment"], model=row["model"]),
+        ),
+    }
+
+
+def _figures() -> list[Column]:
+    return [
+        Column("status", "State", _state),
+        Column("p50", "p50", lambda row: formats.duration(row["p50_ms"]), is_numeric=True),
+        Column("p95", "p95", lambda row: formats.duration(row["p95_ms"]), is_numeric=True),
+        Column("p99", "p99", lambda row: formats.duration(row["p99_ms"]), is_numeric=True),
+        Column("outcomes", "Calls", lambda row: formats.number(row["outcomes"]), is_numeric=True),
+        Column("samples", "Timed", lambda row: formats.number(row["samples"]), is_numeric=True),
+        Column(
+            "errors",
+            "Failed",
+            lambda row: formats.share(row["error_rate"] if row["outcomes"] else None),
+            is_numeric=True,
+        ),
+    ]
+
+
+def _state(row: Mapping[str, Any]) -> Any:
+    """Returns the state; without a call in the last five minutes nothing is known, unless a circuit is open."""
+    if not row["outcomes"] and row["status"] == "healthy":
+        return status("no calls", "neutral")
+    return status(row["status"])
+
+
+def _circuits() -> Column:
+    def worst(row: Mapping[str, Any]) -> Any:
+        circuits = [model["circuit"] for model in row["models"]]
+        broken = [circuit for circuit in circuits if circuit != "closed"]
+        if not broken:
+            return status("closed") if circuits else formats.NONE
+        kind = "open" if "open" in broken else "half_open"
+        return status(kind, label=f"{len(broken)} of {len(circuits)} {kind.replace('_', ' ')}")
+
+    return Column("circuit", "Circuits", worst)
+
+
+def shown_range(visit: Visit) -> TimeRange:
+    """Returns the page's range for the history: a day at least, since a strip of an hour shows nothing, and the last
+    week at most."""
+    end = visit.period.end
+    length = min(max(end - visit.period.start, timedelta(days=1)), MAX_RANGE)
+    return TimeRange(end - length, end)
+
+
+def _history_title(visit: Visit) -> str:
+    hours = round((shown_range(visit).end - shown_range(visit).start) / timedelta(hours=1))
+    return f"The last {hours} hours" if hours <= 48 else f"The last {hours // 24} days"
+
+
+def _history(visit: Visit) -> dict[str, Any]:
+    shown = shown_range(visit)
+    found = provider_history(visit.project.pk, shown, _interval_minutes(shown.end - shown.start))
+    step = timedelta(minutes=found["interval_minutes"])
+    ordered = sorted(
+        found["providers"], key=lambda one: (-one["request_count"] - one["failover_count"], one["provider"])
+    )
+    histories = [one for provider in ordered for one in _histories(provider)]
+    return {
+        "cell": "30 minutes" if found["interval_minutes"] == 30 else f"{found['interval_minutes'] // 60} h",
+        "left_out": [one["title"] for one in histories[MAX_STRIPS:]],
+        "providers": [
+            {
+                **one,
+                "href": visit.link_if_there(_REQUESTS, **one["filter"]),
+                "errors_href": visit.link_if_there(_REQUESTS, outcome="error", **one["filter"]),
+                "strip": Strip(
+                    title=f"State of {one['title']}",
+                    cells=[_cell(cell) for cell in one["intervals"]],
+                    step=step,
+                    caption=False,
+                ),
+            }
+            for one in histories[:MAX_STRIPS]
+        ],
+    }
+
+
+def _histories(provider: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns the history of a provider, and behind it those of its deployments where there are several."""
+    name, deployments = provider["provider"], provider["deployments"]
+    shown = deployments if len(deployments) > 1 else []
+    return [
+        {**provider, "title": name, "filter": {"provider": name}},
+        *(
+            {**one, "title": f"{name}: {one['deployment']}", "filter": {"deployment": one["deployment"]}}
+            for one in sorted(shown, key=lambda one: (-one["request_count"] - one["failover_count"], one["deployment"]))
+        ),
+    ]
+
+
+def _interval_minutes(length: timedelta) -> int:
+    """Returns the length of a cell, so that a strip has about fifty."""
+    days = length / timedelta(days=1)
+    return 30 if days <= 1 else 60 if days <= 2 else 180
+
+
+def _cell(cell: Mapping[str, Any]) -> tuple[datetime, Any, str]:
+    words = "no requests"
+    if cell["error_rate"] is not None:
+        words = (
+            f"{formats.share(cell['error_rate'])} failed: {formats.number(cell['error_count'])} errors and"
+            f" {formats.number(cell['failover_count'])} failovers, {formats.number(cell['request_count'])} requests"
+        )
+    return cell["start"], _STATES[cell["status"]], words

@@ -1,0 +1,171 @@
+"""The page of one request: what happened, its attempts, the conversation, its scores and its bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from typing_extensions import override
+
+from analytics.deletion.services import delete_request
+from analytics.presenters.timelines import neighbours_of
+from analytics.queries import visible
+from analytics.queries.requests import get_request_time
+from analytics.scores import services
+from analytics.wire.conversations import TextBounds
+from analytics.wire.request_conversations import request_conversation
+from console.requests.detail.attempts_plot import attempts_waterfall
+from console.requests.detail.curl import MAX_CHARACTERS, curl_command
+from console.requests.detail.links import facts, tiles
+from console.requests.detail.queue import add_to_queue, queue_context
+from console.requests.detail.record import Record
+from console.requests.detail.score_form import ScoreForm
+from core.errors import ApplicationError
+from core.roles import Right
+from core.ui.pages import Page, Visit
+from core.ui.panels import Panel
+from core.ui.registry import register_page
+from core.ui.tables import page_link
+
+# A page stays below 150 KB of HTML unless everything is asked for.
+_BOUNDS, _ALL_BOUNDS = (2_000, 40_000), (200_000, 2_000_000)
+_RAW_CHARACTERS, _ALL_RAW_CHARACTERS = 8_000, 4_000_000
+_ALL = "all"
+
+
+@register_page
+class RequestPage(Page):
+    name = "analytics_requests_detail"
+    route = "analytics/requests/<uuid:project_id>/<uuid:request_id>/"
+    parent = "analytics_requests_changelist"
+    title = "Request"
+    template = "requests/detail/page.html"
+    methods = ("GET", "HEAD", "POST")
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        request_id: UUID = route["request_id"]
+        playground = visit.link_if_there("gateway_playground_changelist", request=request_id)
+        return {
+            "title": f"Request {str(request_id)[:13]}…",
+            "request_id": request_id,
+            "log": visit.link("analytics_requests_changelist"),
+            "playground": playground if visit.sees_content else "",
+            "may_delete": visit.may(Right.ADMINISTER),
+            **queue_context(visit),
+        }
+
+    @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        return self._panels(visit, route["request_id"], ScoreForm())
+
+    @override
+    def existence(self, visit: Visit, **route: Any) -> Callable[[], bool]:
+        return partial(visible.looked_up(visit.project.pk).run, _is_stored, visit.project.pk, route["request_id"])
+
+    def _panels(self, visit: Visit, request_id: UUID, form: ScoreForm) -> Sequence[Panel]:
+        record = Record(visit.project.pk, request_id, sees_content=visit.sees_content)
+        query = visit.request.GET
+        show_all = _ALL in query
+        shared = {
+            "request_id": request_id,
+            "all_url": page_link(query, **{_ALL: "1"}),
+            "image_base": visit.request.path + "images/",
+            "show_all": show_all,
+        }
+
+        def beside() -> Mapping[str, Any]:
+            found = neighbours_of(visit.project.pk, record.row)
+            return {
+                "session_id": found["session_id"],
+                "previous": self._address(visit, found["previous"]),
+                "next": self._address(visit, found["next"]),
+            }
+
+        def summary() -> Mapping[str, Any]:
+            found = record.detail()
+            return {
+                "found": found,
+                "tiles": tiles(found),
+                "facts": list(facts(visit, found)),
+                "attempts": found["attempt_timeline"],
+                "waterfall": attempts_waterfall(found),
+            }
+
+        def scores() -> Mapping[str, Any]:
+            return {**shared, "scores": record.detail()["scores"], "form": form, "may_score": visit.may(Right.EDIT)}
+
+        def conversation() -> Mapping[str, Any]:
+            bounds = TextBounds(*(_ALL_BOUNDS if show_all else _BOUNDS))
+            return {**shared, "conversation": request_conversation(record.payload, bounds)}
+
+        def raw() -> Mapping[str, Any]:
+            return {**shared, **_raw(record, show_all=show_all)}
+
+        return [
+            Panel("beside", "Requests beside this one", "requests/detail/beside.html", beside),
+            Panel("summary", "What happened", "requests/detail/summary.html", summary, is_wide=True),
+            Panel("conversation", "Conversation", "requests/detail/conversation.html", conversation),
+            Panel("scores", "Scores", "requests/detail/scores.html", scores),
+            Panel("raw", "As it was stored", "requests/detail/raw.html", raw, is_wide=True),
+        ]
+
+    def _address(self, visit: Visit, request_id: UUID | None) -> str:
+        return visit.link(self.name, visit.project.pk, request_id) if request_id else ""
+
+    @override
+    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
+        """Records a score, adds the request to a review queue, or deletes it."""
+        request_id: UUID = route["request_id"]
+        action = visit.request.POST.get("action")
+        if action == "delete":
+            return self._delete(visit, request_id)
+        if not visit.may(Right.EDIT):
+            raise PermissionDenied
+        if action == "queue":
+            add_to_queue(visit, request_id)
+            return HttpResponseRedirect(visit.request.get_full_path())
+        form = ScoreForm(visit.request.POST)
+        if not form.is_valid():
+            return self.render(visit, self._panels(visit, request_id, form), **self.context(visit, **route))
+        services.record_score(
+            project_id=visit.project.pk, score=form.score(str(request_id)), actor=f"user:{visit.person.get_username()}"
+        )
+        messages.success(visit.request, "The score is recorded.")
+        return HttpResponseRedirect(f"{visit.request.get_full_path()}#panel-scores")
+
+    def _delete(self, visit: Visit, request_id: UUID) -> HttpResponseBase:
+        if not visit.may(Right.ADMINISTER):
+            raise PermissionDenied
+        try:
+            delete_request(visit.project.pk, request_id, actor=f"user:{visit.person.get_username()}")
+        except ApplicationError as error:
+            messages.error(visit.request, error.message)
+            return HttpResponseRedirect(visit.request.get_full_path())
+        messages.success(visit.request, "The request is deleted.")
+        return HttpResponseRedirect(visit.link(self.parent))
+
+
+def _is_stored(project_id: UUID, request_id: UUID) -> bool:
+    return get_request_time(project_id, request_id) is not None
+
+
+def _raw(record: Record, *, show_all: bool) -> Mapping[str, Any]:
+    limit = _ALL_RAW_CHARACTERS if show_all else _RAW_CHARACTERS
+    payload, row = record.payload, record.row
+    return {
+        "curl": curl_command(row, payload, _ALL_RAW_CHARACTERS if show_all else MAX_CHARACTERS),
+        "attributes": record.detail()["attributes"],
+        "bodies": [
+            ("Request", payload.request[:limit], len(payload.request)),
+            ("Response", payload.response[:limit], len(payload.response)),
+        ]
+        if payload
+        else [],
+    }

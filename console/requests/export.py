@@ -1,0 +1,50 @@
+"""The request log of the page's filters as a file: lines of JSON, or a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import HttpResponseBadRequest
+from django.http.response import HttpResponseBase
+from typing_extensions import override
+
+from analytics.exports.lines import export_lines
+from analytics.exports.table import export_table
+from analytics.views.export import streamed_file
+from console.requests.query import QueryProblem, parse_query
+from core.errors import ApplicationError
+from core.ui.pages import Page, Visit
+from core.ui.registry import register_page
+
+_FORMAT = "format"
+
+
+@register_page
+class RequestsExportPage(Page):
+    """The export has no page of its own: links of the page of requests lead to the file."""
+
+    name = "analytics_requests_export"
+    route = "analytics/requests/export/"
+    title = "Export of requests"
+    parent = "analytics_requests_changelist"
+    template = "ui/page.html"
+
+    @override
+    def _page(self, visit: Visit, route: Mapping[str, Any]) -> HttpResponseBase:
+        query = visit.request.GET.copy()
+        is_table = query.pop(_FORMAT, ["jsonl"])[-1:] == ["csv"]
+        visit.request.GET = query  # type: ignore[assignment]  # a copy is a query as well
+        try:
+            filters, project_id = parse_query(visit).filters, visit.project.pk
+            if is_table:
+                return streamed_file(
+                    project_id, export_table(project_id, filters), "text/csv; charset=utf-8", "requests.csv"
+                )
+            lines = export_lines(project_id, filters, content=False)
+            return streamed_file(project_id, lines, "application/x-ndjson", "requests.jsonl")
+        except QueryProblem as problem:
+            texts = [f"{name}: {text}" for name, found in problem.errors.items() for text in found]
+            return HttpResponseBadRequest("\n".join(texts), content_type="text/plain; charset=utf-8")
+        except ApplicationError as error:
+            return self.render(visit, [], problem=error.message)

@@ -1,0 +1,128 @@
+"""The page of review queues: their progress, how far reviewers and judges agree, and the form for a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from typing_extensions import override
+
+from analytics.presenters import reviews
+from analytics.reviews.services import create_queue
+from console.reviews.agreement_texts import agreement_lines
+from console.reviews.forms import QueueForm, filter_text
+from core.errors import ApplicationError
+from core.roles import Right
+from core.templatetags.ui import status
+from core.ui.formats import NONE, moment
+from core.ui.pages import Page, Visit
+from core.ui.panels import Panel
+from core.ui.registry import register_page
+from core.ui.tables import Column, Empty, Table, page_link
+from core.wire.pagination import Page as ListPage
+
+_PER_PAGE = 20
+_MAX_PAGE = 1_000
+
+
+@register_page
+class ReviewsPage(Page):
+    route = "reviews/"
+    name = "reviews"
+    title = "Reviews"
+    template = "reviews/list.html"
+    methods = ("GET", "HEAD", "POST")
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        query = visit.request.GET.dict()
+        return self._form_context(visit, QueueForm(visit.period, query=query), is_open=bool(filter_text(query)))
+
+    @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        return [Panel("queues", "Queues", "panels/table.html", lambda: {"table": _table(visit)})]
+
+    @override
+    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
+        if not visit.may(Right.EDIT):
+            raise PermissionDenied
+        form = QueueForm(visit.period, visit.request.POST.dict())
+        if form.is_valid():
+            try:
+                row = create_queue(
+                    project_id=visit.project.pk, new=form.new_queue(), actor=f"user:{visit.person.get_username()}"
+                )
+            except ApplicationError as error:
+                form.add_error(_field_of(error, form), error.message)
+            else:
+                messages.success(visit.request, f"The queue {row.name} has {row.items.count()} requests.")
+                return HttpResponseRedirect(visit.link("review", visit.project.pk, row.pk))
+        return self.render(visit, self.panels(visit), **self._form_context(visit, form, is_open=True))
+
+    def _form_context(self, visit: Visit, form: QueueForm, *, is_open: bool) -> dict[str, Any]:
+        shown = {"form": form, "form_is_open": is_open, "may_edit": visit.may(Right.EDIT)}
+        return {**shown, "form_address": visit.link("reviews")}
+
+
+def _table(visit: Visit) -> Table:
+    number = _page_number(visit)
+    listing = reviews.queues(visit.project.pk, ListPage(_PER_PAGE, (number - 1) * _PER_PAGE))
+    query = visit.request.GET
+    return Table(
+        caption="Review queues, the latest first",
+        columns=[
+            Column("name", "Queue", cell=lambda row: row["name"]),
+            Column("state", "State", cell=_state),
+            Column("score_name", "Score", cell=lambda row: f"{row['score_name']} ({row['kind']})"),
+            Column("progress", "Progress", cell=_progress),
+            Column("agreement", "Agreement with judges", cell=lambda row: _agreement(visit, row)),
+            Column("created_by", "Made by", cell=lambda row: row["created_by"].removeprefix("user:"), is_default=False),
+            Column("created_at", "Made", cell=lambda row: moment(row["created_at"])),
+        ],
+        rows=listing.results,
+        empty=Empty("No request is reviewed yet: make a queue of those that matter, and score them by hand."),
+        query=query,
+        key=lambda row: visit.link("review", visit.project.pk, row["id"]),
+        has_chooser=True,
+        next_url=page_link(query, p=str(number + 1)) if number * _PER_PAGE < listing.count else "",
+        previous_url=page_link(query, p=str(number - 1)) if number > 1 else "",
+        count=listing.count,
+    )
+
+
+def _page_number(visit: Visit) -> int:
+    text = visit.request.GET.get("p", "")
+    return max(1, min(int(text), _MAX_PAGE)) if text.isascii() and text.isdigit() and len(text) < 5 else 1
+
+
+def _state(row: Mapping[str, Any]) -> SafeString:
+    if row["state"] == "closed":
+        return status("closed", "neutral")
+    return status("open", "neutral") if row["progress"]["open"] else status("done", "good")
+
+
+def _progress(row: Mapping[str, Any]) -> SafeString:
+    found = row["progress"]
+    seen = found["done"] + found["skipped"]
+    return format_html(
+        '<progress value="{}" max="{}" aria-label="Progress of {}"></progress> <span class="nowrap">{} of {}</span>',
+        seen, max(found["items"], 1), row["name"], seen, found["items"],
+    )  # fmt: skip
+
+
+def _agreement(visit: Visit, row: Mapping[str, Any]) -> str:
+    if not row["progress"]["done"]:
+        return NONE
+    return "; ".join(agreement_lines(reviews.agreement(visit.project.pk, row["id"]))) or NONE
+
+
+def _field_of(error: ApplicationError, form: QueueForm) -> str | None:
+    """Returns the form's field that the error names; None for an error of the whole."""
+    named = next(iter(error.details or ()), "")
+    return named if named in form.fields else None

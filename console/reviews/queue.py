@@ -1,0 +1,255 @@
+"""The page of one review queue: the conversation of an item, the buttons of the rubric, and the queue's items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.utils.safestring import SafeString
+from rest_framework.exceptions import ValidationError
+from typing_extensions import override
+
+from analytics.models.reviews import QueueState, ReviewItem, ReviewQueue
+from analytics.presenters import reviews
+from analytics.reviews import services
+from analytics.reviews.errors import ItemNotFoundError, QueueNotFoundError
+from analytics.reviews.rubric import choices_of, takes_any_number
+from analytics.reviews.selectors import get_item, get_queue
+from analytics.serializers.reviews import AssignmentSerializer, ReviewAnswerSerializer
+from console.reviews.agreement_texts import figures_of
+from console.reviews.turns import reviewed_turns
+from core.errors import ApplicationError
+from core.http.exception_handler import translate
+from core.roles import Right
+from core.templatetags.ui import id_link, status
+from core.ui.formats import moment
+from core.ui.pages import Page, Visit
+from core.ui.panels import Panel
+from core.ui.registry import register_page
+from core.ui.tables import Column, Empty, Table, page_link
+from core.wire.pagination import Page as ListPage
+
+_PER_PAGE = 20
+_MAX_PAGE = 100
+_KINDS = {"open": "neutral", "done": "good", "skipped": "warn"}
+
+
+@register_page
+class ReviewPage(Page):
+    """Opening the page takes the next item for the person; `item` in the address names another one."""
+
+    route = "reviews/<uuid:project_id>/<uuid:queue_id>/"
+    name = "review"
+    title = "Review"
+    template = "reviews/queue.html"
+    parent = "reviews"
+    methods = ("GET", "HEAD", "POST")
+
+    def __init__(self) -> None:
+        self._item: ReviewItem | None = None
+        self._is_chosen = False
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        queue = _queue(visit, route["queue_id"])
+        return _shown(visit, queue, self._chosen(visit, queue))
+
+    @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        queue = _queue(visit, route["queue_id"])
+        return _panels(visit, queue, self._chosen(visit, queue))
+
+    @override
+    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
+        if not visit.may(Right.EDIT):
+            raise PermissionDenied
+        queue, given = _queue(visit, route["queue_id"]), visit.request.POST
+        try:
+            query = _ACTIONS.get(given.get("action", ""), _score)(visit, queue)
+        except (ApplicationError, ValidationError) as error:
+            known = translate(error)
+            return self._refused(visit, queue, known.message if known else "")
+        return HttpResponseRedirect(visit.link("review", visit.project.pk, queue.pk, **query))
+
+    def _refused(self, visit: Visit, queue: ReviewQueue, problem: str) -> HttpResponseBase:
+        """Shows the page again with what was typed, and the next item if another person has this one."""
+        item = self._named(queue, visit.request.POST.get("item", ""))
+        if item is None or not services.is_free_for(item, _actor(visit)):
+            item = self._chosen(visit, queue)
+        context = _shown(visit, queue, item)
+        typed = {"problem": problem, "reason": visit.request.POST.get("reason", "")}
+        return self.render(visit, _panels(visit, queue, item), **context, **typed)
+
+    def _chosen(self, visit: Visit, queue: ReviewQueue) -> ReviewItem | None:
+        """Returns the item that the address names, else the next one for the person; None where there is none."""
+        if not self._is_chosen:
+            self._is_chosen = True
+            named = visit.request.GET.get("item", "")
+            self._item = self._named(queue, named) if named else self._next(visit, queue)
+        return self._item
+
+    def _named(self, queue: ReviewQueue, text: str) -> ReviewItem | None:
+        try:
+            return get_item(queue, UUID(text))
+        except (ValueError, ItemNotFoundError):
+            return None
+
+    def _next(self, visit: Visit, queue: ReviewQueue) -> ReviewItem | None:
+        if queue.state == QueueState.CLOSED or not visit.may(Right.EDIT):
+            return None
+        return services.claim_next(project_id=visit.project.pk, queue_id=queue.pk, actor=_actor(visit))
+
+
+def _score(visit: Visit, queue: ReviewQueue) -> dict[str, str]:
+    """Records the answer of the form; returns the query of the page that follows."""
+    given = visit.request.POST
+    value, reason = given.get("choice", "") or given.get("value", ""), given.get("reason", "")
+    field: dict[str, Any] = {"score_label": value} if queue.labels else {"score_value": _number(value)}
+    body = ReviewAnswerSerializer(data={**field, "reason": reason})
+    body.is_valid(raise_exception=True)
+    item, _ = services.score_item(
+        project_id=visit.project.pk,
+        queue_id=queue.pk,
+        item_id=_item_id(visit),
+        answer=body.answer(),
+        actor=_actor(visit),
+    )
+    return {"last": str(item.pk)}
+
+
+def _skip(visit: Visit, queue: ReviewQueue) -> dict[str, str]:
+    item = services.skip_item(
+        project_id=visit.project.pk, queue_id=queue.pk, item_id=_item_id(visit), actor=_actor(visit)
+    )
+    return {"last": str(item.pk)}
+
+
+def _close(visit: Visit, queue: ReviewQueue) -> dict[str, str]:
+    services.close_queue(project_id=visit.project.pk, queue_id=queue.pk, actor=_actor(visit))
+    messages.success(visit.request, "The queue is closed.")
+    return {}
+
+
+def _assign(visit: Visit, queue: ReviewQueue) -> dict[str, str]:
+    count = visit.request.POST.get("count", "")
+    given = {"assignee": visit.request.POST.get("assignee", ""), "count": _whole(count) if count else None}
+    body = AssignmentSerializer(data=given, context={"project_id": visit.project.pk})
+    body.is_valid(raise_exception=True)
+    values = body.validated_data
+    changed = services.assign_items(project_id=visit.project.pk, queue_id=queue.pk, actor=_actor(visit), **values)
+    assignment = f"assigned to {values['assignee']}" if values["assignee"] else "free again"
+    messages.success(visit.request, f"{changed} open items are {assignment}.")
+    return {}
+
+
+_ACTIONS = {"skip": _skip, "close": _close, "assign": _assign}
+
+
+def _shown(visit: Visit, queue: ReviewQueue, item: ReviewItem | None) -> dict[str, Any]:
+    entry = reviews.queue(visit.project.pk, queue.pk)
+    last = visit.request.GET.get("last", "")
+    return {
+        "title": queue.name,
+        "queue": entry,
+        "item": item,
+        "may_edit": visit.may(Right.EDIT),
+        "may_answer": item is not None and visit.may(Right.EDIT) and queue.state == QueueState.OPEN,
+        "choices": choices_of(queue),
+        "takes_any_number": takes_any_number(queue),
+        "request_address": _request_address(visit, item) if item else "",
+        "requests_address": visit.link_if_there("analytics_requests_changelist", **entry["filter"]),
+        "reviews_address": visit.link("reviews"),
+        "own_address": visit.link("review", visit.project.pk, queue.pk),
+        "last_address": visit.link("review", visit.project.pk, queue.pk, item=last) if last else "",
+        "username": visit.person.get_username(),
+    }
+
+
+def _panels(visit: Visit, queue: ReviewQueue, item: ReviewItem | None) -> list[Panel]:
+    panels = [
+        Panel("agreement", "Agreement with judges", "reviews/agreement.html", partial(_agreement, visit, queue)),
+        Panel("items", "Items", "panels/table.html", lambda: {"table": _items(visit, queue)}),
+    ]
+    if item is None:
+        return panels
+    return [
+        Panel("turns", "What was said", "reviews/turns.html", partial(reviewed_turns, visit, item)),
+        *panels,
+    ]
+
+
+def _agreement(visit: Visit, queue: ReviewQueue) -> dict[str, Any]:
+    found = reviews.agreement(visit.project.pk, queue.pk)
+    return {
+        "agreement": found,
+        "lines": [(row["evaluator_type"], list(figures_of(row))) for row in found["evaluators"]],
+    }
+
+
+def _items(visit: Visit, queue: ReviewQueue) -> Table:
+    query = visit.request.GET
+    given = query.get("p", "")
+    number = max(1, min(int(given), _MAX_PAGE)) if given.isascii() and given.isdigit() and len(given) < 4 else 1
+    listing = reviews.items(queue, ListPage(_PER_PAGE, (number - 1) * _PER_PAGE))
+    return Table(
+        caption="Items of the queue, in their order",
+        columns=[
+            Column("position", "Item", cell=lambda row: row["position"]),
+            Column("state", "State", cell=lambda row: status(row["state"], _KINDS[row["state"]])),
+            Column("request", "Request", cell=partial(_request_link, visit)),
+            Column("created", "Made", cell=lambda row: moment(row["request_created_at"])),
+            Column("assignee", "For", cell=lambda row: row["assignee"] or "everybody"),
+            Column("reviewed_by", "Reviewed by", cell=lambda row: row["reviewed_by"].removeprefix("user:")),
+        ],
+        rows=listing.results,
+        empty=Empty("The requests of this queue are deleted or past their retention."),
+        query=query,
+        key=lambda row: visit.link("review", visit.project.pk, queue.pk, item=row["id"]),
+        next_url=page_link(query, p=str(number + 1)) if number * _PER_PAGE < listing.count else "",
+        previous_url=page_link(query, p=str(number - 1)) if number > 1 else "",
+        count=listing.count,
+    )
+
+
+def _request_link(visit: Visit, row: Mapping[str, Any]) -> SafeString:
+    return id_link(visit.link("analytics_requests_detail", visit.project.pk, row["request_id"]), row["request_id"])
+
+
+def _request_address(visit: Visit, item: ReviewItem) -> str:
+    return visit.link("analytics_requests_detail", visit.project.pk, item.request_id)
+
+
+def _queue(visit: Visit, queue_id: UUID) -> ReviewQueue:
+    try:
+        return get_queue(visit.project.pk, queue_id)
+    except QueueNotFoundError as error:
+        raise Http404(error.message) from error
+
+
+def _item_id(visit: Visit) -> UUID:
+    try:
+        return UUID(visit.request.POST.get("item", ""))
+    except ValueError:
+        raise ItemNotFoundError from None
+
+
+def _number(text: str) -> float | str | None:
+    """Returns the number of a form's field; another text as it is, so that the serializer names the field."""
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return text
+
+
+def _whole(text: str) -> int | str:
+    return int(text) if text.isascii() and text.isdigit() else text
+
+
+def _actor(visit: Visit) -> str:
+    return f"user:{visit.person.get_username()}"

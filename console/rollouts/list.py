@@ -1,0 +1,143 @@
+"""The list of a project's rollouts, the newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from django.http import QueryDict
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from typing_extensions import override
+
+from core.templatetags.ui import status
+from core.ui.filters import FilterField, Filters
+from core.ui.formats import NONE, moment
+from core.ui.pages import Page, Visit
+from core.ui.panels import Panel
+from core.ui.registry import register_page
+from core.ui.tables import Column, Empty, Table, page_link
+from prompts.models import PromptConfig
+from rollouts.models import Mode, Rollout
+from rollouts.selectors import current_stage, list_rollouts
+from rollouts.states import Status
+
+PAGE_ROWS = 50
+
+MODES: Mapping[str, str] = {Mode.AUTO.value: "automatic", Mode.MANUAL.value: "by hand"}
+_FILTERS = ("status", "mode", "config_id")
+
+
+@register_page
+class RolloutsPage(Page):
+    route = "rollouts/"
+    name = "rollouts"
+    title = "Rollouts"
+    template = "rollouts/list.html"
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        return {"filters": _filters(visit), "form_address": visit.link_if_there("rollout_form")}
+
+    @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        template = "panels/table.html"
+        return [
+            Panel("rollouts", "Rollouts", template, lambda: {"table": _table(visit)}, is_wide=True, refresh_seconds=60)
+        ]
+
+
+def _filters(visit: Visit) -> Filters:
+    configs = PromptConfig.objects.for_project(visit.project.pk).order_by("name").values_list("pk", "name")
+    statuses = [(one.value, one.value.replace("_", " ")) for one in Status]
+    return Filters(
+        fields=[
+            FilterField("status", "Status", kind="choice", choices=statuses),
+            FilterField("mode", "Mode", kind="choice", choices=list(MODES.items())),
+            FilterField("config_id", "Prompt", kind="choice", choices=[(str(pk), name) for pk, name in configs]),
+        ],
+        query=visit.request.GET,
+    )
+
+
+def _table(visit: Visit) -> Table:
+    query = visit.request.GET
+    rows = list(_after_cursor(_filtered(list_rollouts(visit.project.pk), query), query)[: PAGE_ROWS + 1])
+    return Table(
+        caption="Rollouts, the newest first",
+        columns=_columns(visit),
+        rows=rows[:PAGE_ROWS],
+        empty=_empty(visit),
+        query=query,
+        key=lambda row: visit.link("rollouts_rollout_change", row.pk),
+        next_url=page_link(query, cursor=str(rows[PAGE_ROWS - 1].pk)) if len(rows) > PAGE_ROWS else "",
+        previous_url=page_link(query, cursor="") if query.get("cursor") else "",
+    )
+
+
+def _filtered(rollouts: QuerySet[Rollout], query: QueryDict) -> QuerySet[Rollout]:
+    """Returns the rollouts that the filters of the address leave; a value that no rollout has leaves none."""
+    if chosen := query.get("status"):
+        rollouts = rollouts.filter(status=chosen)
+    if chosen := query.get("mode"):
+        rollouts = rollouts.filter(mode=chosen)
+    if chosen := query.get("config_id"):
+        config_id = _uuid(chosen)
+        rollouts = rollouts.filter(config_id=config_id) if config_id else rollouts.none()
+    return rollouts
+
+
+def _after_cursor(rollouts: QuerySet[Rollout], query: QueryDict) -> QuerySet[Rollout]:
+    """Returns the rollouts after the one that the cursor names."""
+    cursor = _uuid(query.get("cursor", ""))
+    last = rollouts.filter(pk=cursor).values_list("created_at", flat=True).first() if cursor else None
+    if last is None:
+        return rollouts
+    return rollouts.filter(Q(created_at__lt=last) | Q(created_at=last, pk__lt=cursor))
+
+
+def _columns(visit: Visit) -> list[Column]:
+    def prompt(row: Rollout) -> SafeString | str:
+        href = visit.link_if_there("prompt", row.config_id)
+        return format_html('<a href="{}">{}</a>', href, row.config.name) if href else row.config.name
+
+    return [
+        Column("name", "Name", lambda row: row.name),
+        Column("prompt", "Prompt", prompt),
+        Column("versions", "Versions", lambda row: f"{row.baseline_version.number} to {row.target_version.number}"),
+        Column("status", "Status", lambda row: status(row.status)),
+        Column("stage", "Stage", _stage),
+        Column("verdict", "Verdict", _verdict),
+        Column("mode", "Mode", lambda row: format_html('<span class="nowrap">{}</span>', MODES[row.mode])),
+        Column("started", "Started", lambda row: moment(row.started_at) if row.started_at else "not yet"),
+    ]
+
+
+def _stage(row: Rollout) -> str:
+    stage, count = current_stage(row), len(row.stages.all())
+    return f"{stage.number} of {count}, {stage.weight} %" if stage else f"{count} to come"
+
+
+def _verdict(row: Rollout) -> str | SafeString:
+    if row.evaluation.decided_at is None:
+        return NONE
+    verdict = row.evaluation.verdict
+    return format_html("{} {}", status(verdict.get("status", "")), verdict.get("explanation", ""))
+
+
+def _empty(visit: Visit) -> Empty:
+    if any(visit.request.GET.get(name) for name in _FILTERS):
+        return Empty(
+            "No rollout fits these filters.", page_link(visit.request.GET, **dict.fromkeys(_FILTERS, "")), "Clear"
+        )
+    link = visit.link_if_there("rollout_form")
+    return Empty("No prompt of this project was rolled out yet.", link, "Roll one out" if link else "")
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

@@ -1,0 +1,133 @@
+"""The page of one rollout: its verdict first, then why, and the moves that a person may make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from typing_extensions import override
+
+from console.rollouts import panels as loads
+from console.rollouts.list import MODES
+from core.roles import Right
+from core.ui.pages import Page, Visit
+from core.ui.panels import Panel
+from core.ui.registry import register_page
+from rollouts.errors import RolloutNotFoundError
+from rollouts.models import Rollout
+from rollouts.moves import CONSEQUENCES, ReasonForm, move, possible, verb
+from rollouts.selectors import earlier_rollbacks, get_rollout
+from rollouts.states import Transition
+
+REFRESH_SECONDS = 60
+
+_ALLOCATIONS = {
+    "random": "each request by chance",
+    "user_sticky": "each user stays with one version",
+    "session_sticky": "each session stays with one version",
+}
+_DANGEROUS = frozenset({Transition.ROLL_BACK, Transition.PAUSE})
+
+
+@register_page
+class RolloutPage(Page):
+    # The address is that of Django's form, whose place the page takes.
+    route = "rollouts/rollout/<uuid:rollout_id>/change/"
+    name = "rollouts_rollout_change"
+    title = "Rollout"
+    template = "rollouts/rollout.html"
+    parent = "rollouts"
+    methods = ("GET", "HEAD", "POST")
+
+    @override
+    def project_id(self, **route: Any) -> UUID | None:
+        found = Rollout.objects.filter(pk=route["rollout_id"]).values_list("project_id", flat=True).first()
+        if found is None:
+            raise Http404("There is no such rollout.")
+        return found
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        return self._context(visit, _rollout(visit, route["rollout_id"]), ReasonForm(), None)
+
+    @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        row = _rollout(visit, route["rollout_id"])
+        # An ended rollout does not change any more.
+        seconds = 0 if row.ended_at else REFRESH_SECONDS
+        known = [
+            ("verdict", "Verdict", loads.verdict),
+            ("metrics", "Metrics", loads.metrics),
+            ("plots", "Over time", loads.over_time),
+            ("requests", "Requests of the arms", loads.requests),
+            ("history", "Stages and history", loads.history),
+        ]
+        return [
+            Panel(
+                name,
+                title,
+                f"rollouts/{name}.html",
+                partial(load, visit, row.pk),
+                is_wide=True,
+                refresh_seconds=seconds,
+            )
+            for name, title, load in known
+        ]
+
+    @override
+    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
+        """Makes one transition; a reason that is too long is kept in the form, with the error."""
+        if not visit.may(Right.EDIT):
+            raise PermissionDenied
+        row, given = _rollout(visit, route["rollout_id"]), visit.request.POST
+        try:
+            transition = Transition(given.get("action", ""))
+        except ValueError:
+            raise Http404("There is no such action.") from None
+        form = ReasonForm(given)
+        if not form.is_valid():
+            panels = self.panels(visit, **route)
+            return self.render(visit, panels, **self._context(visit, row, form, transition))
+        stage = given.get("stage", "")
+        move(
+            visit.request,
+            row,
+            transition,
+            form.cleaned_data["reason"],
+            from_stage=int(stage) if stage.isdecimal() else None,
+        )
+        return HttpResponseRedirect(visit.link(self.name, row.pk))
+
+    def _context(self, visit: Visit, row: Rollout, form: ReasonForm, chosen: Transition | None) -> Mapping[str, Any]:
+        moves = [
+            {
+                "action": one.value,
+                "verb": verb(one),
+                "consequence": CONSEQUENCES[one],
+                "is_dangerous": one in _DANGEROUS,
+                "form": form if one is chosen else ReasonForm(auto_id=f"{one.value}_%s"),
+                "is_open": one is chosen,
+            }
+            for one in possible(row)
+        ]
+        return {
+            "title": f"Rollout {row.name}",
+            "row": row,
+            "mode": MODES[row.mode],
+            "allocation": _ALLOCATIONS[row.allocation_type],
+            "links": loads.links(visit, row),
+            "earlier": [(one, visit.link(self.name, one.rollout_id)) for one in earlier_rollbacks(row)],
+            "moves": moves if visit.may(Right.EDIT) else [],
+        }
+
+
+def _rollout(visit: Visit, rollout_id: UUID) -> Rollout:
+    try:
+        return get_rollout(visit.project.pk, rollout_id)
+    except RolloutNotFoundError as error:
+        raise Http404(error.message) from error

@@ -1,0 +1,131 @@
+"""The page of the header's search box: an id leads to what it names, any other text is searched in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from django.http import HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from rest_framework.exceptions import ValidationError
+from typing_extensions import override
+
+from analytics.parameters.requests import SearchBody
+from analytics.presenters.search import search_texts
+from analytics.wire.search import SearchResult
+from console.search.matches import Matches
+from core.ui.filters import FilterField, Filters
+from core.ui.pages import Page, Visit
+from core.ui.panels import Panel
+from core.ui.registry import register_page
+from core.ui.tables import page_link
+
+_LIMIT = 20
+_FIELDS = (FilterField("user_id", "User"), FilterField("session_id", "Session"), FilterField("model", "Model"))
+_LOG = "analytics_requests_changelist"
+
+
+@register_page
+class SearchPage(Page):
+    name = "search"
+    route = "search/"
+    title = "Search"
+    template = "search/page.html"
+
+    @override
+    def _page(self, visit: Visit, route: Mapping[str, Any]) -> HttpResponseBase:
+        if "panel" in visit.request.GET or not _text(visit):
+            return super()._page(visit, route)
+        matches = Matches(visit, _text(visit))
+        address = matches.single_address()
+        if address:
+            return HttpResponseRedirect(address)
+        return self.render(visit, _panels(visit, matches), **self.context(visit, **route))
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        return {
+            "text": _text(visit),
+            "search_text": _text(visit),
+            "sees_content": visit.sees_content,
+            "filters": Filters(_FIELDS, visit.request.GET),
+        }
+
+    @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        text = _text(visit)
+        return _panels(visit, Matches(visit, text)) if text else ()
+
+
+def _panels(visit: Visit, matches: Matches) -> Sequence[Panel]:
+    named = Panel("named", "By id", "search/named.html", partial(_named, visit, matches), is_wide=True)
+    if not visit.sees_content:
+        return [named]
+    return [
+        named,
+        Panel("texts", "In requests and answers", "search/texts.html", partial(_texts, visit), is_wide=True),
+    ]
+
+
+def _named(visit: Visit, matches: Matches) -> Mapping[str, Any]:
+    return {"text": _text(visit), "matches": matches.all()}
+
+
+def _text(visit: Visit) -> str:
+    return visit.request.GET.get("q", "").strip()
+
+
+def _texts(visit: Visit) -> Mapping[str, Any]:
+    query, period = visit.request.GET, visit.period
+    chosen = {field.name: query[field.name] for field in _FIELDS if query.get(field.name)}
+    bounds = {"start_time": period.start.isoformat(), "end_time": period.end.isoformat()}
+    try:
+        filters, limit = SearchBody(
+            data={"query": _text(visit), "limit": _LIMIT, **chosen, **bounds}
+        ).to_filter_and_limit()
+    except ValidationError as error:
+        return {"refusal": " ".join(str(text) for texts in _detail(error).values() for text in texts)}
+    found = search_texts(visit.project.pk, filters, limit)
+    older = ""
+    if found["has_more"] and found["results"]:
+        end = found["results"][-1]["created_at"].isoformat().replace("+00:00", "Z")
+        older = page_link(query, range="custom", start=period.start.isoformat().replace("+00:00", "Z"), end=end)
+    return {
+        "results": [_result(visit, result) for result in found["results"]],
+        "searched_since": found["searched_since"],
+        "older": older,
+        "month": "" if period.name == "30d" else page_link(query, range="30d", start="", end=""),
+    }
+
+
+def _detail(error: ValidationError) -> Mapping[str, Sequence[Any]]:
+    found: Any = error.detail
+    return found if isinstance(found, dict) else {"": found}
+
+
+def _result(visit: Visit, result: SearchResult) -> Mapping[str, Any]:
+    session_id = result["session_id"]
+    session = visit.link_if_there("session", visit.project.pk, session_id) if session_id else ""
+    return {
+        "entry": result,
+        "href": visit.link("analytics_requests_detail", visit.project.pk, result["request_id"]),
+        "session": session or visit.link(_LOG, session_id=session_id),
+        "user": visit.link(_LOG, user_id=result["user_id"]),
+        "prompt": _marked(result["prompt_preview"] or "", result["prompt_highlights"]),
+        "completion": _marked(result["completion_preview"] or "", result["completion_highlights"]),
+    }
+
+
+def _marked(text: str, places: Sequence[tuple[int, int]]) -> SafeString:
+    """Returns the text, escaped, with its [start, end) places marked."""
+    pieces, done = [], 0
+    for start, end in sorted(places):
+        if start < done:
+            continue
+        pieces.append((text[done:start], text[start:end]))
+        done = end
+    marked = format_html_join("", "{}<mark>{}</mark>", pieces)
+    return marked + format_html_join("", "{}", [(text[done:],)])

@@ -1,0 +1,166 @@
+"""The page of one session: its conversation with each turn once, its trace, feedback and logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from typing_extensions import override
+
+from analytics.deletion.services import delete_session
+from analytics.errors import AnalyticsUnavailableError
+from analytics.models import SESSION_ID_CHARACTERS
+from analytics.presenters import sessions
+from analytics.presenters.transcripts import transcript
+from analytics.queries import visible
+from analytics.queries.lookup import find_session
+from analytics.queries.request_cursor import parse_cursor
+from analytics.scores import services
+from analytics.wire.conversations import TextBounds
+from analytics.wire.texts import session_without_texts, telemetry_without_texts
+from console.sessions.facts import session_facts, session_tiles
+from console.sessions.feedback_form import FeedbackForm
+from console.sessions.timeline import timeline_context
+from core.errors import NotFoundError
+from core.roles import Right
+from core.ui.pages import Page, Visit
+from core.ui.panels import Panel
+from core.ui.registry import register_page
+from core.ui.tables import page_link
+
+_BOUNDS = 1_500, 36_000
+_MAX_LOGS = 100
+
+
+@register_page
+class SessionPage(Page):
+    name = "session"
+    # Ids of sessions are the client's own and may hold slashes, so nothing follows them.
+    route = "analytics/sessions/<uuid:project_id>/<slashed:session_id>"
+    parent = "sessions"
+    title = "Session"
+    template = "sessions/session.html"
+    methods = ("GET", "HEAD", "POST")
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        session_id: str = route["session_id"]
+        return {
+            "title": "Session",
+            "subtitle": session_id[:200],
+            "session_id": session_id,
+            "list_url": visit.link("sessions"),
+            "log_url": visit.link_if_there("analytics_requests_changelist", session_id=session_id),
+            "may_delete": visit.may(Right.ADMINISTER),
+        }
+
+    @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        session_id: str = route["session_id"]
+        if len(session_id) > SESSION_ID_CHARACTERS or "\x00" in session_id:
+            raise Http404("There is no such session.")
+        return self._panels(visit, session_id, FeedbackForm())
+
+    @override
+    def existence(self, visit: Visit, **route: Any) -> Callable[[], bool]:
+        return partial(visible.looked_up(visit.project.pk).run, _is_stored, visit.project.pk, route["session_id"])
+
+    def _panels(self, visit: Visit, session_id: str, form: FeedbackForm) -> Sequence[Panel]:
+        project_id = visit.project.pk
+
+        def summary() -> Mapping[str, Any]:
+            found = sessions.session(project_id, session_id)
+            shown: Any = found if visit.sees_content else session_without_texts(found)
+            return {"found": shown, "tiles": session_tiles(shown), "facts": session_facts(visit, shown)}
+
+        def feedback() -> Mapping[str, Any]:
+            given = sessions.feedback(project_id, session_id)
+            shown = given if visit.sees_content else [{**item, "text": None} for item in given]
+            return {"feedback": shown[:20], "form": form, "may_give": visit.may(Right.EDIT)}
+
+        def conversation() -> Mapping[str, Any]:
+            return _conversation(visit, session_id)
+
+        def logs() -> Mapping[str, Any]:
+            found = sessions.logs(project_id, session_id)
+            shown = found if visit.sees_content else telemetry_without_texts({"spans": [], "logs": found})["logs"]
+            return {"logs": shown[:_MAX_LOGS], "count": len(found)}
+
+        return [
+            Panel("summary", "Figures", "sessions/summary.html", summary, is_wide=True),
+            Panel("transcript", "Conversation", "sessions/transcript.html", conversation),
+            Panel("feedback", "Feedback", "sessions/feedback.html", feedback),
+            Panel(
+                "timeline", "Trace", "sessions/timeline.html", lambda: timeline_context(visit, session_id),
+                is_wide=True,
+            ),
+            Panel("logs", "Logs", "sessions/logs.html", logs, is_wide=True),
+        ]  # fmt: skip
+
+    @override
+    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
+        """Records feedback, or deletes the session."""
+        session_id: str = route["session_id"]
+        if visit.request.POST.get("action") == "delete":
+            return self._delete(visit, session_id)
+        if not visit.may(Right.EDIT):
+            raise PermissionDenied
+        form = FeedbackForm(visit.request.POST)
+        if not form.is_valid():
+            return self.render(visit, self._panels(visit, session_id, form), **self.context(visit, **route))
+        services.record_feedback(
+            project_id=visit.project.pk,
+            session_id=session_id,
+            score=form.cleaned_data["score"],
+            text=form.cleaned_data["text"],
+            actor=_actor(visit),
+        )
+        messages.success(visit.request, "The feedback is recorded.")
+        return HttpResponseRedirect(visit.request.get_full_path() + "#panel-feedback")
+
+    def _delete(self, visit: Visit, session_id: str) -> HttpResponseBase:
+        if not visit.may(Right.ADMINISTER):
+            raise PermissionDenied
+        try:
+            delete_session(visit.project.pk, session_id, actor=_actor(visit))
+        except (NotFoundError, AnalyticsUnavailableError) as error:
+            messages.error(visit.request, error.message)
+            return HttpResponseRedirect(visit.request.get_full_path())
+        messages.success(visit.request, "The session is deleted.")
+        return HttpResponseRedirect(visit.link(self.parent))
+
+
+def _is_stored(project_id: UUID, session_id: str) -> bool:
+    return bool(find_session(project_id, session_id))
+
+
+def _actor(visit: Visit) -> str:
+    return f"user:{visit.person.get_username()}"
+
+
+def _conversation(visit: Visit, session_id: str) -> Mapping[str, Any]:
+    if not visit.sees_content:
+        return {"page": None}
+    query = visit.request.GET
+    page = transcript(
+        visit.project.pk, session_id, after=parse_cursor(query.get("cursor", "")), bounds=TextBounds(*_BOUNDS)
+    )
+    return {
+        "page": page,
+        "entries": [(entry, _request_url(visit, entry["request_id"])) for entry in page["results"]],
+        "next_url": page_link(query, cursor=page["next_cursor"] or "") + "#panel-transcript",
+        "first_url": page_link(query, cursor="") + "#panel-transcript" if query.get("cursor") else "",
+    }
+
+
+def _request_url(visit: Visit, request_id: Any) -> tuple[str, str]:
+    """Returns the address of a request with the range of this page, and without it, to which paths are added."""
+    return visit.link("analytics_requests_detail", visit.project.pk, request_id), visit.link(
+        "analytics_requests_detail", visit.project.pk, request_id
+    ).partition("?")[0]

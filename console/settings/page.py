@@ -1,0 +1,112 @@
+"""The page of all settings of a project, and of their history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from typing_extensions import override
+
+from console.guardrails.page import GuardrailsPage
+from console.limits.page import LimitsPage
+from console.settings_form.base import SettingsFormPage
+from console.settings_form.form import Difference, Section, SectionForm
+from console.settings_form.wording import flat, label_of, value_in_words
+from core.errors import ApplicationError
+from core.ui.pages import Visit
+from core.ui.panels import Panel
+from core.ui.registry import register_page
+from core.ui.tables import page_link
+from gateway.models import GatewaySettings, SettingsChange
+from gateway.services import restore_settings
+
+HISTORY_ROWS = 20
+
+
+@register_page
+class SettingsPage(SettingsFormPage):
+    route = "settings/"
+    name = "settings"
+    title = "Settings"
+    template = "settings/page.html"
+    sections = (
+        Section(
+            "Models and providers",
+            "Which model a request gets, and what happens when a provider fails.",
+            (
+                "preferred_models",
+                "retry_enabled",
+                "retry_max_attempts",
+                "fallback_enabled",
+                "fallback_order",
+                "introspection_enabled",
+                "thinking_budget_tokens",
+                "cache_ttl_seconds",
+                "prompt_cache_markers",
+            ),
+        ),
+        *LimitsPage.sections,
+        *GuardrailsPage.sections,
+        Section(
+            "Request log",
+            "Texts are kept as they were sent, personal data and what a guardrail refused included: whoever has a role"
+            " with content reads them. Without texts there is no search, no dry run and no trial on past inputs.",
+            ("log_content", "retention_days"),
+        ),
+        Section(
+            "In-app agent",
+            "Answers questions about the project with the rights of whoever asks.",
+            ("agent_enabled", "agent_scopes", "agent_model"),
+        ),
+    )
+
+    @override
+    def shown(self, visit: Visit, form: SectionForm | None, row: GatewaySettings) -> dict[str, Any]:
+        return {**super().shown(visit, form, row), "keeps_texts": row.log_content}
+
+    @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        template = "settings/history.html"
+        return [Panel("history", "History", template, lambda: _history(visit), is_wide=True)]
+
+    @override
+    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
+        change = visit.request.POST.get("restore", "")
+        if not change.isdecimal():
+            return super().post(visit, **route)
+        try:
+            restore_settings(
+                project_id=visit.project.pk, change_id=int(change), actor=f"user:{visit.person.get_username()}"
+            )
+        except ApplicationError as error:
+            messages.error(visit.request, error.message)
+        else:
+            messages.success(visit.request, "Restored: these settings are as they were before the change.")
+        return HttpResponseRedirect(visit.link(self.name))
+
+
+def _history(visit: Visit) -> Mapping[str, Any]:
+    query = visit.request.GET
+    rows = SettingsChange.objects.for_project(visit.project.pk).order_by("-id")
+    cursor = query.get("cursor", "")
+    if cursor.isdecimal():
+        rows = rows.filter(pk__lt=int(cursor))
+    page = list(rows[: HISTORY_ROWS + 1])
+    return {
+        "changes": [(row, _differences(row)) for row in page[:HISTORY_ROWS]],
+        "next_url": page_link(query, cursor=str(page[HISTORY_ROWS - 1].pk)) if len(page) > HISTORY_ROWS else "",
+        "previous_url": page_link(query, cursor="") if cursor else "",
+    }
+
+
+def _differences(row: SettingsChange) -> list[Difference]:
+    before = flat({name: pair[0] for name, pair in row.changes.items()})
+    after = flat({name: pair[1] for name, pair in row.changes.items()})
+    return [
+        Difference(label_of(name), value_in_words(name, before.get(name)), value_in_words(name, value))
+        for name, value in after.items()
+        if value != before.get(name)
+    ]

@@ -1,0 +1,73 @@
+"""The base of pages with a form of settings: what would change is shown before it is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from typing_extensions import override
+
+from console.settings_form.form import Section, SectionForm, differences
+from core.roles import Right
+from core.ui.pages import Page, Visit
+from gateway.models import GatewaySettings
+from gateway.reports.settings_warnings import settings_warnings
+from gateway.services import current_settings, save_settings, settings_values
+
+
+class SettingsFormPage(Page):
+    """A page whose form changes the settings of its `sections` in two steps, for administrators; others see the rest
+    of the page."""
+
+    sections: ClassVar[Sequence[Section]]
+    methods = ("GET", "HEAD", "POST")
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        row = current_settings(visit.project.pk)
+        form = SectionForm(self.sections, instance=row) if visit.may(Right.ADMINISTER) else None
+        return self.shown(visit, form, row)
+
+    def shown(self, visit: Visit, form: SectionForm | None, row: GatewaySettings) -> dict[str, Any]:
+        """Returns the template's context; `seen` names the state of the settings that the form was made from."""
+        warnings = settings_warnings(row) if form is not None and not form.is_bound else []
+        return {"form": form, "seen": _state_of(row), "warnings": warnings}
+
+    @override
+    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
+        if not visit.may(Right.ADMINISTER):
+            raise PermissionDenied
+        row = current_settings(visit.project.pk)
+        before, seen = settings_values(row), _state_of(row)
+        form = SectionForm(self.sections, visit.request.POST, instance=row)
+        action = visit.request.POST.get("action", "review")
+        if not form.is_valid() or action == "edit":
+            return self.answer(visit, form, row, seen=seen)
+        if action not in ("review", "save"):
+            return self.act(visit, action, form, row, seen)
+        found = differences(before, row)
+        if action == "save" and visit.request.POST.get("seen") == seen:
+            if found:
+                save_settings(row, actor=f"user:{visit.person.get_username()}")
+            messages.success(visit.request, "Saved; every worker has it within a second." if found else "No change.")
+            return HttpResponseRedirect(visit.link(self.name))
+        changed_meanwhile = action == "save"
+        return self.answer(
+            visit, form, row, seen=seen, differences=found, is_review=True, changed_meanwhile=changed_meanwhile
+        )
+
+    def act(self, visit: Visit, action: str, form: SectionForm, row: GatewaySettings, seen: str) -> HttpResponseBase:
+        """Handles a further button of the form, whose values are valid."""
+        return self.answer(visit, form, row, seen=seen)
+
+    def answer(self, visit: Visit, form: SectionForm, row: GatewaySettings, **more: Any) -> HttpResponseBase:
+        """Returns the page with the form as it was sent."""
+        return self.render(visit, self.panels(visit), **{**self.shown(visit, form, row), **more})
+
+
+def _state_of(row: GatewaySettings) -> str:
+    return row.updated_at.isoformat() if row.pk else ""

@@ -1,0 +1,76 @@
+"""The list of trials of a project, the newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from typing_extensions import override
+
+from core.templatetags.ui import status
+from core.ui.formats import moment
+from core.ui.pages import Page, Visit
+from core.ui.registry import register_page
+from core.ui.tables import Column, Empty, Table, page_link
+from gateway.models import Trial
+from gateway.trials.candidates import candidates_of
+from gateway.trials.selectors import list_trials
+
+PAGE_ROWS = 50
+
+
+@register_page
+class TrialsPage(Page):
+    route = "trials/"
+    name = "trials"
+    title = "Try on past inputs"
+    template = "trials/list.html"
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        return {"table": _table(visit), "new_address": visit.link_if_there("trial_form")}
+
+
+def _table(visit: Visit) -> Table:
+    query = visit.request.GET
+    rows: Sequence[Trial] = list(_after(list_trials(visit.project.pk), query.get("cursor", ""))[: PAGE_ROWS + 1])
+    link = visit.link_if_there("trial_form")
+    return Table(
+        caption="Trials, the newest first",
+        columns=[
+            Column("name", "Trial", lambda row: row.name),
+            Column("state", "State", lambda row: status(row.state)),
+            Column("done", "Answers", lambda row: f"{row.done_count} of {row.answer_count}", is_numeric=True),
+            Column("inputs", "Inputs", lambda row: row.input_count, is_numeric=True),
+            Column("candidates", "Candidates", _candidates),
+            Column("by", "By", lambda row: row.created_by.removeprefix("user:")),
+            Column("created", "Made", lambda row: moment(row.created_at)),
+        ],
+        rows=rows[:PAGE_ROWS],
+        empty=Empty(
+            "Nothing was tried yet. A trial answers past inputs with two versions or models side by side.",
+            link,
+            "Try the first" if link else "",
+        ),
+        query=query,
+        key=lambda row: visit.link("trial", row.pk),
+        next_url=page_link(query, cursor=str(rows[PAGE_ROWS - 1].pk)) if len(rows) > PAGE_ROWS else "",
+        previous_url=page_link(query, cursor="") if query.get("cursor") else "",
+    )
+
+
+def _candidates(row: Trial) -> str:
+    return "; ".join(f"{candidate.label}: {candidate.title}" for candidate in candidates_of(row.candidates))
+
+
+def _after(trials: QuerySet[Trial], cursor: str) -> QuerySet[Trial]:
+    """Returns the trials after the one that the cursor names; all of them for one that is not there."""
+    try:
+        last = trials.filter(pk=UUID(cursor)).first() if cursor else None
+    except ValueError:
+        last = None
+    if last is None:
+        return trials
+    return trials.filter(Q(created_at__lt=last.created_at) | Q(created_at=last.created_at, pk__lt=last.pk))

@@ -1,0 +1,283 @@
+"""Usage and cost: the spend of a range by a dimension, beside the range before, and the month against its budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.http.response import HttpResponseBase
+from django.utils.html import format_html
+from typing_extensions import override
+
+from analytics.parameters.ranges import TimeRange
+from analytics.presenters import spend
+from analytics.queries.dimensions import Dimension
+from analytics.views.spend import MAX_EXPORTED, cost_table, csv_response
+from console.errors.page import page_number
+from console.usage.month import month_context
+from core.roles import Right
+from core.templatetags.ui import id_link, status
+from core.ui import formats
+from core.ui.pages import Page, Visit
+from core.ui.panels import Panel
+from core.ui.periods import CUSTOM
+from core.ui.plots import Plot, Series, Unit
+from core.ui.registry import register_page
+from core.ui.tables import Column, Empty, Table, page_link
+from core.ui.tiles import Tile
+from core.wire.pagination import Page as ListPage
+from prompts.models import PromptConfig
+
+PAGE_ROWS = 25
+
+_REQUESTS = "analytics_requests_changelist"
+_LABELS: Mapping[Dimension, str] = {
+    Dimension.MODEL: "Model",
+    Dimension.PROVIDER: "Provider",
+    Dimension.DEPLOYMENT: "Deployment",
+    Dimension.USER: "User",
+    Dimension.API_KEY: "API key",
+    Dimension.SESSION: "Session",
+    Dimension.PROMPT: "Prompt",
+    Dimension.PROMPT_VERSION: "Prompt version",
+    Dimension.SOURCE: "Source",
+    Dimension.OPERATION: "Operation",
+}
+# The filter of the request log that chooses the requests of a key.
+_FILTERS: Mapping[Dimension, str] = {
+    Dimension.MODEL: "model",
+    Dimension.PROVIDER: "provider",
+    Dimension.DEPLOYMENT: "deployment",
+    Dimension.USER: "user_id",
+    Dimension.API_KEY: "api_key_id",
+    Dimension.SESSION: "session_id",
+    Dimension.PROMPT: "prompt_config_id",
+    Dimension.SOURCE: "source",
+    Dimension.OPERATION: "operation",
+}
+_NONE: Mapping[Dimension, str] = {
+    Dimension.MODEL: "before any model",
+    Dimension.PROVIDER: "before any provider",
+    Dimension.DEPLOYMENT: "before any provider",
+    Dimension.USER: "without a user",
+    Dimension.API_KEY: "without a key",
+    Dimension.PROMPT: "without a managed prompt",
+    Dimension.PROMPT_VERSION: "without a managed prompt",
+}
+_OF_PERSONS = (Dimension.USER, Dimension.SESSION)
+
+
+@register_page
+class UsagePage(Page):
+    route = "usage/"
+    name = "usage"
+    title = "Usage and cost"
+    template = "usage/page.html"
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        chosen = _dimension(visit)
+        return {
+            "dimensions": [
+                {
+                    "label": label,
+                    "href": page_link(visit.request.GET, group_by=str(one), p=""),
+                    "is_chosen": one is chosen,
+                }
+                for one, label in _LABELS.items()
+            ],
+            "export_address": _export_address(visit, chosen),
+            "caches_address": visit.link_if_there("prompt_caches"),
+        }
+
+    @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        dimension = _dimension(visit)
+        label = _LABELS[dimension].lower().replace("api", "API")
+        return [
+            Panel("month", "This month", "usage/month.html", lambda: month_context(visit), is_wide=True),
+            Panel("spend", f"Cost by {label}", "usage/spend.html", lambda: _spend(visit, dimension), is_wide=True),
+            Panel("intervals", "Over time", "panels/plot.html", lambda: {"plot": _plot(visit, dimension)}),
+            Panel("gaps", "Models without a price", "usage/price_gaps.html", lambda: _gaps(visit)),
+        ]
+
+
+@register_page
+class UsageExportPage(Page):
+    """The same figures as a file for spreadsheets."""
+
+    route = "usage/export/"
+    name = "usage_export"
+    title = "Usage and cost as CSV"
+    parent = "usage"
+
+    @override
+    def render(self, visit: Visit, panels: Sequence[Panel] = (), **context: Any) -> HttpResponseBase:
+        dimension = _dimension(visit)
+        found = spend.cost_by(visit.project.pk, dimension, _range(visit), ListPage(MAX_EXPORTED, 0))
+        return csv_response(f"cost-by-{dimension}.csv", cost_table(found.results))
+
+
+def _dimension(visit: Visit) -> Dimension:
+    """Returns the dimension of the address, the model for one that there is not."""
+    given = visit.request.GET.get("group_by", "")
+    return Dimension(given) if given in _LABELS else Dimension.MODEL
+
+
+def _range(visit: Visit) -> TimeRange:
+    return TimeRange(visit.period.start, visit.period.end)
+
+
+def _export_address(visit: Visit, dimension: Dimension) -> str:
+    """Returns the address of the file for exactly the range that is shown, which may end now."""
+    bounds = {"start": visit.period.start.isoformat(), "end": visit.period.end.isoformat()}
+    return visit.link("usage_export", group_by=dimension, range=CUSTOM, **bounds)
+
+
+def _spend(visit: Visit, dimension: Dimension) -> dict[str, Any]:
+    number = page_number(visit)
+    page = ListPage(PAGE_ROWS, (number - 1) * PAGE_ROWS)
+    found = spend.cost_by(visit.project.pk, dimension, _range(visit), page)
+    names = _prompt_names(visit, [one["key"] for one in found.results]) if "prompt" in dimension else {}
+    query = visit.request.GET
+    return {
+        "tiles": _tiles(found.more),
+        "table": Table(
+            caption=f"{formats.number(found.count)} in all, the highest cost first",
+            columns=_columns(visit, dimension, names),
+            rows=found.results,
+            empty=Empty("No request in this range.", visit.link_if_there(_REQUESTS), "See the requests"),
+            query=query,
+            next_url=page_link(query, p=str(number + 1)) if page.offset + PAGE_ROWS < found.count else "",
+            previous_url=page_link(query, p=str(number - 1) if number > 2 else "") if number > 1 else "",
+        ),
+    }
+
+
+def _tiles(totals: Mapping[str, Any]) -> list[Tile]:
+    before = totals["previous"]
+
+    def note(name: str, shown: Any) -> str:
+        changed = formats.change(totals[name], before[name])
+        return f"{changed} against {shown(before[name])} before" if changed else f"{shown(before[name])} before"
+
+    cost, requests = totals["total_cost_usd"], totals["request_count"]
+    return [
+        Tile("Cost", formats.money(cost), note("total_cost_usd", formats.money)),
+        Tile("Requests", formats.compact(requests), note("request_count", formats.compact)),
+        Tile("Tokens", formats.compact(totals["total_tokens"]), note("total_tokens", formats.compact)),
+        Tile("Cost of a request", formats.money(cost / requests if requests else None), "on average"),
+    ]
+
+
+def _columns(visit: Visit, dimension: Dimension, names: Mapping[str, str]) -> list[Column]:
+    def name(row: Mapping[str, Any]) -> Any:
+        key = row["key"]
+        if not key:
+            return _NONE.get(dimension, formats.NONE)
+        href = _requests(visit, dimension, key)
+        if dimension in _OF_PERSONS:
+            return id_link(_session(visit, key) or href if dimension is Dimension.SESSION else href, key)
+        shown = names.get(key) or row["name"]
+        return format_html('<a href="{}">{}</a>', href, shown) if href else shown
+
+    def now_and_before(row: Mapping[str, Any]) -> str:
+        return formats.change(row["total_cost_usd"], row["previous"]["total_cost_usd"]) or formats.NONE
+
+    return [
+        Column("name", _LABELS[dimension], name),
+        Column("cost", "Cost", lambda row: _cost(row), is_numeric=True),
+        Column("share", "Share", lambda row: formats.share(row["percentage"] / 100), is_numeric=True),
+        Column("before", "Before", lambda row: formats.money(row["previous"]["total_cost_usd"]), is_numeric=True),
+        Column("change", "Change", now_and_before, is_numeric=True),
+        Column("requests", "Requests", lambda row: formats.number(row["request_count"]), is_numeric=True),
+        Column("tokens", "Tokens", lambda row: formats.compact(row["total_tokens"]), is_numeric=True),
+        Column("errors", "Failed", lambda row: formats.share(row["error_rate"]), is_numeric=True),
+    ]
+
+
+def _cost(row: Mapping[str, Any]) -> Any:
+    """Returns the cost, with a sign beside it when some requests are not in it."""
+    unpriced = row["unpriced_request_count"]
+    if not unpriced or not row["key"]:
+        return formats.money(row["total_cost_usd"])
+    note = f"without {formats.number(unpriced)} of unknown cost"
+    return format_html("{} <small>{}</small>", formats.money(row["total_cost_usd"]), note)
+
+
+def _requests(visit: Visit, dimension: Dimension, key: str) -> str:
+    if dimension is Dimension.PROMPT_VERSION:
+        config, _, version = key.partition("/")
+        return visit.link_if_there(_REQUESTS, prompt_config_id=config, prompt_version=version)
+    return visit.link_if_there(_REQUESTS, **{_FILTERS[dimension]: key})
+
+
+def _session(visit: Visit, session_id: str) -> str:
+    return visit.link_if_there("session", visit.project.pk, session_id)
+
+
+def _prompt_names(visit: Visit, keys: Sequence[str]) -> Mapping[str, str]:
+    """Returns the names of prompts and their versions by key, as far as the prompts still exist."""
+    ids = {UUID(key.partition("/")[0]) for key in keys if key}
+    found = PromptConfig.objects.for_project(visit.project.pk).filter(pk__in=ids)
+    names = {str(pk): name for pk, name in found.values_list("pk", "name")}
+    shown = {}
+    for key in keys:
+        config, _, version = key.partition("/")
+        if config in names:
+            shown[key] = f"{names[config]}, version {version}" if version else names[config]
+    return shown
+
+
+def _plot(visit: Visit, dimension: Dimension) -> Plot:
+    found = spend.cost_intervals(visit.project.pk, dimension, _range(visit))
+    names = _prompt_names(visit, [one["key"] for one in found["series"]]) if "prompt" in dimension else {}
+    series = [
+        Series(names.get(one["key"]) or one["name"] or _NONE.get(dimension, "none"), one["total_cost_usd"])
+        for one in found["series"]
+    ]
+    if any(found["other"]["total_cost_usd"]):
+        series.append(Series("all others", found["other"]["total_cost_usd"]))
+    return Plot(
+        title=f"Cost by {found['interval']} and {_LABELS[dimension].lower().replace('api', 'API')}",
+        times=found["starts"],
+        series=series,
+        unit=Unit.MONEY,
+        kind="stacked",
+        brush=visit.link_if_there(_REQUESTS),
+    )
+
+
+def _gaps(visit: Visit) -> dict[str, Any]:
+    found = spend.price_gaps(visit.project.pk, _range(visit), ListPage(PAGE_ROWS, 0))
+    prices = visit.link_if_there("prices")
+    requests = _REQUESTS
+
+    def price(row: Mapping[str, Any]) -> Any:
+        if row["has_price_now"]:
+            return status("has a price now", "good")
+        label = status("no price", "warn")
+        if not row["provider"] or not visit.may(Right.ADMINISTER):
+            return label
+        href = visit.link("price", provider=row["provider"], model=row["model"])
+        return format_html('{} <a href="{}">Set one</a>', label, href)
+
+    return {
+        "table": Table(
+            caption="Models that were used without a known price: their cost is not in any sum",
+            columns=[
+                Column("model", "Model", lambda row: row["model"]),
+                Column("provider", "Provider", lambda row: row["provider"] or formats.NONE),
+                Column(
+                    "unpriced", "Requests", lambda row: formats.number(row["unpriced_request_count"]), is_numeric=True
+                ),
+                Column("tokens", "Tokens", lambda row: formats.compact(row["total_tokens"]), is_numeric=True),
+                Column("price", "Price", price),
+            ],
+            rows=found.results,
+            empty=Empty("Every model of this range has a price.", prices, "See all prices" if prices else ""),
+            key=lambda row: visit.link_if_there(requests, provider=row["provider"], model=row["model"]),
+        ),
+        "left_out": max(0, found.count - PAGE_ROWS),
+    }

@@ -1,1 +1,0 @@
-"""The pages of provider keys and prices. `integrations/admin.py` imports them."""

@@ -1,0 +1,80 @@
+"""A project, people with roles in it, a prompt, and what a page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+from rest_framework.test import APIClient
+
+from core.models import Project
+from core.roles import Role
+from core.ui import panels
+from prompts.models import PromptConfig
+from tests.factories.core import client_of, make_project, make_staff
+from tests.factories.prompts import make_config, make_version
+from tests.waiting import TIMEOUT_SECONDS
+
+Open = Callable[..., str]
+
+
+@pytest.fixture
+def project(db: None) -> Project:
+    return make_project()
+
+
+@pytest.fixture
+def administrator(project: Project) -> Client:
+    return signed_in(project, Role.ADMINISTRATOR)
+
+
+@pytest.fixture(autouse=True)
+def store_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has the first byte of a page wait for the store however busy the machine is."""
+    monkeypatch.setattr(panels, "FIRST_BYTE_SECONDS", TIMEOUT_SECONDS)
+
+
+@pytest.fixture
+def editor(client: Client, project: Project) -> Client:
+    client.force_login(make_staff(Role.EDITOR, project, name="ann"))
+    return client
+
+
+@pytest.fixture
+def config(project: Project) -> PromptConfig:
+    """A prompt with two versions, the first of them active."""
+    config = make_config(project, "support")
+    make_version(config, "Help {{ user }} kindly.", variables=[{"name": "user", "required": True}])
+    make_version(config, "Help {{ user }} quickly.", variables=[{"name": "user"}], commit_message="Be quick")
+    config.refresh_from_db()
+    return config
+
+
+@pytest.fixture
+def api(project: Project) -> APIClient:
+    """A client with a key of `project`."""
+    return client_of(project)
+
+
+def signed_in(project: Project, role: Role) -> Client:
+    client = Client()
+    client.force_login(make_staff(role, project))
+    return client
+
+
+def shown(client: Client, project: Project, path: str, **query: Any) -> str:
+    """Returns the text of a page, which has to be there."""
+    return text_of(client.get(path, {"project": str(project.pk), **query}))
+
+
+def sent(client: Client, project: Project, path: str, **values: Any) -> Any:
+    return client.post(f"{path}?project={project.pk}", values)
+
+
+def text_of(answer: Any) -> str:
+    assert answer.status_code == 200, answer.content
+    content = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    return unescape(content.decode())

@@ -1,0 +1,112 @@
+"""The page of errors."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from rest_framework.test import APIClient
+
+from analytics.clickhouse import client as store_client
+from analytics.errors import AnalyticsUnavailableError
+from console.errors import page as page
+from core.models import Project
+from core.roles import Role
+from tests.console.pages import shown
+from tests.factories.analytics import make_entry, store
+from tests.factories.core import make_project, make_staff
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
+
+PATH = "/admin/errors/"
+
+
+@pytest.fixture
+def reader(client: Client, project: Project) -> Client:
+    client.force_login(make_staff(Role.READER_WITHOUT_CONTENT, project))
+    return client
+
+
+def fail(spool: Path, project: Project, count: int = 1, **values: Any) -> list[str]:
+    fields: dict[str, Any] = {
+        "outcome": "error",
+        "status_code": 502,
+        "error_type": "api_error",
+        "error_code": "upstream_error",
+    }
+    # The range of a page ends with the second before.
+    fields["ts"] = time.time_ns() // 1000 - 5_000_000
+    entries = [make_entry(project_id=str(project.pk), **(fields | values)) for _ in range(count)]
+    store(spool, *entries)
+    return [entry.record.request_id for entry in entries]
+
+
+def test_errors__kinds__each_with_its_figures_and_links(
+    reader: Client, project: Project, spool: Path, api: APIClient
+) -> None:
+    fail(spool, project, 2)
+    latest = fail(spool, project, 1)[-1]
+    fail(spool, project, 1, error_code="timeout", status_code=504, model="<b>o1</b>")
+    store(spool, make_entry(project_id=str(project.pk), ts=time.time_ns() // 1000 - 5_000_000))
+
+    text = shown(reader, PATH, project)
+
+    first, second = api.get("/api/llm/metrics/errors/groups").json()["results"]
+    assert (first["error_count"], second["error_count"]) == (3, 1)
+    for part in ("upstream_error", "timeout", "75 %", "25 %", "80 %", "2 kinds of errors", f'data-id="{latest}"'):
+        assert part in text, part
+    assert f"/admin/analytics/requests/{project.pk}/{latest}/" in text
+    assert "error_code=upstream_error&amp;error_type=api_error&amp;provider=openai&amp;model=gpt-4o-mini" in text
+    assert "&lt;b&gt;o1" in text
+    assert "<b>o1" not in text
+
+
+def test_errors__none__says_so_with_the_next_step(reader: Client, project: Project, spool: Path) -> None:
+    store(spool, make_entry(project_id=str(project.pk), ts=time.time_ns() // 1000 - 5_000_000))
+
+    text = shown(reader, PATH, project)
+
+    assert "No request failed in this range." in text
+    assert "See all requests" in text
+
+
+def test_errors__many_kinds__page_by_page(
+    reader: Client, project: Project, spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "PAGE_ROWS", 2)
+    for number in range(3):
+        fail(spool, project, 3 - number, error_code=f"code_{number}")
+
+    first, second = shown(reader, PATH, project), shown(reader, PATH, project, p="2")
+
+    table = [text[text.index("<table class=") :] for text in (first, second)]
+    assert [[f"code_{number}" in text for number in range(3)] for text in table] == [
+        [True, True, False],
+        [False, False, True],
+    ]
+    assert "p=2" in first
+    for bad in ("0", "-1", "x", "9" * 30):
+        assert "code_" in shown(reader, PATH, project, p=bad) or bad == "9" * 30
+
+
+def test_errors__store_away__frame_and_message(
+    reader: Client, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: Any, **__: Any) -> Any:
+        raise AnalyticsUnavailableError("The analytics store does not answer.")
+
+    monkeypatch.setattr(store_client, "query", away)
+
+    text = shown(reader, PATH, project)
+
+    assert text.count("The analytics store does not answer.") == 2
+    assert "data-retry" in text
+
+
+def test_errors__person_without_a_role__nothing(client: Client, project: Project) -> None:
+    client.force_login(make_staff(Role.READER, make_project()))
+
+    assert client.get(PATH, {"project": str(project.pk)}).status_code in (403, 404)

@@ -1,0 +1,111 @@
+"""The pages of prices: a searched list in people's decimals, a price of the project's own, and the history."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from console.prices import page as page
+from core.models import Project
+from core.roles import Role
+from integrations.models import ModelPrice
+from integrations.pricing.services import set_price
+from tests.factories.core import make_project, make_staff
+
+pytestmark = pytest.mark.django_db
+
+LIST, ONE = "/admin/prices/", "/admin/prices/model/"
+COSTS = {"input_cost_per_1m": "0.15", "output_cost_per_1m": "2.5"}
+
+
+@pytest.fixture
+def project(db: None) -> Project:
+    ModelPrice.objects.all().delete()
+    for model, cost in (("tiny-1", "0.075"), ("huge-1", "1200"), ("odd-1", None)):
+        costs = {"input_cost_per_1m": Decimal(cost) if cost else None, "output_cost_per_1m": Decimal(1)}
+        set_price(project_id=None, provider="openai", model=model, costs=costs, actor="test")
+    return make_project()
+
+
+@pytest.fixture
+def administrator(project: Project) -> Client:
+    return _signed_in(project, Role.ADMINISTRATOR)
+
+
+def _signed_in(project: Project, role: Role) -> Client:
+    client = Client()
+    client.force_login(make_staff(role, project))
+    return client
+
+
+def _text(answer: Any) -> str:
+    assert answer.status_code == 200
+    return unescape(b"".join(answer.streaming_content).decode())
+
+
+def _shown(client: Client, project: Project, path: str, **query: str) -> str:
+    return _text(client.get(path, {"project": str(project.pk), **query}))
+
+
+def _sent(client: Client, project: Project, model: str = "tiny-1", **values: str) -> Any:
+    return client.post(f"{ONE}?project={project.pk}&provider=openai&model={model}", values)
+
+
+def test_list__prices__in_people_s_decimals(administrator: Client, project: Project) -> None:
+    text = _shown(administrator, project, LIST)
+
+    for shown in ("$0.075", "$1,200.00", "$1.00", "unknown"):
+        assert f'class="number">{shown}</td>' in text
+
+
+def test_list__search_and_pages__narrow_and_go_on(
+    administrator: Client, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "huge-1" not in _shown(administrator, project, LIST, search="TINY")
+    monkeypatch.setattr(page, "PAGE_ROWS", 2)
+    assert "tiny-1" not in _shown(administrator, project, LIST)
+    assert "tiny-1" in _shown(administrator, project, LIST, cursor="openai\nodd-1")
+
+
+def test_set_and_remove__own_price__counts_in_this_project_alone(administrator: Client, project: Project) -> None:
+    assert _sent(administrator, project, **COSTS, action="set").status_code == 302
+
+    own = ModelPrice.objects.get(project=project)
+    assert (own.input_cost_per_1m, own.output_cost_per_1m) == (Decimal("0.15"), Decimal("2.5"))
+    text = _shown(administrator, project, ONE, provider="openai", model="tiny-1")
+    assert "$2.50" in text
+    assert "$0.075" in text
+    assert "the project's own" in text
+    assert _sent(administrator, project, action="remove").status_code == 302
+    assert not ModelPrice.objects.filter(project=project).exists()
+    assert ModelPrice.objects.filter(project=None, model="tiny-1").exists()
+
+
+def test_set__bad_value__said_and_kept(administrator: Client, project: Project) -> None:
+    text = _text(_sent(administrator, project, input_cost_per_1m="-1", output_cost_per_1m="7.125", action="set"))
+
+    assert "errorlist" in text
+    assert 'value="7.125"' in text
+    assert not ModelPrice.objects.filter(project=project).exists()
+
+
+@pytest.mark.parametrize("role", Role)
+def test_pages__roles__readers_see_prices_and_administrators_set_them(project: Project, role: Role) -> None:
+    client = _signed_in(project, role)
+    is_administrator = role is Role.ADMINISTRATOR
+
+    assert "tiny-1" in _shown(client, project, LIST)
+    assert ("Set price" in _shown(client, project, ONE, provider="openai", model="tiny-1")) is is_administrator
+    assert _sent(client, project, **COSTS, action="set").status_code == (302 if is_administrator else 403)
+    if not is_administrator:
+        assert client.post(f"{LIST}?project={project.pk}", {"action": "sync"}).status_code == 403
+
+
+def test_page__unknown_provider__404(administrator: Client, project: Project) -> None:
+    query = {"project": str(project.pk), "provider": "nobody", "model": "m"}
+
+    assert administrator.get(ONE, query).status_code == 404

@@ -1,0 +1,179 @@
+"""The list of prompts and the page of one."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from analytics.errors import AnalyticsUnavailableError
+from console.prompts import figures as prompt_figures
+from core.models import Project
+from core.roles import Role
+from core.ui.formats import money
+from prompts.labels import set_label
+from prompts.models import PromptActivation, PromptConfig, PromptLabel, PromptLabelMove
+from tests.console.prompts.conftest import shown, text_of
+from tests.factories.analytics import make_entry, store
+from tests.factories.core import client_of, make_project, make_staff
+from tests.factories.prompts import make_config
+from tests.factories.rollouts import make_rollout
+
+LIST = "/admin/prompts/"
+
+
+def page_of(config: PromptConfig) -> str:
+    return f"{LIST}{config.pk}/"
+
+
+@pytest.fixture
+def served(clickhouse: None, config: PromptConfig, tmp_path: Path) -> None:
+    """Three requests that version 1 served, one of them failed, and one of version 2."""
+    # The range of a page ends at the last whole second.
+    minute_ago = (time.time_ns() // 1000) - 60_000_000
+    own: dict[str, Any] = {"project_id": str(config.project_id), "prompt_config_id": str(config.pk), "ts": minute_ago}
+    failed: dict[str, Any] = {"outcome": "error", "error_type": "api_error", "status_code": 500}
+    store(
+        tmp_path,
+        make_entry(**own, prompt_version=1, cost_usd="0.1000000000"),
+        make_entry(**own, prompt_version=1, cost_usd="0.3000000000"),
+        make_entry(**own, prompt_version=1, cost_usd="0.0000000000", **failed),
+        make_entry(**own, prompt_version=2, cost_usd="0.5000000000"),
+    )
+
+
+@pytest.fixture
+def no_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: Any, **__: Any) -> Any:
+        raise AnalyticsUnavailableError("The analytics store does not answer.")
+
+    monkeypatch.setattr(prompt_figures, "prompts", away)
+
+
+def test_list__prompts__with_active_version_rollout_and_the_figures_of_the_api(
+    editor: Client, config: PromptConfig, served: None
+) -> None:
+    rollout = make_rollout(config)
+
+    text = shown(editor, LIST, config.project)
+
+    api = client_of(config.project).get("/api/llm/metrics/prompts", {"group_by": "config"}).json()["results"]
+    assert [row["request_count"] for row in api] == [4]
+    assert ">4</a>" in text and money(api[0]["total_cost_usd"]) in text and "25 %" in text
+    assert f"/admin/prompts/{config.pk}/" in text
+    assert rollout.name in text
+
+
+@pytest.mark.usefixtures("clickhouse")
+def test_list__no_prompt__leads_to_the_first(editor: Client, project: Project) -> None:
+    text = shown(editor, LIST, project)
+
+    assert "Write the first prompt" in text
+    assert "/admin/prompts/new/" in text
+
+
+@pytest.mark.usefixtures("no_store")
+def test_pages__store_away__prompts_are_there_with_a_message(editor: Client, config: PromptConfig) -> None:
+    for path in (LIST, page_of(config)):
+        text = shown(editor, path, config.project)
+        assert "support" in text
+        assert "does not answer" in text
+
+
+def test_prompt__versions__text_figures_and_links_of_each(editor: Client, config: PromptConfig, served: None) -> None:
+    text = shown(editor, page_of(config), config.project)
+
+    assert "Help {{ user }} kindly." in text
+    assert "Be quick" in text
+    api = client_of(config.project).get("/api/llm/metrics/prompts", {"prompt_config_id": str(config.pk)}).json()
+    for row in api["results"]:
+        assert f"prompt_version={row['prompt_version']}" in text
+        assert money(row["total_cost_usd"]) in text
+    assert "33.3 %" in text
+
+
+@pytest.mark.usefixtures("no_store")
+def test_prompt__other_version__compared_within_lines_and_offered_to_try_and_roll_out(
+    editor: Client, config: PromptConfig
+) -> None:
+    target = config.versions.get(number=2)
+
+    text = shown(editor, page_of(config), config.project, version="2", against="1")
+
+    assert "<del>kindly</del>" in text and "<ins>quickly</ins>" in text
+    assert f"b={target.pk}" in text and f"target={target.pk}" in text
+
+
+@pytest.mark.usefixtures("no_store")
+def test_prompt__activate_and_undo__kept_with_actor_and_reason(editor: Client, config: PromptConfig) -> None:
+    answer = editor.post(page_of(config), {"action": "activate", "version": "2", "reason": "quicker"})
+    assert answer.status_code == 302
+    config.refresh_from_db()
+    assert config.active_version == config.versions.get(number=2)
+
+    editor.post(page_of(config), {"action": "undo", "reason": "too quick"})
+
+    config.refresh_from_db()
+    assert config.active_version == config.versions.get(number=1)
+    kept = list(PromptActivation.objects.order_by("id").values_list("kind", "actor", "reason"))
+    assert kept[1:] == [("activated", "user:ann", "quicker"), ("undone", "user:ann", "too quick")]
+    assert "too quick" in shown(editor, page_of(config), config.project)
+
+
+@pytest.mark.usefixtures("no_store")
+def test_prompt__rollout_runs__activation_is_refused_with_a_message(editor: Client, config: PromptConfig) -> None:
+    make_rollout(config)
+
+    answer = editor.post(page_of(config), {"action": "activate", "version": "2"}, follow=True)
+
+    assert "while a rollout of the prompt config is active" in text_of(answer)
+
+
+@pytest.mark.usefixtures("no_store")
+def test_prompt__reader__sees_it_without_verbs_and_changes_nothing(client: Client, config: PromptConfig) -> None:
+    client.force_login(make_staff(Role.READER_WITHOUT_CONTENT, config.project))
+
+    text = shown(client, page_of(config), config.project, version="2")
+
+    assert "Help {{ user }} quickly." in text
+    assert "Edit as a new version" not in text and "Activate version" not in text
+    assert client.post(page_of(config), {"action": "activate", "version": "2"}).status_code == 403
+
+
+@pytest.mark.usefixtures("no_store")
+def test_prompt__of_another_project__is_not_there(editor: Client, config: PromptConfig) -> None:
+    foreign = make_config(make_project(), versions=1)
+
+    assert editor.get(page_of(foreign)).status_code in (403, 404)
+    assert editor.post(page_of(foreign), {"action": "undo"}).status_code in (403, 404)
+    assert editor.get(f"{LIST}{config.project_id}/").status_code == 404
+
+
+def test_prompt__label_made_moved_and_removed__with_reason_and_actor(editor: Client, config: PromptConfig) -> None:
+    address = f"/admin/prompts/{config.pk}/"
+    editor.post(address, {"action": "label", "label": "production", "version": "1", "reason": "first"})
+    editor.post(address, {"action": "label", "label": "production", "version": "2", "reason": "better"})
+
+    page = shown(editor, address, config.project)
+    [label] = PromptLabel.objects.all()
+    assert (label.name, label.version.number, label.is_protected) == ("production", 2, False)
+    assert "better" in page and "1 → 2" in page
+    assert [move.actor for move in PromptLabelMove.objects.all()] == ["user:ann", "user:ann"]
+
+    editor.post(address, {"action": "remove_label", "label": "production", "reason": "unused"})
+    assert not PromptLabel.objects.exists()
+
+
+def test_prompt__protected_label__editor_gets_a_message(editor: Client, config: PromptConfig) -> None:
+    given: dict[str, Any] = {"project_id": config.project_id, "config_id": config.pk, "name": "production"}
+    set_label(**given, number=1, actor="a", is_administrator=True, is_protected=True)
+
+    answer = editor.post(
+        f"/admin/prompts/{config.pk}/", {"action": "label", "label": "production", "version": "2"}, follow=True
+    )
+
+    assert "protected" in text_of(answer)
+    assert PromptLabel.objects.get().version.number == 1

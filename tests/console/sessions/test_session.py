@@ -1,0 +1,228 @@
+"""The pages of sessions: the list is read on by cursors, one session shows its conversation and its trace."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from rest_framework.test import APIClient
+
+from analytics.clickhouse import client as store_client
+from analytics.models import Feedback
+from analytics.request_log.record import Outcome
+from analytics.scores.services import record_feedback
+from analytics.scores.sync.run import copy_due
+from core.models import Project
+from core.roles import Role
+from core.ui.formats import money, number
+from tests.analytics.sessions.entries import entry
+from tests.analytics.sessions.test_transcript import store_conversation
+from tests.analytics.telemetry.sending import Sender, log, span
+from tests.console.requests.test_detail import signed_in, text_of
+from tests.factories.analytics import store
+from tests.factories.core import make_key
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
+
+LIST = "/admin/analytics/sessions/"
+
+
+@pytest.fixture
+def sender(project: Project) -> Iterator[Sender]:
+    yield Sender(make_key(project, scopes=["gateway"])[1])
+    for table in ("otel_traces", "otel_session_spans", "otel_logs", "otel_session_logs"):
+        store_client.execute(f"TRUNCATE TABLE {table}")
+
+
+def listed(client: Client, project: Project, **query: str) -> tuple[list[str], str]:
+    """Returns the sessions of a page of the list, and the address of the next page."""
+    shown = text_of(client.get(LIST, {"project": str(project.pk), **query}))
+    ids = re.findall(r'<a class="row-link" href="[^"]*">([^<]*)</a>', shown)
+    following = re.search(r'href="(\?[^"]*cursor=[^"]*)"', shown)
+    return ids, following[1].replace("&amp;", "&") if following else ""
+
+
+def neighbours(client: Client, address: str) -> tuple[list[str], str, str]:
+    """Returns the sessions of a page of the list, and the addresses of the next and of the previous page."""
+    shown = text_of(client.get(LIST + address))
+    ids = re.findall(r'<a class="row-link" href="[^"]*">([^<]*)</a>', shown)
+    found = [re.search(rf'rel="{name}" href="([^"]*)"', shown) for name in ("next", "prev")]
+    onward, back = (one[1].replace("&amp;", "&") if one else "" for one in found)
+    return ids, onward, back
+
+
+def page(project: Project, session: str, role: Role = Role.ADMINISTRATOR, **query: str) -> str:
+    return text_of(signed_in(project, role).get(f"{LIST}{project.pk}/{session}", query))
+
+
+def test_sessions__many__all_by_cursors_the_latest_first(project: Project, spool: Path) -> None:
+    store(spool, *(entry(project, f"s{number:03d}", number / 10) for number in range(120)))
+    client = signed_in(project)
+
+    pages, address = [], f"?project={project.pk}"
+    while address:
+        ids, address, back = neighbours(client, address)
+        pages.append(ids)
+    assert [session for ids in pages for session in ids] == [f"s{number:03d}" for number in range(120)]
+
+    returned = [pages[-1]]
+    while back:
+        ids, onward, back = neighbours(client, back)
+        returned.append(ids)
+        assert onward
+    assert returned == pages[::-1]
+
+
+def test_sessions__filters__user_beginning_cost_and_feedback(project: Project, spool: Path) -> None:
+    store(
+        spool,
+        entry(project, "a_1", 5, user_id="ann", cost_usd="0.5000000000"),
+        entry(project, "a_1", 4, user_id="ann", cost_usd="0.6000000000"),
+        entry(project, "ab1", 3, user_id="bob", cost_usd="0.0100000000"),
+        entry(project, "c", 2),
+    )
+    record_feedback(project_id=project.pk, session_id="c", score=1, text="", actor="user:x")
+    copy_due()
+    client = signed_in(project)
+
+    def names(**query: str) -> list[str]:
+        return listed(client, project, **query)[0]
+
+    assert names() == ["c", "ab1", "a_1"]
+    assert names(user_id="ann") == ["a_1"]
+    assert names(session="a_") == ["a_1"]
+    assert names(name_pattern="a%") == ["ab1", "a_1"]
+    assert names(min_cost_usd="1") == ["a_1"]
+    assert names(max_cost_usd="1") == ["c", "ab1"]
+    assert names(feedback="bad") == ["c"]
+    assert names(feedback="good") == []
+
+
+def test_sessions__bad_filter__named_in_the_page(project: Project) -> None:
+    shown = text_of(signed_in(project).get(LIST, {"project": str(project.pk), "min_cost_usd": "many"}))
+
+    assert "min_cost_usd: A valid number is required." in shown
+
+
+def test_sessions__row__figures_of_the_api(api: APIClient, project: Project, spool: Path) -> None:
+    store(spool, entry(project, "s", 5, outcome=Outcome.ERROR, status_code=500), entry(project, "s", 4))
+
+    shown = text_of(signed_in(project).get(LIST, {"project": str(project.pk)}))
+
+    [found] = api.get("/api/llm/sessions").json()["results"]
+    assert money(Decimal(str(found["total_cost_usd"]))) in shown
+    assert number(found["total_tokens"]) in shown
+    assert '<span class="bad-text">1</span>' in shown
+
+
+def test_session__conversation__each_turn_once_and_figures_of_the_api(
+    api: APIClient, project: Project, spool: Path
+) -> None:
+    texts = store_conversation(project, spool, 4)
+
+    shown = page(project, "chat")
+
+    turns = re.findall(r'<div class="turn-text">([^<]*)</div>', shown)
+    assert turns == texts
+    found = api.get("/api/llm/sessions/chat").json()
+    assert f"<strong>{number(found['total_tokens'])}</strong>" in shown
+    assert f"<strong>{money(found['total_cost_usd'])}</strong>" in shown
+
+
+def test_session__trace_and_logs__spans_requests_and_details(
+    api: APIClient, project: Project, spool: Path, sender: Sender
+) -> None:
+    sender.traces(span(1), span(2, parent_span_id=(1).to_bytes(8, "big")))
+    sender.logs(log(1))
+    made = entry(project, "s-1", 5)
+    store(spool, made)
+
+    shown = page(project, "s-1")
+
+    nodes = api.get("/api/llm/sessions/s-1/timeline").json()["nodes"]
+    assert f"{len(nodes)} spans and requests" in shown
+    assert "span 2" in shown
+    assert "line 1" in shown
+    [chosen] = [node for node in nodes if node["kind"] == "request"]
+    assert f'data-id="{made.record.request_id}"' in page(project, "s-1", span=chosen["id"])
+
+
+def test_session__reader_without_content__no_texts(project: Project, spool: Path, sender: Sender) -> None:
+    store_conversation(project, spool, 1)
+    sender.logs(log(1, attributes={"gen_ai.session_id": "chat"}))
+    record_feedback(project_id=project.pk, session_id="chat", score=4, text="marzipan", actor="user:x")
+
+    shown = page(project, "chat", Role.READER_WITHOUT_CONTENT)
+
+    assert "turn-text" not in shown
+    assert "line 1" not in shown
+    assert "marzipan" not in shown
+    assert "4 of 5" in shown
+
+
+def test_session__id_with_slashes_and_signs__found(project: Project, spool: Path) -> None:
+    session = "a/b c?d#e%2F"
+    store(spool, entry(project, session, 5))
+    client = signed_in(project)
+    shown = text_of(client.get(LIST, {"project": str(project.pk)}))
+    [address] = re.findall(r'<a class="row-link" href="([^"]*)"', shown)
+
+    opened = text_of(client.get(address.replace("&amp;", "&")))
+
+    assert "There is no such session" not in opened
+    assert f"<dd>{session}</dd>" in opened
+
+
+def test_feedback__given_on_the_page__stored(project: Project, spool: Path) -> None:
+    client = signed_in(project, Role.EDITOR)
+    address = f"{LIST}{project.pk}/chat"
+
+    assert client.post(address, {"score": "4", "text": "fine"}).status_code == 302
+    refused = text_of(client.post(address, {"score": "", "text": ""}))
+
+    row = Feedback.objects.get(session_id="chat")
+    assert (row.score, row.text) == (4, "fine")
+    assert "Give a score, a text or both." in refused
+    assert signed_in(project, Role.READER).post(address, {"score": "4"}).status_code == 403
+
+
+def test_session__deleted__gone(api: APIClient, project: Project, spool: Path) -> None:
+    store_conversation(project, spool, 1)
+    address = f"{LIST}{project.pk}/chat"
+
+    assert signed_in(project, Role.EDITOR).post(address, {"action": "delete"}).status_code == 403
+    assert signed_in(project).post(address, {"action": "delete"}).status_code == 302
+
+    assert api.get("/api/llm/sessions/chat").status_code == 404
+
+
+def test_session__long_conversation__page_below_150_kilobytes(project: Project, spool: Path) -> None:
+    messages: list[dict[str, Any]] = []
+    made = []
+    for place in range(24):
+        messages += [{"role": "user", "content": f"{place} " + "long " * 2_000}]
+        call = entry(project, "long", 100 - place)
+        body = json.dumps({"messages": messages}).encode()
+        answer = json.dumps({"choices": [{"message": {"role": "assistant", "content": f"{place} " + "so " * 2_000}}]})
+        made.append(type(call)(call.record, body, answer.encode()))
+        messages += [{"role": "assistant", "content": f"{place} " + "so " * 2_000}]
+    store(spool, *made)
+
+    shown = page(project, "long")
+
+    assert len(shown.encode()) < 150_000
+    assert shown.count('class="call"') == 24
+
+
+def test_session__unknown__404_with_frame_and_message(project: Project) -> None:
+    answer = signed_in(project).get(f"{LIST}{project.pk}/nobody's")
+
+    assert answer.status_code == 404
+    opened = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+    assert "There is no such session in this project." in opened and 'id="navigation"' in opened
