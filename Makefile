@@ -8,11 +8,15 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
 	--no-emit-index-url --no-emit-find-links --quiet
 
 .PHONY: serve test quick format demo pictures chaos outage coldstart bench bench-analytics soak fuzz lint types imports migrations openapi \
-	check typescript clients lock clean base dev
+	static check typescript clients lock clean base dev
+
+# Containers often set it, and then each of the hundreds of processes of the suite compiles the product's modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 serve: base
 	$(BIN)/python manage.py serve
 
+# The whole suite and, beside it, all that `make check` checks; with ARGS one plain pytest.
 test: dev
 	$(BIN)/python -m tests.run $(ARGS)
 
@@ -74,7 +78,10 @@ openapi: dev
 	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml
 	$(BIN)/openapi-spec-validator $(VENV)/openapi.yaml
 
-check: lint imports types typescript migrations openapi
+# What needs no Node.js. The suite runs it beside its tests, and its tests of the clients have `typescript` made.
+static: lint imports types migrations openapi
+
+check: static typescript
 
 # Checks the client for TypeScript, and compiles it for tests/clients.
 typescript: $(CLIENTS)/typescript/.ready

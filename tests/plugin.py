@@ -15,6 +15,7 @@ import os
 import secrets
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
@@ -57,14 +58,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests() -> Generator[None, None, None]:
     # The hook is a wrapper, since pytest-django reads the settings in the same hook and is also declared to run first.
+    _keep_bytecode()
+    # What is collected stays: the collector would look at it again and again. `pytest_collection_finish` lets it run.
+    gc.disable()
     _prepare()
     return (yield)
 
 
 def pytest_collection_finish() -> None:
     """Takes the modules and the tests out of the garbage collector's view: they stay until the end."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:
@@ -137,6 +141,12 @@ def _place() -> Path:
     disk = os.statvfs(_MEMORY)
     has_room = disk.f_bavail * disk.f_frsize >= _MIN_ROOM
     return _MEMORY if has_room and not disk.f_flag & os.ST_NOEXEC else Path("/tmp")
+
+
+def _keep_bytecode() -> None:
+    """Has modules be compiled once, in the suite and in the processes that it starts. Containers often forbid that."""
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def _prepare() -> None:

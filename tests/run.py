@@ -1,7 +1,8 @@
-"""`python -m tests.run`: the whole suite in units, three side by side, each with servers of its own.
+"""`python -m tests.run`: the checks and the whole suite in units, three side by side, each with servers of its own.
 
 Most tests wait: for time-outs, for a minute to close, for a process to start. The division into units and their
 order affect only the time; a folder that is in none is a unit of its own. Arguments are passed on to one plain pytest.
+The line above what a unit printed has its seconds, and those of the CPU that it and all its processes took.
 
 When all units have ended, tests that failed are run once more on the quiet machine, as CPython's `regrtest --rerun`
 does. A fault fails twice and so fails the suite; a test that only failed beside others is named in the last lines as
@@ -53,11 +54,24 @@ class Unit:
     without: tuple[str, ...] = ()
 
     @property
-    def arguments(self) -> list[str]:
-        return [
-            *(f"tests/{path}" for path in self.paths),
-            *(f"--ignore=tests/{path}" for path in self.without),
-        ]
+    def name(self) -> str:
+        return " ".join(self.paths)
+
+    def command(self, cache: Path, *options: str) -> list[str]:
+        """Returns the words that run it with pytest; `cache` is the folder of that pytest's cache."""
+        paths = [f"tests/{path}" for path in self.paths]
+        left_out = [f"--ignore=tests/{path}" for path in self.without]
+        return [sys.executable, "-m", "pytest", "-o", f"cache_dir={cache}", *options, *paths, *left_out]
+
+
+@dataclass(frozen=True)
+class Checks:
+    """The linters, the types and what else `make static` checks, as one unit. What fails there fails the suite."""
+
+    name: str = "checks"
+
+    def command(self, cache: Path, *options: str) -> list[str]:
+        return ["make", "static", f"PYTHON={sys.executable}"]
 
 
 def units(root: Path = ROOT, named: tuple[tuple[str, ...], ...] = UNITS) -> list[Unit]:
@@ -72,9 +86,9 @@ def units(root: Path = ROOT, named: tuple[tuple[str, ...], ...] = UNITS) -> list
 
 @dataclass(frozen=True)
 class Run:
-    """A unit that has run, with the exit code of its pytest, the folder of that pytest's cache, and what it printed."""
+    """A unit that has run, with its exit code, the folder of its pytest's cache, and what it printed."""
 
-    unit: Unit
+    unit: Unit | Checks
     code: int
     cache: Path
     printed: str = ""
@@ -93,7 +107,7 @@ class Run:
         _, _, summary = self.printed.partition("= short test summary info =")
         lines = [line for line in summary.splitlines() if line.startswith(("FAILED ", "ERROR "))]
         first = {_function(line): line for line in reversed(lines)}
-        return list(first.values())[::-1] or [f"{' '.join(self.unit.paths)}: exit {self.code} without a failed test"]
+        return list(first.values())[::-1] or [f"{self.unit.name}: exit {self.code} without a failed test"]
 
 
 def main() -> int:
@@ -124,7 +138,8 @@ def _function(name: str) -> str:
 
 def _run_all(caches: Path) -> list[Run]:
     started = time.monotonic()
-    waiting = deque(enumerate(units()))
+    # The checks come first: a fault there is the most common one, and is read while the tests still run.
+    waiting = deque[tuple[int, Unit | Checks]](enumerate([Checks(), *units()]))
     runs: list[Run] = []
 
     def lane() -> None:
@@ -148,20 +163,23 @@ def _run_again(run: Run) -> int:
     return _run(run.unit, run.cache, time.monotonic(), "--last-failed", "--last-failed-no-failures=none").code
 
 
-def _run(unit: Unit, cache: Path, started: float, *options: str) -> Run:
-    """Runs a unit, and prints the output of its pytest at the end."""
+def _run(unit: Unit | Checks, cache: Path, started: float, *options: str) -> Run:
+    """Runs a unit, and prints its output at the end."""
+    # The variables of a make around this one would change what the make of the checks does.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     began = time.monotonic()
     # The output goes to a file, since a pipe that is read only at the end would fill up.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as printed:
-        command = [sys.executable, "-m", "pytest", "-o", f"cache_dir={cache}", *options, *unit.arguments]
-        child = subprocess.Popen(command, stdout=printed, stderr=subprocess.STDOUT, cwd=ROOT.parent)
+        child = subprocess.Popen(
+            unit.command(cache, *options), stdout=printed, stderr=subprocess.STDOUT, cwd=ROOT.parent, env=environment
+        )
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         now = time.monotonic()
         printed.seek(0)
         run = Run(unit, child.returncode, cache, printed.read())
     sys.stdout.write(
-        f"\n===== {' '.join(unit.paths)}: exit {run.code} after {now - began:.0f} s, "
+        f"\n===== {unit.name}: exit {run.code} after {now - began:.0f} s, "
         f"{used.ru_utime + used.ru_stime:.0f} s of CPU, at {now - started:.0f} s\n{run.printed}"
     )
     sys.stdout.flush()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.run import MAX_RERUNS, ROOT, Run, Unit, units, verdict
+from tests.run import MAX_RERUNS, ROOT, Checks, Run, Unit, units, verdict
 
 
 def files_of(root: Path, unit: Unit) -> list[Path]:
@@ -108,3 +109,21 @@ def test_verdict__many_failed_or_run_broke_off__fails_at_once(
 
     reasons = [f"FAILED {name} - assert 1 == 2" for name in failed] or [f"named: exit {code} without a failed test"]
     assert capsys.readouterr().out.splitlines()[-len(reasons) - 1 :] == ["===== failed:", *reasons]
+
+
+def test_verdict__check_failed__fails_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    checks = Run(Checks(), 2, tmp_path, "core/models.py:1: error: Incompatible types in assignment")
+
+    assert verdict([ended(tmp_path, 0), checks], never) == 2
+
+    assert capsys.readouterr().out.splitlines()[-1] == "checks: exit 2 without a failed test"
+
+
+def test_checks__of_this_suite__are_all_programs_that_make_check_runs() -> None:
+    """What it runs of Node.js, which compiles the client for TypeScript, is left to the tests of the clients."""
+
+    def programs(words: list[str]) -> list[str]:
+        printed = subprocess.run([*words, "--dry-run"], cwd=ROOT.parent, capture_output=True, text=True, check=True)
+        return [line for line in printed.stdout.splitlines() if line.startswith(".venv/bin/")]
+
+    assert programs(Checks().command(ROOT)) == programs(["make", "check"])
