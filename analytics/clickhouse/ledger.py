@@ -12,7 +12,7 @@ from analytics.clickhouse.address import resolve_url
 from analytics.clickhouse.connections import connections
 from analytics.errors import AnalyticsUnavailableError
 
-SCHEMA_NUMBER = 35
+SCHEMA_NUMBER = 46
 MIGRATIONS = Path(__file__).parent / "migrations"
 FILES = "[0-9]*_*.sql"
 

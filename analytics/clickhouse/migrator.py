@@ -1,8 +1,8 @@
 """Brings the tables of the analytics store up to this version of the code.
 
 A new store gets the tables of `schema/`, one file for each table with the views that fill it. The ledger in the table
-`schema_migrations` counts them as migration 35, because they are the result of a chain of 35 that was folded before the
-first release: a store that has applied number 35 goes on from there.
+`schema_migrations` counts them as migration 46, because they are the result of a chain of 46 that was folded before the
+first release: a store that has applied number 46 goes on from there.
 
 Every later change is `migrations/<number>_<subject>.sql`: comments that say why and how to reverse it, then statements,
 each ended by a `;` at the end of a line. A migration can be run again without changing anything, so that a lost ledger
@@ -34,8 +34,8 @@ logger = logging.getLogger("analytics.migrations")
 SCHEMA = Path(__file__).parent / "schema"
 SCHEMA_NUMBER = ledger.SCHEMA_NUMBER
 MIGRATIONS = ledger.MIGRATIONS
-# The last revision of the repository that has the migrations before number 35, and so can upgrade an older store.
-_LAST_REVISION_OF_THE_CHAIN = "532713a"
+# The last revision of the repository that has the migrations up to number 46, and so can upgrade an older store.
+_LAST_REVISION_OF_THE_CHAIN = "e78af81"
 
 _UNKNOWN_DATABASE = 81
 _UNKNOWN_TABLE = 60
@@ -138,13 +138,10 @@ def _missing() -> list[Migration]:
 
 
 def _apply_missing(lease: Lease, applied: list[str]) -> None:
-    values = {
-        "text_indexes": text_index.clauses() if _has_text_indexes() else "",
-        "short_indexes": text_index.short_indexes(),
-    }
+    text_indexes = text_index.clauses() if _has_text_indexes() else ""
     # The ledger is read again, because the former holder of the lease may have applied some.
     for migration in _missing():
-        for statement in () if migration.is_done() else migration.statements(**values):
+        for statement in () if migration.is_done() else migration.statements(text_indexes=text_indexes):
             lease.check()
             _run(statement, lease)
             _wait_for_inserts(statement)

@@ -53,32 +53,17 @@ _BOTH_BEYOND_ASCII = f"if(isValidASCII(prompt) AND isValidASCII(completion), '',
 _BEYOND_ASCII = r"[\\x00-\\x7F]{0,3}[^\\x00-\\x7F]+(?:[\\x00-\\x7F]{1,2}[^\\x00-\\x7F]+)*"
 _UNSPACED = "".join(rf"\\x{{{first:X}}}-\\x{{{last:X}}}" for first, last in UNSPACED)
 
-
-def _beyond_ascii_text(both: str) -> str:
-    return folded(rf"arrayStringConcat(extractAll({both}, '{_BEYOND_ASCII}'), '\0')")
-
-
-def _unspaced_text(both: str) -> str:
-    return f"replaceRegexpAll({both}, '[^{_UNSPACED}]+', ' ')"
-
-
-BEYOND_ASCII_TEXT = _beyond_ascii_text(_BOTH_BEYOND_ASCII)
-UNSPACED_TEXT = _unspaced_text(_BOTH_BEYOND_ASCII)
+BEYOND_ASCII_TEXT = folded(rf"arrayStringConcat(extractAll({_BOTH_BEYOND_ASCII}, '{_BEYOND_ASCII}'), '\0')")
+UNSPACED_TEXT = f"replaceRegexpAll({_BOTH_BEYOND_ASCII}, '[^{_UNSPACED}]+', ' ')"
 
 # Packed posting lists take two thirds of the space.
 _PACKED = "posting_list_codec = 'bitpacking'"
-_LETTERS_INDEX = f"{TEXT} TYPE text(tokenizer = {TOKENS}, {_PACKED})"
-
-
-def _short_indexes(beyond_ascii: str, unspaced: str) -> dict[str, str]:
-    return {
-        "i_few_letters": f"{beyond_ascii} TYPE text(tokenizer = {FEW_TOKENS}, {_PACKED})",
-        "i_ideographs": f"{unspaced} TYPE text(tokenizer = {UNSPACED_TOKENS}, {_PACKED})",
-    }
-
-
-_SHORT_INDEXES = _short_indexes(BEYOND_ASCII_TEXT, UNSPACED_TEXT)
-NAMES = frozenset({"i_letters", *_SHORT_INDEXES})
+_INDEXES = {
+    "i_letters": f"{TEXT} TYPE text(tokenizer = {TOKENS}, {_PACKED})",
+    "i_few_letters": f"{BEYOND_ASCII_TEXT} TYPE text(tokenizer = {FEW_TOKENS}, {_PACKED})",
+    "i_ideographs": f"{UNSPACED_TEXT} TYPE text(tokenizer = {UNSPACED_TOKENS}, {_PACKED})",
+}
+NAMES = frozenset(_INDEXES)
 
 
 def fours(three: str) -> list[str]:
@@ -87,18 +72,8 @@ def fours(three: str) -> list[str]:
 
 
 def clauses() -> str:
-    """Returns the index clauses of `payloads`, which stand for `$text_indexes` in its schema. Two of them are as they
-    were before migration 45, because the schema stays as it is.
+    """Returns the index clauses of `payloads`, which stand for `$text_indexes` in its schema.
 
     A migration that makes the table anew copies them with `CREATE TABLE … AS payloads`.
     """
-    before = {"i_letters": _LETTERS_INDEX, **_short_indexes(_beyond_ascii_text(_BOTH), _unspaced_text(_BOTH))}
-    return "".join(f"INDEX {name} {clause},\n    " for name, clause in before.items())
-
-
-def short_indexes() -> str:
-    """Returns the changes that give `payloads` the indexes of fewer than four characters, which stand for
-    `$short_indexes` in migration 45."""
-    dropped = [f"DROP INDEX IF EXISTS {name}" for name in _SHORT_INDEXES]
-    added = [f"ADD INDEX {name} {clause}" for name, clause in _SHORT_INDEXES.items()]
-    return ",\n    ".join(dropped + added)
+    return "".join(f"INDEX {name} {clause},\n    " for name, clause in _INDEXES.items())

@@ -24,7 +24,6 @@ from analytics.errors import AnalyticsUnavailableError
 from analytics.shipper.loop import Shipper, insert_into_store
 from analytics.spool.writer import SpoolWriter
 from tests.analytics import upgrades
-from tests.analytics.old_stores import migrate_before
 from tests.analytics.place import Place, place_in
 from tests.analytics.reconciling import differences_of, entries_of
 
@@ -44,12 +43,11 @@ def write(place: Place, project: UUID, number: int) -> None:
 
 
 def upgrade(place: Place, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Makes a store of the first release, starts its engine again, and applies all migrations since and those of tests:
-    they make tables, copy tables and change views."""
-    folder.mkdir()
-    migrate_before(migrator.SCHEMA_NUMBER + 1, monkeypatch, folder)
+    """Makes a store, starts its engine again, and applies the migrations of tests: they make a table, copy a table and
+    change a view."""
+    migrator.migrate()
     place.kill_engine()
-    monkeypatch.setattr(migrator, "MIGRATIONS", upgrades.copy_to(folder / "all"))
+    monkeypatch.setattr(migrator, "MIGRATIONS", upgrades.copy_to(folder))
     migrator.migrate()
 
 

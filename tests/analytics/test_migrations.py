@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import uuid
 from collections.abc import Callable, Sequence
@@ -25,8 +26,8 @@ from tests.factories.analytics import make_entry, store
 
 _insert = client.insert
 _MICROSECONDS_A_DAY = 86_400_000_000
-# The statements that the server printed for the tables that a chain of 35 migrations had made, before it was folded.
-_CHAIN = Path(__file__).parent / "upgrades" / "schema_0035.sql"
+# SHA-256 of the statements of `schema/`, without comments.
+_SCHEMA = "2e671ef91be45dab4c75bc237f9b480e22255346fbeca8a583724641dc9864bc"
 _PAGE = Path(__file__).parents[2] / "docs" / "schema.md"
 
 
@@ -37,16 +38,12 @@ def later_migrations(empty_store: None, monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setattr(migrator, "MIGRATIONS", upgrades.copy_to(tmp_path / "migrations"))
 
 
-def test_schema__new_store__equals_the_folded_chain_of_migrations(
-    empty_store: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """The files of `schema/` must not change, since a store that has number 35 would not get the change."""
-    monkeypatch.setattr(migrator, "MIGRATIONS", tmp_path)
+def test_schema__statements__are_those_that_stores_have() -> None:
+    """A store that has number 46 would not get a change of `schema/`: it needs a migration instead."""
+    schema = migrator.load_migrations()[0]
 
-    assert migrator.migrate() == ["0035_schema"]
-
-    statements = "".join(f"{definition};\n\n" for definition in read_definitions().values())
-    assert statements == _CHAIN.read_text(encoding="utf-8")
+    assert schema.name == "0046_schema"
+    assert hashlib.sha256(schema.text.encode()).hexdigest() == _SCHEMA
 
 
 def test_schema_page__is_that_of_the_store(clickhouse: None) -> None:
@@ -56,7 +53,7 @@ def test_schema_page__is_that_of_the_store(clickhouse: None) -> None:
 def test_migrate__ledger_of_the_whole_chain__nothing_to_apply(empty_store: None) -> None:
     migrator.migrate()
     client.execute("TRUNCATE TABLE schema_migrations")
-    rows = [(number, f"{number:04}_of_the_chain") for number in (1, 2, 34, 35)]
+    rows = [(number, f"{number:04}_of_the_chain") for number in (1, 2, 45, 46)]
     client.insert("schema_migrations", ("number", "name"), rows, token="chain")
 
     assert migrator.missing_migrations() == [
@@ -70,7 +67,7 @@ def test_migrate__store_in_the_middle_of_the_chain__is_refused_with_the_way_out(
     client.insert("schema_migrations", ("number", "name"), [(1, "0001_ingest"), (21, "0021_texts")], token="chain")
     before = read_definitions()
 
-    with pytest.raises(CommandError, match="is at migration 21, and this version begins at 35"):
+    with pytest.raises(CommandError, match="is at migration 21, and this version begins at 46"):
         call_command("migrate_analytics")
     with pytest.raises(AnalyticsSchemaError):
         migrator.missing_migrations()
@@ -116,9 +113,7 @@ def test_migrate__ledger_lost__keeps_every_row_and_figure(spool: Path) -> None:
 
 
 @pytest.mark.usefixtures("later_migrations")
-@pytest.mark.parametrize(
-    "name", ["9036_errors_hourly", "9037_granules_of_figures", "9038_granules_of_requests", "9039_granules_of_texts"]
-)
+@pytest.mark.parametrize("name", ["9036_errors_hourly", "9037_granules_of_figures", "9038_errors_by_operation"])
 def test_migrate__broken_off_after_any_statement__goes_on_to_the_same_end(
     spool: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -141,6 +136,15 @@ def test_migrate__broken_off_after_any_statement__goes_on_to_the_same_end(
     _fill(spool, project, 5)
     assert count_requests(project).requests == 45
     assert differences_of(project) == []
+
+
+def test_migrate__server_without_text_indexes__makes_none(empty_store: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migrator, "_has_text_indexes", lambda: False)
+
+    migrator.migrate()
+
+    indexes = client.execute("SELECT name FROM system.data_skipping_indices WHERE table = 'payloads'")
+    assert indexes == [("i_request",)]
 
 
 def test_recorded_at__row_without_it__is_when_the_request_ended(clickhouse: None, spool: Path) -> None:

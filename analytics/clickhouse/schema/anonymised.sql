@@ -17,5 +17,6 @@ CREATE TABLE IF NOT EXISTS anonymised (
     prompt_config_id UUID, prompt_version UInt32, rollout_id UUID, rollout_stage UInt16,
     variant LowCardinality(String), alloc_unit UInt64, alloc_fallback Bool, contract_violation Bool, drop_date Date,
     cost_other_usd Decimal(18, 10), cost_source LowCardinality(String),
-    recorded_at DateTime64(3, 'UTC') DEFAULT addMilliseconds(ts, latency_ms), had_user Bool
+    recorded_at DateTime64(3, 'UTC') DEFAULT addMilliseconds(ts, latency_ms),
+    operation LowCardinality(String) DEFAULT 'chat', is_native Bool, had_user Bool
 ) ENGINE = Null;

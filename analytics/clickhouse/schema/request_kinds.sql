@@ -6,11 +6,16 @@ CREATE TABLE IF NOT EXISTS request_kinds (
     provider LowCardinality(String), model LowCardinality(String), requested_model LowCardinality(String),
     error_type LowCardinality(String), error_code LowCardinality(String),
     prompt_config_id UUID, prompt_version UInt32, rollout_id UUID, variant LowCardinality(String), drop_date Date,
-    requests SimpleAggregateFunction(sum, UInt64)
+    requests SimpleAggregateFunction(sum, UInt64),
+    operation LowCardinality(String)
 ) ENGINE = AggregatingMergeTree PARTITION BY toYYYYMM(drop_date)
-ORDER BY (
+PRIMARY KEY (
     project_id, day, outcome, status_code, source, provider, model, requested_model, error_type, error_code,
     prompt_config_id, prompt_version, rollout_id, variant, drop_date
+)
+ORDER BY (
+    project_id, day, outcome, status_code, source, provider, model, requested_model, error_type, error_code,
+    prompt_config_id, prompt_version, rollout_id, variant, drop_date, operation
 ) TTL drop_date
 SETTINGS index_granularity = 1024, ttl_only_drop_parts = 0, non_replicated_deduplication_window = 10000,
     min_age_to_force_merge_seconds = 7200, min_age_to_force_merge_on_partition_only = 1;
@@ -20,8 +25,9 @@ CREATE MATERIALIZED VIEW IF NOT EXISTS request_kinds_mv TO request_kinds AS
 SELECT
     project_id, toDate(i.ts, 'UTC') AS day, outcome, status_code, source, provider, model, requested_model, error_type,
     error_code, prompt_config_id, prompt_version, rollout_id, variant,
-    toDate(i.ts, 'UTC') + i.retention_days AS drop_date, count() AS requests
+    toDate(i.ts, 'UTC') + i.retention_days AS drop_date,
+    if(i.operation = 'chat', '', i.operation) AS operation, count() AS requests
 FROM ingest AS i
 GROUP BY
     project_id, day, outcome, status_code, source, provider, model, requested_model, error_type, error_code,
-    prompt_config_id, prompt_version, rollout_id, variant, drop_date;
+    prompt_config_id, prompt_version, rollout_id, variant, drop_date, operation;

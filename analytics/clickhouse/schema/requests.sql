@@ -9,6 +9,13 @@
 -- part of its range. By itself the server leaves five to ten parts in each. `recorded_at` is the store's own time of
 -- the insert: rollouts count a request in that minute, however long the request took or its record waited in a spool.
 -- An anonymised request keeps the time of its first row.
+-- `deployment` is the name of the deployment that answered or was the last to fail, empty where the project had nothing
+-- to choose among. `retried_attempts` are the attempts of those requests that had more than one: one in eighty has, and
+-- lies in nearly every granule, so that the attempts of all others would be read with it (a week of ten million requests
+-- took 103 ms of CPU). The gateway's own spans are derived from requests when a session is read; a row without
+-- `spans_derived` has its spans stored in `otel_traces`. The least and the greatest latency, cost and time to the first
+-- token of each granule serve lists of the slowest and dearest: of ten million requests the 50 slowest are in as many
+-- granules, and no other is read, which takes 100 ms instead of 480 ms.
 CREATE TABLE IF NOT EXISTS requests (
     project_id UUID, ts DateTime64(6, 'UTC') CODEC(Delta, LZ4), request_id UUID,
     outcome LowCardinality(String), status_code UInt16, api_key_id UInt64, source LowCardinality(String),
@@ -28,11 +35,19 @@ CREATE TABLE IF NOT EXISTS requests (
     prompt_preview String, completion_preview String, drop_date Date,
     cost_other_usd Decimal(18, 10), cost_source LowCardinality(String),
     recorded_at DateTime64(3, 'UTC') DEFAULT addMilliseconds(ts, latency_ms),
+    operation LowCardinality(String) DEFAULT 'chat', is_native Bool,
+    deployment LowCardinality(String) MATERIALIZED JSONExtractString(attempts, -1, 'deployment'),
+    trace_id String, parent_span_id String, prompt_name LowCardinality(String), spans_derived Bool,
+    retried_attempts String MATERIALIZED if(fallback_used OR retry_count > 0, attempts, ''),
     INDEX i_session session_id TYPE bloom_filter(0.001) GRANULARITY 1,
     INDEX i_user user_id TYPE bloom_filter(0.01) GRANULARITY 1,
     INDEX i_rollout rollout_id TYPE bloom_filter(0.01) GRANULARITY 1,
     INDEX i_request request_id TYPE bloom_filter(0.001) GRANULARITY 1,
-    INDEX i_recorded recorded_at TYPE minmax GRANULARITY 1
+    INDEX i_recorded recorded_at TYPE minmax GRANULARITY 1,
+    INDEX i_latency latency_ms TYPE minmax GRANULARITY 1,
+    INDEX i_cost cost_usd TYPE minmax GRANULARITY 1,
+    INDEX i_ttft ttft_ms TYPE minmax GRANULARITY 1,
+    INDEX i_trace trace_id TYPE bloom_filter(0.001) GRANULARITY 1
 ) ENGINE = MergeTree PARTITION BY toYYYYMM(drop_date) ORDER BY (project_id, ts, request_id) TTL drop_date
 SETTINGS index_granularity = 1024, min_compress_block_size = 16384, ttl_only_drop_parts = 0,
     non_replicated_deduplication_window = 10000,

@@ -11,9 +11,11 @@ CREATE TABLE IF NOT EXISTS requests_hourly (
     cost_usd SimpleAggregateFunction(sum, Decimal(38, 10)), latency_sum_ms SimpleAggregateFunction(sum, UInt64),
     latency_q AggregateFunction(quantilesTDigest(0.5, 0.95, 0.99), UInt32),
     streamed SimpleAggregateFunction(sum, UInt64),
-    ttft_q AggregateFunction(quantilesTDigest(0.5, 0.95, 0.99), UInt32)
+    ttft_q AggregateFunction(quantilesTDigest(0.5, 0.95, 0.99), UInt32),
+    operation LowCardinality(String)
 ) ENGINE = AggregatingMergeTree PARTITION BY toYYYYMM(drop_date)
-ORDER BY (project_id, hour, provider, model, drop_date) TTL drop_date
+PRIMARY KEY (project_id, hour, provider, model, drop_date)
+ORDER BY (project_id, hour, provider, model, drop_date, operation) TTL drop_date
 SETTINGS index_granularity = 256, ttl_only_drop_parts = 0, non_replicated_deduplication_window = 10000,
     min_age_to_force_merge_seconds = 7200, min_age_to_force_merge_on_partition_only = 1;
 
@@ -21,7 +23,7 @@ SETTINGS index_granularity = 256, ttl_only_drop_parts = 0, non_replicated_dedupl
 CREATE MATERIALIZED VIEW IF NOT EXISTS requests_hourly_mv TO requests_hourly AS
 SELECT
     project_id, toStartOfHour(i.ts, 'UTC') AS hour, provider, model,
-    toDate(i.ts, 'UTC') + i.retention_days AS drop_date,
+    toDate(i.ts, 'UTC') + i.retention_days AS drop_date, if(i.operation = 'chat', '', i.operation) AS operation,
     count() AS requests, countIf(i.outcome IN ('error', 'interrupted')) AS errors,
     countIf(i.outcome = 'cancelled') AS cancelled, countIf(NOT i.cost_known) AS unpriced,
     sum(toUInt64(i.prompt_tokens)) AS prompt_tokens, sum(toUInt64(i.completion_tokens)) AS completion_tokens,
@@ -29,4 +31,4 @@ SELECT
     sum(toDecimal128(i.cost_usd, 10)) AS cost_usd, sum(toUInt64(i.latency_ms)) AS latency_sum_ms,
     quantilesTDigestState(0.5, 0.95, 0.99)(i.latency_ms) AS latency_q, countIf(i.ttft_ms > 0) AS streamed,
     quantilesTDigestStateIf(0.5, 0.95, 0.99)(i.ttft_ms, i.ttft_ms > 0) AS ttft_q
-FROM ingest AS i GROUP BY project_id, hour, provider, model, drop_date;
+FROM ingest AS i GROUP BY project_id, hour, provider, model, drop_date, operation;

@@ -10,10 +10,14 @@ CREATE TABLE IF NOT EXISTS requests_minute (
     cost_usd SimpleAggregateFunction(sum, Decimal(38, 10)), latency_sum_ms SimpleAggregateFunction(sum, UInt64),
     latency_q AggregateFunction(quantilesTDigest(0.5, 0.95, 0.99), UInt32),
     ttft_q AggregateFunction(quantilesTDigest(0.5, 0.95, 0.99), UInt32),
-    contract_violations SimpleAggregateFunction(sum, UInt64)
+    contract_violations SimpleAggregateFunction(sum, UInt64),
+    operation LowCardinality(String)
 ) ENGINE = AggregatingMergeTree PARTITION BY toYYYYMM(drop_date)
-ORDER BY (
+PRIMARY KEY (
     project_id, minute, provider, model, prompt_config_id, prompt_version, rollout_id, rollout_stage, variant, drop_date
+)
+ORDER BY (
+    project_id, minute, provider, model, prompt_config_id, prompt_version, rollout_id, rollout_stage, variant, drop_date, operation
 ) TTL drop_date
 SETTINGS ttl_only_drop_parts = 0, non_replicated_deduplication_window = 10000, index_granularity = 8192,
     min_age_to_force_merge_seconds = 7200, min_age_to_force_merge_on_partition_only = 1;
@@ -23,6 +27,7 @@ CREATE MATERIALIZED VIEW IF NOT EXISTS requests_minute_mv TO requests_minute AS
 SELECT
     project_id, toStartOfMinute(i.ts, 'UTC') AS minute, provider, model, prompt_config_id, prompt_version,
     rollout_id, rollout_stage, variant, toDate(i.ts, 'UTC') + i.retention_days AS drop_date,
+    if(i.operation = 'chat', '', i.operation) AS operation,
     count() AS requests, countIf(i.outcome IN ('error', 'interrupted')) AS errors,
     countIf(i.outcome = 'cancelled') AS cancelled, countIf(NOT i.cost_known) AS unpriced,
     sum(toUInt64(i.prompt_tokens)) AS prompt_tokens, sum(toUInt64(i.completion_tokens)) AS completion_tokens,
@@ -34,4 +39,4 @@ SELECT
 FROM ingest AS i
 GROUP BY
     project_id, minute, provider, model, prompt_config_id, prompt_version, rollout_id, rollout_stage, variant,
-    drop_date;
+    drop_date, operation;

@@ -13,10 +13,12 @@ CREATE TABLE IF NOT EXISTS session_days (
     cost_usd SimpleAggregateFunction(sum, Decimal(38, 10)), latency_sum_ms SimpleAggregateFunction(sum, UInt64),
     models SimpleAggregateFunction(groupUniqArrayArray, Array(String)),
     providers SimpleAggregateFunction(groupUniqArrayArray, Array(String)),
+    operation LowCardinality(String),
     INDEX i_session session_hash TYPE bloom_filter(0.001) GRANULARITY 1,
     INDEX i_user user_id TYPE bloom_filter(0.01) GRANULARITY 1
 ) ENGINE = AggregatingMergeTree PARTITION BY toYYYYMM(drop_date)
-ORDER BY (project_id, day, session_hash, session_id, user_id, drop_date) TTL drop_date
+PRIMARY KEY (project_id, day, session_hash, session_id, user_id, drop_date)
+ORDER BY (project_id, day, session_hash, session_id, user_id, drop_date, operation) TTL drop_date
 SETTINGS index_granularity = 512, min_compress_block_size = 8192, ttl_only_drop_parts = 0,
     non_replicated_deduplication_window = 10000,
     min_age_to_force_merge_seconds = 7200, min_age_to_force_merge_on_partition_only = 1;
@@ -25,7 +27,8 @@ SETTINGS index_granularity = 512, min_compress_block_size = 8192, ttl_only_drop_
 CREATE MATERIALIZED VIEW IF NOT EXISTS session_days_mv TO session_days AS
 SELECT
     project_id, toDate(i.ts, 'UTC') AS day, cityHash64(i.session_id) AS session_hash, session_id, user_id,
-    toDate(i.ts, 'UTC') + i.retention_days AS drop_date, min(i.ts) AS started_at, max(i.ts) AS ended_at,
+    toDate(i.ts, 'UTC') + i.retention_days AS drop_date,
+    if(i.operation = 'chat', '', i.operation) AS operation, min(i.ts) AS started_at, max(i.ts) AS ended_at,
     count() AS requests, countIf(i.outcome IN ('error', 'interrupted')) AS errors,
     countIf(i.outcome = 'cancelled') AS cancelled, countIf(NOT i.cost_known) AS unpriced,
     sum(toUInt64(i.prompt_tokens)) AS prompt_tokens, sum(toUInt64(i.completion_tokens)) AS completion_tokens,
@@ -34,4 +37,4 @@ SELECT
     groupUniqArrayIf(toString(i.model), i.model != '') AS models,
     groupUniqArrayIf(toString(i.provider), i.provider != '') AS providers
 FROM ingest AS i WHERE i.session_id != ''
-GROUP BY project_id, day, session_hash, session_id, user_id, drop_date;
+GROUP BY project_id, day, session_hash, session_id, user_id, drop_date, operation;

@@ -12,8 +12,10 @@ CREATE TABLE IF NOT EXISTS users_daily (
     prompt_tokens SimpleAggregateFunction(sum, UInt64), completion_tokens SimpleAggregateFunction(sum, UInt64),
     cache_read_tokens SimpleAggregateFunction(sum, UInt64), cache_write_tokens SimpleAggregateFunction(sum, UInt64),
     cost_usd SimpleAggregateFunction(sum, Decimal(38, 10)), latency_sum_ms SimpleAggregateFunction(sum, UInt64),
-    models SimpleAggregateFunction(groupUniqArrayArray, Array(String)), session_set AggregateFunction(uniqExact, UInt64)
-) ENGINE = AggregatingMergeTree PARTITION BY toYYYYMM(day) ORDER BY (project_id, user_id, day, drop_date) TTL drop_date
+    models SimpleAggregateFunction(groupUniqArrayArray, Array(String)), session_set AggregateFunction(uniqExact, UInt64),
+    operation LowCardinality(String)
+) ENGINE = AggregatingMergeTree PARTITION BY toYYYYMM(day) PRIMARY KEY (project_id, user_id, day, drop_date)
+ORDER BY (project_id, user_id, day, drop_date, operation) TTL drop_date
 SETTINGS index_granularity = 1024, min_compress_block_size = 8192, ttl_only_drop_parts = 0,
     non_replicated_deduplication_window = 10000,
     min_age_to_force_merge_seconds = 7200, min_age_to_force_merge_on_partition_only = 1;
@@ -22,6 +24,7 @@ SETTINGS index_granularity = 1024, min_compress_block_size = 8192, ttl_only_drop
 CREATE MATERIALIZED VIEW IF NOT EXISTS users_daily_mv TO users_daily AS
 SELECT
     project_id, toDate(i.ts, 'UTC') AS day, user_id, toDate(i.ts, 'UTC') + i.retention_days AS drop_date,
+    if(i.operation = 'chat', '', i.operation) AS operation,
     min(i.ts) AS first_at, max(i.ts) AS last_at,
     count() AS requests, countIf(i.outcome IN ('error', 'interrupted')) AS errors,
     countIf(i.outcome = 'cancelled') AS cancelled, countIf(NOT i.cost_known) AS unpriced,
@@ -30,12 +33,13 @@ SELECT
     sum(toDecimal128(i.cost_usd, 10)) AS cost_usd, sum(toUInt64(i.latency_ms)) AS latency_sum_ms,
     groupUniqArrayIf(toString(i.model), i.model != '') AS models,
     uniqExactStateIf(cityHash64(i.session_id), i.session_id != '' AND i.user_id != '') AS session_set
-FROM ingest AS i GROUP BY project_id, day, user_id, drop_date;
+FROM ingest AS i GROUP BY project_id, day, user_id, drop_date, operation;
 
 -- Requests that have lost the name of their user join the row of the empty user.
 CREATE MATERIALIZED VIEW IF NOT EXISTS anonymised_users_mv TO users_daily AS
 SELECT
-    project_id, toDate(i.ts, 'UTC') AS day, '' AS user_id, drop_date, min(i.ts) AS first_at, max(i.ts) AS last_at,
+    project_id, toDate(i.ts, 'UTC') AS day, '' AS user_id, drop_date,
+    if(i.operation = 'chat', '', i.operation) AS operation, min(i.ts) AS first_at, max(i.ts) AS last_at,
     count() AS requests, countIf(i.outcome IN ('error', 'interrupted')) AS errors,
     countIf(i.outcome = 'cancelled') AS cancelled, countIf(NOT i.cost_known) AS unpriced,
     sum(toUInt64(i.prompt_tokens)) AS prompt_tokens, sum(toUInt64(i.completion_tokens)) AS completion_tokens,
@@ -43,4 +47,4 @@ SELECT
     sum(toDecimal128(i.cost_usd, 10)) AS cost_usd, sum(toUInt64(i.latency_ms)) AS latency_sum_ms,
     groupUniqArrayIf(toString(i.model), i.model != '') AS models,
     uniqExactStateIf(toUInt64(0), false) AS session_set
-FROM anonymised AS i WHERE i.had_user GROUP BY project_id, day, drop_date;
+FROM anonymised AS i WHERE i.had_user GROUP BY project_id, day, drop_date, operation;

@@ -11,9 +11,11 @@ CREATE TABLE IF NOT EXISTS users_hourly (
     prompt_tokens SimpleAggregateFunction(sum, UInt64), completion_tokens SimpleAggregateFunction(sum, UInt64),
     cache_read_tokens SimpleAggregateFunction(sum, UInt64), cache_write_tokens SimpleAggregateFunction(sum, UInt64),
     cost_usd SimpleAggregateFunction(sum, Decimal(38, 10)), latency_sum_ms SimpleAggregateFunction(sum, UInt64),
-    models SimpleAggregateFunction(groupUniqArrayArray, Array(String)), session_set AggregateFunction(uniqExact, UInt64)
+    models SimpleAggregateFunction(groupUniqArrayArray, Array(String)), session_set AggregateFunction(uniqExact, UInt64),
+    operation LowCardinality(String)
 ) ENGINE = AggregatingMergeTree PARTITION BY toYYYYMM(drop_date)
-ORDER BY (project_id, hour, user_id, drop_date) TTL drop_date
+PRIMARY KEY (project_id, hour, user_id, drop_date)
+ORDER BY (project_id, hour, user_id, drop_date, operation) TTL drop_date
 SETTINGS index_granularity = 1024, ttl_only_drop_parts = 0, non_replicated_deduplication_window = 10000,
     min_age_to_force_merge_seconds = 7200, min_age_to_force_merge_on_partition_only = 1;
 
@@ -21,6 +23,7 @@ SETTINGS index_granularity = 1024, ttl_only_drop_parts = 0, non_replicated_dedup
 CREATE MATERIALIZED VIEW IF NOT EXISTS users_hourly_mv TO users_hourly AS
 SELECT
     project_id, toStartOfHour(i.ts, 'UTC') AS hour, user_id, toDate(i.ts, 'UTC') + i.retention_days AS drop_date,
+    if(i.operation = 'chat', '', i.operation) AS operation,
     min(i.ts) AS first_at, max(i.ts) AS last_at,
     count() AS requests, countIf(i.outcome IN ('error', 'interrupted')) AS errors,
     countIf(i.outcome = 'cancelled') AS cancelled, countIf(NOT i.cost_known) AS unpriced,
@@ -29,12 +32,13 @@ SELECT
     sum(toDecimal128(i.cost_usd, 10)) AS cost_usd, sum(toUInt64(i.latency_ms)) AS latency_sum_ms,
     groupUniqArrayIf(toString(i.model), i.model != '') AS models,
     uniqExactStateIf(cityHash64(i.session_id), i.session_id != '' AND i.user_id != '') AS session_set
-FROM ingest AS i GROUP BY project_id, hour, user_id, drop_date;
+FROM ingest AS i GROUP BY project_id, hour, user_id, drop_date, operation;
 
 -- Requests that have lost the name of their user join the row of the empty user.
 CREATE MATERIALIZED VIEW IF NOT EXISTS anonymised_user_hours_mv TO users_hourly AS
 SELECT
     project_id, toStartOfHour(i.ts, 'UTC') AS hour, '' AS user_id, drop_date,
+    if(i.operation = 'chat', '', i.operation) AS operation,
     min(i.ts) AS first_at, max(i.ts) AS last_at,
     count() AS requests, countIf(i.outcome IN ('error', 'interrupted')) AS errors,
     countIf(i.outcome = 'cancelled') AS cancelled, countIf(NOT i.cost_known) AS unpriced,
@@ -43,4 +47,4 @@ SELECT
     sum(toDecimal128(i.cost_usd, 10)) AS cost_usd, sum(toUInt64(i.latency_ms)) AS latency_sum_ms,
     groupUniqArrayIf(toString(i.model), i.model != '') AS models,
     uniqExactStateIf(toUInt64(0), false) AS session_set
-FROM anonymised AS i WHERE i.had_user GROUP BY project_id, hour, drop_date;
+FROM anonymised AS i WHERE i.had_user GROUP BY project_id, hour, drop_date, operation;

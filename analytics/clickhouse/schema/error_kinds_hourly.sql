@@ -1,10 +1,5 @@
 -- Each kind of error by model per hour, with its first and its last time. `errors_daily` has days and last times alone:
 -- neither a plot by the hour nor the time of the first error can be made from it.
--- `ingest` is away while the past is filled in, so that no request is counted twice or left out: records wait in the
--- spool meanwhile. Every statement can run again, because the table is emptied before it is filled.
--- Reverse: drop the view, then the table.
-RENAME TABLE IF EXISTS ingest_closed TO ingest;
-
 CREATE TABLE IF NOT EXISTS error_kinds_hourly (
     project_id UUID, hour DateTime('UTC'), provider LowCardinality(String), model LowCardinality(String),
     error_type LowCardinality(String), error_code LowCardinality(String), status_code UInt16,
@@ -17,6 +12,7 @@ TTL drop_date
 SETTINGS index_granularity = 1024, ttl_only_drop_parts = 0, non_replicated_deduplication_window = 10000,
     min_age_to_force_merge_seconds = 7200, min_age_to_force_merge_on_partition_only = 1;
 
+-- The view qualifies its inputs (i.), because an alias of the same name would win otherwise.
 CREATE MATERIALIZED VIEW IF NOT EXISTS error_kinds_hourly_mv TO error_kinds_hourly AS
 SELECT
     project_id, toStartOfHour(i.ts, 'UTC') AS hour, provider, model, error_type, error_code, status_code,
@@ -24,24 +20,3 @@ SELECT
     count() AS requests, min(i.ts) AS first_at, max(i.ts) AS last_at
 FROM ingest AS i WHERE i.outcome IN ('error', 'interrupted')
 GROUP BY project_id, hour, provider, model, error_type, error_code, status_code, operation, drop_date;
-
-RENAME TABLE IF EXISTS ingest TO ingest_closed;
-
-TRUNCATE TABLE error_kinds_hourly;
-
--- The rows come by project and time, so only one hour is in memory at once.
-INSERT INTO error_kinds_hourly (
-    project_id, hour, provider, model, error_type, error_code, status_code, operation, drop_date, requests, first_at,
-    last_at
-)
-SELECT
-    project_id, toStartOfHour(r.ts, 'UTC') AS hour, provider, model, error_type, error_code, status_code,
-    if(r.operation = 'chat', '', r.operation) AS stored_operation, drop_date, count() AS requests,
-    min(r.ts) AS first_at, max(r.ts) AS last_at
-FROM requests AS r WHERE r.outcome IN ('error', 'interrupted')
-GROUP BY
-    project_id, hour, provider, model, error_type, error_code, status_code, stored_operation, drop_date
-SETTINGS optimize_aggregation_in_order = 1, max_threads = 2, max_execution_time = 0, insert_deduplicate = 0,
-    max_partitions_per_insert_block = 0;
-
-RENAME TABLE IF EXISTS ingest_closed TO ingest;

@@ -1,10 +1,5 @@
 -- Cost per hour by API key, source, prompt and version. Of ten million requests the question would read every row of
 -- `requests`, since no other table of figures has these columns beside the cost.
--- `ingest` is away while the past is filled in, so that no request is counted twice or left out: records wait in the
--- spool meanwhile. Every statement can run again, because the table is emptied before it is filled.
--- Reverse: drop the view, then the table.
-RENAME TABLE IF EXISTS ingest_closed TO ingest;
-
 CREATE TABLE IF NOT EXISTS spend_hourly (
     project_id UUID, hour DateTime('UTC'), api_key_id UInt64, source LowCardinality(String), prompt_config_id UUID,
     prompt_version UInt32, operation LowCardinality(String), drop_date Date,
@@ -19,6 +14,7 @@ TTL drop_date
 SETTINGS index_granularity = 1024, ttl_only_drop_parts = 0, non_replicated_deduplication_window = 10000,
     min_age_to_force_merge_seconds = 7200, min_age_to_force_merge_on_partition_only = 1;
 
+-- The view qualifies its inputs (i.), because an alias of the same name would win otherwise.
 CREATE MATERIALIZED VIEW IF NOT EXISTS spend_hourly_mv TO spend_hourly AS
 SELECT
     project_id, toStartOfHour(i.ts, 'UTC') AS hour, api_key_id, source, prompt_config_id, prompt_version,
@@ -30,28 +26,3 @@ SELECT
     sum(toDecimal128(i.cost_usd, 10)) AS cost_usd, sum(toUInt64(i.latency_ms)) AS latency_sum_ms
 FROM ingest AS i
 GROUP BY project_id, hour, api_key_id, source, prompt_config_id, prompt_version, operation, drop_date;
-
-RENAME TABLE IF EXISTS ingest TO ingest_closed;
-
-TRUNCATE TABLE spend_hourly;
-
--- The rows come by project and time, so only one hour is in memory at once.
-INSERT INTO spend_hourly (
-    project_id, hour, api_key_id, source, prompt_config_id, prompt_version, operation, drop_date, requests, errors,
-    cancelled, unpriced, prompt_tokens, completion_tokens, cache_read_tokens, cache_write_tokens, cost_usd,
-    latency_sum_ms
-)
-SELECT
-    project_id, toStartOfHour(r.ts, 'UTC') AS hour, api_key_id, source, prompt_config_id, prompt_version,
-    if(r.operation = 'chat', '', r.operation) AS stored_operation, drop_date, count() AS requests,
-    countIf(r.outcome IN ('error', 'interrupted')) AS errors, countIf(r.outcome = 'cancelled') AS cancelled,
-    countIf(NOT r.cost_known) AS unpriced, sum(toUInt64(r.prompt_tokens)) AS prompt_tokens,
-    sum(toUInt64(r.completion_tokens)) AS completion_tokens, sum(toUInt64(r.cache_read_tokens)) AS cache_read_tokens,
-    sum(toUInt64(r.cache_write_tokens)) AS cache_write_tokens, sum(toDecimal128(r.cost_usd, 10)) AS cost_usd,
-    sum(toUInt64(r.latency_ms)) AS latency_sum_ms
-FROM requests AS r
-GROUP BY project_id, hour, api_key_id, source, prompt_config_id, prompt_version, stored_operation, drop_date
-SETTINGS optimize_aggregation_in_order = 1, max_threads = 2, max_execution_time = 0, insert_deduplicate = 0,
-    max_partitions_per_insert_block = 0;
-
-RENAME TABLE IF EXISTS ingest_closed TO ingest;
