@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from typing import Any
 
-from channels.generic.http import AsyncHttpConsumer
+from channels.consumer import AsyncConsumer
 from django.conf import settings
 from rest_framework.exceptions import MethodNotAllowed
 from typing_extensions import override
@@ -27,18 +26,18 @@ from gateway.pipeline.heartbeat import Heartbeat
 from gateway.pipeline.parse import ClientGoneError
 from gateway.pipeline.watch import ClientWatch
 from gateway.protocol import sse
-from gateway.protocol.reply import Receive, Reply, Send
+from gateway.protocol.reply import Receive, Reply, Scope, Send
 from gateway.runtime.runtime import Runtime
 from gateway.worker.current import current_runtime
 
 _RESTARTING = "The service is restarting and stopped the agent; ask again."
 
 
-class ChatConsumer(AsyncHttpConsumer):  # type: ignore[misc]  # Channels has no types
+class ChatConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no types
     @override
-    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        """Replaces Channels' own loop, which listens to an unused channel layer, and notices a client that left only
-        when the answer is complete."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Replaces Channels' own loop, which hands over one message at a time and waits for its handler: it would
+        notice that the client left only when the answer is complete."""
         self.scope, self.base_send = scope, send
         runtime = current_runtime()
         self._reply = Reply(self.send, uuid.uuid4().hex)

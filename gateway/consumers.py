@@ -1,16 +1,15 @@
-"""The gateway's endpoints as plain ASGI callables that Channels routes to.
-
-The stock consumer of Channels costs more than the whole pipeline (a channel-layer listener and a task for each
-message), and no endpoint of the gateway needs a channel layer.
-"""
+"""The gateway's endpoints as Channels consumers, one class for each client protocol and for each other path."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Any
+from typing import Any, ClassVar, Final
+
+from typing_extensions import override
 
 from core.errors import ApplicationError, NotFoundError
 from gateway.errors import MethodNotAllowedError, require_method
+from gateway.http.consumer import SharedConsumer
 from gateway.model_list.answers import model_answer, models_answer
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.run import run
@@ -36,12 +35,16 @@ _NO_EXTENSIONS: dict[str, Any] = {}
 _ANTHROPIC_VERSION = b"anthropic-version"
 
 
-class SurfaceEndpoint:
-    """POST of one client protocol, as an ASGI application."""
+class SurfaceConsumer(SharedConsumer):
+    """POST of one client protocol. `path` is its path below the address of the gateway."""
 
-    def __init__(self, surface: Surface) -> None:
-        self._reply = reply_of(surface)
+    path: ClassVar[str]
+    surface: ClassVar[Surface]
 
+    def __init__(self) -> None:
+        self._reply = reply_of(self.surface)
+
+    @override
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         reply = self._reply(send, new_request_id())
         reply.writer = scope.get("extensions", _NO_EXTENSIONS).get(RESPONSE_WRITER)
@@ -50,63 +53,123 @@ class SurfaceEndpoint:
         return run(current_runtime(), scope["headers"], receive, reply)
 
 
-chat_completions = SurfaceEndpoint(CHAT)
-"""POST /api/gateway/v1/chat/completions"""
-responses = SurfaceEndpoint(RESPONSES)
-"""POST /api/gateway/v1/responses"""
-messages = SurfaceEndpoint(MESSAGES)
-"""POST /api/gateway/v1/messages"""
-count_tokens = SurfaceEndpoint(COUNT_TOKENS)
-"""POST /api/gateway/v1/messages/count_tokens"""
-completions = SurfaceEndpoint(COMPLETIONS)
-"""POST /api/gateway/v1/completions"""
-transcriptions = SurfaceEndpoint(TRANSCRIPTIONS)
-"""POST /api/gateway/v1/audio/transcriptions"""
-moderations = SurfaceEndpoint(MODERATIONS)
-"""POST /api/gateway/v1/moderations"""
-rerank = SurfaceEndpoint(RERANK)
-"""POST /api/gateway/v1/rerank"""
-images = SurfaceEndpoint(IMAGES)
-"""POST /api/gateway/v1/images/generations"""
-speech = SurfaceEndpoint(SPEECH)
-"""POST /api/gateway/v1/audio/speech"""
-embeddings = SurfaceEndpoint(EMBEDDINGS)
-"""POST /api/gateway/v1/embeddings"""
+class ChatCompletions(SurfaceConsumer):
+    path = "chat/completions"
+    surface = CHAT
 
 
-async def stored_response(scope: Scope, receive: Receive, send: Send) -> None:
+class Responses(SurfaceConsumer):
+    path = "responses"
+    surface = RESPONSES
+
+
+class Messages(SurfaceConsumer):
+    path = "messages"
+    surface = MESSAGES
+
+
+class CountTokens(SurfaceConsumer):
+    path = "messages/count_tokens"
+    surface = COUNT_TOKENS
+
+
+class Completions(SurfaceConsumer):
+    path = "completions"
+    surface = COMPLETIONS
+
+
+class Embeddings(SurfaceConsumer):
+    path = "embeddings"
+    surface = EMBEDDINGS
+
+
+class Moderations(SurfaceConsumer):
+    path = "moderations"
+    surface = MODERATIONS
+
+
+class Rerank(SurfaceConsumer):
+    path = "rerank"
+    surface = RERANK
+
+
+class Images(SurfaceConsumer):
+    path = "images/generations"
+    surface = IMAGES
+
+
+class Speech(SurfaceConsumer):
+    path = "audio/speech"
+    surface = SPEECH
+
+
+class Transcriptions(SurfaceConsumer):
+    path = "audio/transcriptions"
+    surface = TRANSCRIPTIONS
+
+
+SURFACES: Final[tuple[type[SurfaceConsumer], ...]] = (
+    ChatCompletions,
+    Responses,
+    Messages,
+    CountTokens,
+    Completions,
+    Embeddings,
+    Moderations,
+    Rerank,
+    Images,
+    Speech,
+    Transcriptions,
+)
+"""The consumers of all client protocols, from which the routes are made; the busiest come first."""
+
+
+class StoredResponse(SharedConsumer):
     """GET and DELETE /api/gateway/v1/responses/{id}"""
-    await _refuse(send, NotFoundError("The gateway keeps no responses: it forwards them, and each is read once"))
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await _refuse(send, NotFoundError("The gateway keeps no responses: it forwards them, and each is read once"))
 
 
-async def models(scope: Scope, receive: Receive, send: Send) -> None:
+class Models(SharedConsumer):
     """GET /api/gateway/v1/models and /api/gateway/v1/models/{id}, in Anthropic's form for Anthropic's clients."""
-    anthropic = any(name == _ANTHROPIC_VERSION for name, _ in scope["headers"])
-    reply = reply_of(MESSAGES if anthropic else CHAT)(send, new_request_id())
-    reply.is_native = True
-    name = scope["url_route"]["kwargs"].get("model")
-    try:
-        require_method(scope["method"], "GET")
-        snapshot, key = await authenticate(current_runtime().snapshots, read_headers(scope["headers"]))
-        if name is None:
-            answer = await models_answer(snapshot, key, anthropic=anthropic)
-        else:
-            answer = await model_answer(snapshot, key, name, anthropic=anthropic)
-    except ApplicationError as error:
-        await reply.error(error)
-        return
-    await reply.whole(200, answer, [])
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        anthropic = any(name == _ANTHROPIC_VERSION for name, _ in scope["headers"])
+        reply = reply_of(MESSAGES if anthropic else CHAT)(send, new_request_id())
+        reply.is_native = True
+        name = scope["url_route"]["kwargs"].get("model")
+        try:
+            require_method(scope["method"], "GET")
+            snapshot, key = await authenticate(current_runtime().snapshots, read_headers(scope["headers"]))
+            if name is None:
+                answer = await models_answer(snapshot, key, anthropic=anthropic)
+            else:
+                answer = await model_answer(snapshot, key, name, anthropic=anthropic)
+        except ApplicationError as error:
+            await reply.error(error)
+            return
+        await reply.whole(200, answer, [])
 
 
-async def unknown_path(scope: Scope, receive: Receive, send: Send) -> None:
-    await _refuse(send, NotFoundError(f"The gateway has no {scope['path']}"))
+class UnknownPath(SharedConsumer):
+    """All paths below /api/gateway/ that no other consumer has."""
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await _refuse(send, NotFoundError(f"The gateway has no {scope['path']}"))
 
 
-async def health(scope: Scope, receive: Receive, send: Send) -> None:
+class Health(SharedConsumer):
     """GET /healthz: answers while this worker's event loop runs and its spool is open, and depends on no other
     service."""
-    runtime = current_runtime()
-    await Reply(send, new_request_id()).json({"status": "ok", "in_flight": len(runtime.inflight)})
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        runtime = current_runtime()
+        await Reply(send, new_request_id()).json({"status": "ok", "in_flight": len(runtime.inflight)})
 
 
 async def _refuse(send: Send, error: ApplicationError) -> None:

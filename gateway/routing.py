@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
 from typing import Any, cast
 
 from django.urls import re_path
 from django.urls.resolvers import URLPattern
 
-from gateway.consumers import (
-    chat_completions,
-    completions,
-    count_tokens,
-    embeddings,
-    health,
-    images,
-    messages,
-    models,
-    moderations,
-    rerank,
-    responses,
-    speech,
-    stored_response,
-    transcriptions,
-    unknown_path,
-)
-from gateway.http.readyz import ready
-from gateway.prompt_fetch.endpoint import prompt, rendered_prompt
+from gateway.consumers import SURFACES, Health, Models, StoredResponse, SurfaceConsumer, UnknownPath
+from gateway.http.readyz import Ready
+from gateway.prompt_fetch.endpoint import Prompt, RenderedPrompt
 from prompts.services import RESERVED_NAMES
 
 RESERVED_PATHS = f"(?:{'|'.join(RESERVED_NAMES)})(?:/|$)"
@@ -43,36 +29,30 @@ def gateway_route(path: str, application: Any) -> URLPattern:
     return route(rf"^api/gateway/+v1/+(?:v1/+)?{path}/?$", application)
 
 
-# The paths with the most requests as clients write them, so that they need no matching of patterns.
-_OFTEN = {"chat/completions": chat_completions, "responses": responses, "messages": messages, "embeddings": embeddings}
-DIRECT = {
-    f"/api/gateway/{version}/{path}{end}": application
-    for path, application in _OFTEN.items()
-    for version in ("v1", "v1/v1")
-    for end in ("", "/")
-}
+def direct_consumers(routes: Sequence[URLPattern]) -> dict[bytes, SurfaceConsumer]:
+    """Returns the consumers of the client protocols by the bytes of their paths as clients write them, for a server
+    that hands requests over by itself. Each path is looked up in `routes`, so that it leads where the router leads."""
+    found = {}
+    for surface in SURFACES:
+        for version, end in product(("v1", "v1/v1"), ("", "/")):
+            path = f"api/gateway/{version}/{surface.path}{end}"
+            consumer = next(match.func for route in routes if (match := route.resolve(path)))
+            found[f"/{path}".encode()] = cast(SurfaceConsumer, consumer)
+    return found
 
+
+_models, _prompt = Models.as_asgi(), Prompt.as_asgi()
 http_urlpatterns = [
-    gateway_route("chat/completions", chat_completions),
-    gateway_route("responses", responses),
-    gateway_route("responses/(?P<response_id>[^/]+)", stored_response),
-    gateway_route("messages", messages),
-    gateway_route("messages/count_tokens", count_tokens),
-    gateway_route("completions", completions),
-    gateway_route("embeddings", embeddings),
-    gateway_route("moderations", moderations),
-    gateway_route("rerank", rerank),
-    gateway_route("images/generations", images),
-    gateway_route("audio/speech", speech),
-    gateway_route("audio/transcriptions", transcriptions),
-    gateway_route("models", models),
+    *(gateway_route(surface.path, surface.as_asgi()) for surface in SURFACES),
+    gateway_route("responses/(?P<response_id>[^/]+)", StoredResponse.as_asgi()),
+    gateway_route("models", _models),
     # Names of models have slashes in them.
-    gateway_route("models/(?P<model>.+?)", models),
-    route(r"^api/gateway/", unknown_path),
+    gateway_route("models/(?P<model>.+?)", _models),
+    route(r"^api/gateway/", UnknownPath.as_asgi()),
     # Django serves the management of prompts, whose paths come first (`prompts.urls`).
-    route(rf"^api/llm/prompts/(?!{RESERVED_PATHS})(?P<name>.+)/render$", rendered_prompt),
-    route(rf"^api/llm/prompts/(?!{RESERVED_PATHS})(?P<name>.+)$", prompt),
-    route(r"^api/llm/prompts/?$", prompt),
-    route(r"^healthz$", health),
-    route(r"^readyz$", ready),
+    route(rf"^api/llm/prompts/(?!{RESERVED_PATHS})(?P<name>.+)/render$", RenderedPrompt.as_asgi()),
+    route(rf"^api/llm/prompts/(?!{RESERVED_PATHS})(?P<name>.+)$", _prompt),
+    route(r"^api/llm/prompts/?$", _prompt),
+    route(r"^healthz$", Health.as_asgi()),
+    route(r"^readyz$", Ready.as_asgi()),
 ]

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.conf import settings
 from rest_framework.exceptions import MethodNotAllowed
+from typing_extensions import override
 
 from agent.limits import MCP_BODY_BYTES
 from agent.mcp.admission import Client, admit
@@ -22,10 +23,11 @@ from agent.threads import in_thread
 from core.errors import ServiceUnavailableError
 from gateway.errors import RequestTimeoutError
 from gateway.http.bodies import read_body
+from gateway.http.consumer import SharedConsumer
 from gateway.pipeline.parse import ClientGoneError
 from gateway.pipeline.watch import ClientWatch
 from gateway.protocol import headers
-from gateway.protocol.reply import Message, Receive, Reply, Send
+from gateway.protocol.reply import Message, Receive, Reply, Scope, Send
 from gateway.worker.current import current_runtime
 
 logger = logging.getLogger("agent.mcp")
@@ -36,29 +38,32 @@ _RESTARTING = "The service is restarting; send the message again."
 Exchange = Callable[[dict[str, Any], Client, str, bytes, Send], Awaitable[None]]
 
 
-async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-    """The ASGI application of the MCP server."""
-    reply = Reply(send, uuid.uuid4().hex)
-    watch: ClientWatch | None = None
-    with running():
-        try:
-            client, exchange = await _admitted(scope)
-            # The time limit begins here, so that the admission is not counted against the client.
-            watch = ClientWatch(receive, current_runtime().loop, settings.GATEWAY_BODY_SECONDS)
-            body = await read_body(scope, receive, MCP_BODY_BYTES)
-            watch.body_arrived()
-            await exchange(scope, client, reply.request_id, body, _watched(send, reply, watch))
-        except ClientGoneError:
-            return
-        except asyncio.CancelledError:
-            await _broken_off(reply, watch, scope["method"])
-        except Exception as error:
-            if reply.started:
-                raise
-            await refuse(reply, error, method=scope["method"])
-        finally:
-            if watch is not None:
-                watch.stop()
+class McpConsumer(SharedConsumer):
+    """The MCP server."""
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        reply = Reply(send, uuid.uuid4().hex)
+        watch: ClientWatch | None = None
+        with running():
+            try:
+                client, exchange = await _admitted(scope)
+                # The time limit begins here, so that the admission is not counted against the client.
+                watch = ClientWatch(receive, current_runtime().loop, settings.GATEWAY_BODY_SECONDS)
+                body = await read_body(scope, receive, MCP_BODY_BYTES)
+                watch.body_arrived()
+                await exchange(scope, client, reply.request_id, body, _watched(send, reply, watch))
+            except ClientGoneError:
+                return
+            except asyncio.CancelledError:
+                await _broken_off(reply, watch, scope["method"])
+            except Exception as error:
+                if reply.started:
+                    raise
+                await refuse(reply, error, method=scope["method"])
+            finally:
+                if watch is not None:
+                    watch.stop()
 
 
 async def _broken_off(reply: Reply, watch: ClientWatch | None, method: str) -> None:

@@ -1,4 +1,4 @@
-"""GET /readyz, by which a load balancer decides whether this worker gets traffic."""
+"""The consumer of /readyz, by which a load balancer decides whether this worker gets traffic."""
 
 from __future__ import annotations
 
@@ -8,40 +8,49 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
+from typing_extensions import override
 
 from core.keys.services import hash_key
 from core.rights.scopes import MANAGE, METRICS_READ
+from gateway.http.consumer import SharedConsumer
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
-from gateway.protocol.reply import Receive, Reply, Send
+from gateway.protocol.reply import Receive, Reply, Scope, Send
 from gateway.runtime.readiness import ANALYTICS_MIGRATIONS
 from gateway.runtime.runtime import Runtime
 from gateway.worker.current import current_runtime
+from gateway.worker.state import begin_observation
 
 _MAX_KEY_BYTES = 512
 _background: set[asyncio.Task[Any]] = set()
 
 
-async def ready(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-    """Answers 200 or 503 with the failing checks; a key with scope `manage` or `metrics:read` sees the host's state.
+class Ready(SharedConsumer):
+    """GET /readyz: answers 200 or 503 with the failing checks; a key with scope `manage` or `metrics:read` sees the
+    host's state.
 
     The answer waits for no store: an unknown key is looked up in the background, and recognized from the next call on.
     """
-    runtime = current_runtime()
-    checks = runtime.readiness.checks()
-    failing = [name for name, holds in checks.items() if not holds]
-    answer: dict[str, Any] = {"status": "not_ready" if failing else "ready", "failing": failing}
-    pending = runtime.readiness.pending()
-    if pending:
-        answer["pending"] = pending
-    if _may_see(runtime, read_headers(scope["headers"]).authorization):
-        answer |= {
-            "checks": _shown(checks, pending),
-            "in_flight": len(runtime.inflight),
-            "host": runtime.readiness.host,
-        }
-    reply = Reply(send, new_request_id())
-    await reply.whole(503 if failing else 200, msgspec.json.encode(answer), [(b"cache-control", b"no-store")])
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        runtime = current_runtime()
+        # A server without the lifespan, such as daphne, begins with the first question.
+        begin_observation(runtime)
+        checks = runtime.readiness.checks()
+        failing = [name for name, holds in checks.items() if not holds]
+        answer: dict[str, Any] = {"status": "not_ready" if failing else "ready", "failing": failing}
+        pending = runtime.readiness.pending()
+        if pending:
+            answer["pending"] = pending
+        if _may_see(runtime, read_headers(scope["headers"]).authorization):
+            answer |= {
+                "checks": _shown(checks, pending),
+                "in_flight": len(runtime.inflight),
+                "host": runtime.readiness.host,
+            }
+        reply = Reply(send, new_request_id())
+        await reply.whole(503 if failing else 200, msgspec.json.encode(answer), [(b"cache-control", b"no-store")])
 
 
 def _shown(checks: Mapping[str, bool], pending: Collection[str]) -> dict[str, str]:

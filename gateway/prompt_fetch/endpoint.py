@@ -1,4 +1,4 @@
-"""The calls by which applications fetch prompts, as ASGI applications past Django.
+"""The calls by which applications fetch prompts, as Channels consumers past Django.
 
 A worker that knows the key answers from its snapshot, without I/O, also while all stores are away.
 """
@@ -19,6 +19,7 @@ from core.rights.asking import scopes_of_operation
 from core.tenancy import require_same_project
 from gateway.errors import require_method
 from gateway.http.bodies import read_body
+from gateway.http.consumer import SharedConsumer
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.parse import ClientGoneError, late_body
 from gateway.prompt_fetch import query as queries
@@ -44,40 +45,41 @@ class _ManagementReply(Reply):
         return json.dumps(error_body(error)).encode()
 
 
-async def prompt(scope: Scope, receive: Receive, send: Send) -> None:
+class Prompt(SharedConsumer):
     """GET /api/llm/prompts/{name} and GET /api/llm/prompts?name="""
-    await _fetch(scope, send, allow="GET")
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await _fetch(scope, send, scope["url_route"]["kwargs"].get("name"), allow="GET")
 
 
-async def _fetch(scope: Scope, send: Send, *, allow: str) -> None:
+class RenderedPrompt(SharedConsumer):
+    """POST /api/llm/prompts/{name}/render"""
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        name = scope["url_route"]["kwargs"]["name"]
+        if scope["method"] != "POST":
+            # The name of a prompt may end like this path.
+            await _fetch(scope, send, f"{name}/render", allow="GET, POST")
+            return
+
+        async def read() -> PromptQuery:
+            try:
+                async with asyncio.timeout(settings.GATEWAY_BODY_SECONDS):
+                    body = await read_body(scope, receive, settings.MANAGEMENT_BODY_BYTES)
+            except TimeoutError:
+                raise late_body() from None
+            return queries.read_body(body, name)
+
+        await _serve(scope, send, "POST", read, "GET, POST")
+
+
+async def _fetch(scope: Scope, send: Send, name: str | None, *, allow: str) -> None:
     async def read() -> PromptQuery:
-        return queries.read_query(scope["query_string"], scope["url_route"]["kwargs"].get("name"))
+        return queries.read_query(scope["query_string"], name)
 
     await _serve(scope, send, "GET", read, allow)
-
-
-async def rendered_prompt(scope: Scope, receive: Receive, send: Send) -> None:
-    """POST /api/llm/prompts/{name}/render"""
-    if scope["method"] != "POST":
-        # The name of a prompt may end like this path.
-        scope = {**scope, "url_route": {**scope["url_route"], "kwargs": {"name": _whole_name(scope)}}}
-        await _fetch(scope, send, allow="GET, POST")
-        return
-
-    async def read() -> PromptQuery:
-        try:
-            async with asyncio.timeout(settings.GATEWAY_BODY_SECONDS):
-                body = await read_body(scope, receive, settings.MANAGEMENT_BODY_BYTES)
-        except TimeoutError:
-            raise late_body() from None
-        return queries.read_body(body, scope["url_route"]["kwargs"]["name"])
-
-    await _serve(scope, send, "POST", read, "GET, POST")
-
-
-def _whole_name(scope: Scope) -> str:
-    name: str = scope["url_route"]["kwargs"]["name"]
-    return f"{name}/render"
 
 
 async def _serve(scope: Scope, send: Send, method: str, read: Callable[[], Awaitable[PromptQuery]], allow: str) -> None:

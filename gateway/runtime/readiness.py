@@ -19,6 +19,7 @@ class Readiness:
 
     drain: Drain
     has_room: Callable[[], bool]
+    is_observed: bool = False  # True once the tasks run that set what follows.
     configuration_loaded: bool = False
     migrations_current: bool = False
     analytics_migrated: bool = False  # True once the analytics store has been seen with all tables of this version.

@@ -9,7 +9,7 @@ from core.encryption.canary import wrong_keys_by_own_connection
 from core.processes.draining import delay_termination, draining
 from gateway.protocol.reply import Receive, Scope, Send
 from gateway.worker.current import current_runtime, stop_runtime
-from gateway.worker.state import WorkerMonitor
+from gateway.worker.state import begin_observation
 
 
 async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
@@ -21,10 +21,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
                 return
             runtime = current_runtime()
             delay_termination(draining, runtime.loop, settings.PRESTOP_SECONDS)
-            monitor = WorkerMonitor(runtime)
-            runtime.keep_running("gateway.prepare", monitor.prepare)
-            runtime.keep_running("gateway.prepare.analytics", monitor.prepare_analytics)
-            runtime.keep_running("gateway.observation", monitor.run)
+            begin_observation(runtime)
             await runtime.limiter.tried()
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":

@@ -128,6 +128,17 @@ class WorkerMonitor:
         )
 
 
+def begin_observation(runtime: Runtime) -> None:
+    """Starts the tasks that prepare the worker and measure its state, unless they run."""
+    if runtime.readiness.is_observed:
+        return
+    runtime.readiness.is_observed = True
+    monitor = WorkerMonitor(runtime)
+    runtime.keep_running("gateway.prepare", monitor.prepare)
+    runtime.keep_running("gateway.prepare.analytics", monitor.prepare_analytics)
+    runtime.keep_running("gateway.observation", monitor.run)
+
+
 def migrations_are_current() -> bool:
     """Returns whether every migration of this code has been applied; migrations of later code may be applied too."""
     try:

@@ -9,9 +9,9 @@ from typing import Any
 
 from django.core.management import call_command
 
+from config.asgi import router
 from core.openapi.views import document
 from core.roles import Right
-from gateway.routing import DIRECT
 from prompts.services import RESERVED_NAMES
 from tests.openapi.routes import channels_paths, django_routes, operations
 
@@ -38,7 +38,7 @@ def test_paths__that_channels_routes__are_all_in_the_document() -> None:
 
 
 def test_paths__handed_to_the_gateway_without_a_router__are_in_the_document() -> None:
-    paths = {re.sub(r"/v1/v1/", "/v1/", path).removesuffix("/") for path in DIRECT}
+    paths = {re.sub(r"/v1/v1/", "/v1/", path.decode()).removesuffix("/") for path in router.direct}
 
     assert paths <= channels_paths()
 

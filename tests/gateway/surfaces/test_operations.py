@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from analytics.request_log.record import Operation
 from analytics.telemetry.operation_names import operation_names
 from gateway import surfaces
-from gateway.consumers import SurfaceEndpoint
+from gateway.consumers import SurfaceConsumer
 from gateway.routing import http_urlpatterns
 
 
@@ -36,5 +36,5 @@ def test_operations__of_all_surfaces__are_known_to_the_record() -> None:
 def test_operations__of_all_surfaces__are_served_at_the_address_in_their_spans() -> None:
     found = {operation: served_at(operation_names(operation).route) for operation in set(operations())}
 
-    assert all(isinstance(application, SurfaceEndpoint) for application in found.values()), found
+    assert all(isinstance(application, SurfaceConsumer) for application in found.values()), found
     assert len({id(application) for application in found.values()}) == len(found)
