@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
-from gateway.end_users.views import EndUserLimitsView, EndUserLimitView
-from gateway.model_groups.views import ModelGroupsView, ModelGroupView
-from gateway.playground.views import CompareView, ModelsView, PlaygroundView
-from gateway.trials.views import (
+from gateway.end_users.viewsets import EndUserLimitsView, EndUserLimitView
+from gateway.model_groups.viewsets import ModelGroupsView, ModelGroupView
+from gateway.playground.viewsets import CompareView, ModelsView, PlaygroundView
+from gateway.trials.viewsets import (
     TrialCancellationView,
     TrialEstimateView,
     TrialInputsView,
@@ -15,7 +15,7 @@ from gateway.trials.views import (
     TrialView,
     TrialWinnerView,
 )
-from gateway.views import (
+from gateway.viewsets import (
     CacheView,
     DryRunView,
     ProblemsView,

@@ -17,7 +17,7 @@ from analytics.errors import AnalyticsUnavailableError
 from analytics.request_log.record import SpoolEntry
 from analytics.spool.writer import SpoolWriter
 from core.models import Project
-from gateway import views
+from gateway import viewsets as views
 from gateway.limits import figures
 from gateway.limits.keys import Scope, requests_key, tokens_key
 from gateway.models import GatewaySettings
