@@ -2,48 +2,21 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from core.api.routers import ProjectRouter
+from gateway.end_users.viewsets import EndUserLimitViewSet
+from gateway.model_groups.viewsets import ModelGroupViewSet
+from gateway.playground.viewsets import PlaygroundViewSet
+from gateway.trials.viewsets import TrialViewSet
+from gateway.viewsets import CacheViewSet, ProblemViewSet, SettingsViewSet, UsageViewSet
 
-from gateway.end_users.viewsets import EndUserLimitsView, EndUserLimitView
-from gateway.model_groups.viewsets import ModelGroupsView, ModelGroupView
-from gateway.playground.viewsets import CompareView, ModelsView, PlaygroundView
-from gateway.trials.viewsets import (
-    TrialCancellationView,
-    TrialEstimateView,
-    TrialInputsView,
-    TrialsView,
-    TrialView,
-    TrialWinnerView,
-)
-from gateway.viewsets import (
-    CacheView,
-    DryRunView,
-    ProblemsView,
-    RestoreSettingsView,
-    SettingsHistoryView,
-    SettingsView,
-    UsageView,
-)
+router = ProjectRouter()
+router.register("", SettingsViewSet, "settings")
+router.register("", CacheViewSet, "cache")
+router.register("usage", UsageViewSet, "usage")
+router.register("problems", ProblemViewSet, "problem")
+router.register("end-user-limits", EndUserLimitViewSet, "end-user-limit")
+router.register("model-groups", ModelGroupViewSet, "model-group")
+router.register("playground", PlaygroundViewSet, "playground")
+router.register("trials", TrialViewSet, "trial")
 
-urlpatterns = [
-    path("settings", SettingsView.as_view()),
-    path("settings/history", SettingsHistoryView.as_view()),
-    path("settings/history/<int:change_id>/restore", RestoreSettingsView.as_view()),
-    path("end-user-limits", EndUserLimitsView.as_view()),
-    path("end-user-limits/<int:limit_id>", EndUserLimitView.as_view()),
-    path("model-groups", ModelGroupsView.as_view()),
-    path("model-groups/<str:group_name>", ModelGroupView.as_view()),
-    path("guardrails/dry-run", DryRunView.as_view()),
-    path("usage", UsageView.as_view()),
-    path("problems", ProblemsView.as_view()),
-    path("cache", CacheView.as_view()),
-    path("playground", PlaygroundView.as_view()),
-    path("playground/compare", CompareView.as_view()),
-    path("playground/models", ModelsView.as_view()),
-    path("trials", TrialsView.as_view()),
-    path("trials/estimate", TrialEstimateView.as_view()),
-    path("trials/<uuid:trial_id>", TrialView.as_view()),
-    path("trials/<uuid:trial_id>/inputs", TrialInputsView.as_view()),
-    path("trials/<uuid:trial_id>/inputs/<int:position>/winner", TrialWinnerView.as_view()),
-    path("trials/<uuid:trial_id>/cancel", TrialCancellationView.as_view()),
-]
+urlpatterns = router.urls

@@ -9,16 +9,16 @@ import redis
 from django.conf import settings
 from django.shortcuts import get_object_or_404
 from rest_framework import status
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analytics.parameters.common import RangeParameters
 from analytics.parameters.ranges import TimeRange, parse_range
+from core.api.viewsets import ProjectViewSet
 from core.errors import ServiceUnavailableError
 from core.models import ApiKey
 from core.openapi import PAGE, operation
-from core.views import ProjectAPIView
-from core.wire.pagination import LimitOffset
 from core.wire.serializers import EmptyBodySerializer
 from gateway.cache.store import empty
 from gateway.models import SettingsChange
@@ -40,30 +40,26 @@ from gateway.services import current_settings, replace_settings, restore_setting
 _RECENT = timedelta(days=1)
 
 
-class SettingsView(ProjectAPIView):
+class SettingsViewSet(ProjectViewSet):
     @operation("getSettings", "The gateway's settings", answer=SettingsSerializer)
-    def get(self, request: Request) -> Response:
+    @action(detail=False, url_path="settings")
+    def current(self, request: Request) -> Response:
         """The settings; the defaults for a project that has none."""
         return Response(settings_body(current_settings(self.project_id)))
 
     @operation("putSettings", "Replace the settings", body=SettingsSerializer, answer=SettingsSerializer)
-    def put(self, request: Request) -> Response:
-        given = SettingsSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        row = replace_settings(project_id=self.project_id, values=given.validated_data, actor=self.actor)
+    @current.mapping.put
+    def replace(self, request: Request) -> Response:
+        given = self.valid_body(SettingsSerializer).validated_data
+        row = replace_settings(project_id=self.project_id, values=given, actor=self.actor)
         return Response(settings_body(row))
 
-
-class SettingsHistoryView(ProjectAPIView):
     @operation("listSettingsChanges", "Who changed which setting", query=[PAGE], page=SettingsChangeSerializer)
-    def get(self, request: Request) -> Response:
+    @action(detail=False, url_path="settings/history")
+    def history(self, request: Request) -> Response:
         """The changes of the settings, the latest first."""
-        paginator = LimitOffset()
-        rows = paginator.paginate_queryset(SettingsChange.objects.for_project(self.project_id), request, self)
-        return paginator.get_paginated_response(SettingsChangeSerializer(rows, many=True).data)
+        return self.page(SettingsChange.objects.for_project(self.project_id), SettingsChangeSerializer)
 
-
-class RestoreSettingsView(ProjectAPIView):
     @operation(
         "restoreSettings",
         "Take a change back",
@@ -71,39 +67,35 @@ class RestoreSettingsView(ProjectAPIView):
         answer=SettingsSerializer,
         errors=[404, 409],
     )
-    def post(self, request: Request, change_id: int) -> Response:
+    @action(detail=False, methods=["post"], url_path="settings/history/<int:change_id>/restore")
+    def restore(self, request: Request, change_id: int) -> Response:
         """Gives the fields of one change the values that they had before it."""
-        EmptyBodySerializer(data=request.data).is_valid(raise_exception=True)
+        self.valid_body(EmptyBodySerializer)
         row = restore_settings(project_id=self.project_id, change_id=change_id, actor=self.actor)
         return Response(settings_body(row))
 
-
-class DryRunView(ProjectAPIView):
     @operation("dryRunGuardrails", "What guardrails would have refused", body=DryRunSerializer, answer=DryRunResult)
-    def post(self, request: Request) -> Response:
+    @action(detail=False, methods=["post"], url_path="guardrails/dry-run")
+    def dry_run(self, request: Request) -> Response:
         """Looks at a sample of the past requests with the given guardrails, or the present ones, as if they were
         enforced. Changes nothing."""
-        given = DryRunSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        values = given.validated_data
-        chosen = values.get("guardrails", current_settings(self.project_id).guardrails)
+        given = self.valid_body(DryRunSerializer).validated_data
+        chosen = given.get("guardrails", current_settings(self.project_id).guardrails)
         result = run_dry(
             self.project_id,
             msgspec.convert(chosen, GuardrailSettings),
-            days=values["days"],
-            max_inputs=values["max_inputs"],
+            days=given["days"],
+            max_inputs=given["max_inputs"],
         )
         return Response(result)
 
 
-class UsageView(ProjectAPIView):
+class UsageViewSet(ProjectViewSet):
     @operation("usage", "What is used of the limits", query=[UsageParameters], answer=Usage, errors=[404])
-    def get(self, request: Request) -> Response:
+    def list(self, request: Request) -> Response:
         """The current use of the limits; also of one session's budget, of the limits of an API key and of those of an
         end user, whose `session_id`, `key_id` and `user_id` are given."""
-        parameters = UsageParameters(data=request.query_params)
-        parameters.is_valid(raise_exception=True)
-        given = parameters.validated_data
+        given = self.valid_query(UsageParameters).validated_data
         shown = usage_of(self.project_id, given["session_id"])
         if given["key_id"] is not None:
             key = get_object_or_404(ApiKey.objects.for_project(self.project_id), pk=given["key_id"])
@@ -113,9 +105,9 @@ class UsageView(ProjectAPIView):
         return Response(shown)
 
 
-class ProblemsView(ProjectAPIView):
+class ProblemViewSet(ProjectViewSet):
     @operation("listProblems", "What is wrong now", query=[RangeParameters], answer=Problems)
-    def get(self, request: Request) -> Response:
+    def list(self, request: Request) -> Response:
         """The problems of the project at this moment, critical ones first. The range, by default the last 24 hours,
         is that of rollbacks and of alerts that were not delivered."""
         now = datetime.now(UTC)
@@ -124,9 +116,10 @@ class ProblemsView(ProjectAPIView):
         return Response(find_problems(self.project_id, time_range, now))
 
 
-class CacheView(ProjectAPIView):
+class CacheViewSet(ProjectViewSet):
     @operation("emptyCache", "Forget all kept answers", status=204)
-    def delete(self, request: Request) -> Response:
+    @action(detail=False, methods=["delete"])
+    def cache(self, request: Request) -> Response:
         """Deletes every stored answer of the project."""
         try:
             with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=1) as client:

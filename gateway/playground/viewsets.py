@@ -11,13 +11,13 @@ from django.conf import settings
 from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from core.api.viewsets import ProjectViewSet
 from core.http.arrival import arrived_at
 from core.openapi import PAGE, operation
-from core.views import ProjectAPIView
-from core.wire.pagination import LimitOffset
 from gateway.playground.catalog import list_models
 from gateway.playground.chat import chat_body
 from gateway.playground.comparison import compared
@@ -29,8 +29,53 @@ from gateway.playground.shapes import PlaygroundComparison, PlaygroundModel, Pla
 from gateway.worker.current import is_served, on_loop, serving_runtime
 
 
-class _PlaygroundView(ProjectAPIView):
-    def run_of(self, given: Mapping[str, Any], bodies: Mapping[str, bytes], seconds: float) -> PlaygroundRun:
+class PlaygroundViewSet(ProjectViewSet):
+    @operation(
+        "tryModel",
+        "Try a model",
+        body=PlaygroundSerializer,
+        answer=PlaygroundResult,
+        also={(200, "text/event-stream"): {"type": "string"}},
+        errors=[404, 422, 429],
+    )
+    def create(self, request: Request) -> HttpResponseBase:
+        """One model's answer with its time and cost. A failure has the status and the error that the gateway gives."""
+        given = validated(PlaygroundSerializer, request.data)
+        model, stream = given["model"], given["stream"]
+        bodies = {model: chat_body(model, given, stream=stream)}
+        run = self._run_of(given, bodies, settings.PLAYGROUND_SECONDS)
+        if stream:
+            return _streamed(run)
+        (result,) = on_loop(partial(run_all, run=run))
+        if result.answer.error is not None:
+            raise PlaygroundError(result.answer)
+        return Response(result.shown())
+
+    @operation(
+        "compareModels",
+        "Try several models at once",
+        body=CompareSerializer,
+        answer=PlaygroundComparison,
+        errors=[404, 422, 429],
+    )
+    @action(detail=False, methods=["post"])
+    def compare(self, request: Request) -> Response:
+        """Several models' answers, requested at the same time. A model that fails does so in its own result."""
+        given = validated(CompareSerializer, request.data)
+        bodies = {model: chat_body(model, given) for model in given["compare_models"]}
+        results = on_loop(partial(run_all, run=self._run_of(given, bodies, _left(request, settings.COMPARE_SECONDS))))
+        figures = compared([contender_of(result) for result in results])
+        return Response({"results": [result.shown() for result in results], **figures})
+
+    @operation("listPlaygroundModels", "List models to try", query=[PAGE, ModelParameters], page=PlaygroundModel)
+    @action(detail=False)
+    def models(self, request: Request) -> Response:
+        """Models of the project's enabled providers whose price is known, preferred ones first. Others can be tried
+        as well: a provider may serve what no price list has."""
+        search = self.valid_query(ModelParameters).validated_data["search"]
+        return self.get_paginated_response(self.rows_of_page(list_models(self.project_id, search)))
+
+    def _run_of(self, given: Mapping[str, Any], bodies: Mapping[str, bytes], seconds: float) -> PlaygroundRun:
         return PlaygroundRun(
             project_id=self.project_id,
             actor=self.actor,
@@ -41,58 +86,6 @@ class _PlaygroundView(ProjectAPIView):
             seconds=seconds,
             version=requested_version(self.project_id, given),
         )
-
-
-class PlaygroundView(_PlaygroundView):
-    @operation(
-        "tryModel",
-        "Try a model",
-        body=PlaygroundSerializer,
-        answer=PlaygroundResult,
-        also={(200, "text/event-stream"): {"type": "string"}},
-        errors=[404, 422, 429],
-    )
-    def post(self, request: Request) -> HttpResponseBase:
-        """One model's answer with its time and cost. A failure has the status and the error that the gateway gives."""
-        given = validated(PlaygroundSerializer, request.data)
-        model, stream = given["model"], given["stream"]
-        bodies = {model: chat_body(model, given, stream=stream)}
-        run = self.run_of(given, bodies, settings.PLAYGROUND_SECONDS)
-        if stream:
-            return _streamed(run)
-        (result,) = on_loop(partial(run_all, run=run))
-        if result.answer.error is not None:
-            raise PlaygroundError(result.answer)
-        return Response(result.shown())
-
-
-class CompareView(_PlaygroundView):
-    @operation(
-        "compareModels",
-        "Try several models at once",
-        body=CompareSerializer,
-        answer=PlaygroundComparison,
-        errors=[404, 422, 429],
-    )
-    def post(self, request: Request) -> Response:
-        """Several models' answers, requested at the same time. A model that fails does so in its own result."""
-        given = validated(CompareSerializer, request.data)
-        bodies = {model: chat_body(model, given) for model in given["compare_models"]}
-        results = on_loop(partial(run_all, run=self.run_of(given, bodies, _left(request, settings.COMPARE_SECONDS))))
-        figures = compared([contender_of(result) for result in results])
-        return Response({"results": [result.shown() for result in results], **figures})
-
-
-class ModelsView(ProjectAPIView):
-    @operation("listPlaygroundModels", "List models to try", query=[PAGE, ModelParameters], page=PlaygroundModel)
-    def get(self, request: Request) -> Response:
-        """Models of the project's enabled providers whose price is known, preferred ones first. Others can be tried
-        as well: a provider may serve what no price list has."""
-        parameters = ModelParameters(data=request.query_params)
-        parameters.is_valid(raise_exception=True)
-        paginator = LimitOffset()
-        models = list_models(self.project_id, parameters.validated_data["search"])
-        return paginator.get_paginated_response(paginator.paginate_queryset(models, request, self))
 
 
 def _left(request: Request, seconds: float) -> float:
