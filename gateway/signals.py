@@ -52,7 +52,7 @@ def _prompt_calls_stored(**stored: Any) -> None:
 
 def _settings_saved(instance: GatewaySettings, raw: bool = False, **_: Any) -> None:
     # The receiver of webhooks needs the secret before the first alert.
-    if instance.alert_webhook_url and not raw:
+    if not raw and instance.settings.alert_webhook_url:
         ensure_secret(instance.project_id)
 
 

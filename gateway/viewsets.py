@@ -28,6 +28,7 @@ from gateway.reports.dry_run import run_dry
 from gateway.reports.limit_usage import usage_of
 from gateway.reports.problems import find_problems
 from gateway.reports.shapes import DryRunResult, Problems, Usage
+from gateway.selectors import current_settings, project_settings
 from gateway.serializers import (
     DryRunSerializer,
     SettingsChangeSerializer,
@@ -35,7 +36,7 @@ from gateway.serializers import (
     UsageParameters,
     settings_body,
 )
-from gateway.services import current_settings, replace_settings, restore_settings
+from gateway.services import replace_settings, restore_settings
 
 _RECENT = timedelta(days=1)
 
@@ -80,7 +81,7 @@ class SettingsViewSet(ProjectViewSet):
         """Looks at a sample of the past requests with the given guardrails, or the present ones, as if they were
         enforced. Changes nothing."""
         given = self.valid_body(DryRunSerializer).validated_data
-        chosen = given.get("guardrails", current_settings(self.project_id).guardrails)
+        chosen = given.get("guardrails", project_settings(self.project_id).guardrails)
         result = run_dry(
             self.project_id,
             msgspec.convert(chosen, GuardrailSettings),

@@ -17,7 +17,7 @@ from analytics.queries.users import get_user
 from analytics.wire.metrics import user as user_figures
 from core.errors import NotFoundError, ServiceUnavailableError
 from gateway.reports.limit_usage import recent_forecast, usage_of
-from gateway.services import current_settings
+from gateway.selectors import project_settings
 
 SCOPE = "billing:read"
 
@@ -57,7 +57,7 @@ def _prompt_caches(context: ToolContext, arguments: PagedRangeArguments) -> dict
 
 def _budget_status(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
     found = usage_of(context.project_id, "", context.now)
-    settings = current_settings(context.project_id)
+    settings = project_settings(context.project_id)
     spent = found["month"]["spent_usd"]
     return {
         **found,

@@ -13,8 +13,8 @@ from core.selectors import get_project
 from core.wire.pagination import Listing
 from gateway.model_groups.serializers import ModelGroupSerializer
 from gateway.model_groups.services import list_groups
+from gateway.selectors import current_settings
 from gateway.serializers import settings_body
-from gateway.services import current_settings
 from integrations.models import ProviderIntegration
 from integrations.selectors import enabled_credentials, project_integrations
 from integrations.serializers import OPTIONS, IntegrationSerializer

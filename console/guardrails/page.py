@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import msgspec
 from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 from typing_extensions import override
@@ -15,8 +14,8 @@ from analytics.parameters.ranges import TimeRange
 from analytics.presenters import guardrails as presenter
 from analytics.queries.usage import Interval
 from console.settings_form.base import SettingsFormPage
-from console.settings_form.form import Section, SectionForm
-from console.settings_form.wording import GUARDRAILS
+from console.settings_form.form import SectionForm
+from console.settings_form.wording import GUARDRAILS as NAMES
 from core.errors import ApplicationError
 from core.templatetags.ui import id_link, status
 from core.ui.formats import moment, number, share
@@ -28,7 +27,8 @@ from core.ui.tables import Column, Empty, Table
 from core.wire.pagination import MAXIMUM_LIMIT
 from core.wire.pagination import Page as ListPage
 from gateway.models import GatewaySettings
-from gateway.project_settings.guardrails import GuardrailSettings
+from gateway.project_settings.sections import GUARDRAILS, GUARDRAILS_OF_ANSWERS, GUARDRAILS_OF_REQUESTS
+from gateway.project_settings.values import read_settings
 from gateway.reports.dry_run import run_dry
 
 DRY_RUN_SECONDS = 4.0
@@ -45,37 +45,7 @@ class GuardrailsPage(SettingsFormPage):
     name = "guardrails"
     title = "Guardrails"
     template = "guardrails/page.html"
-    sections = (
-        Section(
-            "Guardrails",
-            "Begin with monitor: it refuses nothing, and shows here what enforce would do.",
-            ("guardrails_trust_mode",),
-        ),
-        Section(
-            "Guardrails of requests",
-            "Checked before a request is counted or sent; the first rule that finds something refuses it.",
-            (
-                "guardrails_max_prompt_tokens",
-                "guardrails_blocked_tools",
-                "guardrails_blocked_input_topics",
-                "guardrails_pii_block_on_detect",
-                "guardrails_prompt_injection_detection",
-                "guardrails_spotlighting_enabled",
-                "guardrails_document_delimiters",
-            ),
-        ),
-        Section(
-            "Guardrails of answers",
-            "Checked while an answer is streamed. A dry run does not look at answers.",
-            (
-                "guardrails_blocked_output_topics",
-                "guardrails_mask_output_pii",
-                "guardrails_block_exfiltration_urls",
-                "guardrails_min_quality_score",
-                "judge_model",
-            ),
-        ),
-    )
+    sections = (GUARDRAILS, GUARDRAILS_OF_REQUESTS, GUARDRAILS_OF_ANSWERS)
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
@@ -89,9 +59,9 @@ class GuardrailsPage(SettingsFormPage):
 
     @override
     def act(self, visit: Visit, action: str, form: SectionForm, row: GatewaySettings, seen: str) -> HttpResponseBase:
-        settings = msgspec.convert(row.guardrails, GuardrailSettings)
+        settings = read_settings(form.after)
         try:
-            found = run_dry(visit.project.pk, settings, max_seconds=DRY_RUN_SECONDS)
+            found = run_dry(visit.project.pk, settings.guardrails, max_seconds=DRY_RUN_SECONDS)
         except ApplicationError as error:
             return self.answer(visit, form, row, seen=seen, dry_run_problem=error.message)
         return self.answer(visit, form, row, seen=seen, dry_run=_dry_run(visit, found))
@@ -106,7 +76,7 @@ def _rules(visit: Visit) -> Table:
     return Table(
         caption="Requests by guardrail",
         columns=[
-            Column("guardrail", "Guardrail", lambda row: GUARDRAILS.get(row["guardrail"], row["guardrail"])),
+            Column("guardrail", "Guardrail", lambda row: NAMES.get(row["guardrail"], row["guardrail"])),
             Column("stage", "Looked at", lambda row: "requests" if row["stage"] == "input" else "answers"),
             Column("found", "Found", lambda row: number(row["found_count"]), is_numeric=True),
             Column("blocked", "Refused", lambda row: _refused(visit, row), is_numeric=True),
@@ -141,7 +111,7 @@ def _over_time(visit: Visit) -> Plot:
         title=f"Requests with findings per {interval}",
         times=times,
         series=[
-            Series(GUARDRAILS.get(rule, rule), [by_rule[rule].get(time, 0) for time in times])
+            Series(NAMES.get(rule, rule), [by_rule[rule].get(time, 0) for time in times])
             for rule in rules
             if any(by_rule[rule].values())
         ],
@@ -169,7 +139,7 @@ def _sample(visit: Visit) -> Table:
     columns = [
         Column("time", "Time", lambda row: moment(row["created_at"])),
         Column("request", "Request", lambda row: _request(visit, row["request_id"])),
-        Column("guardrail", "Guardrail", lambda row: GUARDRAILS.get(row["guardrail"], row["guardrail"])),
+        Column("guardrail", "Guardrail", lambda row: NAMES.get(row["guardrail"], row["guardrail"])),
         Column("action", "What followed", lambda row: status(row["action"], _KINDS.get(row["action"], "neutral"))),
         Column("model", "Model", lambda row: row["model"]),
         Column("user", "User", lambda row: row["user_id"]),
@@ -193,7 +163,7 @@ def _dry_run(visit: Visit, found: Mapping[str, Any]) -> dict[str, Any]:
     rules = Table(
         caption="What each rule would have done",
         columns=[
-            Column("guardrail", "Rule", lambda row: GUARDRAILS.get(row["guardrail"], row["guardrail"])),
+            Column("guardrail", "Rule", lambda row: NAMES.get(row["guardrail"], row["guardrail"])),
             Column("found", "Found", lambda row: number(row["found_count"]), is_numeric=True),
             Column("refused", "Would refuse", lambda row: number(row["refused_count"]), is_numeric=True),
             Column("share", "Share of all requests", _limits),

@@ -14,7 +14,7 @@ from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
 from analytics.queries.usage import Interval
 from console.settings_form.base import SettingsFormPage
-from console.settings_form.form import Section, SectionForm
+from console.settings_form.form import SectionForm
 from console.settings_form.wording import LIMITS
 from core.templatetags.ui import status
 from core.ui.formats import moment, money, number, share
@@ -27,8 +27,9 @@ from core.ui.tiles import Tile
 from core.wire.pagination import MAXIMUM_LIMIT
 from core.wire.pagination import Page as ListPage
 from gateway.models import GatewaySettings
+from gateway.project_settings.sections import ALERTS, BUDGETS, END_USERS, RATES
 from gateway.reports.limit_usage import usage_of
-from gateway.services import current_settings
+from gateway.selectors import project_settings
 from gateway.tables.alert import BudgetAlert
 
 _RATES = timedelta(hours=3)
@@ -42,28 +43,7 @@ class LimitsPage(SettingsFormPage):
     name = "limits"
     title = "Limits and budgets"
     template = "limits/page.html"
-    sections = (
-        Section(
-            "Rates",
-            "For the whole project, counted by the minute. A request above a limit is refused with 429.",
-            ("rate_limit_enabled", "rate_limit_rpm", "rate_limit_tpm"),
-        ),
-        Section(
-            "Budgets",
-            "In US dollars; a month is that of UTC. Without a hard stop the month's budget only alerts.",
-            ("monthly_budget_usd", "budget_hard_stop", "session_budget_usd"),
-        ),
-        Section(
-            "End users",
-            "For every end user without limits of its own. A budget refuses with 429.",
-            ("end_user_monthly_budget_usd", "end_user_rpm", "end_user_tpm", "end_user_max_concurrent"),
-        ),
-        Section(
-            "Alerts",
-            "Sent at 50, 80 and 100 % of the month's budget.",
-            ("budget_alert_enabled", "alert_webhook_url", "alert_emails"),
-        ),
-    )
+    sections = (RATES, BUDGETS, END_USERS, ALERTS)
 
     @override
     def shown(self, visit: Visit, form: SectionForm | None, row: GatewaySettings) -> dict[str, Any]:
@@ -84,7 +64,7 @@ class LimitsPage(SettingsFormPage):
 def _now(visit: Visit) -> Mapping[str, Any]:
     """Raises AnalyticsUnavailableError and AnalyticsLimitError where neither store knows a spend."""
     found = usage_of(visit.project.pk, "")
-    settings = current_settings(visit.project.pk)
+    settings = project_settings(visit.project.pk)
     minute, month = found["minute"], found["month"]
     return {
         "tiles": [
@@ -145,7 +125,7 @@ def _month(visit: Visit) -> Plot:
     days = metrics.daily_costs(visit.project.pk, TimeRange(start, now), ListPage(31, 0)).results
     costs = {day["date"]: day["total_cost_usd"] for day in days}
     dates = sorted(costs)
-    settings = current_settings(visit.project.pk)
+    settings = project_settings(visit.project.pk)
     thresholds = []
     if settings.monthly_budget_usd is not None:
         thresholds.append(Threshold("budget", settings.monthly_budget_usd, kind="bad"))
@@ -171,7 +151,7 @@ def _rates(visit: Visit, which: str) -> Plot:
         "requests": ("request_count", "rate_limit_rpm"),
         "tokens": ("total_tokens", "rate_limit_tpm"),
     }[which]
-    settings = current_settings(visit.project.pk)
+    settings = project_settings(visit.project.pk)
     limit = getattr(settings, limit_field) if settings.rate_limit_enabled else None
     return Plot(
         title="The last three hours",

@@ -10,17 +10,15 @@ from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
-from console.guardrails.page import GuardrailsPage
-from console.limits.page import LimitsPage
 from console.settings_form.base import SettingsFormPage
-from console.settings_form.form import Difference, Section, SectionForm
-from console.settings_form.wording import flat, label_of, value_in_words
+from console.settings_form.form import Difference, SectionForm, differences
 from core.errors import ApplicationError
 from core.ui.pages import Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
 from core.ui.tables import page_link
 from gateway.models import GatewaySettings, SettingsChange
+from gateway.project_settings.sections import SECTIONS
 from gateway.services import restore_settings
 
 HISTORY_ROWS = 20
@@ -32,40 +30,11 @@ class SettingsPage(SettingsFormPage):
     name = "settings"
     title = "Settings"
     template = "settings/page.html"
-    sections = (
-        Section(
-            "Models and providers",
-            "Which model a request gets, and what happens when a provider fails.",
-            (
-                "preferred_models",
-                "retry_enabled",
-                "retry_max_attempts",
-                "fallback_enabled",
-                "fallback_order",
-                "introspection_enabled",
-                "thinking_budget_tokens",
-                "cache_ttl_seconds",
-                "prompt_cache_markers",
-            ),
-        ),
-        *LimitsPage.sections,
-        *GuardrailsPage.sections,
-        Section(
-            "Request log",
-            "Texts are kept as they were sent, personal data and what a guardrail refused included: whoever has a role"
-            " with content reads them. Without texts there is no search, no dry run and no trial on past inputs.",
-            ("log_content", "retention_days"),
-        ),
-        Section(
-            "In-app agent",
-            "Answers questions about the project with the rights of whoever asks.",
-            ("agent_enabled", "agent_scopes", "agent_model"),
-        ),
-    )
+    sections = SECTIONS
 
     @override
     def shown(self, visit: Visit, form: SectionForm | None, row: GatewaySettings) -> dict[str, Any]:
-        return {**super().shown(visit, form, row), "keeps_texts": row.log_content}
+        return {**super().shown(visit, form, row), "keeps_texts": row.settings.log_content}
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
@@ -103,10 +72,5 @@ def _history(visit: Visit) -> Mapping[str, Any]:
 
 
 def _differences(row: SettingsChange) -> list[Difference]:
-    before = flat({name: pair[0] for name, pair in row.changes.items()})
-    after = flat({name: pair[1] for name, pair in row.changes.items()})
-    return [
-        Difference(label_of(name), value_in_words(name, before.get(name)), value_in_words(name, value))
-        for name, value in after.items()
-        if value != before.get(name)
-    ]
+    before, after = ({name: pair[place] for name, pair in row.changes.items()} for place in (0, 1))
+    return differences(before, after)

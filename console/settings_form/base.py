@@ -11,12 +11,14 @@ from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
-from console.settings_form.form import Section, SectionForm, differences
+from console.settings_form.form import SectionForm, differences
 from core.roles import Right
 from core.ui.pages import Page, Visit
 from gateway.models import GatewaySettings
+from gateway.project_settings.declaration import Section
 from gateway.reports.settings_warnings import settings_warnings
-from gateway.services import current_settings, save_settings, settings_values
+from gateway.selectors import current_settings
+from gateway.services import replace_settings
 
 
 class SettingsFormPage(Page):
@@ -29,7 +31,7 @@ class SettingsFormPage(Page):
     @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         row = current_settings(visit.project.pk)
-        form = SectionForm(self.sections, instance=row) if visit.may(Right.ADMINISTER) else None
+        form = SectionForm(self.sections, row.settings, visit.project.pk) if visit.may(Right.ADMINISTER) else None
         return self.shown(visit, form, row)
 
     def shown(self, visit: Visit, form: SectionForm | None, row: GatewaySettings) -> dict[str, Any]:
@@ -42,17 +44,18 @@ class SettingsFormPage(Page):
         if not visit.may(Right.ADMINISTER):
             raise PermissionDenied
         row = current_settings(visit.project.pk)
-        before, seen = settings_values(row), _state_of(row)
-        form = SectionForm(self.sections, visit.request.POST, instance=row)
+        seen = _state_of(row)
+        form = SectionForm(self.sections, row.settings, visit.project.pk, visit.request.POST)
         action = visit.request.POST.get("action", "review")
         if not form.is_valid() or action == "edit":
             return self.answer(visit, form, row, seen=seen)
         if action not in ("review", "save"):
             return self.act(visit, action, form, row, seen)
-        found = differences(before, row)
+        found = differences(form.before, form.after)
         if action == "save" and visit.request.POST.get("seen") == seen:
             if found:
-                save_settings(row, actor=f"user:{visit.person.get_username()}")
+                actor = f"user:{visit.person.get_username()}"
+                replace_settings(project_id=visit.project.pk, values=form.values, actor=actor)
             messages.success(visit.request, "Saved; every worker has it within a second." if found else "No change.")
             return HttpResponseRedirect(visit.link(self.name))
         changed_meanwhile = action == "save"

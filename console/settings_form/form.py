@@ -1,27 +1,24 @@
-"""A form of some settings in sections, and the differences that saving it would make."""
+"""A form of some settings in sections, made from their declarations, and the differences that saving it would make."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import URLValidator, validate_email
 from typing_extensions import override
 
-from console.settings_form.wording import HELP, TRUST_MODES, flat, label_of, value_in_words
-from gateway.forms import GatewaySettingsForm, LinesField
-from gateway.models import AGENT_SCOPES, GatewaySettings
-from gateway.services import settings_values
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A part of the form with a heading and one sentence about it."""
-
-    title: str
-    text: str
-    names: Sequence[str]
+from core.caller_limits import MAX_BUDGET_USD, MONEY_COLUMN_DIGITS, MONEY_COLUMN_PLACES
+from core.ui.formats import money, number
+from gateway.project_settings.declaration import Kind, Section, Setting, parts
+from gateway.project_settings.settings import ProjectSettings
+from gateway.project_settings.values import by_part, stored
+from gateway.services import unknown_provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,37 +28,59 @@ class Difference:
     after: str
 
 
-class SectionForm(GatewaySettingsForm):
+class LinesField(forms.CharField):
+    """A list of different texts, one per line."""
+
+    widget = forms.Textarea(attrs={"rows": 3})
+
+    def __init__(self, one: Setting, check: Callable[[str], None] | None = None, **options: Any) -> None:
+        super().__init__(required=False, **options)
+        self._setting, self._check = one, check
+
+    @override
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list | tuple) else value
+
+    @override
+    def clean(self, value: Any) -> list[str]:
+        lines = [line.strip() for line in super().clean(value).splitlines()]
+        names = [line for line in lines if line]
+        max_names, max_characters = self._setting.maximum, self._setting.item_maximum or 0
+        if len(names) > max_names:
+            raise ValidationError(f"At most {max_names} names are allowed.", code="too_many")
+        if len(set(names)) != len(names):
+            raise ValidationError("A name stands there twice.", code="repeated")
+        if any(len(name) > max_characters for name in names):
+            raise ValidationError(f"A name has at most {max_characters} characters.", code="too_long")
+        if self._check is not None:
+            for name in names:
+                self._check(name)
+        return names
+
+
+class SectionForm(forms.Form):
     """The settings of the given sections; the others keep their values."""
 
-    fallback_order = LinesField(required=False)
-    preferred_models = LinesField(required=False)
-    alert_emails = LinesField(required=False)
-    agent_scopes = forms.MultipleChoiceField(
-        required=False,
-        choices=[(scope, scope.replace(":", ", ")) for scope in AGENT_SCOPES],
-        widget=forms.CheckboxSelectMultiple,
-    )
-
-    def __init__(self, sections: Sequence[Section], *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
-        self.sections = sections
-        chosen = [name for section in sections for name in section.names]
-        self.fields = {name: self.fields[name] for name in chosen}
-        for name, field in self.fields.items():
-            field.label = label_of(name)
-            field.help_text = HELP.get(name, "")
-            if name.endswith("_usd") and self.initial.get(name) is not None:
-                self.initial[name] = f"{self.initial[name].normalize():f}"
-        if "guardrails_trust_mode" in self.fields:
-            mode: Any = self.fields["guardrails_trust_mode"]
-            mode.choices = list(TRUST_MODES.items())
+    def __init__(
+        self,
+        sections: Sequence[Section],
+        settings: ProjectSettings,
+        project_id: UUID,
+        data: Mapping[str, Any] | None = None,
+    ) -> None:
+        values = stored(settings)
+        self.before, self._project_id = values, project_id
+        self.sections = [(section, settings_of(section)) for section in sections]
+        initial = {field_name(path): value for path, value in by_part(values).items()}
+        super().__init__(data, initial=initial)
+        self._settings = [one for _, found in self.sections for one in found]
+        self.fields = {field_name(one.path): form_field(one) for one in self._settings}
 
     @property
     def parts(self) -> Iterator[tuple[Section, list[forms.BoundField]]]:
         """The sections with their fields, for the template."""
-        for section in self.sections:
-            yield section, [self[name] for name in section.names]
+        for section, settings in self.sections:
+            yield section, [self[field_name(one.path)] for one in settings]
 
     @property
     def hidden_copies(self) -> Iterator[Any]:
@@ -69,22 +88,110 @@ class SectionForm(GatewaySettingsForm):
         for field in self:
             yield field.as_hidden()
 
+    @property
+    def values(self) -> dict[str, Any]:
+        """The sent values by setting, an object with all its values. The form has to be valid."""
+        found: dict[str, Any] = {}
+        for one in self._settings:
+            value = self.cleaned_data[field_name(one.path)]
+            holder = one.path.rpartition(".")[0]
+            target = found.setdefault(holder, dict(self.before[holder])) if holder else found
+            # An empty choice stands for the default.
+            target[one.name] = one.default if one.kind is Kind.CHOICE and not value else value
+        return found
+
+    @property
+    def after(self) -> dict[str, Any]:
+        """All values as they would be stored."""
+        return {**self.before, **stored(self.values)}
+
+    def clean_fallback_order(self) -> Any:
+        names = self.cleaned_data["fallback_order"]
+        if problem := unknown_provider(self._project_id, names, self.before["fallback_order"]):
+            raise ValidationError(problem)
+        return names
+
     @override
     def clean(self) -> dict[str, Any]:
-        if "guardrails_trust_mode" in self.fields:
-            return super().clean()
+        for one in self._settings:
+            name = field_name(one.path)
+            problem = one.problem(self.cleaned_data[name]) if one.problem and name in self.cleaned_data else ""
+            if problem:
+                self.add_error(name, problem)
         return self.cleaned_data
 
 
-def differences(before: Mapping[str, Any], row: GatewaySettings) -> list[Difference]:
-    """Returns what saving `row` would change of the settings `before`, as `settings_values` has them."""
-    return differences_between(before, settings_values(row))
+def settings_of(section: Section) -> list[Setting]:
+    return [one for one in parts(ProjectSettings) if one.section is section]
 
 
-def differences_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
-    old, new = flat(before), flat(after)
+def field_name(path: str) -> str:
+    return path.replace(".", "_")
+
+
+def form_field(one: Setting) -> forms.Field:
+    field = _FIELDS[one.kind](one)
+    field.label, field.help_text = one.label, _hint(one)
+    return field
+
+
+def _hint(one: Setting) -> str:
+    ending = ""
+    if one.kind in (Kind.NAMES, Kind.EMAILS):
+        ending = "One a line."
+    elif one.is_nullable:
+        ending = "Empty for no limit."
+    return f"{one.hint} {ending}".strip()
+
+
+def _number(one: Setting) -> dict[str, Any]:
+    return {"required": not one.is_nullable, "min_value": one.minimum, "max_value": one.maximum}
+
+
+_FIELDS: Mapping[Kind, Callable[[Setting], forms.Field]] = {
+    Kind.BOOLEAN: lambda _: forms.BooleanField(required=False),
+    Kind.INTEGER: lambda one: forms.IntegerField(**_number(one)),
+    Kind.NUMBER: lambda one: forms.FloatField(**_number(one)),
+    Kind.MONEY: lambda _: forms.DecimalField(
+        required=False,
+        min_value=0,
+        max_value=MAX_BUDGET_USD,
+        max_digits=MONEY_COLUMN_DIGITS,
+        decimal_places=MONEY_COLUMN_PLACES,
+    ),
+    Kind.TEXT: lambda one: forms.CharField(required=False, max_length=one.maximum),
+    Kind.URL: lambda one: forms.CharField(
+        required=False, max_length=one.maximum, validators=[URLValidator(schemes=["http", "https"])]
+    ),
+    Kind.CHOICE: lambda one: forms.ChoiceField(required=False, choices=list(one.choices.items())),
+    Kind.NAMES: LinesField,
+    Kind.EMAILS: lambda one: LinesField(one, validate_email),
+    Kind.CHOICES: lambda one: forms.MultipleChoiceField(
+        required=False, choices=list(one.choices.items()), widget=forms.CheckboxSelectMultiple
+    ),
+}
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
+    """Returns how stored values differ."""
+    old, new = by_part(before), by_part(after)
     return [
-        Difference(label_of(name), value_in_words(name, old.get(name)), value_in_words(name, value))
-        for name, value in new.items()
-        if value != old.get(name)
+        Difference(one.label, value_in_words(one, old.get(one.path)), value_in_words(one, new[one.path]))
+        for one in parts(ProjectSettings)
+        if one.path in new and new[one.path] != old.get(one.path)
     ]
+
+
+def value_in_words(one: Setting, value: Any) -> str:
+    """Returns a stored value for people."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if value is None or value == "":
+        return "no limit" if one.is_nullable else "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    if one.kind is Kind.MONEY:
+        return money(Decimal(str(value)))
+    if one.kind is Kind.CHOICE:
+        return one.choices.get(value, str(value))
+    return number(value) if isinstance(value, int | float) else str(value)

@@ -20,7 +20,7 @@ from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
 from gateway.playground.catalog import list_models
-from gateway.services import current_settings
+from gateway.selectors import project_settings
 from gateway.trials.estimate import estimate
 from gateway.trials.services import NewTrial, create_trial
 from gateway.trials.start import call_worker
@@ -116,7 +116,7 @@ def _shown(visit: Visit, form: TrialForm) -> Mapping[str, Any]:
     return {
         "form": form,
         "period": visit.period,
-        "judge_model": current_settings(visit.project.pk).judge_model,
+        "judge_model": project_settings(visit.project.pk).judge_model,
         "models": [model["model"] for model in list_models(visit.project.pk, "")[:MAX_MODELS]],
         "form_address": visit.link("trial_form"),
     }

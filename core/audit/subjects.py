@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.db.models import Model
@@ -25,31 +24,22 @@ ENCRYPTION, PRICE_LIST = "encryption", "price list"
 class Subject:
     """A model that is recorded.
 
-    `fields` are shown with their values before and after a change, `secrets` only as set or empty, and of `addresses`
-    the host alone, because webhooks carry tokens in their paths. `project` leads from a row to the id of its project.
+    `fields` are shown with their values before and after a change, `secrets` only as set or empty. Rows of a model that
+    `describes_itself` say in `audited_values()` what else may be shown. `project` leads from a row to the id of its
+    project.
     """
 
     kind: str
     fields: tuple[str, ...]
     secrets: tuple[str, ...] = ()
-    addresses: tuple[str, ...] = ()
     label: str = ""
     project: str = "project_id"
     # A project without a row has the defaults, so that the first row is a change of these.
     has_defaults: bool = False
     # Fields that hold an object, each of whose values counts as a field `<field>.<name>`.
     nested: tuple[str, ...] = ()
+    describes_itself: bool = False
 
-
-_SETTINGS = (
-    "introspection_enabled", "thinking_budget_tokens", "fallback_enabled", "fallback_order", "preferred_models",
-    "retry_enabled", "retry_max_attempts", "rate_limit_enabled", "rate_limit_rpm", "rate_limit_tpm",
-    "monthly_budget_usd", "budget_alert_enabled", "budget_hard_stop", "session_budget_usd",
-    "cache_ttl_seconds", "prompt_cache_markers", "log_content", "retention_days", "judge_model", "agent_enabled",
-    "agent_scopes", "agent_model",
-    "end_user_monthly_budget_usd", "end_user_rpm", "end_user_tpm", "end_user_max_concurrent",
-    "alert_emails",
-)  # fmt: skip
 
 _INTEGRATION = (
     "name", "provider", "base_url", "options", "enabled", "default_parameters", "forced_parameters", "forward_headers",
@@ -108,11 +98,10 @@ SUBJECTS: Mapping[str, Subject] = {
     ),
     "gateway.gatewaysettings": Subject(
         "settings",
-        _SETTINGS,
-        addresses=("alert_webhook_url",),
+        (),
         label="project",
-        nested=("guardrails",),
         has_defaults=True,
+        describes_itself=True,
     ),
     # The name of an end user may be a person's, and is not kept.
     "gateway.enduserlimit": Subject(
@@ -162,7 +151,9 @@ def subject_of(model: type[Model]) -> Subject | None:
 def values_of(subject: Subject, row: Model) -> dict[str, Any]:
     """Returns the values of a row as JSON. A field that the row does not have is left out."""
     values = {name: _plain(getattr(row, name)) for name in subject.fields if hasattr(row, name)}
-    values |= {name: _host(getattr(row, name)) for name in subject.addresses}
+    if subject.describes_itself:
+        described: Any = row
+        values |= described.audited_values()
     for field in subject.nested:
         values |= {f"{field}.{name}": _plain(value) for name, value in (getattr(row, field) or {}).items()}
     return values
@@ -198,7 +189,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return str(value)
-
-
-def _host(address: str) -> str:
-    return f"{urlsplit(address).netloc}/…" if address else ""

@@ -144,7 +144,7 @@ def _from_protocol(error: exceptions.APIException, message: str) -> ApplicationE
 
 
 def _from_validation(detail: Any) -> ValidationError:
-    details = _flat(detail)
+    details = flat_details(detail)
     field, message = _first_message(details)
     codes = _codes(detail)
     return ValidationError(
@@ -158,12 +158,12 @@ def _from_validation(detail: Any) -> ValidationError:
 _WHOLE = "non_field_errors"
 
 
-def _flat(detail: Any, path: str = "") -> dict[str, list[str]]:
+def flat_details(detail: Any, path: str = "") -> dict[str, list[str]]:
     """Returns DRF's nested details as field path → messages, with paths such as `scores.0.score_value`."""
     if isinstance(detail, Mapping):
-        nested = [_flat(value, _join(path, str(key))) for key, value in detail.items()]
+        nested = [flat_details(value, _join(path, str(key))) for key, value in detail.items()]
     elif isinstance(detail, list) and any(isinstance(item, Mapping | list) for item in detail):
-        nested = [_flat(value, _join(path, str(index))) for index, value in enumerate(detail) if value]
+        nested = [flat_details(value, _join(path, str(index))) for index, value in enumerate(detail) if value]
     else:
         messages = detail if isinstance(detail, list) else [detail]
         nested = [{path or _WHOLE: [str(message) for message in messages]}]
@@ -177,7 +177,7 @@ def _join(path: str, name: str) -> str:
 
 
 def _first_message(details: Any) -> tuple[str, str]:
-    flat = _flat(details)
+    flat = flat_details(details)
     field, messages = next(iter(flat.items()), (_WHOLE, []))
     return field, messages[0] if messages else "The request is invalid."
 

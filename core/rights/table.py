@@ -158,7 +158,7 @@ MODELS: Mapping[str, Rows] = {
     "gateway_budgetalert": Rows(READ),
     "gateway_alertsecret": Rows(ADMINISTER, change=ADMINISTER),
     "gateway_operatoralert": Rows(OPERATE),
-    "gateway_gatewaysettings": Rows(ADMINISTER, ADMINISTER, ADMINISTER, ADMINISTER),
+    "gateway_gatewaysettings": Rows(ADMINISTER),
     "gateway_settingschange": Rows(ADMINISTER),
     "gateway_playground": Rows(EDIT),
     "agent_panel": Rows(READ_CONTENT),

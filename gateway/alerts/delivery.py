@@ -13,7 +13,7 @@ from core.encryption.fernet import UndecryptableError
 from gateway.alerts import mail, webhook
 from gateway.alerts.errors import DeliveryError
 from gateway.alerts.secrets import secret_of
-from gateway.models import GatewaySettings
+from gateway.selectors import project_settings
 from gateway.tables.alert import AlertDelivery
 
 logger = logging.getLogger("gateway.alerts")
@@ -62,8 +62,8 @@ def _claim(row: AlertDelivery) -> bool:
 
 def _send(row: AlertDelivery) -> None:
     # The current addresses count: a wrong one may have been corrected since the alert.
-    given = GatewaySettings.objects.for_project(row.alert.project_id).first()
-    url, addresses = (given.alert_webhook_url, given.alert_emails) if given is not None else ("", [])
+    given = project_settings(row.alert.project_id)
+    url, addresses = given.alert_webhook_url, given.alert_emails
     if not (url if row.channel == AlertDelivery.Channel.WEBHOOK else addresses):
         raise DeliveryError("no address is set any more", is_final=True)
     if row.channel == AlertDelivery.Channel.EMAIL:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from smtplib import SMTPException
 
 from django.conf import settings
@@ -13,7 +14,7 @@ from gateway.tables.alert import BudgetAlert
 _SMTP = "django.core.mail.backends.smtp.EmailBackend"
 
 
-def send(alert: BudgetAlert, addresses: list[str]) -> None:
+def send(alert: BudgetAlert, addresses: Sequence[str]) -> None:
     """Sends a budget alert. Raises DeliveryError."""
     # A line break in a subject would begin another header.
     project = " ".join(alert.project.name.split())
@@ -25,7 +26,7 @@ def send(alert: BudgetAlert, addresses: list[str]) -> None:
     send_letter(subject, text, addresses)
 
 
-def send_letter(subject: str, text: str, addresses: list[str]) -> None:
+def send_letter(subject: str, text: str, addresses: Sequence[str]) -> None:
     """Sends an e-mail. Raises DeliveryError."""
     if settings.EMAIL_BACKEND == _SMTP and not settings.EMAIL_HOST:
         raise DeliveryError("no mail server is configured (EMAIL_HOST)", is_final=True)

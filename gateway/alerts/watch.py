@@ -12,6 +12,8 @@ from django.db import transaction
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from gateway.limits.figures import Figures
 from gateway.models import GatewaySettings
+from gateway.project_settings.settings import ProjectSettings
+from gateway.selectors import rows_with_budget
 from gateway.tables.alert import AlertDelivery, BudgetAlert
 
 logger = logging.getLogger("gateway.alerts")
@@ -45,7 +47,7 @@ def reached(spent: Decimal, budget: Decimal) -> list[int]:
 
 
 def _watched() -> Iterator[GatewaySettings]:
-    return GatewaySettings.objects.filter(budget_alert_enabled=True, monthly_budget_usd__isnull=False).iterator()
+    return rows_with_budget().filter(values__budget_alert_enabled=True).iterator()
 
 
 def _months(now: datetime) -> Iterable[str]:
@@ -56,7 +58,7 @@ def _raise_of(figures: Figures, row: GatewaySettings, month: str) -> list[Budget
     raised = set(
         BudgetAlert.objects.for_project(row.project_id).filter(month=month).values_list("threshold_percent", flat=True)
     )
-    budget = row.monthly_budget_usd
+    budget = row.settings.monthly_budget_usd
     if raised.issuperset(THRESHOLDS) or budget is None:
         return []
     spent = figures.month(row.project_id, month).spent_usd
@@ -75,15 +77,16 @@ def _raise(row: GatewaySettings, month: str, percent: int, spent: Decimal, budge
         )
         if not is_new:
             return None
-        AlertDelivery.objects.bulk_create(AlertDelivery(alert=alert, channel=channel) for channel in _channels(row))
+        channels = _channels(row.settings)
+        AlertDelivery.objects.bulk_create(AlertDelivery(alert=alert, channel=channel) for channel in channels)
     logger.warning("budget.reached project_id=%s month=%s percent=%d", row.project_id, month, percent)
     return alert
 
 
-def _channels(row: GatewaySettings) -> list[AlertDelivery.Channel]:
+def _channels(settings: ProjectSettings) -> list[AlertDelivery.Channel]:
     channels = []
-    if row.alert_webhook_url:
+    if settings.alert_webhook_url:
         channels.append(AlertDelivery.Channel.WEBHOOK)
-    if row.alert_emails:
+    if settings.alert_emails:
         channels.append(AlertDelivery.Channel.EMAIL)
     return channels

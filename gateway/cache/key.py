@@ -41,9 +41,7 @@ def cache_key(
     ValidationError for a number that is out of range."""
     fields: Mapping[str, Any] = LazyFields(body) if len(body) <= _MAX_PARSED_BYTES else _decode_raw(body)
     shaping = {name: value for name, value in fields.items() if name not in _WITHOUT_EFFECT and value is not None}
-    context = repr(
-        (prompt, target, stream, settings.routing, settings.reasoning, settings.guardrails, settings.judge_model)
-    )
+    context = repr((prompt, target, stream, settings.shaping))
     digest = hashlib.blake2b(context.encode(), digest_size=32, person=b"svc.cache")
     digest.update(_encode(shaping))
     return f"{prefix(project)}{digest.hexdigest()}"

@@ -16,7 +16,6 @@ from analytics.queries.unscored import Unscored, unscored_requests
 from analytics.scores.services import NewScore, record_scores
 from gateway.guardrails.verdicts import VERDICTS, Guardrail, GuardrailAction, GuardrailVerdict
 from gateway.models import GatewaySettings
-from gateway.project_settings.guardrails import TrustMode
 
 logger = logging.getLogger("gateway.guardrails")
 
@@ -59,10 +58,9 @@ def _score_project(project_id: UUID, back: timedelta) -> int:
 def _guarded_projects(*, since_days: int) -> Iterator[UUID]:
     """Yields the projects with guardrails, and those with recently changed settings, which may have had guardrails."""
     changed = timezone.now() - timedelta(days=since_days)
-    rows = GatewaySettings.objects.values_list("project_id", "guardrails", "updated_at")
-    for project_id, guardrails, updated_at in rows.iterator():
-        if guardrails.get("trust_mode", TrustMode.OFF) != TrustMode.OFF or updated_at >= changed:
-            yield project_id
+    for row in GatewaySettings.objects.iterator():
+        if row.settings.guardrails.is_on or row.updated_at >= changed:
+            yield row.project_id
 
 
 def _read(rows: Iterable[Unscored]) -> Iterator[tuple[str, list[GuardrailVerdict]]]:

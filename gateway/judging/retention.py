@@ -23,7 +23,7 @@ def expire_judgements(now: datetime | None = None) -> int:
     moment = now or timezone.now()
     deleted = 0
     for project_id in Project.objects.values_list("pk", flat=True):
-        days = project_settings(project_id).logging.retention_days
+        days = project_settings(project_id).retention_days
         # Retention counts whole UTC days, as in ClickHouse: all rows of a day expire at one moment.
         first_retained = (moment - timedelta(days=days - 1)).replace(hour=0, minute=0, second=0, microsecond=0)
         deleted += delete_scores_before(project_id, first_retained) + delete_feedback_before(project_id, first_retained)

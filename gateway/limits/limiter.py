@@ -21,7 +21,7 @@ from gateway.limits.keys import MINUTE_US, Scope
 from gateway.limits.local import KnownSpend, KnownSpends, LocalLimits
 from gateway.limits.minute_limits import MinuteLimits
 from gateway.limits.open_batches import OpenBatches
-from gateway.project_settings.settings import LimitSettings
+from gateway.project_settings.limits import ProjectLimits
 
 logger = logging.getLogger("gateway.limits")
 
@@ -109,7 +109,7 @@ class Limiter:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._redis.close()
 
-    async def admit(self, limits: LimitSettings, claim: Claim) -> Admission:
+    async def admit(self, limits: ProjectLimits, claim: Claim) -> Admission:
         """Counts the claim in every limit that applies to it if it fits into all, else in none; returns the answer."""
         applied = self._minute_limits_of(limits, claim).applied(claim.session_id, claim.caller)
         reservation = Reservation(claim, f"{_NAME_PREFIX}{claim.request_id}|{claim.cost}|{claim.arrived_us}", applied)
@@ -255,7 +255,7 @@ class Limiter:
         for scope in reservation.scopes():
             self._uncounted[scope] = None
 
-    def _minute_limits_of(self, limits: LimitSettings, claim: Claim) -> MinuteLimits:
+    def _minute_limits_of(self, limits: ProjectLimits, claim: Claim) -> MinuteLimits:
         found = self._minute_limits.get(claim.project)
         minute = claim.arrived_us // MINUTE_US
         if found is None or found.minute != minute or found.limits is not limits:

@@ -21,7 +21,7 @@ from gateway.limits.terms import (
     counter_of,
     places_of,
 )
-from gateway.project_settings.settings import LimitSettings
+from gateway.project_settings.limits import ProjectLimits
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ class AppliedLimits:
 class MinuteLimits:
     """A project's limits in one minute, and those of its keys, users and sessions that had requests in it."""
 
-    def __init__(self, limits: LimitSettings, project: str, minute: int) -> None:
+    def __init__(self, limits: ProjectLimits, project: str, minute: int) -> None:
         self.limits = limits
         self.minute = minute
         self._project = project

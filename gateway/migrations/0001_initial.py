@@ -4,7 +4,6 @@ import django.core.validators
 import django.db.models.deletion
 import django.utils.timezone
 import gateway.tables.group
-import gateway.models
 import uuid
 from decimal import Decimal
 from django.db import migrations, models
@@ -117,8 +116,8 @@ class Migration(migrations.Migration):
                 ('retry_enabled', models.BooleanField(default=True)),
                 ('retry_max_attempts', models.PositiveSmallIntegerField(default=2, help_text='How often one provider may be asked for one request, the first time included.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(10)])),
                 ('fallback_enabled', models.BooleanField(default=True, help_text='Whether another provider may answer when the first cannot.')),
-                ('fallback_order', models.JSONField(blank=True, default=list, help_text='Providers in the order to fall back to.', validators=[gateway.models.validate_providers])),
-                ('preferred_models', models.JSONField(blank=True, default=list, help_text='What model auto stands for, best first; also which model to ask at a provider fallen back to.', validators=[gateway.models.validate_names])),
+                ('fallback_order', models.JSONField(blank=True, default=list, help_text='Providers in the order to fall back to.')),
+                ('preferred_models', models.JSONField(blank=True, default=list, help_text='What model auto stands for, best first; also which model to ask at a provider fallen back to.')),
                 ('introspection_enabled', models.BooleanField(default=False, help_text='Whether models are asked for their reasoning when a request says nothing.')),
                 ('thinking_budget_tokens', models.PositiveIntegerField(default=0, help_text='Tokens of reasoning to ask for; 0 leaves it to the model.', validators=[django.core.validators.MaxValueValidator(1000000)])),
                 ('rate_limit_enabled', models.BooleanField(default=False)),
@@ -132,9 +131,9 @@ class Migration(migrations.Migration):
                 ('end_user_rpm', models.PositiveIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(2000000000)])),
                 ('end_user_tpm', models.PositiveIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(2000000000)])),
                 ('end_user_max_concurrent', models.PositiveIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(100000)])),
-                ('guardrails', models.JSONField(blank=True, default=gateway.models.no_guardrails, validators=[gateway.models.validate_guardrails])),
+                ('guardrails', models.JSONField(blank=True, default=dict)),
                 ('agent_enabled', models.BooleanField(default=True)),
-                ('agent_scopes', models.JSONField(blank=True, default=gateway.models.all_scopes, validators=[gateway.models.validate_scopes])),
+                ('agent_scopes', models.JSONField(blank=True, default=list)),
                 ('agent_model', models.CharField(blank=True, default='', max_length=200)),
                 ('judge_model', models.CharField(blank=True, default='', max_length=200)),
                 ('cache_ttl_seconds', models.PositiveIntegerField(default=0, help_text='For how long an answer is given again to the same request; 0: only where one asks for it.', validators=[django.core.validators.MaxValueValidator(2592000)])),
@@ -142,7 +141,7 @@ class Migration(migrations.Migration):
                 ('log_content', models.BooleanField(default=True, help_text='Whether the texts of requests and answers are kept.')),
                 ('retention_days', models.PositiveIntegerField(default=400, help_text='How long anything about a request is kept, from its arrival on.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(3650)])),
                 ('alert_webhook_url', models.CharField(blank=True, default='', max_length=2000, validators=[django.core.validators.URLValidator(schemes=['http', 'https'])])),
-                ('alert_emails', models.JSONField(blank=True, default=list, validators=[gateway.models.validate_emails])),
+                ('alert_emails', models.JSONField(blank=True, default=list)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
                 ('project', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='gateway_settings', to='core.project')),
             ],

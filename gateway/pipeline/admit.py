@@ -39,7 +39,7 @@ def admit_free(runtime: Runtime, state: RequestState) -> Awaitable[None]:
 
 
 async def _admitted(runtime: Runtime, state: RequestState, tokens: int, cost: int) -> None:
-    limits = state.snapshot.settings.limits
+    limits = state.snapshot.limits
     session = state.headers.session_id
     claim = Claim(state.request_id, state.snapshot.id_text, session, state.arrived_us, tokens, cost, caller_of(state))
     admission = await runtime.limiter.admit(limits, claim)

@@ -42,7 +42,7 @@ def error_headers(state: RequestState) -> HeaderList:
     if state.limits.reservation is not None:
         found += state.limits.headers
     elif state.limits is NO_LIMITS and has_limits(state):
-        found += uncounted_headers(state.snapshot.settings.limits, caller_of(state).limits, state.arrived_us)
+        found += uncounted_headers(state.snapshot.limits, caller_of(state).limits, state.arrived_us)
     found += _prompt_served(state)
     if state.warnings:
         found.append(_warning("; ".join(state.warnings)))

@@ -101,7 +101,7 @@ class _Caller:
     def first_answer(self, context: RequestContext, attempts: list[Attempt], call: _Call[T]) -> Awaitable[T]:
         """Returns what `call` gives for the first attempt that answers."""
         state = self._state
-        if not context.snapshot.settings.reasoning.introspection or state.surface.native_only:
+        if not context.snapshot.settings.introspection_enabled or state.surface.native_only:
             return first_answer(self._runtime, attempts, state, lambda attempt: call(context, attempt))
 
         def with_reasoning(attempt: Attempt) -> Awaitable[T]:

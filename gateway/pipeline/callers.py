@@ -9,7 +9,7 @@ from gateway.pipeline.context import RequestState
 def has_limits(state: RequestState) -> bool:
     """Returns whether any limit may apply to the request."""
     snapshot = state.snapshot
-    return snapshot.settings.limits.is_set or state.key.limits is not None or snapshot.limits_users
+    return snapshot.limits.is_set or state.key.limits is not None or snapshot.limits_users
 
 
 def user_of(state: RequestState) -> str:
@@ -23,7 +23,7 @@ def caller_of(state: RequestState) -> Caller:
     """Returns the key and the user with their limits."""
     snapshot, key = state.snapshot, state.key
     user_id = user_of(state) if snapshot.limits_users else ""
-    user_limits = snapshot.user_limits.get(user_id, snapshot.settings.end_users) if user_id else None
+    user_limits = snapshot.user_limits.get(user_id, snapshot.every_user) if user_id else None
     if key.limits is None and user_limits is None:
         return NO_CALLER
     return Caller(

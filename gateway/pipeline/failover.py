@@ -94,8 +94,8 @@ class _Failover(Generic[T]):
         self._state = state
         self._call = call
         self._attempts = attempts
-        routing = state.snapshot.settings.routing
-        self._retries_left = routing.retry_max_attempts - 1 if routing.retry_enabled else 0
+        settings = state.snapshot.settings
+        self._retries_left = settings.retry_max_attempts - 1 if settings.retry_enabled else 0
         self._waits: list[float] = []
         self._last_failure_entry = SUBSTITUTE
         self.last_failure: ProviderError | None = None

@@ -24,7 +24,7 @@ def note_in_flight(runtime: Runtime, state: RequestState, request: ChatCompletio
             stream=request.stream is True,
             session_id=state.headers.session_id,
             user_id=state.headers.user_id or request.user or "",
-            retention_days=state.snapshot.settings.logging.retention_days,
+            retention_days=state.snapshot.settings.retention_days,
             operation=state.surface.operation,
         )
     )

@@ -9,7 +9,7 @@ from functools import lru_cache
 from core.caller_limits import CallerLimits
 from gateway.limits.claims import Admission
 from gateway.limits.keys import seconds_left
-from gateway.project_settings.settings import LimitSettings
+from gateway.project_settings.limits import ProjectLimits
 from gateway.protocol import headers
 from gateway.protocol.reply import HeaderList
 
@@ -28,7 +28,7 @@ def rate_headers(arrived_us: int, admission: Admission) -> HeaderList:
     return found
 
 
-def uncounted_headers(limits: LimitSettings, of_callers: Collection[CallerLimits], arrived_us: int) -> HeaderList:
+def uncounted_headers(limits: ProjectLimits, of_callers: Collection[CallerLimits], arrived_us: int) -> HeaderList:
     """Returns the headers of a request that failed before the limits counted it: without what remains, which only the
     limits know."""
     seconds = seconds_left(arrived_us)

@@ -12,7 +12,7 @@ import msgspec
 
 from gateway.pipeline.context import Attempt, FailedCall, RequestContext, RequestState
 from gateway.pipeline.native import without_native
-from gateway.project_settings.settings import ReasoningSettings
+from gateway.project_settings.settings import ProjectSettings
 from gateway.protocol.wire import ChatCompletionRequest, LazyFields, Thinking
 from integrations.capabilities.lookup import capabilities_of
 from integrations.providers.errors import FailureKind, ProviderError
@@ -89,7 +89,7 @@ def with_reasoning(context: RequestContext, attempt: Attempt, state: RequestStat
         return context
     state.attributes[INTROSPECTION] = "requested"
     # The field is appended: the client's own bytes stay as they are.
-    thinking = _thinking(context.snapshot.settings.reasoning, limit)
+    thinking = _thinking(context.snapshot.settings, limit)
     body = b'%b,"thinking":%b}' % (context.body.rstrip()[:-1], thinking)
     request = msgspec.structs.replace(request, thinking=msgspec.json.decode(thinking, type=Thinking))
     return msgspec.structs.replace(without_native(context), body=body, request=request, fields=LazyFields(body))
@@ -100,8 +100,8 @@ def _forces_a_tool(request: ChatCompletionRequest) -> bool:
     return request.tool_choice is not None and request.tool_choice not in ("auto", "none")
 
 
-def _thinking(settings: ReasoningSettings, limit: int | None) -> bytes:
-    budget = settings.budget_tokens
+def _thinking(settings: ProjectSettings, limit: int | None) -> bytes:
+    budget = settings.thinking_budget_tokens
     if limit is not None and (budget or limit < _AMPLE_TOKENS):
         # A model without a budget may spend all of the limit on its reasoning.
         budget = min(budget or limit, limit // 2)

@@ -61,7 +61,7 @@ def record(runtime: Runtime, state: RequestState) -> None:
 
 
 def _entry_of(state: RequestState) -> SpoolEntry:
-    if not state.snapshot.settings.logging.content:
+    if not state.snapshot.settings.log_content:
         return SpoolEntry(_record_of(state))
     recorded = state.answer.recorded
     return SpoolEntry(_record_of(state), state.body, b"".join(state.answer.parts) if recorded is None else recorded)
@@ -109,7 +109,7 @@ def _record_of(state: RequestState) -> RequestRecord:
         latency_ms=round((now - state.started) * 1000),
         ttft_ms=round((answer.first_output - state.started) * 1000) if answer.first_output else 0,
         retry_count=routing.retries,
-        retention_days=state.snapshot.settings.logging.retention_days,
+        retention_days=state.snapshot.settings.retention_days,
         contract_violation=answer.contract_violation,
         attempts=_attempts(state, usage, of_all if cost is own_cost else _texts(own_cost)[-1]),
         attributes=_attributes(state),

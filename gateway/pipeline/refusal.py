@@ -9,7 +9,7 @@ from core.caller_limits import CallerLimits
 from gateway.errors import BudgetExceededError, RateLimitedError
 from gateway.limits.claims import Claim
 from gateway.limits.keys import seconds_left
-from gateway.project_settings.settings import LimitSettings
+from gateway.project_settings.limits import ProjectLimits
 
 # The SDKs of OpenAI and Anthropic read this header, and would otherwise repeat every request that got a 429.
 _IN_VAIN = {"x-should-retry": "false"}
@@ -22,7 +22,7 @@ Rates = Sequence[tuple[bytes, bytes]]
 
 
 def refusal(
-    limits: LimitSettings, claim: Claim, refused_by: str, rates: Rates
+    limits: ProjectLimits, claim: Claim, refused_by: str, rates: Rates
 ) -> RateLimitedError | BudgetExceededError:
     """Returns the error; `refused_by` is that of an Admission, `rates` are the headers that report on rates."""
     prefix = next((prefix for prefix in _HOLDERS if refused_by.startswith(prefix)), "")

@@ -13,7 +13,7 @@ from gateway.pipeline.context import SUBSTITUTE, Attempt, RequestContext
 from gateway.pipeline.native import is_native_only
 from gateway.pipeline.requirements import needs_of
 from gateway.pipeline.unreadable import unreadable_choice, unreadable_error
-from gateway.project_settings.settings import RoutingSettings
+from gateway.project_settings.settings import ProjectSettings
 from gateway.protocol.wire import AUTO, ChatCompletionRequest, ProviderPreferences
 from gateway.snapshot.project import ProjectSnapshot
 from integrations.access.deployments import rank
@@ -53,7 +53,7 @@ def _only_attempt(context: RequestContext) -> list[Attempt] | None:
     """Returns the only attempt, of one model at one provider, that almost every request has, and caches it in the
     snapshot; None when there are several to put in order."""
     snapshot, model = context.snapshot, context.request.model
-    if model == AUTO or model in snapshot.groups or snapshot.settings.routing.fallback_order or snapshot.unreadable:
+    if model == AUTO or model in snapshot.groups or snapshot.settings.fallback_order or snapshot.unreadable:
         return None
     candidates = candidates_of(snapshot, model, snapshot.deployments.keys() or snapshot.credentials.keys())
     if len(candidates) != 1:
@@ -71,7 +71,7 @@ class _Selection:
     def __init__(self, context: RequestContext, health: HealthMonitor, key: str) -> None:
         self._request: ChatCompletionRequest = context.request
         self._snapshot: ProjectSnapshot = context.snapshot
-        self._settings: RoutingSettings = context.snapshot.settings.routing
+        self._settings: ProjectSettings = context.snapshot.settings
         self._preferences: ProviderPreferences = context.request.provider or _NO_PREFERENCES
         self._health = health
         self._session_id = context.headers.session_id

@@ -9,8 +9,7 @@ from django.db.models import Q
 
 from gateway.playground.shapes import PlaygroundModel
 from gateway.protocol.wire import AUTO
-from gateway.selectors import model_groups
-from gateway.services import current_settings
+from gateway.selectors import model_groups, project_settings
 from integrations.pricing.selectors import project_prices
 from integrations.sandbox.behaviours import BEHAVIOURS
 from integrations.selectors import SANDBOX, enabled_credentials
@@ -21,7 +20,7 @@ def list_models(project_id: UUID, search: str) -> list[PlaygroundModel]:
     words that the name has to contain."""
     words = search.lower().split()
     providers = {credentials.provider for credentials in enabled_credentials(project_id)}
-    preferred = current_settings(project_id).preferred_models
+    preferred = project_settings(project_id).preferred_models
     known = {name: _model(name, None) for name in model_groups(project_id)}
     known.update((model["model"], model) for model in _priced(project_id, providers))
     if SANDBOX in providers:

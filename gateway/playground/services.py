@@ -126,7 +126,7 @@ async def judged(
 
 async def with_stored_scores(run: PlaygroundRun, snapshot: ProjectSnapshot, results: list[Result]) -> list[Result]:
     """Returns the results once their scores are stored; where storing failed, the evaluation says so."""
-    scores = [score for result in results for score in _scores(result, reasons=snapshot.settings.logging.content)]
+    scores = [score for result in results for score in _scores(result, reasons=snapshot.settings.log_content)]
     if not scores:
         return results
     try:

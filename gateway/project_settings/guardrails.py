@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
+
+from gateway.project_settings.declaration import Names, setting
+from gateway.project_settings.sections import GUARDRAILS, GUARDRAILS_OF_ANSWERS, GUARDRAILS_OF_REQUESTS
 
 
 class TrustMode(StrEnum):
@@ -13,23 +19,114 @@ class TrustMode(StrEnum):
     ENFORCE = "enforce"
 
 
-class GuardrailSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of a project's guardrails. The tuples hold non-empty texts; `max_prompt_tokens` and
-    `min_quality_score` (0 to 100) are no bounds when they are None. Each of `document_delimiters` holds two words: the
-    beginning of a document in a message, and its end."""
+_TRUST_MODES = {
+    TrustMode.OFF: "off: look at nothing",
+    TrustMode.MONITOR: "monitor: record, refuse nothing",
+    TrustMode.ENFORCE: "enforce: refuse, mask, take out",
+}
+_PromptTokens = Annotated[int, Meta(ge=1, le=100_000_000)]
+_Quality = Annotated[float, Meta(ge=0, le=100)]
 
-    trust_mode: TrustMode = TrustMode.OFF
-    blocked_input_topics: tuple[str, ...] = ()
-    blocked_output_topics: tuple[str, ...] = ()
-    max_prompt_tokens: int | None = None
-    pii_block_on_detect: bool = False
-    prompt_injection_detection: bool = False
-    spotlighting_enabled: bool = False
-    document_delimiters: tuple[str, ...] = ()
-    mask_output_pii: bool = False
-    min_quality_score: float | None = None
-    blocked_tools: tuple[str, ...] = ()
-    block_exfiltration_urls: bool = False
+
+def _delimiters_problem(delimiters: Iterable[str]) -> str:
+    pairs = map(str.split, delimiters)
+    is_right = all(len(words) == 2 and words[0] != words[1] for words in pairs)
+    return "" if is_right else "Each has two different words with a blank between, such as <document> </document>."
+
+
+class GuardrailSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of a project's guardrails. A bound that is None does not exist. Each of `document_delimiters` holds
+    two words: the beginning of a document in a message, and its end."""
+
+    trust_mode: Annotated[
+        TrustMode,
+        setting(
+            GUARDRAILS,
+            "What follows from a finding",
+            "Whether guardrails are idle, only record what they find, or act on it.",
+            choices=_TRUST_MODES,
+        ),
+    ] = TrustMode.OFF
+    blocked_input_topics: Annotated[
+        Names, setting(GUARDRAILS_OF_REQUESTS, "Blocked phrases in requests", "Phrases that a request may not hold.")
+    ] = ()
+    blocked_output_topics: Annotated[
+        Names, setting(GUARDRAILS_OF_ANSWERS, "Blocked phrases in answers", "Phrases that an answer may not hold.")
+    ] = ()
+    max_prompt_tokens: Annotated[
+        _PromptTokens | None,
+        setting(
+            GUARDRAILS_OF_REQUESTS,
+            "Longest prompt, in tokens",
+            "The longest prompt, in estimated tokens; null for any.",
+            hint="Estimated by four bytes a token.",
+        ),
+    ] = None
+    pii_block_on_detect: Annotated[
+        bool,
+        setting(
+            GUARDRAILS_OF_REQUESTS, "Refuse requests with personal data", "Refuses requests that hold personal data."
+        ),
+    ] = False
+    prompt_injection_detection: Annotated[
+        bool,
+        setting(
+            GUARDRAILS_OF_REQUESTS, "Refuse prompt injections", "Refuses requests that try to take the model over."
+        ),
+    ] = False
+    spotlighting_enabled: Annotated[
+        bool,
+        setting(
+            GUARDRAILS_OF_REQUESTS,
+            "Mark texts of tools and documents as data",
+            "Marks what tools and documents say as data.",
+            hint="In enforce alone.",
+        ),
+    ] = False
+    document_delimiters: Annotated[
+        Names,
+        setting(
+            GUARDRAILS_OF_REQUESTS,
+            "Words that a document in a message begins and ends with",
+            "The words that a document in a message begins and ends with, a blank between.",
+            hint="Two words, such as <document> </document>.",
+            problem=_delimiters_problem,
+        ),
+    ] = ()
+    mask_output_pii: Annotated[
+        bool,
+        setting(
+            GUARDRAILS_OF_ANSWERS,
+            "Mask personal data in answers",
+            "Replaces personal data in answers by its kind.",
+        ),
+    ] = False
+    min_quality_score: Annotated[
+        _Quality | None,
+        setting(
+            GUARDRAILS_OF_ANSWERS,
+            "Lowest quality of an answer, 0 to 100",
+            "What judge_model has to give an answer at least; null for any answer.",
+            hint="What the judging model has to give.",
+        ),
+    ] = None
+    blocked_tools: Annotated[
+        Names,
+        setting(
+            GUARDRAILS_OF_REQUESTS,
+            "Blocked tools",
+            "Tools that may be neither offered nor called.",
+            hint="Neither offered nor called.",
+        ),
+    ] = ()
+    block_exfiltration_urls: Annotated[
+        bool,
+        setting(
+            GUARDRAILS_OF_ANSWERS,
+            "Take out links that carry the conversation elsewhere",
+            "Takes links out of answers that carry the conversation to somewhere else.",
+        ),
+    ] = False
 
     @property
     def delimiters(self) -> tuple[tuple[str, str], ...]:

@@ -133,7 +133,7 @@ def record_of(snapshot: ProjectSnapshot, call: PromptCall) -> RequestRecord | No
         cache_read_tokens=usage.cache_read_tokens,
         cache_write_tokens=usage.cache_write_tokens,
         latency_ms=call.duration_ns // _NS_A_MS,
-        retention_days=snapshot.settings.logging.retention_days,
+        retention_days=snapshot.settings.retention_days,
         prompt_config_id=prompt.config_id,
         prompt_name=prompt.name,
         prompt_version=_number(call, names.PROMPT_VERSION),

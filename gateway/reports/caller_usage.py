@@ -12,6 +12,7 @@ from core.keys.services import key_record
 from core.models import ApiKey
 from gateway.limits.figures import Figures, Spend
 from gateway.limits.keys import caller_part, minute_of
+from gateway.project_settings.limits import limits_of_every_user
 from gateway.selectors import end_user_limits, project_settings
 
 _NO_LIMITS = CallerLimits()
@@ -35,7 +36,7 @@ def key_usage(project_id: UUID, key: ApiKey, now: datetime | None = None) -> dic
 def user_usage(project_id: UUID, user_id: str, now: datetime | None = None) -> dict[str, Any]:
     """Returns the use of an end user. Raises the same errors as `key_usage`."""
     moment, named = now or datetime.now(UTC), end_user_limits(project_id)
-    limits = (named[user_id] if user_id in named else project_settings(project_id).end_users) or _NO_LIMITS
+    limits = (named[user_id] if user_id in named else limits_of_every_user(project_settings(project_id))) or _NO_LIMITS
     with Figures() as figures:
         spent = figures.caller_month(project_id, moment.strftime("%Y-%m"), user_id=user_id)
         return {

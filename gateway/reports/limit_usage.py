@@ -14,9 +14,9 @@ from analytics.queries.spend import project_spend
 from analytics.queries.usage import Interval, list_usage
 from gateway.limits.figures import Figures, MinuteRates, Spend
 from gateway.limits.keys import month_limits
-from gateway.models import GatewaySettings
+from gateway.project_settings.limits import ProjectLimits, limits_of
 from gateway.reports.caller_usage import spend_shown
-from gateway.services import current_settings
+from gateway.selectors import project_settings
 
 _DAY, RECENT = timedelta(days=1), timedelta(days=7)
 
@@ -38,10 +38,10 @@ def usage_of(project_id: UUID, session_id: str, now: datetime | None = None) -> 
     """Returns the use; an empty `session_id` leaves the session's budget out. Raises AnalyticsUnavailableError or
     AnalyticsLimitError when neither Redis nor the request log knows a spend."""
     moment = _Now(now or datetime.now(UTC))
-    limits = current_settings(project_id)
+    limits = limits_of(project_settings(project_id))
     with Figures() as figures:
         shown = {
-            "minute": _minute(figures, limits, moment),
+            "minute": _minute(figures, project_id, limits, moment),
             "month": _month(figures.month(project_id, moment.month), limits, moment.at),
         }
         if session_id:
@@ -54,7 +54,7 @@ def month_usage(project_id: UUID, now: datetime | None = None) -> dict[str, Any]
     """Returns the month of `usage_of`. Raises the same errors."""
     moment = _Now(now or datetime.now(UTC))
     with Figures() as figures:
-        return _month(figures.month(project_id, moment.month), current_settings(project_id), moment.at)
+        return _month(figures.month(project_id, moment.month), limits_of(project_settings(project_id)), moment.at)
 
 
 def forecast(spent: Decimal, now: datetime) -> Decimal:
@@ -72,13 +72,11 @@ def recent_forecast(project_id: UUID, spent: Decimal, now: datetime) -> Decimal:
     return spent + project_spend(project_id, since, now) * Decimal((end - now) / (now - since))
 
 
-def _minute(figures: Figures, settings: GatewaySettings, now: _Now) -> dict[str, Any]:
-    is_limited = settings.rate_limit_enabled
-    rpm = settings.rate_limit_rpm if is_limited else None
-    tpm = settings.rate_limit_tpm if is_limited else None
-    rates = figures.minute(settings.project_id, calendar.timegm(now.minute.utctimetuple()) // 60)
+def _minute(figures: Figures, project_id: UUID, limits: ProjectLimits, now: _Now) -> dict[str, Any]:
+    rpm, tpm = limits.requests_per_minute, limits.tokens_per_minute
+    rates = figures.minute(project_id, calendar.timegm(now.minute.utctimetuple()) // 60)
     if figures.is_away or rpm is None or tpm is None:
-        rates = _completed(figures, rates, settings, now, (rpm, tpm))
+        rates = _completed(figures, rates, project_id, now, (rpm, tpm))
     return {
         "start": _text(now.minute),
         "resets_in_seconds": 60 - now.at.second,
@@ -88,12 +86,12 @@ def _minute(figures: Figures, settings: GatewaySettings, now: _Now) -> dict[str,
 
 
 def _completed(
-    figures: Figures, rates: MinuteRates, settings: GatewaySettings, now: _Now, limits: tuple[int | None, int | None]
+    figures: Figures, rates: MinuteRates, project_id: UUID, now: _Now, limits: tuple[int | None, int | None]
 ) -> MinuteRates:
     """Returns the rates of the minute: Redis counts limited ones; the request log counts the others, for requests that
     ended."""
     try:
-        _, (of_log,) = list_usage(settings.project_id, now.minute, now.at, Interval.MINUTE, limit=1, offset=0)
+        _, (of_log,) = list_usage(project_id, now.minute, now.at, Interval.MINUTE, limit=1, offset=0)
     except (AnalyticsUnavailableError, AnalyticsLimitError):
         return rates
     requests, tokens = of_log.requests, of_log.prompt_tokens + of_log.completion_tokens
@@ -109,13 +107,13 @@ def _rate(used: int | None, limit: int | None) -> dict[str, Any]:
     return {"used": used, "limit": limit, "remaining": None if limit is None else max(limit - used, 0)}
 
 
-def _month(spend: Spend, settings: GatewaySettings, now: datetime) -> dict[str, Any]:
+def _month(spend: Spend, limits: ProjectLimits, now: datetime) -> dict[str, Any]:
     start, end = month_limits(now.strftime("%Y-%m"))
     return {
         "start": _text(start),
         "end": _text(end),
-        **spend_shown(spend, settings.monthly_budget_usd),
-        "hard_stop": settings.budget_hard_stop,
+        **spend_shown(spend, limits.monthly_budget_usd),
+        "hard_stop": limits.hard_stop,
         "forecast_usd": round(float(forecast(spend.spent_usd, now)), 10),
     }
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from gateway.models import GatewaySettings
-from gateway.project_settings.guardrails import TrustMode
+from gateway.project_settings.guardrails import NO_GUARDRAILS, GuardrailSettings
+from gateway.project_settings.model_groups import ModelGroup
+from gateway.project_settings.settings import ProjectSettings
 from gateway.protocol.wire import AUTO
 from gateway.selectors import model_groups
-from gateway.services import whole_guardrails
 from integrations.access.deployments import Deployment
 from integrations.registry import resolve
 from integrations.selectors import disabled_providers, read_deployments
@@ -28,7 +29,6 @@ WARNING_CODES = (
     "retry_off",
     "introspection_off",
 )
-_NO_GUARDRAILS = whole_guardrails({})
 
 
 class SettingsWarning(NamedTuple):
@@ -41,37 +41,37 @@ class SettingsWarning(NamedTuple):
 
 def settings_warnings(row: GatewaySettings) -> list[SettingsWarning]:
     """Returns the warnings for a project's settings; empty when all of them have an effect."""
-    deployments = read_deployments(row.project_id)[0]
+    settings, deployments = row.settings, read_deployments(row.project_id)[0]
     providers = frozenset(deployment.provider for deployment in deployments)
     disabled = disabled_providers(row.project_id)
     return [
-        *_of_guardrails(row),
-        *_of_limits(row),
-        *_of_budget(row),
-        *_of_models(row, deployments, disabled),
-        *_of_routing(row, providers | {deployment.name for deployment in deployments}),
+        *_of_guardrails(settings),
+        *_of_limits(settings),
+        *_of_budget(settings),
+        *_of_models(settings, model_groups(row.project_id), deployments, disabled),
+        *_of_routing(settings, providers | {deployment.name for deployment in deployments}),
     ]
 
 
-def _of_guardrails(row: GatewaySettings) -> Iterator[SettingsWarning]:
-    guardrails: dict[str, Any] = whole_guardrails(row.guardrails)
-    if guardrails["trust_mode"] == TrustMode.OFF.value:
-        for name, value in guardrails.items():
-            if value != _NO_GUARDRAILS[name]:
+def _of_guardrails(settings: ProjectSettings) -> Iterator[SettingsWarning]:
+    guardrails = settings.guardrails
+    if not guardrails.is_on:
+        for name in GuardrailSettings.__struct_fields__:
+            if getattr(guardrails, name) != getattr(NO_GUARDRAILS, name):
                 problem = "Does nothing while guardrails.trust_mode is off: set it to monitor or enforce."
                 yield SettingsWarning(f"guardrails.{name}", "guardrails_off", problem)
-    if guardrails["min_quality_score"] is not None and not row.judge_model:
+    if guardrails.min_quality_score is not None and not settings.judge_model:
         problem = "Every answer passes: there is no judge_model to score it."
         yield SettingsWarning("guardrails.min_quality_score", "judge_missing", problem)
-    reads_documents = guardrails["prompt_injection_detection"] or guardrails["spotlighting_enabled"]
-    if guardrails["document_delimiters"] and not reads_documents:
+    reads_documents = guardrails.prompt_injection_detection or guardrails.spotlighting_enabled
+    if guardrails.document_delimiters and not reads_documents:
         problem = "Documents are read like all else without prompt_injection_detection and spotlighting_enabled."
         yield SettingsWarning("guardrails.document_delimiters", "delimiters_unused", problem)
 
 
-def _of_limits(row: GatewaySettings) -> Iterator[SettingsWarning]:
-    limits = {"rate_limit_rpm": row.rate_limit_rpm, "rate_limit_tpm": row.rate_limit_tpm}
-    if not row.rate_limit_enabled:
+def _of_limits(settings: ProjectSettings) -> Iterator[SettingsWarning]:
+    limits = {"rate_limit_rpm": settings.rate_limit_rpm, "rate_limit_tpm": settings.rate_limit_tpm}
+    if not settings.rate_limit_enabled:
         for name, value in limits.items():
             if value is not None:
                 yield SettingsWarning(name, "rate_limit_off", "Limits nothing while rate_limit_enabled is false.")
@@ -80,27 +80,29 @@ def _of_limits(row: GatewaySettings) -> Iterator[SettingsWarning]:
         yield SettingsWarning("rate_limit_enabled", "rate_limit_missing", problem)
 
 
-def _of_budget(row: GatewaySettings) -> Iterator[SettingsWarning]:
-    if row.monthly_budget_usd is None:
+def _of_budget(settings: ProjectSettings) -> Iterator[SettingsWarning]:
+    if settings.monthly_budget_usd is None:
         for name in ("budget_hard_stop", "budget_alert_enabled"):
-            if getattr(row, name):
+            if getattr(settings, name):
                 yield SettingsWarning(name, "budget_missing", "Does nothing without monthly_budget_usd.")
-    elif row.budget_alert_enabled and not row.alert_webhook_url and not row.alert_emails:
+    elif settings.budget_alert_enabled and not settings.alert_webhook_url and not settings.alert_emails:
         problem = "Alerts are shown in the admin only: neither alert_webhook_url nor alert_emails is set."
         yield SettingsWarning("budget_alert_enabled", "alert_channel_missing", problem)
 
 
 def _of_models(
-    row: GatewaySettings, deployments: Sequence[Deployment], disabled: frozenset[str]
+    settings: ProjectSettings,
+    groups: Mapping[str, ModelGroup],
+    deployments: Sequence[Deployment],
+    disabled: frozenset[str],
 ) -> Iterator[SettingsWarning]:
-    named = {"judge_model": row.judge_model, "agent_model": row.agent_model}
-    groups = model_groups(row.project_id)
-    named |= {f"preferred_models.{place}": model for place, model in enumerate(row.preferred_models)}
+    named = {"judge_model": settings.judge_model, "agent_model": settings.agent_model}
+    named |= {f"preferred_models.{place}": model for place, model in enumerate(settings.preferred_models)}
     for field, model in named.items():
         members = groups[model].weights if model in groups else (model,)
         if model and model != AUTO and not any(_is_served(one, deployments, disabled) for one in members):
             yield SettingsWarning(field, "model_not_served", "No enabled provider of this project serves this model.")
-    if row.agent_model and not row.agent_enabled:
+    if settings.agent_model and not settings.agent_enabled:
         yield SettingsWarning("agent_model", "agent_off", "Is not asked while agent_enabled is false.")
 
 
@@ -111,14 +113,14 @@ def _is_served(model: str, deployments: Sequence[Deployment], disabled: frozense
     return bool(resolve(model, {one.provider for one in deployments}, disabled))
 
 
-def _of_routing(row: GatewaySettings, providers: frozenset[str]) -> Iterator[SettingsWarning]:
-    for place, provider in enumerate(row.fallback_order):
+def _of_routing(settings: ProjectSettings, providers: frozenset[str]) -> Iterator[SettingsWarning]:
+    for place, provider in enumerate(settings.fallback_order):
         if provider not in providers:
             problem = "This provider is not enabled in this project."
             yield SettingsWarning(f"fallback_order.{place}", "provider_not_enabled", problem)
-    if not row.retry_enabled and row.retry_max_attempts != GatewaySettings().retry_max_attempts:
+    if not settings.retry_enabled and settings.retry_max_attempts != ProjectSettings().retry_max_attempts:
         problem = "Everyone is asked once while retry_enabled is false."
         yield SettingsWarning("retry_max_attempts", "retry_off", problem)
-    if row.thinking_budget_tokens and not row.introspection_enabled:
+    if settings.thinking_budget_tokens and not settings.introspection_enabled:
         problem = "No model is asked for its reasoning while introspection_enabled is false."
         yield SettingsWarning("thinking_budget_tokens", "introspection_off", problem)

@@ -8,7 +8,8 @@ from django.db import close_old_connections
 
 from core.keys.services import find_key, project_keys
 from gateway.guardrails.checks import prepare_checks
-from gateway.selectors import end_user_limits, model_groups, project_settings
+from gateway.project_settings.limits import limits_of, limits_of_every_user
+from gateway.selectors import current_settings, end_user_limits, model_groups
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.prompts import managed_prompts
 from integrations.access.deployments import first_of_each_kind, in_use
@@ -22,7 +23,8 @@ def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSn
     database is away."""
     close_old_connections()
     overrides = price_overrides(project_id)
-    settings = project_settings(project_id)
+    row = current_settings(project_id)
+    settings, set_at_us = row.settings, row.set_at_us if row.pk else 0
     prepare_checks(settings.guardrails)
     found, unreadable = read_deployments(project_id)
     deployments = in_use(found)
@@ -37,6 +39,8 @@ def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSn
         listed_models=listed_models(project_id),
         prices={**prices, **overrides} if overrides else prices,
         settings=settings,
+        limits=limits_of(settings, set_at_us),
+        every_user=limits_of_every_user(settings, set_at_us),
         serial=serial,
         prompts=managed_prompts(project_id),
         groups=model_groups(project_id),

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from core.caller_limits import CallerLimits
 from core.keys.services import KeyRecord
+from gateway.project_settings.limits import NO_LIMITS, ProjectLimits
 from gateway.project_settings.model_groups import ModelGroup
 from gateway.project_settings.settings import ProjectSettings
 from gateway.protocol.wire import AUTO
@@ -48,7 +49,10 @@ class ProjectSnapshot:
     groups: Mapping[str, ModelGroup] = field(default_factory=dict)
     unreadable: frozenset[str] = frozenset()
     disabled: frozenset[str] = frozenset()
-    # The limits of end users by name, None for a user without any; those of all others are in the settings.
+    limits: ProjectLimits = NO_LIMITS
+    # The limits of every end user without limits by name; None where there are none.
+    every_user: CallerLimits | None = None
+    # The limits of end users by name, None for a user without any.
     user_limits: Mapping[str, CallerLimits | None] = field(default_factory=dict)
     # The models by provider, of each provider whose own list is known.
     listed_models: Mapping[str, tuple[ListedModel, ...]] = field(default_factory=dict)
@@ -70,7 +74,7 @@ class ProjectSnapshot:
         """Returns the models that a name stands for in a request of the session: those of a model group, the preferred
         ones for `auto`, else the name alone."""
         if name == AUTO:
-            preferred = self.settings.routing.preferred_models
+            preferred = self.settings.preferred_models
             if self.groups.keys().isdisjoint(preferred):
                 return [model for model in preferred if model != AUTO]
             found = (model for one in preferred if one != AUTO for model in self.models_of(one, session_id))
@@ -81,7 +85,7 @@ class ProjectSnapshot:
     @property
     def limits_users(self) -> bool:
         """True if an end user may have limits."""
-        return self.settings.end_users is not None or bool(self.user_limits)
+        return self.every_user is not None or bool(self.user_limits)
 
     def price_of(self, provider: str, model: str) -> Price | None:
         """Returns the price of a model, None when it is unknown. The search is done once per model, because names

@@ -184,7 +184,7 @@ class _TrialRun:
         )
         result = await judged(self._runtime, self._snapshot, run, "", given)
         (result,) = await with_stored_scores(run, self._snapshot, [result])
-        fill(answer, result, with_texts=self._snapshot.settings.logging.content)
+        fill(answer, result, with_texts=self._snapshot.settings.log_content)
         await _in_thread(queue.store_answer, answer)
 
     def _request_of(self, answer: TrialAnswer) -> CandidateRequest:

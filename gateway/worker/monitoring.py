@@ -16,7 +16,7 @@ from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from core.processes.monitoring import Found, Subject, gauge
 from core.processes.notices import notices_dir, read_notices
 from gateway.limits.figures import Figures
-from gateway.models import GatewaySettings
+from gateway.selectors import rows_with_budget
 from gateway.worker.state import WORKER_PREFIX, WorkerState
 
 _MAX_BUDGETS = 100
@@ -38,13 +38,12 @@ def _budgets() -> dict[str, Any]:
     month, found = datetime.now(UTC).strftime("%Y-%m"), []
     try:
         with Figures() as figures:
-            rows = GatewaySettings.objects.filter(monthly_budget_usd__isnull=False).order_by("project_id")
-            for row in rows[:_MAX_BUDGETS]:
+            for row in rows_with_budget()[:_MAX_BUDGETS]:
                 try:
                     spent = figures.month(row.project_id, month).spent_usd
                 except (AnalyticsUnavailableError, AnalyticsLimitError):
                     continue
-                budget = row.monthly_budget_usd or 0
+                budget = row.settings.monthly_budget_usd or 0
                 found.append([str(row.project_id), float(budget), float(budget - spent)])
     finally:
         connection.close()

@@ -14,9 +14,9 @@ from agent.models import Conversation, Message, Role
 from agent.services import NewMessage, begin_run, create_conversation
 from core import roles
 from core.models import Project
-from gateway.models import GatewaySettings
 from tests.agent.conftest import headers_for
 from tests.factories.core import make_staff
+from tests.factories.settings import make_settings
 
 PATH = "/api/agent/conversations"
 
@@ -194,7 +194,7 @@ def calls(api: APIClient, conversation: Conversation, **options: Any) -> list[An
 
 def test_endpoints__agent_switched_off__are_403(api: APIClient, headers: dict[str, str], project: Project) -> None:
     row = make_conversation(project)
-    GatewaySettings.objects.create(project=project, agent_enabled=False)
+    make_settings(project, agent_enabled=False)
 
     for answer in calls(api, row, headers=headers):
         assert answer.status_code == 403

@@ -18,7 +18,7 @@ from core.keys.services import KeyRecord
 from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.failover import first_answer
 from gateway.pipeline.record import record
-from gateway.project_settings.settings import ProjectSettings, RoutingSettings
+from gateway.project_settings.settings import ProjectSettings
 from gateway.protocol.headers import RequestHeaders
 from gateway.protocol.wire import LazyFields, decode_request
 from gateway.runtime.deadlines import Deadlines
@@ -107,7 +107,7 @@ class Scene:
             {},
             credentials,
             {("openai", "gpt-4o"): PRICE},
-            ProjectSettings(routing=RoutingSettings(**routing)),
+            ProjectSettings(**routing),
             1,
         )
         self.clock = Clock()

@@ -58,7 +58,7 @@ def make_given_key(command: dict[str, Any]) -> dict[str, Any]:
 
 
 def revoke_key(command: dict[str, Any]) -> dict[str, Any]:
-    from core.keys import services as keys
+    from core.keys.services import services as keys
     from core.models import ApiKey
 
     keys.revoke_key(ApiKey.objects.get(key_hash=keys.hash_key(command["key"])))
@@ -71,14 +71,9 @@ def save_integration(command: dict[str, Any]) -> dict[str, Any]:
 
 
 def set_routing(command: dict[str, Any]) -> dict[str, Any]:
-    from gateway.models import GatewaySettings
+    from gateway.services import replace_settings
 
-    project_id = command.pop("project_id")
-    row = GatewaySettings.objects.filter(project_id=project_id).first() or GatewaySettings(project_id=project_id)
-    for name, value in command.items():
-        setattr(row, name, value)
-    row.full_clean()
-    row.save()
+    replace_settings(project_id=UUID(command.pop("project_id")), values=command, actor="test")
     return {}
 
 

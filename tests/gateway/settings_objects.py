@@ -4,99 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.models import AGENT_SCOPES
+from gateway.project_settings.declaration import Kind, Setting, declared
+from gateway.project_settings.guardrails import GuardrailSettings
+from gateway.project_settings.settings import ProjectSettings
 
 PATH = "/api/llm/settings"
-GUARDRAILS: dict[str, Any] = {
-    "trust_mode": "off",
-    "blocked_input_topics": [],
-    "blocked_output_topics": [],
-    "max_prompt_tokens": None,
-    "pii_block_on_detect": False,
-    "prompt_injection_detection": False,
-    "spotlighting_enabled": False,
-    "document_delimiters": [],
-    "mask_output_pii": False,
-    "min_quality_score": None,
-    "blocked_tools": [],
-    "block_exfiltration_urls": False,
-}
-DEFAULTS = {
-    "introspection_enabled": False,
-    "thinking_budget_tokens": 0,
-    "fallback_enabled": True,
-    "fallback_order": [],
-    "preferred_models": [],
-    "retry_enabled": True,
-    "retry_max_attempts": 2,
-    "rate_limit_enabled": False,
-    "rate_limit_rpm": None,
-    "rate_limit_tpm": None,
-    "monthly_budget_usd": None,
-    "budget_alert_enabled": False,
-    "budget_hard_stop": False,
-    "session_budget_usd": None,
-    "end_user_monthly_budget_usd": None,
-    "end_user_rpm": None,
-    "end_user_tpm": None,
-    "end_user_max_concurrent": None,
-    "guardrails": GUARDRAILS,
-    "cache_ttl_seconds": 0,
-    "prompt_cache_markers": False,
-    "log_content": True,
-    "retention_days": 400,
-    "judge_model": "",
-    "agent_enabled": True,
-    "agent_scopes": list(AGENT_SCOPES),
-    "agent_model": "",
-    "alert_webhook_url": "",
-    "alert_emails": [],
-    "warnings": [],
-}
-FULL = {
-    "introspection_enabled": True,
-    "thinking_budget_tokens": 2048,
-    "fallback_enabled": False,
-    "fallback_order": ["anthropic", "openai"],
-    "preferred_models": ["gpt-4o", "claude-sonnet-4-5"],
-    "retry_enabled": False,
-    "retry_max_attempts": 5,
-    "rate_limit_enabled": True,
-    "rate_limit_rpm": 60,
-    "rate_limit_tpm": 100_000,
-    "monthly_budget_usd": 12.3456789012,
-    "budget_alert_enabled": True,
-    "budget_hard_stop": True,
-    "session_budget_usd": 0.01,
-    "end_user_monthly_budget_usd": 2.5,
-    "end_user_rpm": 10,
-    "end_user_tpm": 20_000,
-    "end_user_max_concurrent": 3,
-    "guardrails": {
-        "trust_mode": "enforce",
-        "blocked_input_topics": ["stock tips"],
-        "blocked_output_topics": ["Börse", "股票"],
-        "max_prompt_tokens": 1000,
-        "pii_block_on_detect": True,
-        "prompt_injection_detection": True,
-        "spotlighting_enabled": True,
-        "document_delimiters": ["<document> </document>"],
-        "mask_output_pii": True,
-        "min_quality_score": 62.5,
-        "blocked_tools": ["shell"],
-        "block_exfiltration_urls": True,
-    },
-    "cache_ttl_seconds": 60,
-    "prompt_cache_markers": True,
-    "log_content": False,
-    "retention_days": 30,
-    "judge_model": "gpt-4o-mini",
-    "agent_enabled": False,
-    "agent_scopes": ["llm:read"],
-    "agent_model": "gpt-4o",
-    "alert_webhook_url": "https://example.org/hook",
-    "alert_emails": ["ops@example.org"],
-}
+SETTINGS = declared(ProjectSettings)
+
+
+def _other(one: Setting) -> Any:
+    """Returns a value of a setting that is not its default."""
+    match one.kind:
+        case Kind.BOOLEAN:
+            return not one.default
+        case Kind.INTEGER | Kind.NUMBER:
+            return (one.minimum or 0) + 7 if one.kind is Kind.INTEGER else one.maximum - 0.5
+        case Kind.MONEY:
+            return 12.3456789012
+        case Kind.CHOICE | Kind.CHOICES:
+            first = next(choice for choice in map(str, one.choices) if choice != one.default)
+            return first if one.kind is Kind.CHOICE else [first]
+        case Kind.OBJECT:
+            return {part.name: _other(part) for part in one.settings}
+    texts = {Kind.TEXT: "gpt-4o", Kind.URL: "https://example.org/hook", Kind.EMAILS: ["ops@example.org"]}
+    return texts.get(one.kind, _NAMES.get(one.name, ["Börse", "股票"]))
+
+
+# Names that have to be of some form, or of something that is there.
+_NAMES = {"fallback_order": ["anthropic", "openai"], "document_delimiters": ["<document> </document>"]}
+
+GUARDRAILS: dict[str, Any] = {one.name: one.default for one in declared(GuardrailSettings)}
+DEFAULTS = {one.name: one.default for one in SETTINGS} | {"warnings": []}
+FULL = {one.name: _other(one) for one in SETTINGS}
 
 
 def without_warnings(shown: dict[str, Any]) -> dict[str, Any]:

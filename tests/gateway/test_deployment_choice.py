@@ -24,7 +24,7 @@ from gateway.pipeline.call import _request_of
 from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.failover import first_answer
 from gateway.pipeline.select import select
-from gateway.project_settings.settings import ProjectSettings, RoutingSettings
+from gateway.project_settings.settings import ProjectSettings
 from gateway.protocol.headers import RequestHeaders
 from gateway.protocol.wire import LazyFields, decode_request
 from gateway.runtime.deadlines import Deadlines
@@ -74,7 +74,7 @@ class Project:
             {},
             first_of_each_kind(chosen or self.deployments),
             {("openai", "gpt-4o"): LISTED},
-            ProjectSettings(routing=RoutingSettings(**self.routing)),
+            ProjectSettings(**self.routing),
             1,
             deployments={one.name: one for one in chosen},
         )

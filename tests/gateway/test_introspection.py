@@ -9,7 +9,7 @@ import pytest
 
 from gateway.pipeline import reasoning
 from gateway.pipeline.reasoning import INTROSPECTION
-from gateway.project_settings.settings import ReasoningSettings
+from gateway.project_settings.settings import ProjectSettings
 from tests.fakes import scripted as play
 from tests.gateway.conftest import Routed
 from tests.gateway.service import Gateway
@@ -132,7 +132,7 @@ def test_request__that_leaves_no_room_for_reasoning__is_left_as_it_is(routed: Ro
 
 
 def test_budget__leaves_room_for_the_answer() -> None:
-    assert b'"budget_tokens":2000}' in reasoning._thinking(ReasoningSettings(True, 8000), 4000)
-    assert b'"budget_tokens":2000}' in reasoning._thinking(ReasoningSettings(True), 4000)
-    assert reasoning._thinking(ReasoningSettings(True), 50_000) == reasoning._thinking(ReasoningSettings(True), None)
-    assert b'"budget_tokens":8000}' in reasoning._thinking(ReasoningSettings(True, 8000), None)
+    assert b'"budget_tokens":2000}' in reasoning._thinking(ProjectSettings(thinking_budget_tokens=8000), 4000)
+    assert b'"budget_tokens":2000}' in reasoning._thinking(ProjectSettings(), 4000)
+    assert reasoning._thinking(ProjectSettings(), 50_000) == reasoning._thinking(ProjectSettings(), None)
+    assert b'"budget_tokens":8000}' in reasoning._thinking(ProjectSettings(thinking_budget_tokens=8000), None)

@@ -17,7 +17,6 @@ from analytics.presenters import metrics
 from analytics.request_log.record import Outcome
 from core.models import Project
 from gateway.limits.figures import Spend
-from gateway.models import GatewaySettings
 from gateway.reports import problems
 from gateway.tables.alert import AlertDelivery, BudgetAlert
 from integrations.errors import HealthUnavailableError
@@ -28,6 +27,7 @@ from tests.factories.analytics import make_entry, store
 from tests.factories.core import client_of, make_project
 from tests.factories.prompts import make_config
 from tests.factories.rollouts import make_rollout
+from tests.factories.settings import make_settings
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -123,7 +123,7 @@ def test_problems__redis_away__says_that_live_figures_are(project: Project, monk
 def test_problems__budget__by_forecast_and_by_spend(
     project: Project, monkeypatch: pytest.MonkeyPatch, spent: str, kind: str | None
 ) -> None:
-    GatewaySettings.objects.create(project=project, monthly_budget_usd=100)
+    make_settings(project, monthly_budget_usd=100)
     spend = Spend(Decimal(spent), Decimal(0), is_certain=True)
     monkeypatch.setattr("gateway.limits.figures.Figures.month", lambda *_: spend)
     tenth = datetime(2026, 11, 10, tzinfo=UTC)

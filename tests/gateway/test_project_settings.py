@@ -5,30 +5,30 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import msgspec
 import pytest
-from django.core.exceptions import ValidationError
 
-from gateway.models import GatewaySettings
+from core.caller_limits import CallerLimits
 from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
-from gateway.project_settings.settings import LimitSettings, LogSettings, ProjectSettings, ReasoningSettings
+from gateway.project_settings.limits import ProjectLimits, limits_of, limits_of_every_user
+from gateway.project_settings.settings import ProjectSettings
 from gateway.selectors import project_settings
+from gateway.services import replace_settings
 from tests.factories.core import make_project
+from tests.factories.settings import make_settings
 
 pytestmark = pytest.mark.django_db
 
 
 def saved(**values: Any) -> ProjectSettings:
-    row = GatewaySettings(project=make_project(), **values)
-    row.full_clean()
-    row.save()
-    return project_settings(row.project_id)
+    return project_settings(make_settings(make_project(), **values).project_id)
 
 
 def test_settings__a_row_of_defaults__is_what_a_project_without_one_has() -> None:
-    assert saved() == ProjectSettings()
+    assert saved() == project_settings(make_project().pk) == ProjectSettings()
 
 
-def test_settings__of_each_stage__are_read() -> None:
+def test_settings__set__are_what_the_pipeline_reads() -> None:
     found = saved(
         rate_limit_enabled=True,
         rate_limit_rpm=60,
@@ -36,51 +36,49 @@ def test_settings__of_each_stage__are_read() -> None:
         monthly_budget_usd=Decimal("12.5"),
         budget_hard_stop=True,
         session_budget_usd=Decimal("0.01"),
-        log_content=False,
+        end_user_rpm=5,
         retention_days=30,
-        introspection_enabled=True,
-        thinking_budget_tokens=2048,
-        cache_ttl_seconds=60,
-        judge_model="gpt-4o-mini",
-        prompt_cache_markers=True,
         guardrails={"trust_mode": "enforce", "blocked_tools": ["rm"]},
     )
 
-    assert found.limits == LimitSettings(60, 1000, Decimal("12.5"), True, False, Decimal("0.01"))
-    assert found.logging == LogSettings(content=False, retention_days=30)
-    assert found.reasoning == ReasoningSettings(True, 2048)
-    assert (found.cache_ttl_seconds, found.judge_model, found.prompt_cache_markers) == (60, "gpt-4o-mini", True)
+    assert limits_of(found) == ProjectLimits(60, 1000, Decimal("12.5"), True, Decimal("0.01"))
+    assert limits_of_every_user(found) == CallerLimits(requests_per_minute=5)
+    assert found.retention_days == 30
     assert found.guardrails == GuardrailSettings(trust_mode=TrustMode.ENFORCE, blocked_tools=("rm",))
 
 
 def test_settings__rate_limit_switched_off__limits_nothing() -> None:
-    assert saved(rate_limit_rpm=60, rate_limit_tpm=1000).limits == LimitSettings()
+    assert limits_of(saved(rate_limit_rpm=60, rate_limit_tpm=1000)) == ProjectLimits()
+
+
+def test_settings__values_of_another_version__are_left_alone() -> None:
+    row = make_settings(make_project(), retention_days=30)
+    row.values |= {"of_a_later_version": 1}
+    row.save()
+
+    replace_settings(project_id=row.project_id, values={"retry_max_attempts": 3}, actor="test")
+
+    row.refresh_from_db()
+    assert row.settings == ProjectSettings(retention_days=30, retry_max_attempts=3)
+    assert row.values["of_a_later_version"] == 1
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
+    "values",
     [
-        ("guardrails", {"trust_mode": "strict"}),
-        ("guardrails", {"unheard_of": True}),
-        ("guardrails", {"blocked_tools": [""]}),
-        ("guardrails", {"blocked_input_topics": ["a", "a"]}),
-        ("guardrails", {"max_prompt_tokens": 0}),
-        ("guardrails", {"min_quality_score": 101}),
-        ("guardrails", {"min_quality_score": "high"}),
-        ("guardrails", [1]),
-        ("monthly_budget_usd", Decimal("-0.01")),
-        ("session_budget_usd", Decimal("NaN")),
-        ("rate_limit_rpm", 0),
-        ("rate_limit_tpm", 2**31),
-        ("agent_scopes", ["everything:write"]),
-        ("alert_emails", ["nobody"]),
-        ("alert_webhook_url", "ftp://example.org"),
-        ("retention_days", 0),
-        ("cache_ttl_seconds", 30 * 86_400 + 1),
-        ("thinking_budget_tokens", 1_000_001),
+        {"guardrails": {"trust_mode": "strict"}},
+        {"guardrails": {"max_prompt_tokens": 0}},
+        {"guardrails": [1]},
+        {"rate_limit_rpm": 2**31},
+        {"agent_scopes": ["everything:write"]},
+        {"retention_days": 0},
+        {"log_content": None},
     ],
 )
-def test_settings__out_of_range__are_refused_by_field(field: str, value: Any) -> None:
-    with pytest.raises(ValidationError) as refused:
-        saved(**{field: value})
-    assert list(refused.value.message_dict) == [field]
+def test_settings__out_of_range__are_not_stored(values: dict[str, Any]) -> None:
+    project = make_project()
+
+    with pytest.raises(msgspec.ValidationError):
+        make_settings(project, **values)
+
+    assert project_settings(project.pk) == ProjectSettings()

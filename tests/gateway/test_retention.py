@@ -10,9 +10,9 @@ from analytics.models import Feedback, Score
 from analytics.scores.services import NewScore, record_feedback, record_score
 from core.models import Project
 from gateway.judging.retention import expire_judgements
-from gateway.models import GatewaySettings
 from gateway.tasks import expire_judgements as task
 from tests.factories.core import make_project
+from tests.factories.settings import make_settings
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +31,7 @@ def judge(project: Project, days_ago: float) -> None:
 
 def test_judgements__past_their_projects_retention__are_deleted_and_others_stay() -> None:
     short, usual = make_project(), make_project()
-    GatewaySettings.objects.update_or_create(project=short, defaults={"retention_days": 30})
+    make_settings(short, retention_days=30)
     for project in (short, usual):
         for days_ago in (1, 29, 31, 399, 401):
             judge(project, days_ago)
@@ -48,7 +48,7 @@ def test_judgements__past_their_projects_retention__are_deleted_and_others_stay(
 def test_retention__counts_utc_days(hours_ago: int, retained: int) -> None:
     """At three in the morning, a retention of two days covers yesterday and today."""
     project = make_project()
-    GatewaySettings.objects.update_or_create(project=project, defaults={"retention_days": 2})
+    make_settings(project, retention_days=2)
     judge(project, hours_ago / 24)
 
     expire_judgements(NOW)

@@ -15,7 +15,7 @@ from gateway.errors import ModelNotFoundError
 from gateway.pipeline.context import Attempt, RequestContext
 from gateway.pipeline.select import select
 from gateway.project_settings.model_groups import ModelGroup, Strategy
-from gateway.project_settings.settings import ProjectSettings, RoutingSettings
+from gateway.project_settings.settings import ProjectSettings
 from gateway.protocol.headers import RequestHeaders
 from gateway.protocol.wire import LazyFields, decode_request
 from gateway.snapshot.project import ProjectSnapshot
@@ -56,7 +56,7 @@ def chosen(
         {},
         {name: Credentials(NUMBERS[name], name, "", "key") for name in enabled},
         {},
-        ProjectSettings(routing=RoutingSettings(**settings)),
+        ProjectSettings(**settings),
         1,
         groups={group.name: group for group in groups},
     )

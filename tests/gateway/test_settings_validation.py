@@ -9,10 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from rest_framework.test import APIClient
 
+from core.caller_limits import MAX_BUDGET_USD
 from core.models import Project
-from gateway.models import AGENT_SCOPES
+from gateway.project_settings.declaration import Kind, Setting
 from tests.factories.core import client_of, make_project
-from tests.gateway.settings_objects import DEFAULTS, FULL, GUARDRAILS, PATH, without_warnings
+from tests.gateway.settings_objects import DEFAULTS, FULL, GUARDRAILS, PATH, SETTINGS, without_warnings
 
 
 @pytest.fixture
@@ -26,18 +27,9 @@ def api(project: Project) -> APIClient:
 
 
 NUMBERS: list[tuple[str, Any, Any]] = [
-    ("thinking_budget_tokens", 0, 1_000_000),
-    ("retry_max_attempts", 1, 10),
-    ("rate_limit_rpm", 1, 2_000_000_000),
-    ("rate_limit_tpm", 1, 2_000_000_000),
-    ("monthly_budget_usd", 0, 100_000_000),
-    ("session_budget_usd", 0, 100_000_000),
-    ("end_user_monthly_budget_usd", 0, 100_000_000),
-    ("end_user_rpm", 1, 2_000_000_000),
-    ("end_user_tpm", 1, 2_000_000_000),
-    ("end_user_max_concurrent", 1, 100_000),
-    ("cache_ttl_seconds", 0, 30 * 86_400),
-    ("retention_days", 1, 3650),
+    (one.name, one.minimum or 0, MAX_BUDGET_USD if one.kind is Kind.MONEY else one.maximum)
+    for one in SETTINGS
+    if one.kind in (Kind.INTEGER, Kind.NUMBER, Kind.MONEY)
 ]
 
 
@@ -117,32 +109,33 @@ def test_number__beyond_all_numbers__is_refused(api: APIClient, content: bytes) 
 
 MONEY = st.none() | st.integers(0, 10**8) | st.integers(0, 10**14).map(lambda cents: cents / 10**8)
 NAMES = st.lists(st.from_regex(r"[a-z][a-z0-9/-]{0,20}", fullmatch=True), unique=True, max_size=5)
-OBJECTS = st.fixed_dictionaries(
-    {},
-    optional={
-        **{name: st.booleans() for name, value in DEFAULTS.items() if isinstance(value, bool)},
-        **{
-            name: st.integers(min_value, max_value)
-            for name, min_value, max_value in NUMBERS
-            if not name.endswith("usd")
-        },
-        "monthly_budget_usd": MONEY,
-        "session_budget_usd": MONEY,
-        "end_user_monthly_budget_usd": MONEY,
-        "preferred_models": NAMES,
-        "agent_scopes": st.lists(st.sampled_from(AGENT_SCOPES), unique=True),
-        "guardrails": st.fixed_dictionaries(
-            {},
-            optional={
-                "trust_mode": st.sampled_from(["off", "monitor", "enforce"]),
-                "blocked_tools": NAMES,
-                "max_prompt_tokens": st.none() | st.integers(1, 10**6),
-                "min_quality_score": st.none() | st.floats(0, 100),
-                "mask_output_pii": st.booleans(),
-            },
-        ),
-    },
-)
+
+
+def values_of(one: Setting) -> st.SearchStrategy[Any]:
+    found: st.SearchStrategy[Any]
+    match one.kind:
+        case Kind.BOOLEAN:
+            found = st.booleans()
+        case Kind.INTEGER:
+            found = st.integers(one.minimum, one.maximum)
+        case Kind.NUMBER:
+            found = st.floats(one.minimum, one.maximum)
+        case Kind.MONEY:
+            found = MONEY
+        case Kind.CHOICE:
+            found = st.sampled_from(list(map(str, one.choices)))
+        case Kind.CHOICES:
+            found = st.lists(st.sampled_from(list(one.choices)), unique=True)
+        case Kind.OBJECT:
+            found = st.fixed_dictionaries({}, optional={part.name: values_of(part) for part in one.settings})
+        case Kind.NAMES if one.name not in ("fallback_order", "document_delimiters"):
+            found = NAMES
+        case _:
+            found = st.just(one.default)
+    return st.none() | found if one.is_nullable else found
+
+
+OBJECTS = st.fixed_dictionaries({}, optional={one.name: values_of(one) for one in SETTINGS})
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -1,12 +1,10 @@
-"""Settings without an effect are accepted, as the API promises, and named in its answer and in the admin."""
+"""Settings without an effect are accepted, as the API promises, and named in its answer."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from django.test import Client
-from django.urls import reverse
 from rest_framework.test import APIClient
 
 from core.models import Project
@@ -14,7 +12,6 @@ from core.openapi.views import document
 from gateway.reports.settings_warnings import WARNING_CODES
 from integrations.services import IntegrationChange, add_integration
 from tests.factories.core import make_key, make_project
-from tests.gateway.test_settings_admin import posted
 
 pytestmark = pytest.mark.django_db
 
@@ -138,19 +135,3 @@ def test_codes__all__in_the_document_and_each_in_a_case() -> None:
 
     assert sorted(named) == sorted(WARNING_CODES)
     assert {code for _, expected in CASES.values() for _, code in expected} == set(WARNING_CODES)
-
-
-def test_admin__setting_without_effect__warning_when_it_is_saved_and_when_it_is_shown(
-    admin_client: Client, api: APIClient, project: Project
-) -> None:
-    api.put(PATH, {"guardrails": {"pii_block_on_detect": True}})
-    row = project.gateway_settings
-    url = reverse("admin:gateway_gatewaysettings_change", args=[row.pk])
-
-    shown = admin_client.get(url)
-
-    assert "guardrails.pii_block_on_detect: Does nothing while guardrails.trust_mode is off" in shown.content.decode()
-
-    saved = admin_client.post(url, posted(str(project.pk), fallback_order=[], budget_hard_stop="on"), follow=True)
-
-    assert "Setting budget_hard_stop: Does nothing without monthly_budget_usd." in saved.content.decode()

@@ -20,10 +20,10 @@ from core.models import Project
 from gateway import viewsets as views
 from gateway.limits import figures
 from gateway.limits.keys import Scope, requests_key, tokens_key
-from gateway.models import GatewaySettings
 from gateway.reports import limit_usage
 from tests.factories.analytics import make_record, store
 from tests.factories.core import make_key, make_project
+from tests.factories.settings import make_settings
 from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
@@ -55,7 +55,7 @@ def long_redis_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def make(**given: Any) -> Project:
     project = make_project()
-    GatewaySettings.objects.create(project=project, **given)
+    make_settings(project, **given)
     return project
 
 

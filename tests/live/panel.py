@@ -17,15 +17,14 @@ from tests.waiting import wait_until
 PATH = "/admin/agent/panel/"
 
 _PROVIDER = """
-from gateway.models import GatewaySettings
+from gateway.services import replace_settings
 from integrations.access.credentials import store_secret
 from integrations.models import ProviderIntegration
 row = ProviderIntegration(project_id="{project_id}", provider="openai", base_url="{base_url}")
 store_secret(row, "sk-scripted")
 row.save()
-settings = GatewaySettings.objects.get(project_id="{project_id}")
-settings.retry_enabled, settings.agent_model, settings.agent_enabled = False, "openai/agent", {enabled}
-settings.save()
+values = dict(retry_enabled=False, agent_model="openai/agent", agent_enabled={enabled})
+replace_settings(project_id="{project_id}", values=values, actor="test")
 """
 
 

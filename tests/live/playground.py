@@ -26,15 +26,14 @@ from django.contrib.auth.models import User
 User.objects.create_user("{name}", password="{password}", is_staff=True)
 """
 _PROVIDER = """
-from gateway.models import GatewaySettings
+from gateway.services import replace_settings
 from integrations.access.credentials import store_secret
 from integrations.models import ModelPrice, ProviderIntegration
 row = ProviderIntegration(project_id="{project_id}", provider="openai", base_url="{base_url}")
 store_secret(row, "sk-scripted")
 row.save()
-settings = GatewaySettings.objects.get(project_id="{project_id}")
-settings.retry_enabled, settings.judge_model = False, "openai/judge"
-settings.save()
+values = dict(retry_enabled=False, judge_model="openai/judge")
+replace_settings(project_id="{project_id}", values=values, actor="test")
 for model, cost in (("good", "2"), ("better", "1")):
     ModelPrice.objects.create(project_id="{project_id}", provider="openai", model=model, source="manual",
                               input_cost_per_1m=cost, output_cost_per_1m=cost)

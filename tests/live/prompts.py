@@ -32,8 +32,9 @@ WORKERS = ("web-1", "web-2")
 
 # The model that `auto` resolves to where no prompt names one.
 _PREFER = """
-from gateway.models import GatewaySettings
-GatewaySettings.objects.create(project_id="{project_id}", preferred_models=["sandbox/mirror"])
+from gateway.services import replace_settings
+values = dict(preferred_models=["sandbox/mirror"])
+replace_settings(project_id="{project_id}", values=values, actor="test")
 """
 
 _BOOTSTRAP = """

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.models import AGENT_SCOPES
+from gateway.project_settings.settings import AGENT_SCOPES
 from tests.agent.chat.playing import chat, messages
 from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.fakes.dialects.story import Call, Story

@@ -15,7 +15,7 @@ from agent.scopes import Granted
 from agent.tools import registry
 from agent.tools.base import OUTPUT_CHARACTERS, Arguments, Tool, ToolContext
 from core.roles import PROJECT_RIGHTS, Right
-from gateway.models import AGENT_SCOPES
+from gateway.project_settings.settings import AGENT_SCOPES
 from tests.factories.core import make_project
 
 _SCOPE = "llm:read"

@@ -20,7 +20,7 @@ from agent.tools.schema import choices_of
 from analytics.models import ScoreType
 from analytics.queries.scores import GROUPINGS
 from analytics.request_log.record import Outcome
-from gateway.models import AGENT_SCOPES
+from gateway.project_settings.settings import AGENT_SCOPES
 from integrations.models import PriceSource
 from prompts.models import PromptActivation
 from rollouts.models import Mode

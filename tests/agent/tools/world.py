@@ -24,7 +24,7 @@ from analytics.scores.sync.run import copy_due
 from core.models import Project
 from core.roles import PROJECT_RIGHTS
 from gateway.model_groups.services import create_group
-from gateway.models import AGENT_SCOPES, GatewaySettings
+from gateway.project_settings.settings import AGENT_SCOPES
 from integrations.access.credentials import store_extra
 from integrations.pricing.services import set_price
 from integrations.services import IntegrationChange, add_integration
@@ -38,6 +38,7 @@ from tests.factories.prompts import make_config, make_version
 from tests.factories.reviews import make_queue
 from tests.factories.rollouts import make_rollout
 from tests.factories.scores import make_score
+from tests.factories.settings import make_settings
 
 SESSIONS = 3
 PER_SESSION = 4
@@ -128,8 +129,8 @@ def make_world(spool: Path, marker: str) -> World:
 
 
 def _configure(project: Project, marker: str, secret: str) -> None:
-    GatewaySettings.objects.create(
-        project=project,
+    make_settings(
+        project,
         monthly_budget_usd=Decimal(100),
         session_budget_usd=Decimal(5),
         preferred_models=[f"{marker}-model"],

@@ -13,6 +13,7 @@ from django.test import Client
 from core.models import Project
 from core.roles import Role
 from gateway.models import GatewaySettings
+from gateway.project_settings.guardrails import TrustMode
 from gateway.services import replace_settings
 from tests.console.conftest import sent, shown, signed_in, text_of
 from tests.factories.analytics import make_entry, store
@@ -83,8 +84,9 @@ def test_form__confirmed__saved_and_the_other_settings_stay(administrator: Clien
 
     assert answer.status_code == 302
     row.refresh_from_db()
-    assert (row.guardrails["trust_mode"], row.guardrails["pii_block_on_detect"]) == ("enforce", True)
-    assert row.retry_max_attempts == 7
+    guardrails = row.settings.guardrails
+    assert (guardrails.trust_mode, guardrails.pii_block_on_detect) == (TrustMode.ENFORCE, True)
+    assert row.settings.retry_max_attempts == 7
 
 
 def test_form__settings_changed_meanwhile__shown_again_and_not_saved(administrator: Client, project: Project) -> None:
@@ -93,7 +95,7 @@ def test_form__settings_changed_meanwhile__shown_again_and_not_saved(administrat
     text = text_of(sent(administrator, project, PATH, **FORM, action="save", seen="earlier"))
 
     assert "Somebody else changed the settings meanwhile" in text
-    assert GatewaySettings.objects.get().guardrails.get("trust_mode", "off") == "off"
+    assert not GatewaySettings.objects.get().settings.guardrails.is_on
 
 
 def test_form__bad_value__named_and_what_was_typed_stays(administrator: Client, project: Project) -> None:

@@ -16,12 +16,12 @@ from analytics.request_log.record import Outcome
 from core.models import Project
 from core.roles import Role
 from core.ui import formats
-from gateway.models import GatewaySettings
 from rollouts.services import roll_back_rollout
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import client_of, make_project, make_staff
 from tests.factories.prompts import make_config
 from tests.factories.rollouts import make_rollout
+from tests.factories.settings import make_settings
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -82,7 +82,7 @@ def custom(range_: tuple[datetime, datetime]) -> dict[str, str]:
 def test_home__tiles__equal_the_totals_of_the_api(
     reader: Client, project: Project, api: APIClient, traffic: tuple[datetime, datetime]
 ) -> None:
-    GatewaySettings.objects.create(project=project, monthly_budget_usd=1000)
+    make_settings(project, monthly_budget_usd=1000)
     start, end = traffic
     text = shown(reader, project, panel="tiles", **custom(traffic))
     totals = api.get("/api/llm/metrics/totals", {"start_date": start.isoformat(), "end_date": end.isoformat()}).json()

@@ -2,47 +2,112 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.test import Client
 
 from console.settings.page import SettingsPage
-from console.settings_form.wording import LABELS, flat
+from console.settings_form.form import settings_of
 from core.models import AuditEntry, Project
 from core.roles import Role
 from gateway.models import GatewaySettings, SettingsChange
-from gateway.services import replace_settings, settings_values
+from gateway.project_settings.declaration import parts
+from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
+from gateway.project_settings.settings import AGENT_SCOPES, ProjectSettings
+from gateway.selectors import project_settings
+from gateway.services import replace_settings
 from tests.console.conftest import sent, shown, signed_in, text_of
+from tests.factories.settings import make_settings
 
 pytestmark = pytest.mark.django_db
 
 PATH = "/admin/settings/"
+DEFAULTS = {
+    "retry_enabled": "on", "retry_max_attempts": "2", "fallback_enabled": "on", "thinking_budget_tokens": "0",
+    "cache_ttl_seconds": "0", "log_content": "on", "retention_days": "400", "agent_enabled": "on",
+    "agent_scopes": list(AGENT_SCOPES), "guardrails_trust_mode": "off",
+}  # fmt: skip
 
 
-def test_sections__of_all_settings__each_field_once_with_a_label() -> None:
-    shown_fields = [name for section in SettingsPage.sections for name in section.names]
+def test_sections__of_all_settings__each_field_once() -> None:
+    shown_fields = [one for section in SettingsPage.sections for one in settings_of(section)]
 
-    everything = flat(
-        settings_values(GatewaySettings()) | {"guardrails": settings_values(GatewaySettings())["guardrails"]}
+    assert sorted(shown_fields, key=lambda one: one.path) == sorted(parts(ProjectSettings), key=lambda one: one.path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"fallback_order": "nobody"}, "Unknown provider: nobody."),
+        ({"fallback_order": "openai\nopenai"}, "A name stands there twice."),
+        ({"preferred_models": "x" * 201}, "A name has at most 200 characters."),
+        ({"preferred_models": "\n".join(map(str, range(51)))}, "At most 50 names are allowed."),
+        ({"preferred_models": "a\x00b"}, "Null characters are not allowed."),
+        ({"retry_max_attempts": "0"}, "greater than or equal to 1"),
+        ({"retry_max_attempts": "11"}, "less than or equal to 10"),
+        ({"monthly_budget_usd": "-1"}, "greater than or equal to 0"),
+        ({"alert_emails": "nobody"}, "Enter a valid email address."),
+        ({"alert_webhook_url": "ftp://example.org"}, "Enter a valid URL."),
+        ({"agent_scopes": ["all:write"]}, "Select a valid choice."),
+        ({"guardrails_trust_mode": "strict"}, "Select a valid choice."),
+        ({"guardrails_document_delimiters": "<doc>"}, "Each has two different words"),
+        ({"guardrails_max_prompt_tokens": "99999999999999999999"}, "less than or equal to 100000000"),
+        ({"guardrails_min_quality_score": "NaN"}, "Enter a number."),
+    ],
+)
+def test_form__out_of_range__refused_by_field(
+    administrator: Client, project: Project, changes: dict[str, Any], message: str
+) -> None:
+    assert message in text_of(sent(administrator, project, PATH, **{**DEFAULTS, **changes}, action="save", seen=""))
+    assert not GatewaySettings.objects.exists()
+
+
+def test_form__guardrails_edited__are_what_the_pipeline_reads(administrator: Client, project: Project) -> None:
+    given = {
+        "guardrails_trust_mode": "enforce",
+        "guardrails_blocked_input_topics": "moon landing\r\n\r\n C++ \r\n",
+        "guardrails_max_prompt_tokens": "5000",
+        "guardrails_min_quality_score": "62.5",
+        "guardrails_document_delimiters": "<doc> </doc>",
+    }
+
+    assert sent(administrator, project, PATH, **{**DEFAULTS, **given}, action="save", seen="").status_code == 302
+
+    assert project_settings(project.pk).guardrails == GuardrailSettings(
+        trust_mode=TrustMode.ENFORCE,
+        blocked_input_topics=("moon landing", "C++"),
+        max_prompt_tokens=5000,
+        min_quality_score=62.5,
+        document_delimiters=("<doc> </doc>",),
     )
-    assert sorted(shown_fields) == sorted(everything)
-    assert set(shown_fields) <= set(LABELS)
+    text = shown(administrator, project, PATH)
+    assert "moon landing\nC++</textarea>" in text
+    assert 'value="62.5"' in text
+
+
+def test_page__setting_without_effect__warning(administrator: Client, project: Project) -> None:
+    make_settings(project, guardrails={"pii_block_on_detect": True})
+
+    assert "Does nothing while guardrails.trust_mode is off" in shown(administrator, project, PATH)
+
+
+def test_table__row__is_read_only(administrator: Client, project: Project) -> None:
+    row = make_settings(project, retention_days=77)
+
+    assert administrator.get(f"/admin/gateway/gatewaysettings/{row.pk}/change/").status_code == 200
+    assert administrator.get("/admin/gateway/gatewaysettings/add/").status_code == 403
 
 
 def test_form__nothing_changed__says_so(administrator: Client, project: Project) -> None:
-    defaults = {
-        "retry_enabled": "on", "retry_max_attempts": "2", "fallback_enabled": "on", "thinking_budget_tokens": "0",
-        "cache_ttl_seconds": "0", "log_content": "on", "retention_days": "400", "agent_enabled": "on",
-        "agent_scopes": GatewaySettings().agent_scopes, "guardrails_trust_mode": "off",
-    }  # fmt: skip
+    assert "Nothing would change." in text_of(sent(administrator, project, PATH, **DEFAULTS, action="review"))
 
-    assert "Nothing would change." in text_of(sent(administrator, project, PATH, **defaults, action="review"))
-
-    changed = {**defaults, "preferred_models": "gpt-4o\nclaude-sonnet-4", "retry_max_attempts": "5"}
+    changed = {**DEFAULTS, "preferred_models": "gpt-4o\nclaude-sonnet-4", "retry_max_attempts": "5"}
     text = text_of(sent(administrator, project, PATH, **changed, action="review"))
     assert "gpt-4o, claude-sonnet-4" in text
     assert sent(administrator, project, PATH, **changed, action="save", seen="").status_code == 302
-    row = GatewaySettings.objects.get()
-    assert (row.preferred_models, row.retry_max_attempts) == (["gpt-4o", "claude-sonnet-4"], 5)
+    found = project_settings(project.pk)
+    assert (found.preferred_models, found.retry_max_attempts) == (("gpt-4o", "claude-sonnet-4"), 5)
     [entry] = AuditEntry.objects.filter(object_kind="settings")
     assert (entry.operation, entry.via) == ("settings", "page")
 
@@ -57,8 +122,8 @@ def test_history__change__shown_and_restored(administrator: Client, project: Pro
     change = SettingsChange.objects.get(actor="user:ann")
 
     assert sent(administrator, project, PATH, restore=str(change.pk)).status_code == 302
-    row = GatewaySettings.objects.get()
-    assert (row.retry_max_attempts, row.guardrails["trust_mode"]) == (2, "monitor")
+    found = project_settings(project.pk)
+    assert (found.retry_max_attempts, found.guardrails.trust_mode) == (2, TrustMode.MONITOR)
 
 
 def test_restore__change_of_another_project__refused(administrator: Client, project: Project) -> None:
@@ -70,7 +135,7 @@ def test_restore__change_of_another_project__refused(administrator: Client, proj
 
     sent(administrator, project, PATH, restore=str(change.pk))
 
-    assert GatewaySettings.objects.get(project=other).retry_max_attempts == 3
+    assert project_settings(other.pk).retry_max_attempts == 3
 
 
 def test_notice__texts_are_kept__said_until_they_are_not(administrator: Client, project: Project) -> None:

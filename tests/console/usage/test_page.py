@@ -20,12 +20,12 @@ from console.usage import page as page
 from core.models import Project
 from core.roles import Role
 from core.ui import formats
-from gateway.models import GatewaySettings
 from gateway.reports import limit_usage
 from tests.console.pages import shown
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import client_of, make_key, make_project, make_staff
 from tests.factories.prompts import make_config
+from tests.factories.settings import make_settings
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -122,7 +122,7 @@ def test_month__against_its_budget__what_the_api_forecasts(
     words: str,
 ) -> None:
     now = datetime(2026, 11, 11, tzinfo=UTC)
-    GatewaySettings.objects.create(project=project, monthly_budget_usd=None if budget is None else Decimal(budget))
+    make_settings(project, monthly_budget_usd=None if budget is None else Decimal(budget))
     found = limit_usage.usage_of(project.pk, "", now)
     expected = float(spent) * 3
     found["month"] |= {"spent_usd": float(spent), "forecast_usd": expected, "remaining_usd": 0.5}

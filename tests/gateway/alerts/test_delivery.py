@@ -23,6 +23,7 @@ from gateway.alerts.secrets import rotate_secret, secret_of
 from gateway.models import GatewaySettings
 from gateway.tables.alert import AlertDelivery, AlertSecret, BudgetAlert
 from tests.factories.core import make_project
+from tests.factories.settings import make_settings
 
 pytestmark = pytest.mark.django_db
 
@@ -66,7 +67,7 @@ def receiver(server: str, settings: Any) -> str:
 
 def make(channel: str, **given: Any) -> AlertDelivery:
     project = make_project()
-    GatewaySettings.objects.create(project=project, **given)
+    make_settings(project, **given)
     alert = BudgetAlert.objects.create(
         project=project, month="2026-11", threshold_percent=80, budget_usd=Decimal(10), spent_usd=Decimal("8.5")
     )

@@ -18,9 +18,9 @@ from core.models import Project
 from gateway.alerts.watch import raise_alerts, reached
 from gateway.limits import figures
 from gateway.limits.keys import Scope
-from gateway.models import GatewaySettings
 from gateway.tables.alert import AlertDelivery, BudgetAlert
 from tests.factories.core import make_project
+from tests.factories.settings import make_settings
 from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.django_db
@@ -55,7 +55,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> dict[str, Decimal | Exception]:
 def make(budget: str = "10", **given: Any) -> Project:
     project = make_project()
     values = {"budget_alert_enabled": True, "monthly_budget_usd": Decimal(budget), **given}
-    GatewaySettings.objects.create(project=project, **values)
+    make_settings(project, **values)
     return project
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import assume, given
+from msgspec.structs import replace
 
 from gateway.cache.key import cache_key
 from gateway.project_settings.guardrails import GuardrailSettings
-from gateway.project_settings.settings import ProjectSettings, ReasoningSettings, RoutingSettings
+from gateway.project_settings.settings import ProjectSettings
 
 PROJECT = str(uuid4())
 SETTINGS = ProjectSettings()
@@ -104,8 +104,8 @@ def test_key__of_another_project_prompt_stream_or_setting__is_another(request: d
         key_of(request, target=(1, "groq", "gpt-4o", "")),
         key_of(request, target=(2, "openai", "gpt-4o", "")),
         key_of(request, target=(1, "openai", "gpt-4o", "https://example.org")),
-        key_of(request, settings=replace(SETTINGS, routing=RoutingSettings(preferred_models=("a",)))),
-        key_of(request, settings=replace(SETTINGS, reasoning=ReasoningSettings(True, 5))),
+        key_of(request, settings=replace(SETTINGS, preferred_models=("a",))),
+        key_of(request, settings=replace(SETTINGS, introspection_enabled=True)),
         key_of(request, settings=replace(SETTINGS, guardrails=GuardrailSettings(mask_output_pii=True))),
         key_of(request),
     ]

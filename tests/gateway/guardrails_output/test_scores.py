@@ -19,10 +19,10 @@ from core.models import Project
 from gateway.guardrails import verdict_scores as scores
 from gateway.guardrails.verdict_scores import record_verdicts, score_verdicts, scores_of
 from gateway.guardrails.verdicts import VERDICTS, Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
-from gateway.models import GatewaySettings
 from gateway.tasks import score_verdicts as task
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project
+from tests.factories.settings import make_settings
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -42,7 +42,7 @@ def spool(tmp_path: Path) -> Path:
 @pytest.fixture
 def project() -> Project:
     made = make_project()
-    GatewaySettings.objects.create(project=made, guardrails={"trust_mode": "monitor"})
+    make_settings(made, guardrails={"trust_mode": "monitor"})
     return made
 
 
@@ -127,7 +127,7 @@ def test_project__too_busy_for_the_query__delays_no_other(
     project: Project, spool: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     busy = make_project()
-    GatewaySettings.objects.create(project=busy, guardrails={"trust_mode": "monitor"})
+    make_settings(busy, guardrails={"trust_mode": "monitor"})
     recorded_request(project, spool, PII)
 
     def limited(project_id: UUID, *args: Any, **kwargs: Any) -> Any:

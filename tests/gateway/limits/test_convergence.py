@@ -19,12 +19,12 @@ from gateway.limits.claims import Claim, Reservation
 from gateway.limits.keys import Scope, month_of
 from gateway.limits.limiter import Limiter
 from gateway.limits.seeding import Seeder, Times
-from gateway.project_settings.settings import LimitSettings
+from gateway.project_settings.limits import ProjectLimits
 from tests.gateway.limits.conftest import OwnRedis
 from tests.waiting import TIMEOUT_SECONDS
 
 PROJECT = "018f0000-0000-7000-8000-000000000003"
-LIMITS = LimitSettings(monthly_budget_usd=Decimal(90_000_000), session_budget_usd=Decimal(90_000_000), hard_stop=True)
+LIMITS = ProjectLimits(monthly_budget_usd=Decimal(90_000_000), session_budget_usd=Decimal(90_000_000), hard_stop=True)
 SESSION = "s"
 LEASE_SECONDS, SETTLE_SECONDS, LOG_SECONDS, REDIS_SECONDS = 0.6, 1.5, 0.7, 0.25
 MAX_UNITS = 2**50

@@ -13,7 +13,7 @@ import pytest
 
 from gateway.limits.channel import Channel
 from gateway.limits.keys import Scope
-from gateway.project_settings.settings import LimitSettings
+from gateway.project_settings.limits import ProjectLimits
 from tests.gateway.limits.conftest import OwnRedis
 from tests.gateway.limits.workers import (
     DOLLAR,
@@ -49,7 +49,7 @@ async def test_redis_away__rates__are_this_workers_share(fragile_redis: OwnRedis
     ) as one:
         await away(fragile_redis)
         assert [(await one.ask(tokens=10)).refused_by for _ in range(4)] == ["", "", "", "requests"]
-        one.limits = LimitSettings(tokens_per_minute=100)
+        one.limits = ProjectLimits(tokens_per_minute=100)
         assert [(await one.ask(tokens=10)).refused_by for _ in range(3)] == ["", "", "tokens"]
         fragile_redis.service.send(signal.SIGCONT)
 
@@ -148,7 +148,7 @@ async def test_redis_not_there_at_the_start__is_used_when_it_comes(fragile_redis
     fragile_redis.service.stop()
     doubts: list[Scope] = []
     limiter = new_limiter(fragile_redis, 1, 60.0, doubts)
-    one = Worker(limiter, doubts, LimitSettings(requests_per_minute=1))
+    one = Worker(limiter, doubts, ProjectLimits(requests_per_minute=1))
     try:
         assert [(await one.ask()).refused_by for _ in range(2)] == ["", "requests"]
         fragile_redis.start()

@@ -21,14 +21,14 @@ from gateway.limits.keys import Scope, month_limits, month_of
 from gateway.limits.limiter import Limiter
 from gateway.limits.seeding import Seeder, Times
 from gateway.limits.units import to_units
-from gateway.project_settings.settings import LimitSettings
+from gateway.project_settings.limits import ProjectLimits
 from tests.factories.analytics import make_entry, store
 from tests.gateway.limits.conftest import OwnRedis
 from tests.waiting import TIMEOUT_SECONDS, eventually
 
 PROJECT = str(uuid4())
 BUDGET = Decimal("0.01")
-LIMITS = LimitSettings(monthly_budget_usd=BUDGET, hard_stop=True, session_budget_usd=BUDGET)
+LIMITS = ProjectLimits(monthly_budget_usd=BUDGET, hard_stop=True, session_budget_usd=BUDGET)
 COST = to_units(BUDGET) // 100
 
 
@@ -110,7 +110,7 @@ async def test_thousand_at_once__of_a_month_that_is_spent__none_admitted_by_two_
 
 
 async def test_thousand_at_once__of_a_session_that_is_spent__none_admitted(own_redis: OwnRedis, log: Log) -> None:
-    only_session = LimitSettings(session_budget_usd=BUDGET)
+    only_session = ProjectLimits(session_budget_usd=BUDGET)
     async with worker(own_redis) as one:
         requests = claims(1000, session="of yesterday")
         found = await asyncio.gather(*(one.admit(only_session, claim) for claim in requests))
@@ -123,7 +123,7 @@ async def test_settings_saved_anew__log_is_queried_before_any_admission(own_redi
         assert await outcomes([one], claims(1)) == {""}
         # The settings had no budget meanwhile, so that spend is only in the log.
         log.spent = to_units(BUDGET)
-        saved = LimitSettings(monthly_budget_usd=BUDGET, hard_stop=True, set_at_us=time_ns() // 1000)
+        saved = ProjectLimits(monthly_budget_usd=BUDGET, hard_stop=True, set_at_us=time_ns() // 1000)
         found = await asyncio.gather(*(one.admit(saved, claim) for claim in claims(100)))
         assert {admission.refused_by for admission in found} == {"month"}
 
@@ -174,13 +174,13 @@ async def test_log__that_failed_and_answers_again__is_waited_for_again(own_redis
         assert not one.waits
         log.is_broken = False
         await eventually(lambda: one.waits)
-        only_session = LimitSettings(session_budget_usd=BUDGET)
+        only_session = ProjectLimits(session_budget_usd=BUDGET)
         found = await asyncio.gather(*(one.admit(only_session, claim) for claim in claims(50, session="new")))
         assert {admission.refused_by for admission in found} == {"session"}
 
 
 async def test_month_without_hard_stop__waits_for_nothing(own_redis: OwnRedis, log: Log) -> None:
-    soft = LimitSettings(monthly_budget_usd=BUDGET)
+    soft = ProjectLimits(monthly_budget_usd=BUDGET)
     async with worker(own_redis, seeds=False) as one:
         (claim,) = claims(1)
         assert (await one.admit(soft, claim)).refused_by == ""
@@ -203,12 +203,12 @@ async def test_request__cancelled_while_it_waits__leaves_the_others_their_answer
 @pytest.mark.parametrize(
     ("limits", "refused_by"),
     [
-        (LimitSettings(monthly_budget_usd=BUDGET, hard_stop=True), "month"),
-        (LimitSettings(session_budget_usd=BUDGET), "session"),
+        (ProjectLimits(monthly_budget_usd=BUDGET, hard_stop=True), "month"),
+        (ProjectLimits(session_budget_usd=BUDGET), "session"),
     ],
 )
 async def test_clock_set_back_and_redis_lost__what_was_spent_is_of_a_time_to_come_and_counts(
-    own_redis: OwnRedis, tmp_path: Path, limits: LimitSettings, refused_by: str
+    own_redis: OwnRedis, tmp_path: Path, limits: ProjectLimits, refused_by: str
 ) -> None:
     """A random history once found that, after the clock was set back, the log was queried only for earlier requests."""
     project, now = str(uuid4()), time_ns() // 1000

@@ -10,7 +10,7 @@ from typing import Any
 from gateway.limits.claims import Admission, Claim
 from gateway.limits.keys import Scope, month_of
 from gateway.limits.limiter import Limiter
-from gateway.project_settings.settings import LimitSettings
+from gateway.project_settings.limits import ProjectLimits
 from tests.gateway.limits.conftest import OwnRedis
 from tests.waiting import TIMEOUT_SECONDS, eventually
 
@@ -31,7 +31,7 @@ class Worker:
 
     limiter: Limiter
     doubts: list[Scope]
-    limits: LimitSettings
+    limits: ProjectLimits
     serial: int = 0
     arrived_us: int = field(default_factory=now_us)
 
@@ -66,7 +66,7 @@ async def worker(own: OwnRedis, *, lease: float = 60.0, redis_timeout: float = T
     limiter = new_limiter(own, WORKERS, lease, doubts, redis_timeout)
     await eventually(lambda: limiter.is_connected)
     try:
-        yield Worker(limiter, doubts, LimitSettings(**limits))
+        yield Worker(limiter, doubts, ProjectLimits(**limits))
     finally:
         await limiter.close()
 

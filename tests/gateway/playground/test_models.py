@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from core.models import Project
-from gateway.models import GatewaySettings
 from gateway.playground.catalog import list_models
 from integrations.models import ModelPrice, ProviderIntegration
 from tests.factories.core import make_project
+from tests.factories.settings import make_settings
 
 pytestmark = pytest.mark.django_db
 
@@ -47,7 +47,7 @@ def test_models__of_enabled_providers__with_their_prices(project: Project) -> No
 
 
 def test_models__preferred__come_first_and_auto_before_them(project: Project) -> None:
-    GatewaySettings.objects.create(project=project, preferred_models=["openai/gpt-free", "openai/unknown"])
+    make_settings(project, preferred_models=["openai/gpt-free", "openai/unknown"])
     assert names(project) == ["auto", "openai/gpt-free", "openai/unknown", "openai/gpt-4o"]
     assert [model["preferred"] for model in list_models(project.pk, "")] == [True, True, True, False]
 

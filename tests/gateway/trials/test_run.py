@@ -9,9 +9,10 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
-from gateway.models import GatewaySettings, Trial, TrialAnswer
+from gateway.models import Trial, TrialAnswer
 from gateway.trials import queue
 from tests.factories.prompts import make_config, make_version
+from tests.factories.settings import make_settings
 from tests.fakes.scripted import answer, status
 from tests.gateway.spooled import spooled_entries
 from tests.gateway.trials.conftest import MODEL, PATH, Scene, run_all
@@ -97,7 +98,7 @@ def test_trial__candidate_without_a_version__keeps_the_version_that_served_the_r
 
 @pytest.mark.parametrize("scene", [[status(500)]], indirect=True)
 def test_trial__provider_fails__the_answer_has_the_error_and_the_trial_ends(scene: Scene) -> None:
-    GatewaySettings.objects.create(project=scene.project, retry_enabled=False)
+    make_settings(scene.project, retry_enabled=False)
     scene.past()
     made = scene.create()
 
@@ -123,7 +124,7 @@ def test_trial__missing_variable__is_the_answers_error(scene: Scene) -> None:
 
 
 def test_trial__budget_of_the_month_is_spent__ends_as_failed(scene: Scene) -> None:
-    GatewaySettings.objects.create(project=scene.project, monthly_budget_usd=0, budget_hard_stop=True)
+    make_settings(scene.project, monthly_budget_usd=0, budget_hard_stop=True)
     scene.past()
     made = scene.create()
 
@@ -136,7 +137,7 @@ def test_trial__budget_of_the_month_is_spent__ends_as_failed(scene: Scene) -> No
 
 
 def test_trial__rate_limit__waits_for_room_and_doubles_nothing(scene: Scene) -> None:
-    GatewaySettings.objects.create(project=scene.project, rate_limit_enabled=True, rate_limit_rpm=3)
+    make_settings(scene.project, rate_limit_enabled=True, rate_limit_rpm=3)
     for number in range(3):
         scene.past(f"Question {number}")
     made = scene.create()
@@ -198,7 +199,7 @@ def test_trial__cancelled_while_it_runs__hangs_up(scene: Scene, monkeypatch: pyt
 
 
 def test_trial__judge__scores_and_names_a_verdict(scene: Scene) -> None:
-    GatewaySettings.objects.create(project=scene.project, judge_model="")
+    make_settings(scene.project, judge_model="")
     scene.past()
     made = scene.create(judge=True)
 
