@@ -13,13 +13,13 @@ from django.conf import settings
 from rest_framework.exceptions import MethodNotAllowed
 from typing_extensions import override
 
-from agent.admission import AdmittedChat, begin_chat, read_call
-from agent.events import AnyEvent, ErrorEvent
-from agent.leases import release_lease
-from agent.loop import Chat, ChatLoop
 from agent.refusals import refuse
-from agent.running import running
-from agent.threads import in_thread, to_the_end
+from agent.turn.admission import AdmittedChat, begin_chat, read_call
+from agent.turn.events import AnyEvent, ErrorEvent
+from agent.turn.loop import Chat, ChatLoop
+from agent.worker.leases import release_lease
+from agent.worker.running import running
+from agent.worker.threads import in_thread, to_the_end
 from gateway.errors import RequestTimeoutError
 from gateway.http.bodies import read_body
 from gateway.pipeline.heartbeat import Heartbeat

@@ -34,7 +34,8 @@ class MessageState(models.TextChoices):
 
 
 class Conversation(models.Model):
-    """A conversation; `run_id` and `run_until` are the lease of the chat that is answering now (`agent.leases`)."""
+    """A conversation; `run_id` and `run_until` are the lease of the chat that is answering now (see
+    `agent.worker.leases`)."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="conversations")

@@ -8,8 +8,8 @@ from uuid import UUID
 from msgspec import Meta
 from typing_extensions import TypedDict
 
-from agent.events import AnyEvent
-from agent.limits import MESSAGE_CHARACTERS, PAGE_CHARACTERS, PAGE_DATA_BYTES
+from agent.turn.events import AnyEvent
+from agent.worker.limits import MESSAGE_CHARACTERS, PAGE_CHARACTERS, PAGE_DATA_BYTES
 from core.openapi.document import BEARER, MANAGEMENT_SECURITY, PROJECT_ID, REQUEST_ID
 from core.openapi.failures import ErrorBody
 from core.openapi.handwritten import failures, optional_parameter

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from agent.errors import NoConversationError
 from agent.models import Conversation, Message
 
-# More messages than a model is ever sent: `agent.transcript` takes as many as fit.
+# More messages than a model is ever sent: `agent.turn.transcript` takes as many as fit.
 _RECENT = 500
 
 

@@ -11,8 +11,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from typing_extensions import override
 
-from agent.limits import MESSAGE_CHARACTERS, PAGE_CHARACTERS, PAGE_DATA_BYTES, PAGE_DATA_DEPTH
 from agent.models import TITLE_CHARACTERS, Conversation, Message
+from agent.worker.limits import MESSAGE_CHARACTERS, PAGE_CHARACTERS, PAGE_DATA_BYTES, PAGE_DATA_DEPTH
 from core.wire.serializers import BodySerializer, StrictSerializer
 
 

@@ -12,7 +12,6 @@ from django.db.models import F
 from django.utils import timezone
 
 from agent.errors import ConversationBusyError, NoConversationError, RunLostError
-from agent.leases import take_lease
 from agent.models import (
     CALL_ID_CHARACTERS,
     NAME_CHARACTERS,
@@ -22,6 +21,7 @@ from agent.models import (
     Role,
 )
 from agent.texts import title_of
+from agent.worker.leases import take_lease
 from core.wire.storable import storable
 
 

@@ -11,8 +11,8 @@ from rest_framework.response import Response
 from typing_extensions import override
 
 from agent import selectors, services
-from agent.scopes import require_agent
 from agent.serializers import ConversationMessageSerializer, ConversationSerializer, NewConversationSerializer
+from agent.tools.scopes import require_agent
 from core.openapi import operation, page_parameters
 from core.views import ProjectAPIView
 from core.wire.pagination import LimitOffset

@@ -29,7 +29,7 @@ def prepare_records(project_id: UUID) -> None:
     from analytics.models import ReviewQueue
     from analytics.queries.request_filters import RequestFilter
     from analytics.reviews.services import NewQueue, create_queue
-    from prompts.content import VersionContent
+    from prompts.content.version import VersionContent
     from prompts.models import PromptConfig
     from prompts.services import add_version, create_config
 

@@ -16,7 +16,7 @@ from django.conf import settings  # noqa: E402
 from django.contrib import admin  # noqa: E402
 
 from agent.routing import http_urlpatterns as agent_urlpatterns  # noqa: E402
-from agent.running import with_last_words  # noqa: E402
+from agent.worker.running import with_last_words  # noqa: E402
 from config.monitor.pages import Metrics  # noqa: E402
 from core.http.arrival import with_arrival  # noqa: E402
 from core.http.bodies import with_bounded_body  # noqa: E402

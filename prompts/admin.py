@@ -23,8 +23,8 @@ from core.site.admin import RightsAdmin
 from core.ui.navigation import address_if_there
 from prompts import services
 from prompts.admin_pages import activate_page, actor_of, diff_page, pretty, undo_page
+from prompts.content.messages import written_out
 from prompts.errors import ConfigExistsError
-from prompts.messages import written_out
 from prompts.models import PromptActivation, PromptConfig, PromptVersion
 
 if TYPE_CHECKING:

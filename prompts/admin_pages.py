@@ -19,7 +19,7 @@ from django.urls import reverse
 
 from core.errors import ApplicationError
 from core.site.admin import RightsAdmin
-from prompts.diff import diff_contents
+from prompts.diff.contents import diff_contents
 from prompts.models import REASON_CHARACTERS, PromptConfig, PromptVersion
 from prompts.selectors import version_content
 from prompts.services import activate_version, undo_activation

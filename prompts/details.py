@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from prompts.diff import diff_contents
+from prompts.diff.contents import diff_contents
 from prompts.selectors import get_version, version_content
 from prompts.serializers import VersionSerializer, diff_body, usage_body
 from prompts.usage import version_usage

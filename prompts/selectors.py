@@ -11,12 +11,12 @@ from weakref import WeakValueDictionary
 
 from django.db.models import Count, QuerySet
 
-from prompts.composition import Library, compose, is_composed
-from prompts.content import VersionContent
+from prompts.content.composition import Library, compose, is_composed
+from prompts.content.messages import texts_of
+from prompts.content.templating import RoleAndText, Template, compile_messages
+from prompts.content.version import VersionContent
 from prompts.errors import ConfigNotFoundError, InvalidVersionError, VersionNotFoundError
-from prompts.messages import texts_of
 from prompts.models import PromptActivation, PromptConfig, PromptLabel, PromptVersion
-from prompts.templating import RoleAndText, Template, compile_messages
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

@@ -10,12 +10,12 @@ from typing_extensions import override
 
 from core.wire.fields import NumberField
 from core.wire.serializers import BodySerializer, StrictSerializer
-from prompts.checking import Draft
-from prompts.content import MAX_TEMPERATURE, MAX_TOKENS, VersionContent, check_content
-from prompts.diff import Change, VersionDiff
+from prompts.content.checks import Draft
+from prompts.content.messages import MAX_MESSAGES
+from prompts.content.version import MAX_TEMPERATURE, MAX_TOKENS, VersionContent, check_content
+from prompts.diff.contents import Change, VersionDiff
 from prompts.errors import InvalidVersionError
 from prompts.labels import name_problem
-from prompts.messages import MAX_MESSAGES
 from prompts.models import (
     COMMIT_MESSAGE_CHARACTERS,
     DESCRIPTION_CHARACTERS,

@@ -10,8 +10,10 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from core.errors import ValidationError
-from prompts.composition import Library, compose, is_composed
-from prompts.content import VersionContent, check_content
+from prompts.content.composition import Library, compose, is_composed
+from prompts.content.messages import INCLUDE
+from prompts.content.templating import compile_messages
+from prompts.content.version import VersionContent, check_content
 from prompts.errors import (
     ConfigExistsError,
     ConfigNotFoundError,
@@ -20,9 +22,7 @@ from prompts.errors import (
     RolloutActiveError,
     VersionNotFoundError,
 )
-from prompts.messages import INCLUDE
 from prompts.models import NAME_CHARACTERS, PromptActivation, PromptConfig, PromptVersion
-from prompts.templating import compile_messages
 
 logger = logging.getLogger("prompts")
 

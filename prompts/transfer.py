@@ -16,7 +16,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from prompts.content import VersionContent
+from prompts.content.version import VersionContent
 from prompts.errors import LabelProtectedError
 from prompts.labels import set_label
 from prompts.models import PromptConfig, PromptVersion

@@ -153,7 +153,7 @@ class RolloutEvaluation(models.Model):
     state = models.JSONField(null=True)  # The `evaluation.State` after the latest minute.
     # The end of the latest closed minute that was evaluated; minutes without traffic leave no row.
     through = models.DateTimeField(null=True)
-    verdict = models.JSONField(default=dict)  # The figures of the latest verdict, see rollouts.figures.
+    verdict = models.JSONField(default=dict)  # The figures of the latest verdict, see rollouts.verdicts.figures.
     decided_at = models.DateTimeField(null=True)
     # The requests that were counted while they were open (`still_open.Counted`), whose rows must not count them again.
     counted_open = models.JSONField(default=list, db_default=[])

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from rollouts.evaluation import from_json
-from rollouts.evaluation.formula_2 import State, replay
-from rollouts.figures import check_formula, verdict_at, verdict_figures
-from rollouts.minutes import stored_minutes
+from rollouts.evaluation import State, from_json, replay
 from rollouts.models import Rollout
+from rollouts.verdicts.figures import check_formula, verdict_at, verdict_figures
+from rollouts.verdicts.minutes import stored_minutes
 
 
 def replayed_state(rollout: Rollout, until: datetime | None = None) -> State:

@@ -11,8 +11,7 @@ from typing_extensions import override
 from core.wire.fields import NumberField
 from core.wire.serializers import BodySerializer, StrictSerializer
 from rollouts.allocation import AllocationType
-from rollouts.evaluation import Action, to_json
-from rollouts.evaluation.formula_2 import Metric
+from rollouts.evaluation import Action, Metric, to_json
 from rollouts.models import (
     NAME_CHARACTERS,
     REASON_CHARACTERS,
@@ -22,10 +21,10 @@ from rollouts.models import (
     RolloutTransition,
     StageStatus,
 )
-from rollouts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE, policy_of
 from rollouts.selectors import current_stage, earlier_rollbacks
 from rollouts.services import NewRollout
 from rollouts.states import StageError, Status, stages_from
+from rollouts.verdicts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE, policy_of
 
 _INDEX = re.compile(r"\[(\d+)\]")
 

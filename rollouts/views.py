@@ -21,11 +21,11 @@ from core.openapi import PAGE, operation
 from core.views import ProjectAPIView
 from rollouts import shapes
 from rollouts.allocation import AllocationType
-from rollouts.comparisons import comparison, planned
+from rollouts.comparison.metrics import compare
+from rollouts.comparison.wire import comparison, planned
 from rollouts.filters import RolloutFilter
-from rollouts.metrics import compare
+from rollouts.forecasts.plan import plan_rollout
 from rollouts.models import Rollout
-from rollouts.planning import plan_rollout
 from rollouts.selectors import get_rollout, list_rollouts
 from rollouts.serializers import (
     MoveSerializer,

@@ -13,7 +13,7 @@ from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.renderers import JSONRenderer
 
 from agent.mcp.origins import require_known_origin
-from agent.scopes import Granted, granted, require_agent
+from agent.tools.scopes import Granted, granted, require_agent
 from core.api.authentication import ApiKeyAuthentication
 from core.views import ProjectAPIView
 

@@ -15,11 +15,11 @@ from django.conf import settings
 from rest_framework.exceptions import MethodNotAllowed
 from typing_extensions import override
 
-from agent.limits import MCP_BODY_BYTES
 from agent.mcp.admission import Client, admit
 from agent.refusals import refuse
-from agent.running import running
-from agent.threads import in_thread
+from agent.worker.limits import MCP_BODY_BYTES
+from agent.worker.running import running
+from agent.worker.threads import in_thread
 from core.errors import ServiceUnavailableError
 from gateway.errors import RequestTimeoutError
 from gateway.http.bodies import read_body

@@ -8,9 +8,9 @@ from typing import Any
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
-from agent.limits import MCP_BODY_BYTES
 from agent.mcp.admission import Client
 from agent.mcp.server import CLIENT, REQUEST_ID, SERVER
+from agent.worker.limits import MCP_BODY_BYTES
 from gateway.protocol.reply import Message, Send
 
 # `agent.mcp.origins` has already checked the origin, by Django's settings.

@@ -24,13 +24,13 @@ from mcp.types import (
     ToolAnnotations,
 )
 
-from agent.calling import logged_name
 from agent.mcp import prompts
 from agent.mcp.admission import Client
 from agent.mcp.turns import outcome_in_turn
 from agent.tools import registry
 from agent.tools.base import Tool as AgentTool
 from agent.tools.base import ToolContext, ToolOutcome
+from agent.turn.calling import logged_name
 from gateway.protocol.headers import read_headers
 
 logger = logging.getLogger("agent.mcp")

@@ -10,11 +10,11 @@ from weakref import WeakValueDictionary
 
 from django.conf import settings
 
-from agent.calling import timed_out
-from agent.limits import PARALLEL_CALLS
-from agent.threads import in_tool_thread
 from agent.tools.base import ToolContext, ToolOutcome
 from agent.tools.registry import call
+from agent.turn.calling import timed_out
+from agent.worker.limits import PARALLEL_CALLS
+from agent.worker.threads import in_tool_thread
 
 # One queue for each project, which this worker keeps while calls are in it.
 _rooms: WeakValueDictionary[UUID, asyncio.Semaphore] = WeakValueDictionary()

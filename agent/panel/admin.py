@@ -16,12 +16,12 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from typing_extensions import override
 
-from agent.limits import MESSAGE_CHARACTERS
 from agent.models import Panel
 from agent.panel.links import links_of
 from agent.panel.markdown import CHARACTERS, no_links, rendered_texts
 from agent.panel.origin import Origin, origin_of
 from agent.panel.questions import questions_on
+from agent.worker.limits import MESSAGE_CHARACTERS
 from core.errors import ValidationError
 from core.http.exception_handler import error_body
 from core.models import Project

@@ -11,7 +11,7 @@ from django.db.models import Model
 from django.http import Http404, HttpRequest, QueryDict
 from django.urls import Resolver404, ResolverMatch, resolve
 
-from agent.limits import PAGE_CHARACTERS
+from agent.worker.limits import PAGE_CHARACTERS
 
 _MAX_PARAMETERS = 30
 _MAX_CHARACTERS = 200

@@ -10,8 +10,8 @@ from uuid import UUID
 
 import msgspec
 
-from agent.scopes import Granted
 from agent.tools.schema import schema_of
+from agent.tools.scopes import Granted
 
 # The limit is about 6,000 tokens, so that several results fit next to a conversation.
 OUTPUT_CHARACTERS = 24_000

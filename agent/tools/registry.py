@@ -6,11 +6,11 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from agent.scopes import Granted
 from agent.tools import billing, llm, observability, project
 from agent.tools.arguments import read_arguments
 from agent.tools.base import OUTPUT_CHARACTERS, Tool, ToolContext, ToolOutcome
 from agent.tools.output import render
+from agent.tools.scopes import Granted
 from core.errors import ApplicationError, NotFoundError, PermissionDeniedError
 from core.http.exception_handler import error_body, log_unexpected, translate
 

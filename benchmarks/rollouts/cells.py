@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from benchmarks.rollouts.runs import Plan, only
 from benchmarks.rollouts.worlds import Fault, Users, Weather, World
-from rollouts.evaluation.formula_2 import Metric, Policy
-from rollouts.evaluation.formula_2.policy import LATENCY_MARGIN
+from rollouts.evaluation import Metric, Policy
+from rollouts.evaluation.policy import LATENCY_MARGIN
 
 UNANSWERED, ERRORS, SLOW, AVERAGE, COST = (
     Metric.UNANSWERED,

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from rollouts.evaluation.grid import LOG_RATIO, Histogram
+from rollouts.evaluation.statistics.grid import LOG_RATIO, Histogram
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.rollouts.counting import Flags, Floats, Integers
 from benchmarks.rollouts.worlds import Users
-from rollouts.evaluation.formula_2 import ClusterSums
+from rollouts.evaluation import ClusterSums
 
 _FIRST = 5
 """The number of a user's requests that count in the comparison of users."""

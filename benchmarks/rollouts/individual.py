@@ -18,8 +18,8 @@ from benchmarks.rollouts.traffic import Traffic
 from benchmarks.rollouts.values import Values
 from benchmarks.rollouts.weather import Conditions, error_rates, odds_ratio
 from benchmarks.rollouts.worlds import Fault, World
-from rollouts.evaluation.formula_2 import ArmCounts, MinuteCounts
-from rollouts.evaluation.grid import Histogram
+from rollouts.evaluation import ArmCounts, MinuteCounts
+from rollouts.evaluation.statistics.grid import Histogram
 
 _FAILS_AGAIN = 0.5
 """The smallest chance that a failed request fails again."""

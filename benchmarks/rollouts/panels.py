@@ -10,7 +10,7 @@ from benchmarks.rollouts.comparison import METHODS, requests_needed
 from benchmarks.rollouts.outcomes import Results
 from benchmarks.rollouts.picture import Curve, Panel
 from benchmarks.rollouts.runs import VERDICT, Run
-from rollouts.evaluation.formula_2 import Metric
+from rollouts.evaluation import Metric
 
 QUIET, STORM, HARM = errors_cell(0.02, 60), "all at once", "errors 2 to 6 %"
 SHOWN = {

@@ -23,7 +23,7 @@ from benchmarks.rollouts.cells import (
 from benchmarks.rollouts.outcomes import Promise
 from benchmarks.rollouts.peers import Z_TEST
 from benchmarks.rollouts.runs import Run
-from rollouts.evaluation.formula_2 import Metric
+from rollouts.evaluation import Metric
 
 _NEVER = math.inf
 _DAY = 1440

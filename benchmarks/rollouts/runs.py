@@ -12,7 +12,7 @@ from benchmarks.rollouts.individual import Hanging, Individual
 from benchmarks.rollouts.peers import Pooled, first_alarms
 from benchmarks.rollouts.traffic import Plain, Traffic
 from benchmarks.rollouts.worlds import Fault, World
-from rollouts.evaluation.formula_2 import (
+from rollouts.evaluation import (
     Action,
     Assessment,
     Decision,
@@ -26,9 +26,9 @@ from rollouts.evaluation.formula_2 import (
     figures,
     initial_state,
 )
-from rollouts.evaluation.formula_2.policy import RATES
-from rollouts.evaluation.formula_2.state import at_stage
-from rollouts.evaluation.formula_2.verdict import decided
+from rollouts.evaluation.policy import RATES
+from rollouts.evaluation.state import at_stage
+from rollouts.evaluation.verdict import decided
 from rollouts.states import DEFAULT_STAGES, Stage
 
 Alarm = tuple[int, int]

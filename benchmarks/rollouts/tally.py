@@ -14,10 +14,10 @@ from benchmarks.rollouts.requests import Requests
 from benchmarks.rollouts.values import Values
 from benchmarks.rollouts.weather import Conditions
 from benchmarks.rollouts.worlds import Fault, World
-from rollouts.evaluation.formula_2 import ArmCounts, ClusterSums, Metric
-from rollouts.evaluation.formula_2.counts import UserCounts
-from rollouts.evaluation.grid import Histogram
-from rollouts.evaluation.reference import reference_from
+from rollouts.evaluation import ArmCounts, ClusterSums, Metric
+from rollouts.evaluation.counts import UserCounts
+from rollouts.evaluation.statistics.grid import Histogram
+from rollouts.evaluation.statistics.reference import reference_from
 
 Clusters = tuple[dict[Metric, ClusterSums], dict[Metric, ClusterSums]]
 """The cluster sums of the baseline's users and of the target's."""

@@ -10,8 +10,8 @@ from typing_extensions import override
 
 from benchmarks.rollouts.weather import Conditions, Sky, error_rates
 from benchmarks.rollouts.worlds import Fault, World
-from rollouts.evaluation.formula_2 import ArmCounts, MinuteCounts
-from rollouts.evaluation.grid import Histogram
+from rollouts.evaluation import ArmCounts, MinuteCounts
+from rollouts.evaluation.statistics.grid import Histogram
 
 _BLOCK = 60
 

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.rollouts.counting import Floats, Integers, bins_of, histograms
 from benchmarks.rollouts.crowd import Crowd
 from benchmarks.rollouts.worlds import World
-from rollouts.evaluation.grid import Histogram
+from rollouts.evaluation.statistics.grid import Histogram
 
 _MEDIAN_MS, _LATENCY_SPREAD = 800.0, 1.0
 _MEDIAN_COST, _COST_SPREAD = (

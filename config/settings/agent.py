@@ -1,4 +1,4 @@
-"""Settings of the in-app agent: the time limits of its chats. Its other limits are in `agent/limits.py`."""
+"""Settings of the in-app agent: the time limits of its chats. Its other limits are in `agent/worker/limits.py`."""
 
 from __future__ import annotations
 

@@ -25,10 +25,10 @@ from core.errors import ApplicationError, ConflictError
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
 from gateway.playground.catalog import list_models
-from prompts.checking import Draft, DraftCheck, check_body, check_draft
-from prompts.composition import Library
-from prompts.content import VersionContent
-from prompts.diff import diff_contents
+from prompts.content.checks import Draft, DraftCheck, check_body, check_draft
+from prompts.content.composition import Library
+from prompts.content.version import VersionContent
+from prompts.diff.contents import diff_contents
 from prompts.models import PromptConfig, PromptVersion
 from prompts.selectors import version_content
 from prompts.services import activate_version, add_version, create_config, update_config

@@ -12,8 +12,9 @@ from django.forms import BaseFormSet, formset_factory
 
 from console.prompts.messages import MessageRow, rows_of, written
 from core.errors import ApplicationError, ValidationError
-from prompts.checking import Draft
-from prompts.content import MAX_TEMPERATURE, MAX_TOKENS, VersionContent, check_content
+from prompts.content.checks import Draft
+from prompts.content.templating import MAX_VARIABLES, TYPES
+from prompts.content.version import MAX_TEMPERATURE, MAX_TOKENS, VersionContent, check_content
 from prompts.errors import InvalidVersionError
 from prompts.models import (
     COMMIT_MESSAGE_CHARACTERS,
@@ -24,7 +25,6 @@ from prompts.models import (
     PromptVersion,
 )
 from prompts.services import named
-from prompts.templating import MAX_VARIABLES, TYPES
 
 if TYPE_CHECKING:
     AnyVariables = BaseFormSet["VariableForm"]

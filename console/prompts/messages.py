@@ -12,7 +12,7 @@ from typing import Any
 
 from django.http import QueryDict
 
-from prompts.messages import INCLUDE, ROLES
+from prompts.content.messages import INCLUDE, ROLES
 
 ACTION = "message-"
 """The beginning of the actions that change the rows: `message-add`, `message-up-0`."""

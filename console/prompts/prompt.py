@@ -28,7 +28,7 @@ from core.ui.panels import Panel
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
 from integrations.providers.usage import estimated_tokens
-from prompts.diff import diff_contents
+from prompts.diff.contents import diff_contents
 from prompts.models import REASON_CHARACTERS, PromptActivation, PromptConfig, PromptVersion
 from prompts.selectors import list_activations, list_versions, version_content
 from prompts.services import activate_version, undo_activation

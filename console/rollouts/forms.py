@@ -11,12 +11,11 @@ from typing_extensions import override
 
 from prompts.models import PromptConfig, PromptVersion
 from rollouts.allocation import AllocationType
-from rollouts.evaluation import Action
-from rollouts.evaluation.formula_2 import Metric, Policy
+from rollouts.evaluation import Action, Metric, Policy
 from rollouts.models import NAME_CHARACTERS, Mode
-from rollouts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE
 from rollouts.services import NewRollout
 from rollouts.states import DEFAULT_STAGES, MAX_STAGES, Stage, StageError, stages_from
+from rollouts.verdicts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE
 
 if TYPE_CHECKING:
     VersionChoice = forms.ModelChoiceField[PromptVersion]

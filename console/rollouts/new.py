@@ -21,14 +21,14 @@ from core.ui.formats import UNKNOWN
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
-from prompts.diff import diff_contents
+from prompts.diff.contents import diff_contents
 from prompts.models import PromptConfig, PromptVersion
 from prompts.selectors import version_content
 from rollouts.allocation import AllocationType
 from rollouts.evaluation.words import in_words
+from rollouts.forecasts.plan import plan_rollout
 from rollouts.models import Rollout
 from rollouts.moves import actor_of, note_change
-from rollouts.planning import plan_rollout
 from rollouts.services import create_rollout, start_rollout
 from rollouts.states import ACTIVE, DEFAULT_STAGES, Stage, StageError, Status
 

@@ -13,16 +13,16 @@ from analytics.queries.variants import BASELINE, TARGET
 from core.ui.pages import Visit
 from core.ui.periods import CUSTOM, Period
 from core.ui.tiles import Tile
-from rollouts.comparisons import judged_metrics
-from rollouts.metrics import latest_figures, open_by_arm, present_outlook, totals_of
-from rollouts.minute_sums import minute_sums
+from rollouts.comparison.metrics import latest_figures, open_by_arm, present_outlook, totals_of
+from rollouts.comparison.minute_sums import minute_sums
+from rollouts.comparison.plots import plots
+from rollouts.comparison.tables import metric_rows, total_rows
+from rollouts.comparison.wire import judged_metrics
 from rollouts.models import Rollout, RolloutStage, RolloutTransition
-from rollouts.plots import plots
-from rollouts.policies import policy_of
 from rollouts.selectors import current_stage, get_rollout
 from rollouts.serializers import stage_status
 from rollouts.states import Status
-from rollouts.tables import metric_rows, total_rows
+from rollouts.verdicts.policies import policy_of
 
 Context = Mapping[str, Any]
 

@@ -28,7 +28,7 @@ from gateway.trials.errors import TrialNotFoundError
 from gateway.trials.selectors import get_trial, input_entry, list_inputs, trial_detail
 from gateway.trials.services import cancel_trial, delete_trial, pick_winner
 from gateway.trials.shapes import TrialAnswerEntry, TrialCandidate, TrialDetail, TrialInputEntry
-from prompts.line_diff import Part, compare_lines
+from prompts.diff.lines import Part, compare_lines
 from prompts.models import PromptConfig
 
 PAGE_INPUTS = 10

@@ -15,7 +15,7 @@ import redis.asyncio
 from analytics.spool.names import worker_token
 from core.processes.redis_clients import background_client
 from gateway.snapshot.prompts import PromptUse
-from rollouts.open_requests import (
+from rollouts.open_requests.lists import (
     EXPIRY_SECONDS,
     INTERVAL_SECONDS,
     OPEN_SECONDS,

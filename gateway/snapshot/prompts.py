@@ -10,8 +10,8 @@ from uuid import UUID
 
 import msgspec
 
+from prompts.content.variable_names import variable_names
 from prompts.selectors import PromptVersionRecord, labelled_versions, prompt_configs, version_records
-from prompts.variable_names import variable_names
 from rollouts.allocation import Allocation, AllocationType
 from rollouts.selectors import RolloutRecord, running_rollouts
 from rollouts.states import Status

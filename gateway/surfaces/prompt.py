@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from prompts.messages import INSTRUCTION_ROLES
+from prompts.content.messages import INSTRUCTION_ROLES
 from prompts.rendering import PromptMessage
 
 _BETWEEN_TEXTS = "\n\n"

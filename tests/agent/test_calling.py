@@ -11,11 +11,12 @@ from uuid import uuid4
 
 import pytest
 
-from agent import calling, threads
-from agent.limits import PARALLEL_CALLS
-from agent.loop import _result
-from agent.scopes import Granted
 from agent.tools.base import ToolContext, ToolOutcome
+from agent.tools.scopes import Granted
+from agent.turn import calling
+from agent.turn.loop import _result
+from agent.worker import threads
+from agent.worker.limits import PARALLEL_CALLS
 from tests.waiting import TIMEOUT_SECONDS
 
 CONTEXT = ToolContext(uuid4(), Granted(frozenset(), frozenset()), datetime(2026, 11, 21, tzinfo=UTC))

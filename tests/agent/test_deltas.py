@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from agent.deltas import Frames, PartialAnswer, read_arguments
+from agent.turn.deltas import Frames, PartialAnswer, read_arguments
 
 
 def chunk(delta: dict[str, Any], **more: Any) -> dict[str, Any]:

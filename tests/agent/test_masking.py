@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from agent.masking import masked_result, masked_text
+from agent.turn.masking import masked_result, masked_text
 
 
 def test_result__personal_data__is_masked_and_stays_json() -> None:

@@ -13,13 +13,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from agent import admission
-from agent.admission import AdmittedChat, begin_chat
 from agent.errors import ConversationBusyError, NoConversationError, RunLostError
-from agent.leases import release_lease, renew_lease
 from agent.models import Conversation, Message, Role
 from agent.services import NewMessage, Run, add_message, begin_run, create_conversation, delete_conversation
 from agent.texts import title_of
+from agent.turn import admission
+from agent.turn.admission import AdmittedChat, begin_chat
+from agent.worker.leases import release_lease, renew_lease
 from core.api.authentication import ProjectAccess
 from core.models import Project
 from core.wire.storable import storable

@@ -10,9 +10,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from agent.fence import Fence
 from agent.models import Message, MessageState, Role
-from agent.transcript import ChatMessage, size_of, transcript
+from agent.turn.fence import Fence
+from agent.turn.transcript import ChatMessage, size_of, transcript
 
 FENCE = Fence("0123456789abcdef")
 PLENTY = 10**9

@@ -14,7 +14,7 @@ import pytest
 
 from analytics.queries.variants import ArmTotals, arm_totals, usual_values
 from analytics.request_log.record import Outcome, RequestRecord
-from rollouts.evaluation.grid import LOG_RATIO, bin_of
+from rollouts.evaluation.statistics.grid import LOG_RATIO, bin_of
 from tests.factories.analytics import make_entry, store
 
 pytestmark = pytest.mark.usefixtures("clickhouse")

@@ -21,7 +21,7 @@ from analytics.queries.variants.by_record import (
 )
 from analytics.queries.variants.users import user_minutes
 from analytics.request_log.record import RequestRecord
-from rollouts.evaluation.grid import LOG_RATIO, bin_of
+from rollouts.evaluation.statistics.grid import LOG_RATIO, bin_of
 from tests.analytics.variant_records import (
     ELSEWHERE,
     ENDS,

@@ -29,7 +29,7 @@ from gateway.errors import (
     UnsupportedError,
 )
 from prompts.errors import InvalidVariableError, MissingVariableError, UnknownVariableError
-from rollouts.evaluation.grid import bin_of
+from rollouts.evaluation.statistics.grid import bin_of
 from tests.factories.analytics import make_entry, store_as_of_then
 
 START = datetime(2026, 11, 20, 13, 0, tzinfo=UTC)

@@ -12,8 +12,8 @@ import pytest
 from benchmarks.rollouts.crowd import Ledger, Valued
 from benchmarks.rollouts.runs import traffic
 from benchmarks.rollouts.worlds import Fault, Users, Weather, World
-from rollouts.evaluation.formula_2 import ArmCounts, ClusterSums, Metric, MinuteCounts
-from rollouts.evaluation.grid import value_of
+from rollouts.evaluation import ArmCounts, ClusterSums, Metric, MinuteCounts
+from rollouts.evaluation.statistics.grid import value_of
 
 MINUTES = 1440
 

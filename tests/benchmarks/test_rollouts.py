@@ -18,7 +18,7 @@ from benchmarks.rollouts.picture import Curve, Panel, svg
 from benchmarks.rollouts.promises import PROMISES
 from benchmarks.rollouts.runs import Plan, Run, only, simulate
 from benchmarks.rollouts.worlds import Weather, World
-from rollouts.evaluation.formula_2 import Metric
+from rollouts.evaluation import Metric
 
 # The simulation needs CPU time alone, which is slow on a busy machine.
 pytestmark = pytest.mark.timeout(900)

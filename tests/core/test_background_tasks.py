@@ -25,9 +25,9 @@ _STARTS = re.compile(r"\bcreate_task\(|\bensure_future\(|\bthreading\.(?:Thread|
 # The places that start a task or thread without watching over it, by who learns of its failure.
 OTHERWISE = {
     # Their caller awaits them.
-    "agent/loop.py": 1,
+    "agent/turn/loop.py": 1,
     "agent/mcp/turns.py": 1,
-    "agent/threads.py": 1,
+    "agent/worker/threads.py": 1,
     "config/supervisor/background_thread.py": 1,
     "config/supervisor/children.py": 3,
     "config/supervisor/processes.py": 1,

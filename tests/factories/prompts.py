@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 from core.models import Project
-from prompts.content import VersionContent
+from prompts.content.version import VersionContent
 from prompts.models import PromptConfig, PromptVersion
 from prompts.services import add_version, create_config
 from tests.factories.core import make_project

@@ -17,8 +17,8 @@ from gateway.protocol.headers import read_headers
 from gateway.protocol.wire import LazyFields, decode_request
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.prompts import ManagedPrompt
+from prompts.content.templating import compile_messages
 from prompts.selectors import PromptVersionRecord
-from prompts.templating import compile_messages
 
 PROJECT = uuid4()
 ROLLOUT = "01890000-0000-7000-8000-000000000001"

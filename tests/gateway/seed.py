@@ -91,7 +91,7 @@ def make_prompt(command: dict[str, Any]) -> dict[str, Any]:
 
 
 def add_prompt_version(command: dict[str, Any]) -> dict[str, Any]:
-    from prompts.content import VersionContent
+    from prompts.content.version import VersionContent
     from prompts.services import add_version
 
     version = add_version(

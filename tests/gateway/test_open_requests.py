@@ -17,7 +17,14 @@ from analytics.spool.names import worker_token
 from gateway.pipeline.context import RequestState
 from gateway.runtime.open_requests import OpenRequests
 from gateway.snapshot.prompts import PromptUse
-from rollouts.open_requests import EXPIRY_SECONDS, WORKERS_EXPIRY_SECONDS, OpenRequest, key, open_requests, workers_key
+from rollouts.open_requests.lists import (
+    EXPIRY_SECONDS,
+    WORKERS_EXPIRY_SECONDS,
+    OpenRequest,
+    key,
+    open_requests,
+    workers_key,
+)
 
 NOBODY = "redis://127.0.0.1:1"
 # A request that has been open for this many seconds is listed.

@@ -18,7 +18,7 @@ from analytics.spool import names
 from analytics.spool.inflight import InflightRequest, read_table
 from analytics.spool.interrupted import record_interrupted
 from rollouts.allocation import AllocationType, variant_of
-from rollouts.open_requests import OpenRequest, OpenRequestReader
+from rollouts.open_requests.lists import OpenRequest, OpenRequestReader
 from tests.fakes import scripted as play
 from tests.fakes.scripted import ScriptedServer, Step
 from tests.fakes.upstream import Connection, Received

@@ -11,14 +11,14 @@ from rest_framework.test import APIClient
 from typing_extensions import override
 
 from core.models import Project
-from prompts.composition import MAX_DEPTH, Library, compose
+from prompts.content.composition import MAX_DEPTH, Library, compose
+from prompts.content.messages import INSTRUCTION_ROLES, MAX_MESSAGES, ROLES
+from prompts.content.templating import MAX_RENDERED_BYTES, RoleAndText
 from prompts.errors import InvalidVersionError
 from prompts.labels import set_label
-from prompts.messages import INSTRUCTION_ROLES, MAX_MESSAGES, ROLES
 from prompts.models import PromptConfig
 from prompts.selectors import PromptVersionRecord, prompt_configs
 from prompts.services import activate_version
-from prompts.templating import MAX_RENDERED_BYTES, RoleAndText
 from prompts.transfer import export_prompts
 from tests.factories.core import client_of, make_project
 from tests.factories.prompts import make_config, make_version

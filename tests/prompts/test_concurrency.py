@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from core.models import Project
-from prompts.content import VersionContent
+from prompts.content.version import VersionContent
 from prompts.models import PromptActivation, PromptConfig, PromptVersion
 from prompts.services import activate_version, add_version, create_config, delete_config, undo_activation
 from prompts.transfer import ImportedConfig, NumberedContent, import_prompts

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prompts.content import VersionContent
-from prompts.diff import diff_contents
+from prompts.content.version import VersionContent
+from prompts.diff.contents import diff_contents
 
 lines = st.lists(st.sampled_from(["", "a", "b", "c", "  a"]), max_size=12)
 

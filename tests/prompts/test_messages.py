@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
 from core.models import Project
-from prompts.content import VersionContent
-from prompts.diff import diff_contents
+from prompts.content.messages import INSTRUCTION_ROLES, MAX_MESSAGES, ROLES, check_messages
+from prompts.content.templating import MAX_RENDERED_BYTES, RoleAndText, compile_messages
+from prompts.content.version import VersionContent
+from prompts.diff.contents import diff_contents
 from prompts.errors import InvalidVersionError
-from prompts.messages import INSTRUCTION_ROLES, MAX_MESSAGES, ROLES, check_messages
 from prompts.models import PromptConfig
 from prompts.selectors import prompt_configs
-from prompts.templating import MAX_RENDERED_BYTES, RoleAndText, compile_messages
 from prompts.transfer import export_prompts
 from tests.factories.core import client_of, make_project
 from tests.factories.prompts import make_config, make_version

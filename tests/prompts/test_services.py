@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from core.errors import ConflictError, NotFoundError, ValidationError
-from prompts.content import VersionContent
+from prompts.content.version import VersionContent
 from prompts.errors import (
     ConfigExistsError,
     ConfigNotFoundError,

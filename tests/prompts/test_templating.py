@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prompts.content.templating import MAX_VARIABLES, NAME_CHARACTERS, compile_template
 from prompts.errors import InvalidVariableError, InvalidVersionError, MissingVariableError, UnknownVariableError
-from prompts.templating import MAX_VARIABLES, NAME_CHARACTERS, compile_template
 
 
 def declared(name: str, kind: str = "string", *, required: bool = False) -> dict[str, Any]:

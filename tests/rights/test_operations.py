@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
-from agent.admission import read_call
 from agent.tools.registry import ALL
+from agent.turn.admission import read_call
 from core.api.authentication import ProjectAccess
 from core.errors import ApplicationError
 from core.models import Membership, Project

@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 from core.http.arrival import ARRIVED_AT
 from core.models import Project
 from prompts.models import PromptConfig
-from rollouts import evaluate
+from rollouts.verdicts import evaluate
 from rollouts.views import PromoteView
 from tests.factories.core import client_of, make_key, make_project
 from tests.factories.prompts import make_config

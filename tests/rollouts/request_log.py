@@ -14,10 +14,10 @@ import pytest
 from analytics.errors import AnalyticsUnavailableError
 from analytics.queries.variants import UsualValues
 from analytics.queries.variants.by_record import Recorded, RecordedMinute
-from rollouts import evaluate, minutes, recorded
 from rollouts.evaluation import bin_of
 from rollouts.models import Rollout
-from rollouts.open_requests import OpenRequest
+from rollouts.open_requests.lists import OpenRequest
+from rollouts.verdicts import evaluate, minutes, recorded
 
 LATENCY_MS, COST_UNITS = 400, 12_000_000
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from rollouts.evaluate import evaluate_running_rollouts
 from rollouts.models import Mode, Rollout, RolloutTransition
 from rollouts.states import Stage
+from rollouts.verdicts.evaluate import evaluate_running_rollouts
 from tests.factories.core import client_of
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.conftest import PATH, Api, new_api, promoted

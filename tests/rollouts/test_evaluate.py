@@ -7,12 +7,12 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from rollouts import evaluate
-from rollouts.evaluate import evaluate_rollout, evaluate_running_rollouts
 from rollouts.models import Mode, Rollout, RolloutTransition
 from rollouts.replay import replayed_figures
 from rollouts.services import pause_rollout, promote_rollout, start_rollout
 from rollouts.states import Stage, Transition
+from rollouts.verdicts import evaluate
+from rollouts.verdicts.evaluate import evaluate_rollout, evaluate_running_rollouts
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.automatic import automatic, evaluation
 from tests.rollouts.request_log import RequestLog, begun, this_minute

@@ -10,12 +10,12 @@ import pytest
 from django.utils import timezone
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
-from rollouts import minutes, recorded
-from rollouts.evaluate import evaluate_rollout, evaluate_running_rollouts
 from rollouts.models import RolloutEvaluation, RolloutMinute
 from rollouts.services import pause_rollout
 from rollouts.states import Stage
 from rollouts.tasks import evaluate_rollouts
+from rollouts.verdicts import minutes, recorded
+from rollouts.verdicts.evaluate import evaluate_rollout, evaluate_running_rollouts
 from tests.rollouts.automatic import automatic, evaluation
 from tests.rollouts.request_log import RequestLog, this_minute
 

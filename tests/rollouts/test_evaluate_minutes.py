@@ -9,14 +9,13 @@ from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from analytics.queries.variants import UsualValues
-from rollouts import evaluate
-from rollouts.evaluate import closed_until, evaluate_rollout, evaluate_running_rollouts
-from rollouts.evaluation import from_json
-from rollouts.evaluation.formula_2 import State
+from rollouts.evaluation import State, from_json
 from rollouts.models import RolloutEvaluation, RolloutMinute
 from rollouts.replay import replayed_figures, replayed_state
 from rollouts.services import promote_rollout
 from rollouts.states import Stage, Transition
+from rollouts.verdicts import evaluate
+from rollouts.verdicts.evaluate import closed_until, evaluate_rollout, evaluate_running_rollouts
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.automatic import automatic, evaluation
 from tests.rollouts.request_log import RequestLog, this_minute

@@ -4,10 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rollouts.evaluation import to_json
-from rollouts.evaluation.formula_2 import ArmCounts, MinuteCounts
+from rollouts.evaluation import ArmCounts, MinuteCounts, to_json
 from rollouts.evaluation.words import in_words
-from rollouts.forecast import StageForecast, Traffic, stage_forecast, traffic_today
+from rollouts.forecasts.stage import StageForecast, Traffic, stage_forecast, traffic_today
 from rollouts.models import Rollout, RolloutMinute, RolloutTransition
 from rollouts.states import Stage
 from tests.factories.rollouts import make_rollout

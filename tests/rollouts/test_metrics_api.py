@@ -14,13 +14,13 @@ from django.conf import settings
 
 from analytics.errors import AnalyticsUnavailableError
 from analytics.request_log.record import Outcome, SpoolEntry
-from rollouts import metrics
 from rollouts.allocation import AllocationType, UnitKind, Variant, unit_number, variant_at
-from rollouts.evaluate import evaluate_rollout
+from rollouts.comparison import metrics
 from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute, RolloutTransition
-from rollouts.open_requests import OpenRequest, encode, key, workers_key
+from rollouts.open_requests.lists import OpenRequest, encode, key, workers_key
 from rollouts.replay import replayed_figures
 from rollouts.states import Stage
+from rollouts.verdicts.evaluate import evaluate_rollout
 from tests.factories.analytics import make_entry, store_as_of_then
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.conftest import PATH, Api, new_api

@@ -10,7 +10,7 @@ import pytest
 import redis
 from django.conf import settings
 
-from rollouts.open_requests import (
+from rollouts.open_requests.lists import (
     MAX_OPEN_REQUESTS,
     OpenRequest,
     OpenRequestReader,

@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from rollouts.allocation import AllocationType
-from rollouts.evaluation import to_json
-from rollouts.evaluation.formula_2 import ArmCounts, MinuteCounts, Policy, advance, initial_state
+from rollouts.evaluation import ArmCounts, MinuteCounts, Policy, advance, initial_state, to_json
+from rollouts.forecasts.outlook import Outlook, outlook
 from rollouts.models import Rollout, RolloutEvaluation, RolloutMinute, RolloutTransition
-from rollouts.outlook import Outlook, outlook
 from rollouts.states import Stage
 from tests.factories.rollouts import make_rollout
-from tests.rollouts.formula_2.minutes import USUAL_COST, USUAL_MS
+from tests.rollouts.evaluation.minutes import USUAL_COST, USUAL_MS
 
 pytestmark = pytest.mark.django_db
 

@@ -12,10 +12,10 @@ import pytest
 from analytics.errors import AnalyticsUnavailableError
 from analytics.queries.variants.traffic import ConfigTraffic
 from analytics.request_log.record import Outcome
-from rollouts import planning
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import bin_of
-from rollouts.planning import Plan, plan_of
+from rollouts.forecasts import plan as planning
+from rollouts.forecasts.plan import Plan, plan_of
 from rollouts.states import DEFAULT_STAGES, Stage
 from tests.factories.analytics import make_entry, store
 from tests.rollouts.conftest import PATH, Api

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from rollouts.minute_sums import BUCKETS, _sql, minute_sums
+from rollouts.comparison.minute_sums import BUCKETS, _sql, minute_sums
+from rollouts.comparison.plots import plots
 from rollouts.models import Rollout, RolloutMinute
-from rollouts.plots import plots
 from tests.factories.rollouts import make_rollout
 
 pytestmark = pytest.mark.django_db

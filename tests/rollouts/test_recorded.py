@@ -10,16 +10,15 @@ from typing import Any
 import pytest
 
 from analytics.request_log.record import Outcome, SpoolEntry
-from rollouts import evaluate, recorded
 from rollouts.allocation import AllocationType
-from rollouts.evaluate import evaluate_rollout
-from rollouts.evaluation import from_json
-from rollouts.evaluation.formula_2 import ArmCounts, Metric, MinuteCounts, State
-from rollouts.evaluation.grid import bin_of
+from rollouts.evaluation import ArmCounts, Metric, MinuteCounts, State, from_json
+from rollouts.evaluation.statistics.grid import bin_of
 from rollouts.models import Rollout, RolloutEvaluation, RolloutMinute
-from rollouts.open_requests import OpenRequest
+from rollouts.open_requests.lists import OpenRequest
 from rollouts.replay import replayed_figures, replayed_state
 from rollouts.states import Stage
+from rollouts.verdicts import evaluate, recorded
+from rollouts.verdicts.evaluate import evaluate_rollout
 from tests.factories.analytics import make_entry, store_as_of_then
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.request_log import begun, this_minute

@@ -9,15 +9,15 @@ from uuid import UUID, uuid4
 import pytest
 
 from analytics.queries.variants import UsualValues
-from rollouts import evaluate
-from rollouts.evaluate import evaluate_rollout
 from rollouts.evaluation import from_json, to_json
-from rollouts.evaluation.grid import bin_of
+from rollouts.evaluation.statistics.grid import bin_of
 from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute
-from rollouts.open_requests import OpenRequest
+from rollouts.open_requests.lists import OpenRequest
+from rollouts.open_requests.still_open import MAX_REMEMBERED, Counted, max_open_time, overdue, still_remembered
 from rollouts.replay import replayed_figures
 from rollouts.states import Stage
-from rollouts.still_open import MAX_REMEMBERED, Counted, max_open_time, overdue, still_remembered
+from rollouts.verdicts import evaluate
+from rollouts.verdicts.evaluate import evaluate_rollout
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.request_log import RequestLog, begun, this_minute
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rollouts import comparisons
-from rollouts.tables import change, figure, metric_rows
+from rollouts.comparison import wire as comparisons
+from rollouts.comparison.tables import change, figure, metric_rows
 
 
 def metric(**values: Any) -> dict[str, Any]:

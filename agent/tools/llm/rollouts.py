@@ -10,9 +10,9 @@ from msgspec import Meta
 from agent.tools.base import Arguments, Tool, ToolContext
 from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import PageArguments, chosen, filtered, listed_rows, page_of
-from rollouts.comparisons import comparison
+from rollouts.comparison.metrics import compare
+from rollouts.comparison.wire import comparison
 from rollouts.filters import RolloutFilter
-from rollouts.metrics import compare
 from rollouts.selectors import get_rollout, list_rollouts
 from rollouts.serializers import RolloutDetailSerializer, RolloutSerializer
 from rollouts.states import Status

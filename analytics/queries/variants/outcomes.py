@@ -91,7 +91,8 @@ REASONS = f"sumMapIf(map({REASON}, toUInt64(1)), {UNANSWERED})"
 
 
 def bin_of(value: str) -> str:
-    """Returns the SQL for the bin of a value, as `rollouts.evaluation.grid` has it. Takes the parameter `log_ratio`."""
+    """Returns the SQL for the bin of a value, as `rollouts.evaluation.statistics.grid` has it. Takes the parameter
+    `log_ratio`."""
     return f"if({value} <= 0, 0, toUInt32(1 + floor(log(greatest({value}, 1)) / {{log_ratio:Float64}} + 0.5)))"
 
 

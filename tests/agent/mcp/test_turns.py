@@ -11,10 +11,10 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from agent.limits import PARALLEL_CALLS, TOOL_THREADS
 from agent.mcp.turns import outcome_in_turn
-from agent.scopes import Granted
 from agent.tools.base import ToolContext, ToolOutcome
+from agent.tools.scopes import Granted
+from agent.worker.limits import PARALLEL_CALLS, TOOL_THREADS
 from tests.waiting import TIMEOUT_SECONDS
 
 

@@ -11,9 +11,9 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 
-from agent.scopes import Granted
 from agent.tools import registry
 from agent.tools.base import OUTPUT_CHARACTERS, Arguments, Tool, ToolContext
+from agent.tools.scopes import Granted
 from core.roles import PROJECT_RIGHTS, Right
 from gateway.project_settings.settings import AGENT_SCOPES
 from tests.factories.core import make_project

@@ -15,9 +15,9 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Status as SpanStatus
 from rest_framework.test import APIClient
 
-from agent.scopes import Granted
 from agent.tools import registry
 from agent.tools.base import ToolContext, ToolOutcome
+from agent.tools.scopes import Granted
 from analytics.request_log.record import Outcome, SpoolEntry
 from analytics.scores.services import record_feedback
 from analytics.scores.sync.run import copy_due

@@ -15,7 +15,7 @@ from analytics.queries.variants.traffic import ConfigTraffic
 from core.models import Project
 from core.roles import Role
 from prompts.models import PromptConfig
-from rollouts import planning
+from rollouts.forecasts import plan as planning
 from rollouts.models import Rollout
 from rollouts.services import roll_back_rollout
 from rollouts.states import DEFAULT_STAGES

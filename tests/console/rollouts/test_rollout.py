@@ -15,13 +15,13 @@ from django.utils import timezone
 from analytics.errors import AnalyticsUnavailableError
 from analytics.queries.variants import ArmTotals
 from core.roles import Role
-from rollouts import metrics
-from rollouts.comparisons import comparison
-from rollouts.evaluate import evaluate_rollout
+from rollouts.comparison import metrics
+from rollouts.comparison.tables import metric_rows
+from rollouts.comparison.wire import comparison
 from rollouts.models import Rollout, RolloutEvaluation, RolloutTransition
 from rollouts.selectors import get_rollout
 from rollouts.services import promote_rollout, roll_back_rollout
-from rollouts.tables import metric_rows
+from rollouts.verdicts.evaluate import evaluate_rollout
 from tests.factories.core import make_staff
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.request_log import RequestLog, begun

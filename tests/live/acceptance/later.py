@@ -31,7 +31,7 @@ def main() -> None:
     # The store's clock is not moved, and every record is visible to it.
     with (
         time_machine.travel(datetime.now(UTC) + timedelta(minutes=MINUTES), tick=True),
-        mock.patch("rollouts.evaluate.visible_until", lambda: datetime.now(UTC)),
+        mock.patch("rollouts.verdicts.evaluate.visible_until", lambda: datetime.now(UTC)),
     ):
         for _, rollout_id, _ in rollouts:
             _evaluate(rollout_id)
@@ -39,7 +39,7 @@ def main() -> None:
 
 def _wait_until_known(project_id: UUID, rollout_id: UUID, count: int) -> None:
     from analytics.queries.variants import arm_totals
-    from rollouts.open_requests import open_requests
+    from rollouts.open_requests.lists import open_requests
     from tests.waiting import wait_until
 
     now = datetime.now(UTC)
@@ -54,9 +54,9 @@ def _wait_until_known(project_id: UUID, rollout_id: UUID, count: int) -> None:
 
 def _evaluate(rollout_id: UUID) -> None:
     """Evaluates the rollout unless the scheduled evaluation, which may run at the same time, has ended it."""
-    from rollouts.evaluate import evaluate_rollout
     from rollouts.models import Rollout
     from rollouts.states import Status
+    from rollouts.verdicts.evaluate import evaluate_rollout
     from tests.waiting import wait_until
 
     def evaluated() -> bool:

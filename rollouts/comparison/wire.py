@@ -1,0 +1,168 @@
+"""The metrics and the forecast of a rollout as the API, its pages and the agent show them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from analytics.queries.variants import BASELINE, TARGET, ArmTotals
+from prompts.models import PromptVersion
+from rollouts.comparison.metrics import Comparison
+from rollouts.evaluation import Action, Decision, Detection, Metric, Power, Reason, Status
+from rollouts.evaluation.policy import failing_difference
+from rollouts.forecasts.outlook import Outlook
+from rollouts.forecasts.plan import Plan
+from rollouts.models import Rollout
+from rollouts.serializers import earlier_rollbacks_shown
+from rollouts.verdicts.policies import policy_of
+
+
+def comparison(rollout: Rollout, found: Comparison) -> dict[str, Any]:
+    """Returns the comparison: rates are shares, latencies ms, costs US dollars.
+
+    `metrics` has both arms' figures weighted by minute, so that load and stage cancel out, with 95 % intervals that
+    hold however often one looks.
+    """
+    figures = found.figures
+    return {
+        "rollout_id": rollout.pk,
+        "rollout_status": rollout.status,
+        "mode": rollout.mode,
+        "current_stage": rollout.current_stage or None,
+        "overall_status": figures["status"],
+        "decision": figures["decision"],
+        "reason": figures["reason"],
+        "explanation": figures["explanation"],
+        "target": _arm(rollout.target_version, found.target),
+        "baseline": _arm(rollout.baseline_version, found.baseline),
+        "metrics": judged_metrics(figures, policy_of(rollout).cost_allowance),
+        "sample_ratio": figures["sample_ratio"],
+        "minutes_evaluated": figures["minutes"],
+        "target_requests_evaluated": figures["target_requests"],
+        "stage_requests_evaluated": figures["stage_requests"],
+        "overdue": figures["overdue"],
+        "evaluated_through": figures["through"],
+        "evaluated_at": found.decided_at,
+        "formula": figures["formula"],
+        "open_requests": {arm: found.open_requests[arm] for arm in (TARGET, BASELINE)},
+        "forecast": _forecast(found.outlook),
+        "power": _power(found.outlook.power, found.outlook.sentences) if found.outlook else None,
+        "earlier_rollbacks": earlier_rollbacks_shown(rollout),
+    }
+
+
+def judged_metrics(figures: Mapping[str, Any], cost_allowance: float) -> dict[str, dict[str, Any]]:
+    """Returns the metrics of a verdict, each with the difference below which it does not fail and whether the verdict
+    rests on it."""
+    shown = {}
+    # The metrics are put in order, because databases sort the members of objects.
+    for metric in Metric:
+        if (one := figures["metrics"].get(metric.value)) is None:
+            continue
+        baseline = one["baseline"]
+        shown[metric.value] = {
+            **one,
+            "failing_difference": None if baseline is None else failing_difference(metric, baseline, cost_allowance),
+            "decides": one["judged"] and _decides(metric.value, one, figures),
+        }
+    return shown
+
+
+def _decides(name: str, metric: Mapping[str, Any], figures: Mapping[str, Any]) -> bool:
+    """Returns whether the verdict rests on the metric. No metric decides where a minimum or the sample ratio does,
+    or where nothing speaks against the target."""
+    match figures["reason"]:
+        case Reason.METRIC_FAILING:
+            action = Action.ROLL_BACK if figures["decision"] == Decision.ROLL_BACK else Action.HOLD
+            return (metric["status"], metric["action"]) == (Status.FAILING, action)
+        case Reason.MINIMUM_UNANSWERED | Reason.NO_COMPARISON:
+            return name == "unanswered"
+        case Reason.USERS_UNDECIDED:
+            # Without a metric that fails by its requests, the reason is that too many of them went unanswered.
+            named = any(one.get("users_undecided") for one in figures["metrics"].values())
+            return bool(metric["users_undecided"]) if named else name == "unanswered"
+        case Reason.INCONCLUSIVE:
+            return bool(metric["status"] == Status.INCONCLUSIVE)
+        case reason:
+            return bool(reason == Reason.PASSING)
+
+
+def _forecast(outlook: Outlook | None) -> dict[str, Any] | None:
+    if outlook is None:
+        return None
+    forecast = outlook.forecast
+    return {
+        "requests_per_minute": forecast.per_minute,
+        "minutes_to_minima": forecast.minutes,
+        "evidence_decides": forecast.evidence_decides,
+        "explanation": forecast.sentence,
+    }
+
+
+def planned(plan: Plan) -> dict[str, Any]:
+    """Returns the forecast of a rollout that is not made yet."""
+    return {
+        "request_count": plan.requests,
+        "requests_per_minute": plan.per_minute,
+        "unanswered_rate": plan.unanswered,
+        "minutes": plan.minutes,
+        "stages": [
+            {
+                "number": number,
+                **one.stage._asdict(),
+                "begins_after_minutes": one.begins_after,
+                "minutes": one.minutes,
+                "target_requests": one.target_requests,
+            }
+            for number, one in enumerate(plan.stages, start=1)
+        ],
+        "evidence_decides": plan.evidence_decides,
+        "explanation": plan.sentence,
+        "power": _power(plan.power, plan.power_sentences),
+    }
+
+
+def _power(power: Power | None, sentences: Sequence[str]) -> dict[str, Any] | None:
+    if power is None:
+        return None
+    return {
+        "fall": _detection(power.fall),
+        "smallest": _detection(power.smallest) if power.smallest else None,
+        "slower_minutes": power.slower_minutes,
+        "explanation": " ".join(sentences),
+    }
+
+
+def _detection(found: Detection) -> dict[str, Any]:
+    return {
+        "answered_share": found.usual,
+        "fallen_to": found.fallen,
+        "minutes": found.minutes,
+        "target_requests": found.target_requests,
+    }
+
+
+def _arm(version: PromptVersion, totals: ArmTotals) -> dict[str, Any]:
+    """Returns the totals of one arm. `error_rate` leaves out failures that the service does not answer for:
+    cancelled requests and clients' own faults. Of `request_count`, cache hits and requests that no version has a
+    part in are left out; the others are answered or not."""
+    counted = totals.requests - totals.cache_hits - totals.left_out
+    return {
+        "version_id": version.pk,
+        "version_number": version.number,
+        "request_count": totals.requests,
+        "cache_hit_count": totals.cache_hits,
+        "left_out_count": totals.left_out,
+        "answered_count": counted - totals.unanswered,
+        "unanswered_count": totals.unanswered,
+        "unanswered_rate": totals.unanswered / counted if counted else 0.0,
+        "unanswered_reasons": dict(sorted(totals.reasons.items())),
+        "error_count": totals.errors,
+        "error_rate": totals.errors / totals.counted if totals.counted else 0.0,
+        "average_latency_ms": totals.average_latency_ms,
+        "p95_latency_ms": totals.p95_latency_ms,
+        "total_cost_usd": float(totals.cost_usd),
+        "average_cost_usd": float(totals.priced_cost_usd / totals.priced) if totals.priced else 0.0,
+        "unpriced_request_count": totals.unpriced,
+        "fallback_request_count": totals.substituted,
+    }

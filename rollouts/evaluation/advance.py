@@ -1,0 +1,197 @@
+"""The advance of the state by one closed minute."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import reduce
+
+from rollouts.evaluation.blocks import EMPTY, Block, without_unused_counts
+from rollouts.evaluation.counts import ArmCounts, MinuteCounts, UserCounts
+from rollouts.evaluation.factors import judged
+from rollouts.evaluation.policy import Metric
+from rollouts.evaluation.state import FIRST_SHARE, ArmTotals, MetricState, Served, State, UserState
+from rollouts.evaluation.statistics.clustering import design_of_arms
+from rollouts.evaluation.statistics.evidence import added
+from rollouts.evaluation.statistics.learning import learned
+from rollouts.evaluation.statistics.mixture import beginnings, begun, evidence
+from rollouts.evaluation.statistics.strata import with_weights
+from rollouts.evaluation.users import NOBODY, UserBlock, user_factors
+
+
+def advance(state: State, counts: MinuteCounts) -> State:
+    """Returns the state after one more minute of one stage. Late counts of an earlier stage follow in the minute in
+    which they were recorded.
+
+    Raises ValueError for counts that are not after those already counted, or of an unknown stage.
+    """
+    if (counts.minute, counts.stage) <= (state.last_minute, state.last_stage):
+        raise ValueError(
+            f"minute {counts.minute} of stage {counts.stage} does not follow {state.last_minute} of {state.last_stage}"
+        )
+    if not 1 <= counts.stage <= len(state.weights):
+        raise ValueError(f"there is no stage {counts.stage}: the rollout has {len(state.weights)}")
+    if counts.stage > state.stage:
+        state = _entered(state, counts.stage)
+    if counts.clusters:
+        state = _clustered(state, counts)
+    if counts.stage < state.stage:
+        # Late counts are a block of their own: if the arms do not differ, their requests are late alike.
+        state = _judged(state, Block(counts.target, counts.baseline), state.baseline)
+    else:
+        state = _current(state, counts)
+    if state.sticky:
+        state = _with_users(state, counts)
+    return replace(
+        state,
+        minutes=state.minutes + 1,
+        last_minute=counts.minute,
+        last_stage=counts.stage,
+        sample_ratio=state.sample_ratio.advance(
+            stage=counts.stage, weight=counts.weight, target=counts.target.units, baseline=counts.baseline.units
+        ),
+        target=_totals(state.target, counts.target),
+        baseline=_totals(state.baseline, counts.baseline),
+    )
+
+
+def replay(state: State, minutes: Iterable[MinuteCounts]) -> State:
+    """Returns the state after all of these minutes: the same as was stored, to the last digit."""
+    return reduce(advance, minutes, state)
+
+
+def _entered(state: State, stage: int) -> State:
+    """Returns the state at a later stage: the open block of the stage before is closed, and the processes of this
+    stage begin."""
+    state = _closed(state, state.block)
+    if state.new_users != NOBODY:
+        state = _users_judged(state, state.new_users)
+    begin = {metric: _beginning(state, metric, stage) for metric in state.metrics}
+    return replace(
+        state,
+        stage=stage,
+        stage_target=Served(),
+        stage_baseline=Served(),
+        new_users=NOBODY,
+        metrics={metric: _begun(one, begin[metric]) for metric, one in state.metrics.items()}
+        if any(begin.values())
+        else state.metrics,
+    )
+
+
+def _beginning(state: State, metric: Metric, stage: int) -> float:
+    """Returns the weight of the metric's processes that begin now."""
+    return math.fsum(beginnings(state.weights, FIRST_SHARE[metric])[max(state.stage, 1) : stage])
+
+
+def _begun(metric: MetricState, weight: float) -> MetricState:
+    users = metric.users and replace(metric.users, worse=begun(metric.users.worse, weight))
+    return replace(metric, worse=begun(metric.worse, weight), users=users)
+
+
+def _clustered(state: State, counts: MinuteCounts) -> State:
+    """Returns the state with the design effects of this minute, which weigh the blocks that begin after it."""
+    metrics = dict(state.metrics)
+    for metric, sums in counts.clusters.items():
+        one = metrics[metric]
+        design = design_of_arms(sums, counts.target_clusters.get(metric), one.variation)
+        metrics[metric] = one.counting_for(one.design, design)
+    return replace(state, metrics=metrics)
+
+
+def _current(state: State, counts: MinuteCounts) -> State:
+    block = state.block.joined(counts)
+    state = replace(
+        state,
+        stage_target=_served(state.stage_target, counts.target),
+        stage_baseline=_served(state.stage_baseline, counts.baseline),
+    )
+    return _closed(state, block) if block.full else replace(state, block=without_unused_counts(block))
+
+
+def _closed(state: State, block: Block) -> State:
+    """Returns the state after the block of the current stage, which is empty again. The totals do not hold this
+    minute yet."""
+    if block.empty:
+        return state
+    state = _judged(state, block, _without(state.baseline, state.block.baseline))
+    metrics = state.metrics
+    if state.sticky:
+        metrics = {metric: one.counting_for(one.next_design, one.next_design) for metric, one in metrics.items()}
+    return replace(state, block=EMPTY, metrics=metrics)
+
+
+def _judged(state: State, block: Block, before: ArmTotals) -> State:
+    target, baseline = block.target, block.baseline
+    return replace(
+        state,
+        metrics=judged(state, target, baseline, before),
+        latency=learned(state.latency, target.latency, baseline.latency),
+        cost=learned(state.cost, target.cost, baseline.cost),
+        target_weights=with_weights(state.target_weights, target.latency, baseline.latency),
+        baseline_weights=with_weights(state.baseline_weights, baseline.latency, target.latency),
+    )
+
+
+def _with_users(state: State, counts: MinuteCounts) -> State:
+    more = counts.target.users, counts.baseline.users
+    if more == (UserCounts(), UserCounts()):
+        return state
+    if counts.stage < state.stage:
+        return _users_judged(state, UserBlock(*more))
+    block = state.new_users.joined(*more)
+    if block.full:
+        return replace(_users_judged(state, block), new_users=NOBODY)
+    return replace(state, new_users=block)
+
+
+def _users_judged(state: State, block: UserBlock) -> State:
+    metrics = dict(state.metrics)
+    for metric, one in metrics.items():
+        reference = state.cost.reference if metric is Metric.COST else state.latency.reference
+        allowance = 1 + state.policy.cost_allowance if metric is Metric.COST else 1.0
+        factors = user_factors(block, metric, reference=reference, allowance=allowance)
+        if factors is None or one.users is None:
+            continue
+        worse = added(one.users.worse, factors)
+        found = evidence(worse, state.waiting(metric))
+        metrics[metric] = replace(one, users=UserState(worse, found, max(one.users.peak, found)))
+    return replace(state, metrics=metrics)
+
+
+def _without(totals: ArmTotals, block: ArmCounts) -> ArmTotals:
+    """Returns the totals before an open block: the margin must not know the requests it is applied to."""
+    if not block.requests and not block.judged:
+        return totals
+    return replace(
+        totals,
+        requests=totals.requests - block.requests,
+        unanswered=totals.unanswered - block.unanswered,
+        judged=totals.judged - block.judged,
+        errors=totals.errors - block.errors,
+    )
+
+
+def _served(before: Served, counts: ArmCounts) -> Served:
+    return Served(before.requests + counts.requests, before.unanswered + counts.unanswered)
+
+
+def _totals(before: ArmTotals, counts: ArmCounts) -> ArmTotals:
+    return ArmTotals(
+        requests=before.requests + counts.requests,
+        unanswered=before.unanswered + counts.unanswered,
+        judged=before.judged + counts.judged,
+        errors=before.errors + counts.errors,
+        answered=before.answered + sum(counts.latency.values()),
+        latency_ms=before.latency_ms + counts.latency_ms,
+        priced=before.priced + sum(counts.cost.values()),
+        cost_usd=before.cost_usd + counts.cost_usd,
+        reasons=_reasons(before.reasons, counts.reasons),
+    )
+
+
+def _reasons(before: Mapping[str, int], more: Mapping[str, int]) -> Mapping[str, int]:
+    if not more:
+        return before
+    return {reason: before.get(reason, 0) + more.get(reason, 0) for reason in sorted({*before, *more})}

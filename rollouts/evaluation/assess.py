@@ -1,0 +1,163 @@
+"""The status of each metric after the minutes so far: passing, failing or not decided yet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rollouts.evaluation.comparison import events_of
+from rollouts.evaluation.policy import (
+    COST_SIZE,
+    FAIL_AT,
+    LATENCY_AVERAGE_SIZE,
+    LATENCY_P95_SIZE,
+    MIN_TARGET_REQUESTS,
+    PASS_AT,
+    RATE_COUNT_SIZE,
+    RATE_SIZE,
+    RATES,
+    Metric,
+)
+from rollouts.evaluation.state import ArmTotals, MetricState, State
+from rollouts.evaluation.statistics.grid import quantile
+from rollouts.evaluation.terms import Action, Status
+
+LITTLE_CLUSTERING = 2.0
+"""The design effect below which the requests of sticky allocation are believed without the evidence of their users."""
+AGREE_AT = math.log(10.0)
+"""The ln E of the users that is enough beside failing requests. Without failing requests the users have to reach
+`FAIL_AT` themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricStatus:
+    """The status of one metric. `evidence` is ln E, `safety` ln S, `p_value` the anytime-valid one.
+
+    A metric that is not `judged` decides nothing: it is ignored, or neither arm has any value of it (no prices, only
+    free models).
+
+    `user_evidence` is the highest ln E of the users so far, of sticky allocation only. `users_undecided` means
+    that the metric would fail by its requests, but that few users may have made the difference, and users counted once
+    each do not show it.
+    """
+
+    metric: Metric
+    status: Status
+    judged: bool
+    evidence: float
+    safety: float
+    p_value: float
+    user_evidence: float | None = None
+    users_undecided: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """The statuses of all metrics. `sample_ratio_alarm` means that chance cannot explain the arms' shares of the
+    traffic, so that only a failure is believed."""
+
+    status: Status
+    metrics: Mapping[Metric, MetricStatus]
+    sample_ratio_alarm: bool
+    target_requests: int
+    minutes: int
+
+    def failing(self, action: Action, state: State) -> list[Metric]:
+        """Returns the failing metrics that lead to `action`."""
+        return [
+            one.metric
+            for one in self.metrics.values()
+            if one.judged and one.status is Status.FAILING and state.policy.action(one.metric) is action
+        ]
+
+    @property
+    def undecided_by_users(self) -> list[Metric]:
+        """Returns the metrics that fail by their requests while their users do not agree."""
+        return [one.metric for one in self.metrics.values() if one.judged and one.users_undecided]
+
+
+def assess(state: State) -> Assessment:
+    metrics = {metric: _metric(state, metric) for metric in Metric}
+    alarmed = state.sample_ratio.alarmed
+    return Assessment(
+        status=_overall(metrics, alarmed=alarmed),
+        metrics=metrics,
+        sample_ratio_alarm=alarmed,
+        target_requests=state.target.requests,
+        minutes=state.minutes,
+    )
+
+
+def _overall(metrics: Mapping[Metric, MetricStatus], *, alarmed: bool) -> Status:
+    judged = [one for one in metrics.values() if one.judged]
+    if any(one.status is Status.FAILING for one in judged):
+        return Status.FAILING
+    if alarmed or not judged or any(one.status is not Status.PASSING for one in judged):
+        return Status.INCONCLUSIVE
+    return Status.PASSING
+
+
+def _metric(state: State, metric: Metric) -> MetricStatus:
+    one = state.metrics[metric]
+    safety = one.safety
+    enough = state.target.requests >= MIN_TARGET_REQUESTS
+    worse, failing = one.evidence >= FAIL_AT[metric], _fails(one, FAIL_AT[metric])
+    if (worse or failing) and not ((enough or metric in RATES) and _is_sizeable(state, metric)):
+        worse = failing = False
+    if failing or worse:
+        status = Status.FAILING if failing else Status.INCONCLUSIVE
+    else:
+        status = Status.PASSING if enough and safety >= PASS_AT else Status.INCONCLUSIVE
+    return MetricStatus(
+        metric=metric,
+        status=status,
+        judged=_is_judged(state, metric),
+        evidence=one.evidence,
+        safety=safety,
+        p_value=min(1.0, math.exp(-one.peak)),
+        user_evidence=one.users.peak if one.users else None,
+        users_undecided=worse and not failing,
+    )
+
+
+def _fails(one: MetricState, fail_at: float) -> bool:
+    """Returns whether the metric fails. Users who are counted once each are believed at any time. Under sticky
+    allocation the requests are believed while their design effect is small, or when the users' evidence points the same
+    way."""
+    if one.users is None:
+        return one.evidence >= fail_at
+    if one.users.peak >= fail_at:
+        return True
+    independent = one.next_design is not None and one.next_design < LITTLE_CLUSTERING
+    return one.evidence >= fail_at and (independent or one.users.peak >= AGREE_AT)
+
+
+def _is_judged(state: State, metric: Metric) -> bool:
+    if state.policy.action(metric) is Action.IGNORE:
+        return False
+    return metric in RATES or any(_has_values(arm, metric) for arm in (state.target, state.baseline))
+
+
+def _has_values(arm: ArmTotals, metric: Metric) -> bool:
+    return arm.cost_usd > 0 if metric is Metric.COST else arm.latency_ms > 0
+
+
+def _is_sizeable(state: State, metric: Metric) -> bool:
+    """Returns whether the difference is large enough to matter. Certainty alone would fail a target for one
+    millisecond."""
+    strata = state.metrics[metric].strata
+    if metric in RATES:
+        (plus, times), answered_rates = RATE_SIZE, state.metrics[metric].answered_rates
+        return (
+            events_of(state.target, metric)[0] >= RATE_COUNT_SIZE
+            and answered_rates.weight > 0
+            and answered_rates.target - answered_rates.baseline >= plus * answered_rates.weight
+            and answered_rates.target >= times * answered_rates.baseline
+        )
+    if metric is Metric.LATENCY_P95:
+        target, baseline = quantile(state.target_weights, 0.95), quantile(state.baseline_weights, 0.95)
+        return target is not None and baseline is not None and target >= LATENCY_P95_SIZE * baseline
+    if metric is Metric.LATENCY_AVERAGE:
+        return strata.target >= LATENCY_AVERAGE_SIZE * strata.baseline
+    return strata.target >= COST_SIZE * (1 + state.policy.cost_allowance) * strata.baseline

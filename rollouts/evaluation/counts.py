@@ -1,0 +1,71 @@
+"""The input of an evaluation: the counts of one minute, by arm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from rollouts.evaluation.policy import Metric
+from rollouts.evaluation.statistics.clusters import ClusterSums
+from rollouts.evaluation.statistics.grid import Histogram
+
+Shares = Mapping[int, int]
+"""The number of users by how many of their first five requests were bad."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserCounts:
+    """The users of one arm who start to count in this minute, for sticky allocation only: users who were not in the
+    target before the stage, and whose fifth request of the stage was recorded in this minute.
+
+    `latency` and `cost` hold the bins (see `grid`) of the means of a user's first five requests.
+    """
+
+    errors: Shares = field(default_factory=dict)
+    unanswered: Shares = field(default_factory=dict)
+    slow: Shares = field(default_factory=dict)
+    latency: Histogram = field(default_factory=dict)
+    cost: Histogram = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ArmCounts:
+    """The counts of one arm of one stage in one minute, by the time at which the requests were recorded.
+
+    Cache hits count among `units` only. `requests` were allocated to the arm, and of these `unanswered` gave their
+    users no proper answer, for the `reasons` given. `judged` are the requests whose outcome the service and the
+    provider answer for, `errors` those of them that failed. `units` are the allocation units first seen in this minute.
+    `latency` and `cost` count answered requests by bin, in ms and 10^-10 US dollars; `latency_ms` and `cost_usd` are
+    their sums.
+    """
+
+    requests: int = 0
+    unanswered: int = 0
+    judged: int = 0
+    errors: int = 0
+    units: int = 0
+    latency: Histogram = field(default_factory=dict)
+    latency_ms: int = 0
+    cost: Histogram = field(default_factory=dict)
+    cost_usd: Decimal = Decimal(0)
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    users: UserCounts = field(default_factory=UserCounts)
+
+
+@dataclass(frozen=True, slots=True)
+class MinuteCounts:
+    """The counts of one stage in one closed minute. `minute` is Unix time divided by 60; stages count from 1.
+
+    `clusters` of the baseline's users and `target_clusters` of the target's are for sticky allocation only, where
+    requests of a user depend on each other: sums from the start to the end of this minute, or of an earlier one,
+    never of a later one. They weigh the minutes after this one.
+    """
+
+    minute: int
+    stage: int
+    weight: int
+    target: ArmCounts
+    baseline: ArmCounts
+    clusters: Mapping[Metric, ClusterSums] = field(default_factory=dict)
+    target_clusters: Mapping[Metric, ClusterSums] = field(default_factory=dict)

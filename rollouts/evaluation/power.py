@@ -1,0 +1,241 @@
+"""The power of the tests: the time until a fault of the target would be found at the present traffic.
+
+The times are expected values. A fault that shows in a share p1 of the target's requests adds an expected amount to ln E
+with each of them: at odds of psi, p1 ln psi - ln h, h being the mean over the choices of the target's requests. The
+fault is found about when these amounts, at the best of the odds, outweigh the threshold, the mean over the odds and the
+processes that begin later.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from rollouts.evaluation.policy import (
+    CONTROLLED_WEIGHT,
+    FAIL_AT,
+    MIN_TARGET_REQUESTS,
+    RATE_COUNT_SIZE,
+    RATE_SIZE,
+    Metric,
+)
+from rollouts.evaluation.state import FIRST_SHARE
+from rollouts.evaluation.statistics.evidence import ODDS, TILTS
+from rollouts.evaluation.statistics.grid import Histogram, value_of
+from rollouts.evaluation.statistics.margin import margin_rate
+from rollouts.evaluation.statistics.reference import Reference
+from rollouts.evaluation.words import in_words
+from rollouts.states import Stage
+
+MAX_DETECTION_MINUTES = 7 * 24 * 60.0
+"""The longest search in minutes, a week. A fault that takes longer counts as never found."""
+
+_MIN_STEPS = 200
+_SLOWER = 1.3
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """The usual traffic: requests a minute of both arms together, the share of them that goes unanswered, and latencies
+    by bin with their reference where they are known."""
+
+    per_minute: float
+    unanswered: float
+    latency: Histogram | None = None
+    reference: Reference | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """A fall in the share of answered requests, and the approximate minutes and requests of the target until it is
+    found. Both are None when it is not found within a week or before the last stage that has a baseline ends."""
+
+    usual: float
+    fallen: float
+    minutes: float | None
+    target_requests: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """The power of the tests at the usual traffic.
+
+    `fall` is a typical fall of the share of answered requests, and `smallest` the smallest one that is found before the
+    stages end by their minima; None means that not even a target that answers nothing is found. `slower_minutes` is the
+    time until an average latency of 1.3 times the usual is found; None means that it is not found, or that no latencies
+    are known. `sentences` explain the figures to people.
+    """
+
+    fall: Detection
+    smallest: Detection | None
+    slower_minutes: float | None
+    sentences: tuple[str, ...] = ()
+
+
+def power(stages: Sequence[Stage], traffic: Traffic, *, elapsed_minutes: float = 0.0, served: int = 0) -> Power:
+    """Returns the power over `stages`, the present one and those that follow. The present stage has been running for so
+    long and has answered so many requests of the target already.
+
+    Raises ValueError without any stage, or for shares and rates that are out of range.
+    """
+    if not stages:
+        raise ValueError("stages: there is at least the present one")
+    if not (0 <= traffic.unanswered <= 1 and traffic.per_minute >= 0):
+        raise ValueError("traffic: per_minute is at least 0, and unanswered a share")
+    plan = _Plan(tuple(stages), traffic.per_minute, elapsed_minutes, served)
+    found = Power(
+        fall=_found(plan, traffic.unanswered, _typical(traffic.unanswered), holds=True),
+        smallest=_smallest(plan, traffic.unanswered),
+        slower_minutes=_slower_minutes(plan, traffic),
+    )
+    return replace(found, sentences=tuple(_sentences(traffic, found, controlled=stages[0].weight < 100)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    stages: tuple[Stage, ...]
+    per_minute: float
+    elapsed_minutes: float
+    served: int
+
+    def spans(self, unanswered: float, *, holds: bool) -> Iterator[tuple[float, float]]:
+        """Returns the weight, as a share, and the minutes at it of each stage with a control.
+
+        With `holds` the rollout waits from 50 % on until it passes, which a faulty target never does.
+        """
+        for number, stage in enumerate(self.stages):
+            if stage.weight >= 100:
+                return
+            share = stage.weight / 100
+            if holds and stage.weight >= CONTROLLED_WEIGHT:
+                yield share, math.inf
+                return
+            elapsed, served = (self.elapsed_minutes, self.served) if number == 0 else (0.0, 0)
+            answered = self.per_minute * share * (1 - unanswered)
+            missing = max(0, stage.min_requests - served)
+            waits = (missing / answered if answered else math.inf) if missing else 0.0
+            yield share, max(0.0, stage.min_duration_minutes - elapsed, waits)
+
+
+def _found(plan: _Plan, usual: float, fallen: float, *, holds: bool) -> Detection:
+    """Returns when a target is found that leaves the share `fallen` unanswered, where the baseline leaves `usual`."""
+    plus, times = RATE_SIZE
+    if fallen - usual < plus or fallen < times * usual:
+        return Detection(1 - usual, 1 - fallen, None, None)
+    minutes, requests = _reached(
+        plan,
+        lambda share, odds: rate_growth(fallen, usual, share, odds),
+        metric=Metric.UNANSWERED,
+        tilts=ODDS,
+        least=RATE_COUNT_SIZE / fallen,
+        spans=plan.spans(fallen, holds=holds and fallen > margin_rate(usual)),
+    )
+    return Detection(1 - usual, 1 - fallen, minutes, requests)
+
+
+def rate_growth(fallen: float, usual: float, share: float, odds: float) -> float:
+    """Returns the expected ln of a factor per request of a target that gets `share` of the traffic; `odds` is a
+    logarithm. The mean over the choices is below both of its bounds: the one for independent arms and the one for
+    independent events."""
+    both, more = share * fallen + (1 - share) * usual, math.expm1(odds)
+    return fallen * odds - min(math.log1p(both * more), both / share * math.log1p(share * more))
+
+
+def mean_growth(latency: Histogram, reference: Reference, times: float, share: float, tilt: float) -> float:
+    """Returns the expected ln of a factor per request of a target whose values are so many times as large, as
+    `evidence.tilt_factors` counts them."""
+    total = sum(latency.values())
+
+    def score(number: int, factor: float) -> float:
+        return (min(value_of(number) * factor, reference.cap) - reference.mean) / reference.deviation
+
+    own = math.fsum(count * score(number, times) for number, count in latency.items()) / total
+    mean = math.fsum(
+        count * (share * math.exp(tilt * score(number, times)) + (1 - share) * math.exp(tilt * score(number, 1.0)))
+        for number, count in latency.items()
+    )
+    return tilt * own - math.log(mean / total)
+
+
+def _reached(
+    plan: _Plan,
+    growth: Callable[[float, float], float],
+    *,
+    metric: Metric,
+    tilts: Sequence[float],
+    least: float,
+    spans: Iterator[tuple[float, float]],
+) -> tuple[float | None, float | None]:
+    """Returns the minutes and the target's requests until the sum by the best tilt outweighs the threshold; None when
+    it never does."""
+    needed = FAIL_AT[metric] + math.log(len(tilts)) - math.log(FIRST_SHARE[metric])
+    sums, minutes, requests = [0.0] * len(tilts), 0.0, 0.0
+    for share, lasts in spans:
+        rate = plan.per_minute * share
+        gains = [growth(share, tilt) for tilt in tilts]
+        enough = min((needed - one) / gain if gain > 0 else math.inf for one, gain in zip(sums, gains, strict=True))
+        enough = max(enough, least - requests, 0.0)
+        takes = enough / rate if rate else math.inf
+        if takes <= lasts and minutes + takes <= MAX_DETECTION_MINUTES:
+            return minutes + takes, requests + enough
+        if minutes + lasts > MAX_DETECTION_MINUTES:
+            break
+        minutes, requests = minutes + lasts, requests + rate * lasts
+        sums = [one + gain * rate * lasts for one, gain in zip(sums, gains, strict=True)]
+    return None, None
+
+
+def _typical(usual: float) -> float:
+    """Returns a typical fault: three times as many requests without an answer, or two points more."""
+    return min(max(3 * usual, usual + 0.02), (1 + usual) / 2)
+
+
+def _smallest(plan: _Plan, usual: float) -> Detection | None:
+    """Returns the minutes of stages that follow each other as soon as their minima are met. A rollout that is held is
+    not modelled."""
+    least, most = RATE_SIZE[0], 1 - usual
+    for step in range(_MIN_STEPS + 1):
+        # The rates are evenly spaced by their logarithms, from half a percentage point above the usual rate to 1.
+        more = least * (most / least) ** (step / _MIN_STEPS) if most > least else most
+        detection = _found(plan, usual, usual + more, holds=False)
+        if detection.minutes is not None:
+            return detection
+    return None
+
+
+def _slower_minutes(plan: _Plan, traffic: Traffic) -> float | None:
+    latency, reference = traffic.latency, traffic.reference
+    if not latency or reference is None:
+        return None
+    minutes, _ = _reached(
+        plan,
+        lambda share, tilt: mean_growth(latency, reference, _SLOWER, share, tilt),
+        metric=Metric.LATENCY_AVERAGE,
+        tilts=TILTS,
+        least=MIN_TARGET_REQUESTS,
+        spans=plan.spans(traffic.unanswered, holds=True),
+    )
+    return minutes
+
+
+def _sentences(traffic: Traffic, power: Power, *, controlled: bool) -> Iterator[str]:
+    if not controlled:
+        yield "Nothing is found any more: all traffic goes to the target, and nobody is left to compare with."
+        return
+    if not traffic.per_minute:
+        yield "Nothing can be found without requests."
+        return
+    fall, smallest, pace = power.fall, power.smallest, f"At {traffic.per_minute:.3g} requests a minute"
+    text = f"{pace} a fall from {_percent(fall.usual)} to {_percent(fall.fallen)} of answers is"
+    yield f"{text} found within about {in_words(fall.minutes)}." if fall.minutes else f"{text} not found within a week."
+    if smallest is None:
+        yield "The stages are too short for this traffic: not even a target that never answers is found by their end."
+    else:
+        yield f"The smallest fall that is found by the end of the stages is one to {_percent(smallest.fallen)}."
+    if power.slower_minutes is not None:
+        yield f"A target {_SLOWER} times as slow on average is found within about {in_words(power.slower_minutes)}."
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.3g} %"

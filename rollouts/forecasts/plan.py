@@ -1,0 +1,125 @@
+"""The forecast of a rollout before it is made: the duration of each stage and the faults that would be found, if
+requests keep coming as they did in the last 24 hours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.utils import timezone
+
+from analytics.queries.variants.traffic import ConfigTraffic, config_traffic
+from prompts.selectors import get_config
+from rollouts import evaluation
+from rollouts.allocation import AllocationType
+from rollouts.evaluation import Power, power
+from rollouts.evaluation.policy import CONTROLLED_WEIGHT
+from rollouts.evaluation.statistics.grid import LOG_RATIO
+from rollouts.evaluation.statistics.reference import reference_from
+from rollouts.evaluation.words import in_words
+from rollouts.forecasts.outlook import STICKY
+from rollouts.forecasts.stage import TODAY
+from rollouts.states import Stage
+from rollouts.verdicts.minutes import ordered
+
+MIN_OBSERVED = timedelta(hours=1)
+"""The shortest time over which requests are averaged, so that the first few of a new config do not look like a rush."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagePlan:
+    """A stage of the plan. `begins_after` and `minutes` are the minutes before it and in it until both of its minima
+    are met, and `target_requests` the requests of the target by then; None where no traffic is known."""
+
+    stage: Stage
+    begins_after: float | None
+    minutes: float | None
+    target_requests: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The forecast of a rollout. `per_minute` and `unanswered` are the traffic of the last 24 hours, None without any;
+    with `evidence_decides` a stage waits for the evidence beside its minima. `power` is None without traffic, and
+    `power_sentences` explain it."""
+
+    requests: int
+    per_minute: float | None
+    unanswered: float | None
+    stages: tuple[StagePlan, ...]
+    evidence_decides: bool
+    power: Power | None
+    power_sentences: tuple[str, ...]
+
+    @property
+    def minutes(self) -> float | None:
+        """Returns the minutes of all stages together, None where one is unknown."""
+        known = [stage.minutes for stage in self.stages if stage.minutes is not None]
+        return sum(known) if len(known) == len(self.stages) else None
+
+    @property
+    def sentence(self) -> str:
+        if self.per_minute is None:
+            return "The duration of the stages is unknown: the prompt config had no requests in the last 24 hours."
+        pace = f"At today's {self.per_minute:.3g} requests a minute"
+        if self.minutes is None:
+            return f"{pace} none is answered, and the stages never end."
+        then = ""
+        if self.evidence_decides:
+            then = f" From {CONTROLLED_WEIGHT} % on each of them waits until the evidence is enough to pass."
+        return f"{pace} the stages take about {in_words(self.minutes)} if no metric holds them.{then}"
+
+
+def plan_rollout(project_id: UUID, config_id: UUID, stages: Sequence[Stage], allocation_type: AllocationType) -> Plan:
+    """Returns the forecast of a rollout of this config. Raises ConfigNotFoundError, AnalyticsUnavailableError and
+    AnalyticsLimitError."""
+    get_config(project_id, config_id)
+    now = timezone.now()
+    traffic = config_traffic(project_id, config_id, now - TODAY, now, log_ratio=LOG_RATIO)
+    return plan_of(traffic, stages, allocation_type, now=now)
+
+
+def plan_of(traffic: ConfigTraffic, stages: Sequence[Stage], allocation_type: AllocationType, *, now: datetime) -> Plan:
+    per_minute, unanswered = _rates(traffic, now)
+    planned = tuple(_planned(stages, per_minute, unanswered or 0.0))
+    found = _power(traffic, stages, per_minute, unanswered or 0.0)
+    evidence_decides = any(CONTROLLED_WEIGHT <= stage.weight < 100 for stage in stages)
+    sentences = found.sentences if found else ()
+    if sentences and allocation_type is not AllocationType.RANDOM:
+        sentences = (*sentences, STICKY)
+    return Plan(traffic.requests, per_minute, unanswered, planned, evidence_decides, found, sentences)
+
+
+def _rates(traffic: ConfigTraffic, now: datetime) -> tuple[float | None, float | None]:
+    """Returns the requests a minute and the share of unanswered ones."""
+    if not traffic.requests or traffic.first_at is None:
+        return None, None
+    observed = max(MIN_OBSERVED, now - traffic.first_at)
+    return traffic.requests / (observed.total_seconds() / 60), traffic.unanswered / traffic.requests
+
+
+def _planned(stages: Sequence[Stage], per_minute: float | None, unanswered: float) -> list[StagePlan]:
+    planned: list[StagePlan] = []
+    begins: float | None = 0.0
+    for stage in stages:
+        allocated = (per_minute or 0.0) * stage.weight / 100
+        answered = allocated * (1 - unanswered)
+        minutes: float | None = float(stage.min_duration_minutes)
+        if stage.min_requests:
+            minutes = max(stage.min_duration_minutes, stage.min_requests / answered) if answered else None
+        requests = None if minutes is None or per_minute is None else allocated * minutes
+        planned.append(StagePlan(stage, begins, minutes, requests))
+        begins = None if begins is None or minutes is None else begins + minutes
+    return planned
+
+
+def _power(
+    traffic: ConfigTraffic, stages: Sequence[Stage], per_minute: float | None, unanswered: float
+) -> Power | None:
+    if per_minute is None:
+        return None
+    latency = ordered(traffic.latency)
+    usual = evaluation.Traffic(per_minute, unanswered, latency or None, reference_from(latency))
+    return power(stages, usual)

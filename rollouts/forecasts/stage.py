@@ -1,0 +1,98 @@
+"""The forecast of the present stage: its duration if requests keep coming as they did in the last 24 hours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rollouts.evaluation.policy import CONTROLLED_WEIGHT
+from rollouts.evaluation.words import in_words
+from rollouts.models import Rollout, RolloutMinute, RolloutStage, RolloutTransition
+from rollouts.states import Status
+
+TODAY = timedelta(days=1)
+"""The time that the forecast looks back: a whole day, so that nights count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """The requests of both arms together in the minutes of the last day in which the rollout ran."""
+
+    requests: int
+    minutes: float
+
+    @property
+    def per_minute(self) -> float | None:
+        """Returns the requests per minute, or None while less than one minute is known."""
+        return self.requests / self.minutes if self.minutes >= 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class StageForecast:
+    """The forecast of a stage. `minutes` is the time until both minima of the stage are met, 0 when they are, and None
+    when it is unknown because the rollout does not run or no request came today. With `evidence_decides` the stage then
+    waits for the evidence."""
+
+    per_minute: float | None
+    minutes: float | None
+    evidence_decides: bool
+
+    @property
+    def sentence(self) -> str:
+        if self.per_minute is None or self.minutes is None:
+            return "How long this stage takes cannot be told: no requests of today are known."
+        traffic = f"At today's {self.per_minute:.3g} requests a minute"
+        then = " Then it waits until the evidence is enough to pass." if self.evidence_decides else ""
+        if self.minutes == 0:
+            return f"{traffic} both minima of this stage are met.{then}"
+        return f"{traffic} both minima of this stage are met in about {in_words(self.minutes)}.{then}"
+
+
+def traffic_today(rollout: Rollout) -> Traffic:
+    """Returns the traffic of the judged minutes, so that an evaluation that lags behind does not look like a lack of
+    requests."""
+    through = rollout.evaluation.through
+    if through is None:
+        return Traffic(0, 0.0)
+    since = through - TODAY
+    counts = RolloutMinute.objects.filter(rollout=rollout, minute__gte=since).values_list(
+        "counts__target__requests", "counts__baseline__requests"
+    )
+    requests = sum(int(target) + int(baseline) for target, baseline in counts)
+    return Traffic(requests, _minutes_running(rollout.transitions.all(), since, through))
+
+
+def stage_forecast(
+    rollout: Rollout, traffic: Traffic, *, served: int, elapsed_minutes: float, passes: bool
+) -> StageForecast:
+    """Returns the forecast of the present stage of a running rollout, which has been running for so long and has
+    answered so many requests of the target. `passes` means that every metric passes already."""
+    stage = rollout.stages.all()[rollout.current_stage - 1]
+    return StageForecast(
+        traffic.per_minute,
+        _minutes_left(stage, traffic, served, elapsed_minutes),
+        evidence_decides=CONTROLLED_WEIGHT <= stage.weight < 100 and not passes,
+    )
+
+
+def _minutes_left(stage: RolloutStage, traffic: Traffic, served: int, elapsed_minutes: float) -> float | None:
+    missing = max(0, stage.min_requests - served)
+    own = (traffic.per_minute or 0.0) * stage.weight / 100
+    if traffic.per_minute is None or (missing and not own):
+        return None
+    return max(0.0, stage.min_duration_minutes - elapsed_minutes, missing / own if missing else 0.0)
+
+
+def _minutes_running(transitions: Iterable[RolloutTransition], since: datetime, until: datetime) -> float:
+    total, began = timedelta(), None
+    for move in transitions:
+        runs = move.to_status == Status.RUNNING
+        if runs and began is None:
+            began = move.created_at
+        elif not runs and began is not None:
+            total += max(timedelta(), min(move.created_at, until) - max(began, since))
+            began = None
+    if began is not None:
+        total += max(timedelta(), until - max(began, since))
+    return total.total_seconds() / 60

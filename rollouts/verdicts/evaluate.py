@@ -1,0 +1,264 @@
+"""The automatic verdict: the minutes that closed since the last evaluation go into the state, and the state decides.
+
+One process at a time evaluates a rollout. It claims the evaluation's row for a while, reads the request log outside
+any transaction, and saves only if the claim is still its own. There is at most one decision for each closed minute,
+however often an evaluation is requested.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from analytics.errors import AnalyticsUnavailableError
+from analytics.queries.variants.by_record import visible_until
+from rollouts.evaluation import Decision, Reason, State, Verdict, from_json, replay, to_json
+from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute, RolloutStage
+from rollouts.open_requests.still_open import Counted
+from rollouts.selectors import earlier_rollbacks
+from rollouts.services import AUTOMATIC, apply_transition, locked_rollout
+from rollouts.states import Status, Transition
+from rollouts.verdicts.figures import check_formula, first_state, verdict_at, verdict_figures
+from rollouts.verdicts.minutes import Window, usual_histograms
+from rollouts.verdicts.recorded import Reading, recorded_window
+
+_CLAIMED_FOR = timedelta(minutes=5)
+# An evaluation that was away for long catches up by windows of this length.
+_MAX_WINDOW = timedelta(days=1)
+_MOVES = {Decision.PROMOTE: Transition.PROMOTE, Decision.ROLL_BACK: Transition.ROLL_BACK}
+_LOGGED_REASONS = frozenset(
+    {
+        Reason.METRIC_FAILING,
+        Reason.MINIMUM_UNANSWERED,
+        Reason.NO_COMPARISON,
+        Reason.USERS_UNDECIDED,
+        Reason.SAMPLE_RATIO,
+    }
+)
+
+logger = logging.getLogger("rollouts")
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationResult:
+    """The result of one evaluation of one rollout. `moved` is the transition, which a dry run reports and does not
+    make."""
+
+    rollout_id: UUID
+    name: str
+    stage: int
+    through: datetime
+    new_minutes: int
+    verdict: Verdict
+    moved: Transition | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The result of one evaluation before it is saved."""
+
+    rollout: Rollout
+    stage: RolloutStage
+    window: Window
+    initial: State
+    reading: Reading
+    state: State
+    verdict: Verdict
+    elapsed_minutes: float
+    caught_up: bool
+    earlier_rollbacks: int
+
+    @property
+    def move(self) -> Transition | None:
+        return _MOVES.get(self.verdict.decision) if self.caught_up and self.rollout.mode == Mode.AUTO else None
+
+    def figures(self) -> dict[str, Any]:
+        return verdict_figures(
+            self.state,
+            self.verdict,
+            self.stage,
+            elapsed_minutes=self.elapsed_minutes,
+            through=self.window.end,
+            earlier_rollbacks=self.earlier_rollbacks,
+        )
+
+
+def evaluate_running_rollouts(*, dry_run: bool = False) -> list[EvaluationResult]:
+    """Evaluates every running rollout of every project. A rollout that cannot be evaluated is logged and does not
+    stop the others, unless the request log does not answer at all."""
+    found = []
+    for rollout_id in list(Rollout.objects.filter(status=Status.RUNNING.value).values_list("pk", flat=True)):
+        try:
+            judgement = evaluate_rollout(rollout_id, dry_run=dry_run)
+        except AnalyticsUnavailableError:
+            # Each further rollout would wait for the same answer of the request log.
+            logger.error("rollout.evaluation_failed rollout_id=%s error=AnalyticsUnavailableError", rollout_id)
+            break
+        except Exception:
+            logger.exception("rollout.evaluation_failed rollout_id=%s", rollout_id)
+            continue
+        if judgement is not None:
+            found.append(judgement)
+    return found
+
+
+def evaluate_rollout(rollout_id: UUID, *, dry_run: bool = False) -> EvaluationResult | None:
+    """Evaluates one rollout. Returns None when no minute closed since the last evaluation, the rollout is not
+    running, or another process evaluates it.
+
+    Raises AnalyticsUnavailableError, AnalyticsLimitError, and UnknownFormulaError for a rollout that another formula
+    judged; the rollout then stays where it is.
+    """
+    if dry_run:
+        look = _look(rollout_id, timezone.now())
+        return _result(look, look.move) if look else None
+    claim = uuid4()
+    if not _claim(rollout_id, claim):
+        return None
+    try:
+        look = _look(rollout_id, timezone.now())
+        return _save(look, claim) if look else None
+    finally:
+        RolloutEvaluation.objects.filter(pk=rollout_id, claim=claim).update(claim=None, claimed_until=None)
+
+
+def closed_until(now: datetime) -> datetime:
+    """Returns the end of the latest minute that may be judged, by this host's clock."""
+    settled = now.astimezone(UTC) - timedelta(seconds=settings.ROLLOUT_EVALUATION_LAG_SECONDS)
+    return settled.replace(second=0, microsecond=0)
+
+
+def elapsed_minutes(rollout: Rollout, now: datetime) -> float:
+    """Returns the time that the current stage has been running, without its pauses."""
+    running = (now - rollout.running_since).total_seconds() if rollout.running_since else 0.0
+    return (rollout.stage_seconds + running) / 60
+
+
+def _claim(rollout_id: UUID, claim: UUID) -> bool:
+    now = timezone.now()
+    free = Q(claimed_until__isnull=True) | Q(claimed_until__lt=now)
+    rows = RolloutEvaluation.objects.filter(free, pk=rollout_id, rollout__status=Status.RUNNING.value)
+    return rows.update(claim=claim, claimed_until=now + _CLAIMED_FOR) == 1
+
+
+def _look(rollout_id: UUID, now: datetime) -> _Look | None:
+    rollout = (
+        Rollout.objects.filter(pk=rollout_id, status=Status.RUNNING.value)
+        .select_related("config", "evaluation", "baseline_version")
+        .first()
+    )
+    if rollout is None or rollout.started_at is None:
+        return None
+    check_formula(rollout)
+    began = rollout.started_at.replace(second=0, microsecond=0)
+    start, closed = rollout.evaluation.through or began, _readable_until(now)
+    window = Window(began, start, min(closed, start + _MAX_WINDOW))
+    if window.end <= window.start:
+        return None
+    stages = {stage.number: stage for stage in rollout.stages.all()}
+    initial, state = _states(rollout)
+    reading = recorded_window(
+        rollout,
+        stages,
+        window,
+        state,
+        remembered=[from_json(Counted, one) for one in rollout.evaluation.counted_open],
+        now=now if window.end == closed else None,
+    )
+    state = replay(state, reading.minutes)
+    stage, elapsed = stages[rollout.current_stage], elapsed_minutes(rollout, now)
+    return _Look(
+        rollout=rollout,
+        stage=stage,
+        window=window,
+        initial=initial,
+        reading=reading,
+        state=state,
+        verdict=verdict_at(state, stage, elapsed_minutes=elapsed),
+        elapsed_minutes=elapsed,
+        caught_up=window.end == closed,
+        earlier_rollbacks=len(earlier_rollbacks(rollout)),
+    )
+
+
+def _readable_until(now: datetime) -> datetime:
+    """Returns the end of the latest minute whose rows can all be read."""
+    return min(closed_until(now), visible_until().replace(second=0, microsecond=0))
+
+
+def _states(rollout: Rollout) -> tuple[State, State]:
+    """Returns the state at the start and the latest state."""
+    stored = rollout.evaluation
+    if stored.initial is not None:
+        return from_json(State, stored.initial), from_json(State, stored.state)
+    latency, cost = usual_histograms(rollout)
+    initial = first_state(rollout, latency=latency, cost=cost)
+    return initial, initial
+
+
+def _save(look: _Look, claim: UUID) -> EvaluationResult | None:
+    """Stores the state, and moves the rollout unless somebody else moved it meanwhile."""
+    figures = look.figures()
+    with transaction.atomic():
+        row = locked_rollout(look.rollout.project_id, look.rollout.pk)
+        evaluation = RolloutEvaluation.objects.select_for_update().filter(pk=row.pk, claim=claim).first()
+        if evaluation is None:
+            return None
+        RolloutMinute.objects.bulk_create(
+            RolloutMinute(
+                rollout=row,
+                minute=datetime.fromtimestamp(minute.minute * 60, UTC),
+                stage=minute.stage,
+                counts=to_json(minute),
+            )
+            for minute in look.reading.minutes
+        )
+        _log_changes(look, evaluation)
+        evaluation.initial, evaluation.state = to_json(look.initial), to_json(look.state)
+        evaluation.through, evaluation.verdict, evaluation.decided_at = look.window.end, figures, timezone.now()
+        evaluation.counted_open = [to_json(one) for one in look.reading.counted_open]
+        evaluation.save()
+        moved = look.move if _unmoved(row, look.rollout) else None
+        if moved is not None:
+            apply_transition(row, moved, actor=AUTOMATIC, reason=figures["explanation"], figures=figures)
+    return _result(look, moved)
+
+
+def _unmoved(row: Rollout, seen: Rollout) -> bool:
+    return (row.status, row.current_stage) == (seen.status, seen.current_stage)
+
+
+def _log_changes(look: _Look, evaluation: RolloutEvaluation) -> None:
+    """Logs for operators, once each: a rollout that holds for a reason of its own, and a rollout that waits too
+    long."""
+    verdict, row = look.verdict, look.rollout
+    held = verdict.decision is Decision.WAIT and verdict.reason in _LOGGED_REASONS
+    if held and evaluation.verdict.get("reason") != verdict.reason.value:
+        logger.warning(
+            "rollout.held project_id=%s rollout_id=%s reason=%s", row.project_id, row.pk, verdict.reason.value
+        )
+    if verdict.overdue and evaluation.overdue_stage != row.current_stage:
+        evaluation.overdue_stage = row.current_stage
+        logger.warning(
+            "rollout.overdue project_id=%s rollout_id=%s stage=%d", row.project_id, row.pk, row.current_stage
+        )
+
+
+def _result(look: _Look, moved: Transition | None) -> EvaluationResult:
+    return EvaluationResult(
+        rollout_id=look.rollout.pk,
+        name=look.rollout.name,
+        stage=look.stage.number,
+        through=look.window.end,
+        new_minutes=len(look.reading.minutes),
+        verdict=look.verdict,
+        moved=moved,
+    )

@@ -1,0 +1,157 @@
+"""The figures of an evaluation as plain JSON: transitions keep them, and people are shown them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from rollouts.allocation import AllocationType
+from rollouts.evaluation import (
+    FORMULA,
+    Assessment,
+    Metric,
+    State,
+    UnknownFormulaError,
+    Verdict,
+    assess,
+    at_stage,
+    decide,
+    explain,
+    figures,
+    initial_state,
+    to_json,
+)
+from rollouts.evaluation.policy import FAIL_AT, PASS_AT
+from rollouts.evaluation.statistics.grid import Histogram
+from rollouts.models import Rollout, RolloutStage
+from rollouts.states import Stage
+from rollouts.verdicts.policies import policy_of
+
+CONFIDENCE = 0.95
+
+
+def check_formula(rollout: Rollout) -> None:
+    """Raises UnknownFormulaError for a rollout that was judged by another formula."""
+    # The number is read from the verdict, because the states are large and are not read for lists.
+    number = rollout.evaluation.verdict.get("formula", FORMULA)
+    if number != FORMULA:
+        raise UnknownFormulaError(number)
+
+
+def first_state(rollout: Rollout, *, latency: Histogram, cost: Histogram) -> State:
+    """Returns the state at the start. `latency` and `cost` are the baseline's usual ones by bin."""
+    return initial_state(
+        policy_of(rollout),
+        latency=latency,
+        cost=cost,
+        weights=list(rollout.stages.order_by("number").values_list("weight", flat=True)),
+        sticky=rollout.allocation_type != AllocationType.RANDOM,
+    )
+
+
+def verdict_at(state: State, stage: RolloutStage, *, elapsed_minutes: float) -> Verdict:
+    """Returns the verdict at `stage`, of which `state` may not have seen a minute yet."""
+    plan = Stage(stage.weight, stage.min_duration_minutes, stage.min_requests)
+    return decide(at_stage(state, stage.number), plan, elapsed_minutes=elapsed_minutes)
+
+
+def verdict_figures(
+    state: State,
+    verdict: Verdict,
+    stage: RolloutStage,
+    *,
+    elapsed_minutes: float,
+    through: datetime,
+    earlier_rollbacks: int,
+) -> dict[str, Any]:
+    """Returns everything that the verdict rests on. `stage`, `elapsed_minutes`, `through` and, where there are any,
+    `earlier_rollbacks` are enough to reach the verdict again from the stored minutes."""
+    repeated = {"earlier_rollbacks": earlier_rollbacks} if earlier_rollbacks else {}
+    return {
+        **_assessed(state, verdict.assessment),
+        "decision": verdict.decision.value,
+        "reason": verdict.reason.value,
+        "explanation": verdict.explanation + _repeated(earlier_rollbacks),
+        **repeated,
+        "overdue": verdict.overdue,
+        "stage": stage.number,
+        "weight": stage.weight,
+        "elapsed_minutes": elapsed_minutes,
+        "through": through.isoformat(),
+    }
+
+
+def figures_before_any(
+    rollout: Rollout, explanation: str = "No closed minute has been evaluated yet."
+) -> dict[str, Any]:
+    """Returns the figures of a rollout without a verdict, in which nothing is known."""
+    state = first_state(rollout, latency={}, cost={})
+    return {
+        **_assessed(state, assess(state)),
+        "decision": "wait",
+        "reason": "not_evaluated",
+        "explanation": explanation,
+        "overdue": False,
+        "through": None,
+    }
+
+
+def _repeated(earlier_rollbacks: int) -> str:
+    """Returns the sentence that warns of earlier rollbacks to the same version."""
+    if not earlier_rollbacks:
+        return ""
+    times = "once" if earlier_rollbacks == 1 else f"{earlier_rollbacks} times"
+    return (
+        f" This version was rolled back {times} before. This rollout judges it anew, with nothing carried over: again a"
+        " harmless version is rolled back with a chance of up to 5 %, and a harmful one may get through."
+    )
+
+
+def _assessed(state: State, assessment: Assessment) -> dict[str, Any]:
+    return {
+        "formula": state.formula,
+        "status": assessment.status.value,
+        "minutes": assessment.minutes,
+        "target_requests": assessment.target_requests,
+        "stage_requests": state.stage_requests,
+        "sample_ratio": {
+            "alarm": assessment.sample_ratio_alarm,
+            "evidence": state.sample_ratio.evidence,
+            "target": state.sample_ratio.target,
+            "baseline": state.sample_ratio.baseline,
+        },
+        "counts": {"target": to_json(state.target), "baseline": to_json(state.baseline)},
+        "metrics": {metric.value: _metric(state, assessment, metric) for metric in Metric},
+    }
+
+
+def _metric(state: State, assessment: Assessment, metric: Metric) -> Mapping[str, Any]:
+    """Returns the figures of one metric. `evidence`, `safety` and their thresholds are natural logarithms of
+    e-values."""
+    status, shown = assessment.metrics[metric], figures(state, metric)
+    return {
+        "status": status.status.value,
+        "judged": status.judged,
+        "action": state.policy.action(metric).value,
+        "target": shown.target,
+        "baseline": shown.baseline,
+        "difference": shown.difference,
+        "ratio": shown.ratio,
+        "interval": {"low": _finite(shown.low), "high": _finite(shown.high), "confidence": CONFIDENCE},
+        "p_value": status.p_value,
+        "evidence": status.evidence,
+        "safety": status.safety,
+        "evidence_threshold": FAIL_AT[metric],
+        "safety_threshold": PASS_AT,
+        # None means sticky allocation whose design effect is not known yet.
+        "design_effect": state.metrics[metric].next_design,
+        "user_evidence": status.user_evidence,
+        "users_undecided": status.users_undecided,
+        "explanation": explain(state, metric, assessment),
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,13 @@
+"""The policy of a rollout, whose row holds the differences from the defaults."""
+
+from __future__ import annotations
+
+from rollouts.evaluation import Policy, from_json, to_json
+from rollouts.models import Rollout
+
+COST_ALLOWANCE = "cost_allowance"
+MAX_COST_ALLOWANCE = 100.0
+
+
+def policy_of(rollout: Rollout) -> Policy:
+    return from_json(Policy, {**to_json(Policy()), **rollout.policy})

@@ -1,0 +1,217 @@
+"""The closed minutes of a rollout: from the request log, by the time at which rows were
+recorded, and from the web workers' lists of requests that are still open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from analytics.queries.variants import BASELINE, TARGET
+from analytics.queries.variants.by_record import (
+    Recorded,
+    RecordedMinute,
+    UnitLimits,
+    UnitSums,
+    recorded_at,
+    recorded_minutes,
+    recorded_sums,
+    recorded_units,
+)
+from analytics.queries.variants.outcomes import LONG_WAIT_MS
+from analytics.queries.variants.users import user_minutes
+from rollouts.allocation import AllocationType
+from rollouts.evaluation import ArmCounts, Metric, MinuteCounts, State, UserCounts
+from rollouts.evaluation.statistics.clusters import ClusterSums
+from rollouts.evaluation.statistics.grid import LOG_RATIO, value_of
+from rollouts.evaluation.statistics.reference import Reference
+from rollouts.models import Rollout, RolloutStage
+from rollouts.open_requests.lists import open_requests
+from rollouts.open_requests.still_open import Counted, max_open_time, overdue, still_remembered
+from rollouts.verdicts.minutes import Window, ordered
+
+STILL_OPEN = "still_open"
+
+_MEASURED = {
+    "unanswered": Metric.UNANSWERED,
+    "errors": Metric.ERROR_RATE,
+    "slow": Metric.LATENCY_P95,
+    "latency": Metric.LATENCY_AVERAGE,
+    "cost": Metric.COST,
+}
+
+# These bounds exceed every latency and cost, so that without a reference no value is cut or counts as slow.
+_NO_CAP = 1e18
+_NO_BIN = 2**31
+
+Cell = tuple[int, int, str]
+"""A minute, a stage and an arm: one cell of counts."""
+Clusters = Mapping[str, Mapping[Metric, ClusterSums]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The minutes in the order in which `advance` takes them, and the requests to be remembered from now on, which were
+    counted while they were open."""
+
+    minutes: tuple[MinuteCounts, ...]
+    counted_open: tuple[Counted, ...]
+
+
+def recorded_window(
+    rollout: Rollout,
+    stages: Mapping[int, RolloutStage],
+    window: Window,
+    state: State,
+    *,
+    remembered: Sequence[Counted],
+    now: datetime | None,
+) -> Reading:
+    """Reads the rows recorded in the window; late rows of earlier stages get cells of their own.
+
+    `now` is passed when the window is the latest one, so that open requests belong to its last minute; None while
+    the evaluation catches up with the past. Raises AnalyticsUnavailableError.
+    """
+    rows = _rows(rollout, window, state)
+    remaining, new = _open(rollout, stages, window, state, remembered, now)
+    # The rows are read after the open requests: a row that comes in between has a time within the window only if it
+    # was seen before.
+    counted = [one.request_id for one in (*remaining, *new)]
+    found = recorded_minutes(rows, counted=counted, log_ratio=LOG_RATIO)
+    arms = {(row.minute, row.stage, row.variant): _arm(row) for row in found if row.stage in stages}
+    _add_open(arms, new, int(window.end.timestamp()) // 60 - 1)
+    sticky = rollout.allocation_type != AllocationType.RANDOM
+    if sticky and arms:
+        _add_users(arms, rows, stages, state)
+    clusters = _clusters(rows, state) if sticky and arms else {}
+    return Reading(_minutes(arms, stages, clusters), (*remaining, *new))
+
+
+def _rows(rollout: Rollout, window: Window, state: State) -> Recorded:
+    usual = state.latency.reference
+    return Recorded(
+        rollout.project_id,
+        rollout.pk,
+        window.began,
+        window.start,
+        window.end,
+        long_wait_ms=value_of(usual.slow_bin) if usual else LONG_WAIT_MS,
+    )
+
+
+def _open(
+    rollout: Rollout,
+    stages: Mapping[int, RolloutStage],
+    window: Window,
+    state: State,
+    remembered: Sequence[Counted],
+    now: datetime | None,
+) -> tuple[tuple[Counted, ...], tuple[Counted, ...]]:
+    """Returns the requests to be remembered further, and the requests that count now."""
+    new: list[Counted] = []
+    if now is not None:
+        usual = state.latency.reference
+        new = overdue(
+            open_requests(rollout.pk),
+            remembered,
+            now=now,
+            max_open=max_open_time(usual.cap if usual else None),
+            stages=stages.keys(),
+        )
+    arrived = {one.request_id: one.arrived for one in (*remembered, *new)}
+    recorded = recorded_at(rollout.project_id, arrived)
+    remaining = still_remembered(remembered, recorded, start=window.start, now=now or window.end)
+    return remaining, tuple(one for one in new if one.request_id not in recorded)
+
+
+def _arm(row: RecordedMinute) -> ArmCounts:
+    return ArmCounts(
+        requests=row.requests,
+        unanswered=row.unanswered,
+        judged=row.judged,
+        errors=row.errors,
+        # Every request of random allocation is a unit; the units of sticky allocation are counted separately.
+        units=row.allocated,
+        latency=ordered(row.latency),
+        latency_ms=row.latency_ms,
+        cost=ordered(row.cost),
+        cost_usd=row.cost_usd,
+        reasons=dict(sorted(row.reasons.items())),
+    )
+
+
+def _add_open(arms: dict[Cell, ArmCounts], new: Iterable[Counted], minute: int) -> None:
+    for one in new:
+        cell = (minute, one.stage, one.variant)
+        arm = arms.get(cell, ArmCounts())
+        reasons = {**arm.reasons, STILL_OPEN: arm.reasons.get(STILL_OPEN, 0) + 1}
+        arms[cell] = replace(
+            arm,
+            requests=arm.requests + 1,
+            unanswered=arm.unanswered + 1,
+            units=arm.units + 1,
+            reasons=dict(sorted(reasons.items())),
+        )
+
+
+def _add_users(arms: dict[Cell, ArmCounts], rows: Recorded, stages: Mapping[int, RolloutStage], state: State) -> None:
+    """Adds the counts that only sticky allocation has: units seen for the first time, and users counted once."""
+    units = {(row.minute, row.stage, row.variant): row.units for row in recorded_units(rows)}
+    before = [0, *(stages[number].weight for number in sorted(stages))][: len(stages)]
+    usual = state.latency.reference
+    users: dict[Cell, dict[str, Any]] = {}
+    slow_bin = usual.slow_bin if usual else _NO_BIN
+    for row in user_minutes(rows, weights_before=before, slow_bin=slow_bin, log_ratio=LOG_RATIO):
+        users.setdefault((row.minute, row.stage, row.variant), {})[row.metric] = ordered(row.users)
+    for cell, arm in arms.items():
+        arms[cell] = replace(arm, units=units.get(cell, 0), users=UserCounts(**users.get(cell, {})))
+
+
+def _clusters(rows: Recorded, state: State) -> Clusters:
+    """Returns the cluster sums over the users of each arm, at the end of the window."""
+    limits = _limits(state.latency.reference, state.cost.reference)
+    sums = recorded_sums(rows, limits=limits, log_ratio=LOG_RATIO)
+    return {
+        variant: {_MEASURED[name]: _cluster(found) for (arm, name), found in sorted(sums.items()) if arm == variant}
+        for variant in (TARGET, BASELINE)
+    }
+
+
+def _limits(latency: Reference | None, cost: Reference | None) -> UnitLimits:
+    return UnitLimits(
+        latency_cap_ms=latency.cap if latency else _NO_CAP,
+        slow_bin=latency.slow_bin if latency else _NO_BIN,
+        cost_cap=cost.cap if cost else _NO_CAP,
+    )
+
+
+def _cluster(sums: UnitSums) -> ClusterSums:
+    return ClusterSums(
+        requests=sums.requests,
+        requests_squared=sums.requests_squared,
+        total=sums.total,
+        total_squared=sums.total_squared,
+        cross=sums.cross,
+        values_squared=sums.values_squared,
+    )
+
+
+def _minutes(
+    arms: Mapping[Cell, ArmCounts], stages: Mapping[int, RolloutStage], clusters: Clusters
+) -> tuple[MinuteCounts, ...]:
+    """Returns the minutes in order. `clusters` are known at the end of the window: they go with its last minute and
+    weigh the minutes of later windows."""
+    places = sorted({(minute, stage) for minute, stage, _ in arms})
+    return tuple(
+        MinuteCounts(
+            minute,
+            stage,
+            stages[stage].weight,
+            arms.get((minute, stage, TARGET), ArmCounts()),
+            arms.get((minute, stage, BASELINE), ArmCounts()),
+            clusters.get(BASELINE, {}) if (minute, stage) == places[-1] else {},
+            clusters.get(TARGET, {}) if (minute, stage) == places[-1] else {},
+        )
+        for minute, stage in places
+    )
