@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from analytics.views.reviews import (
+from analytics.viewsets.reviews import (
     NextReviewItemView,
     ReviewAgreementView,
     ReviewAssignmentView,

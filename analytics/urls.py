@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from analytics.views import otlp
-from analytics.views.export import RequestsExportView
-from analytics.views.feedback import FeedbackTokenView, SessionFeedbackView
-from analytics.views.guardrails import GuardrailRequestsView, GuardrailsView, GuardrailUsageView
-from analytics.views.lookup import LookupView
-from analytics.views.metrics import (
+from analytics.telemetry import views as otlp
+from analytics.viewsets.export import RequestsExportView
+from analytics.viewsets.feedback import FeedbackTokenView, SessionFeedbackView
+from analytics.viewsets.guardrails import GuardrailRequestsView, GuardrailsView, GuardrailUsageView
+from analytics.viewsets.lookup import LookupView
+from analytics.viewsets.metrics import (
     DailyCostView,
     ErrorsView,
     ModelCostView,
@@ -23,21 +23,21 @@ from analytics.views.metrics import (
     UsageView,
     UsersView,
 )
-from analytics.views.providers import ErrorGroupsView, FailoversView, ProviderHistoryView
-from analytics.views.request_figures import RequestFacetsView, RequestHistogramView
-from analytics.views.requests import RequestConversationView, RequestNeighboursView, RequestsView, RequestView
-from analytics.views.saved_views import SavedViewsView, SavedViewView
-from analytics.views.score_metrics import FeedbackMetricsView, ScoreMetricsView
-from analytics.views.scores import RequestScoresView, ScoreBatchView, ScoresView
-from analytics.views.search import SearchView
-from analytics.views.sessions import (
+from analytics.viewsets.providers import ErrorGroupsView, FailoversView, ProviderHistoryView
+from analytics.viewsets.request_figures import RequestFacetsView, RequestHistogramView
+from analytics.viewsets.requests import RequestConversationView, RequestNeighboursView, RequestsView, RequestView
+from analytics.viewsets.saved_views import SavedViewsView, SavedViewView
+from analytics.viewsets.score_metrics import FeedbackMetricsView, ScoreMetricsView
+from analytics.viewsets.scores import RequestScoresView, ScoreBatchView, ScoresView
+from analytics.viewsets.search import SearchView
+from analytics.viewsets.sessions import (
     SessionRequestsView,
     SessionsView,
     SessionTimelineView,
     SessionTranscriptView,
     SessionView,
 )
-from analytics.views.spend import CostExportView, CostIntervalsView, CostView, PriceGapsView
+from analytics.viewsets.spend import CostExportView, CostIntervalsView, CostView, PriceGapsView
 
 # Ids of sessions and requests are the client's own and may hold slashes (`core.http.paths`).
 urlpatterns = [

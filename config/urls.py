@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
 from analytics.urls import otlp_urlpatterns
-from analytics.views.telemetry import SessionTelemetryView
+from analytics.viewsets.telemetry import SessionTelemetryView
 from core.views import health, home
 
 urlpatterns: list[URLPattern | URLResolver] = [

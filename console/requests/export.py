@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from analytics.exports.lines import export_lines
 from analytics.exports.table import export_table
-from analytics.views.export import streamed_file
+from analytics.viewsets.export import streamed_file
 from console.requests.query import QueryProblem, parse_query
 from core.errors import ApplicationError
 from core.ui.pages import Page, Visit

@@ -11,7 +11,7 @@ from django.urls import URLPattern
 from rest_framework.test import APIClient
 
 from analytics import urls
-from analytics.views.telemetry import SessionTelemetryView
+from analytics.viewsets.telemetry import SessionTelemetryView
 from config import urls as all_urls
 from core.models import Project
 

@@ -25,7 +25,7 @@ from analytics.exports.lines import export_lines
 from analytics.queries import export as exporting
 from analytics.queries.request_filters import RequestFilter
 from analytics.request_log.record import Outcome
-from analytics.views.export import streamed
+from analytics.viewsets.export import streamed
 from core.models import Project
 from tests.analytics.requests.entries import entry
 from tests.factories.analytics import make_entry, store

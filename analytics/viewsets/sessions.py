@@ -14,7 +14,7 @@ from analytics.parameters.ids import require_id
 from analytics.parameters.sessions import SessionListParameters
 from analytics.presenters import sessions, timelines, transcripts
 from analytics.request_log.record import RequestEntry
-from analytics.views.deletion import SessionDeletion
+from analytics.viewsets.deletion import SessionDeletion
 from analytics.wire.sessions import SessionDetail, SessionEntry
 from analytics.wire.texts import request_without_texts, session_without_texts, timeline_without_texts
 from analytics.wire.timelines import SessionTimeline

@@ -11,7 +11,7 @@ from analytics.parameters.requests import ListParameters
 from analytics.presenters import requests, timelines
 from analytics.queries.request_sorting import RequestSort
 from analytics.request_log.record import RequestEntry
-from analytics.views.deletion import RequestDeletion
+from analytics.viewsets.deletion import RequestDeletion
 from analytics.wire.neighbours import RequestNeighbours
 from analytics.wire.request_conversations import RequestConversation
 from analytics.wire.requests import RequestDetail
