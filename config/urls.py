@@ -5,8 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
-from analytics.urls import otlp_urlpatterns
-from analytics.viewsets.telemetry import SessionTelemetryView
+from analytics.urls import otlp_urlpatterns, review_urlpatterns, telemetry_urlpatterns
 from core.views import health, home
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -17,8 +16,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/llm/", include("core.urls")),
     path("api/llm/", include("integrations.urls")),
     path("api/llm/", include("analytics.urls")),
-    path("api/llm/", include("analytics.review_urls")),
-    path("api/projects/<project_id>/llm/sessions/<slashed:session_id>/telemetry", SessionTelemetryView.as_view()),
+    path("api/llm/", include(review_urlpatterns)),
+    path("api/", include(telemetry_urlpatterns)),
     path("api/otlp/", include(otlp_urlpatterns)),
     path("api/llm/", include("prompts.urls")),
     path("api/llm/", include("rollouts.urls")),

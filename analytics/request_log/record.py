@@ -169,10 +169,9 @@ class RequestError(TypedDict):
     message: str | None
 
 
+# A request in answers of the API: names of columns, with null where it stands for none. `analytics.wire.requests` says
+# what is made of several columns, or has another name.
 class RequestEntry(TypedDict):
-    """A request in answers of the API: names of columns and, where null stands for none, their types with it. What is
-    made of several columns, or named otherwise, `analytics.wire.requests` says."""
-
     request_id: UUID
     created_at: datetime
     session_id: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rest_framework import serializers as fields
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -11,8 +12,8 @@ from analytics.parameters.ranges import parse_range
 from analytics.presenters import guardrails
 from analytics.queries.usage import Interval
 from analytics.wire import guardrails as wire
+from core.api.viewsets import ProjectViewSet
 from core.openapi import PAGE, operation
-from core.views import ProjectAPIView
 from core.wire.pagination import listing_response, parse_page
 from core.wire.parameters import Parameters
 
@@ -30,7 +31,7 @@ class VerdictParameters(Parameters):
     limit = fields.IntegerField(required=False, default=20, min_value=1, max_value=_MAX_VERDICTS)
 
 
-class GuardrailsView(ProjectAPIView):
+class GuardrailMetricsViewSet(ProjectViewSet):
     @operation(
         "guardrailMetrics",
         "What each guardrail found",
@@ -38,13 +39,11 @@ class GuardrailsView(ProjectAPIView):
         page=wire.GuardrailFigures,
         page_fields=RANGE,
     )
-    def get(self, request: Request) -> Response:
+    def list(self, request: Request) -> Response:
         """The requests in which each guardrail found something, by action; ordered by findings, then by name."""
         page, time_range = parse_page(request), parse_range(request)
         return listing_response(request, page, guardrails.guardrails(self.project_id, time_range, page))
 
-
-class GuardrailUsageView(ProjectAPIView):
     @operation(
         "guardrailUsage",
         "What guardrails found over time",
@@ -52,28 +51,28 @@ class GuardrailUsageView(ProjectAPIView):
         page=wire.GuardrailInterval,
         page_fields={**RANGE, "interval": str},
     )
-    def get(self, request: Request) -> Response:
+    @action(detail=False)
+    def usage(self, request: Request) -> Response:
         """The findings per hour or UTC day, the latest first; intervals without findings are left out."""
         page, time_range = parse_page(request), parse_range(request)
-        given = IntervalParameters(data=request.query_params.dict())
-        given.is_valid(raise_exception=True)
+        given = self.valid_query(IntervalParameters)
         chosen = given.validated_data.get("interval")
         found = guardrails.guardrail_usage(self.project_id, time_range, page, Interval(chosen) if chosen else None)
         return listing_response(request, page, found)
 
 
-class GuardrailRequestsView(ProjectAPIView):
+class GuardrailFindingViewSet(ProjectViewSet):
     @operation(
         "listGuardrailRequests",
         "The newest requests that guardrails found something in",
         query=[RangeParameters, VerdictParameters],
         answer=wire.GuardrailRequests,
     )
-    def get(self, request: Request) -> Response:
+    @action(detail=False)
+    def requests(self, request: Request) -> Response:
         """The newest verdicts, one for each finding. `detail` is null for a reader without content."""
         time_range = parse_range(request)
-        given = VerdictParameters(data=request.query_params.dict())
-        given.is_valid(raise_exception=True)
+        given = self.valid_query(VerdictParameters)
         values = given.validated_data
         results = guardrails.verdicts(
             self.project_id,

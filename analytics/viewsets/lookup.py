@@ -8,9 +8,9 @@ from rest_framework.response import Response
 
 from analytics.presenters.lookup import lookup
 from analytics.wire.lookup import LookupResults
+from core.api.viewsets import ProjectViewSet
 from core.lookup.registry import MAX_CHARACTERS
 from core.openapi import operation
-from core.views import ProjectAPIView
 from core.wire.parameters import Parameters
 
 
@@ -18,12 +18,11 @@ class LookupParameters(Parameters):
     q = serializers.CharField(required=False, max_length=MAX_CHARACTERS)
 
 
-class LookupView(ProjectAPIView):
+class LookupViewSet(ProjectViewSet):
     @operation("lookup", "Find what an id names", query=[LookupParameters], answer=LookupResults)
-    def get(self, request: Request) -> Response:
+    def list(self, request: Request) -> Response:
         """The requests, sessions, users, API keys, prompts and rollouts that have this id or, of the last three, this
         name or the beginning of this key; nothing without `q`. Keys are
         found for administrators."""
-        given = LookupParameters(data=request.query_params.dict())
-        given.is_valid(raise_exception=True)
+        given = self.valid_query(LookupParameters)
         return Response(lookup(self.project_id, given.validated_data.get("q", ""), self.access.rights))

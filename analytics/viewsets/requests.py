@@ -4,29 +4,40 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.http import StreamingHttpResponse
+from rest_framework import status
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.parameters.requests import ListParameters
-from analytics.presenters import requests, timelines
+from analytics.deletion.services import delete_request
+from analytics.exports.lines import export_lines
+from analytics.exports.streaming import streamed_file
+from analytics.parameters.ranges import parse_range
+from analytics.parameters.requests import ExportParameters, HistogramParameters, ListParameters, RequestParameters
+from analytics.presenters import request_figures, requests, timelines
 from analytics.queries.request_sorting import RequestSort
+from analytics.queries.usage import Interval
 from analytics.request_log.record import RequestEntry
-from analytics.viewsets.deletion import RequestDeletion
 from analytics.wire.neighbours import RequestNeighbours
 from analytics.wire.request_conversations import RequestConversation
+from analytics.wire.request_figures import RequestFacets, RequestHistogram
 from analytics.wire.requests import RequestDetail
 from analytics.wire.texts import request_without_texts
+from core.api.viewsets import ProjectViewSet
 from core.errors import ValidationError
 from core.openapi import PAGE, operation
-from core.views import ProjectAPIView
 from core.wire.pagination import cursor_response, listing_response, parse_page
 
 _NO_OFFSET = "Is for lists by time without a cursor; the links of any other list have cursors."
 
 
-class RequestsView(ProjectAPIView):
+class RequestViewSet(ProjectViewSet):
+    lookup_url_kwarg = "request_id"
+    lookup_value_converter = "uuid"
+
     @operation("listRequests", "The request log", query=[PAGE, ListParameters], page=RequestEntry)
-    def get(self, request: Request) -> Response:
+    def list(self, request: Request) -> Response:
         """The list has the newest first, or another order by `sort`. Its links lead on by `cursor`, however long it is,
         unless `offset` is given. Previews and the error's message are null for a reader without content."""
         page = parse_page(request)
@@ -42,25 +53,60 @@ class RequestsView(ProjectAPIView):
         found = requests.request_page(self.project_id, filters, sort, page.limit, position)
         return cursor_response(request, page, found if self.sees_content else found.shown_as(request_without_texts))
 
-
-class RequestView(RequestDeletion):
     @operation("getRequest", "One request, with its bodies and scores", answer=RequestDetail, errors=[404])
-    def get(self, request: Request, request_id: UUID) -> Response:
+    def retrieve(self, request: Request, request_id: UUID) -> Response:
         """Previews, bodies, attributes, the error's message and the reasons of scores are null for a reader without
         content."""
         found = requests.request(self.project_id, request_id)
         return Response(found if self.sees_content else request_without_texts(found))
 
+    @operation("deleteRequest", "Forget a request", status=204, errors=[404])
+    def destroy(self, request: Request, request_id: UUID) -> Response:
+        """The request is erased when this returns."""
+        delete_request(self.project_id, request_id, actor=self.actor)
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
-class RequestNeighboursView(ProjectAPIView):
     @operation("requestNeighbours", "The requests before and after one", answer=RequestNeighbours, errors=[404])
-    def get(self, request: Request, request_id: UUID) -> Response:
+    @action(detail=True)
+    def neighbours(self, request: Request, request_id: UUID) -> Response:
         """The two are of the same session; of the whole log for a request without a session."""
         return Response(timelines.neighbours(self.project_id, request_id))
 
-
-class RequestConversationView(ProjectAPIView):
     @operation("requestConversation", "What a request and its answer said", answer=RequestConversation, errors=[404])
-    def get(self, request: Request, request_id: UUID) -> Response:
+    @action(detail=True)
+    def conversation(self, request: Request, request_id: UUID) -> Response:
         """The turns have one form for all client protocols. Long texts are cut."""
         return Response(requests.conversation(self.project_id, request_id))
+
+    @operation("requestFacets", "Count the values of requests", query=[RequestParameters], answer=RequestFacets)
+    @action(detail=False)
+    def facets(self, request: Request) -> Response:
+        """For each column that has few values the ten commonest ones among the requests that match."""
+        filters = RequestParameters(data=request.query_params.dict()).to_filter()
+        return Response(request_figures.facets(self.project_id, filters))
+
+    @operation("requestHistogram", "Count requests over time", query=[HistogramParameters], answer=RequestHistogram)
+    @action(detail=False)
+    def histogram(self, request: Request) -> Response:
+        """The requests that match in each minute, hour or day of the range, the oldest first."""
+        given = HistogramParameters(data=request.query_params.dict())
+        filters, interval = given.to_filter(), given.validated_data.get("interval")
+        time_range = parse_range(request)
+        chosen = Interval(interval) if interval else None
+        return Response(request_figures.histogram(self.project_id, filters, time_range, chosen))
+
+    @operation(
+        "exportRequests",
+        "The request log as lines of JSON",
+        query=[ExportParameters],
+        answer={"type": "string"},
+        media_type="application/x-ndjson",
+    )
+    @action(detail=False)
+    def export(self, request: Request) -> StreamingHttpResponse:
+        """The answer is `application/x-ndjson`: one request per line, the oldest first. The last line of an export that
+        failed is an error."""
+        given = ExportParameters(data=request.query_params.dict())
+        filters = given.to_filter()
+        lines = export_lines(self.project_id, filters, content=given.validated_data["include_content"])
+        return streamed_file(self.project_id, lines, "application/x-ndjson", "requests.ndjson")

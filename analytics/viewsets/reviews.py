@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from rest_framework import status
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -29,16 +30,19 @@ from analytics.serializers.reviews import (
     QueueParameters,
     ReviewAnswerSerializer,
 )
+from core.api.viewsets import ProjectViewSet
 from core.openapi import PAGE, operation
-from core.views import ProjectAPIView
 from core.wire.pagination import listing_response, parse_page
 from core.wire.parameters import Parameters
 from core.wire.serializers import EmptyBodySerializer
 
 
-class ReviewQueuesView(ProjectAPIView):
+class ReviewQueueViewSet(ProjectViewSet):
+    lookup_url_kwarg = "queue_id"
+    lookup_value_converter = "uuid"
+
     @operation("listReviewQueues", "List review queues", query=[PAGE, QueueParameters], page=ReviewQueueEntry)
-    def get(self, request: Request) -> Response:
+    def list(self, request: Request) -> Response:
         """The list has the newest first, each with its progress."""
         page, given = parse_page(request), _given(QueueParameters, request)
         return listing_response(request, page, reviews.queues(self.project_id, page, **given))
@@ -51,22 +55,68 @@ class ReviewQueuesView(ProjectAPIView):
         status=201,
         errors=[409],
     )
-    def post(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response:
         """Draws `sample_size` of the newest requests that match `filter`, whose names are the parameters of
         `GET requests`."""
-        body = NewReviewQueueSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
+        body = self.valid_body(NewReviewQueueSerializer)
         row = services.create_queue(project_id=self.project_id, new=body.new_queue(), actor=self.actor)
         return Response(reviews.queue(self.project_id, row.pk), status=status.HTTP_201_CREATED)
 
-
-class ReviewQueueView(ProjectAPIView):
     @operation("getReviewQueue", "One review queue", answer=ReviewQueueEntry, errors=[404])
-    def get(self, request: Request, queue_id: UUID) -> Response:
+    def retrieve(self, request: Request, queue_id: UUID) -> Response:
         return Response(reviews.queue(self.project_id, queue_id))
 
+    @operation("reviewAgreement", "Agreement of reviewers and judges", answer=ReviewAgreement, errors=[404])
+    @action(detail=True)
+    def agreement(self, request: Request, queue_id: UUID) -> Response:
+        """Compares the reviewers' scores with the latest that each other type of evaluator gave the same requests."""
+        return Response(reviews.agreement(self.project_id, queue_id))
 
-class ReviewItemsView(ProjectAPIView):
+    @operation(
+        "closeReviewQueue", "Close a review queue", body=EmptyBodySerializer, answer=ReviewQueueEntry, errors=[404]
+    )
+    @action(detail=True, methods=["post"])
+    def close(self, request: Request, queue_id: UUID) -> Response:
+        """A closed queue takes no more scores. Its items and scores stay."""
+        self.valid_body(EmptyBodySerializer)
+        services.close_queue(project_id=self.project_id, queue_id=queue_id, actor=self.actor)
+        return Response(reviews.queue(self.project_id, queue_id))
+
+    @operation(
+        "nextReviewItem",
+        "Take the next item of a review queue",
+        body=EmptyBodySerializer,
+        answer=NextReviewItem,
+        errors=[404, 409],
+    )
+    @action(detail=True, methods=["post"], url_path="next")
+    def take_next(self, request: Request, queue_id: UUID) -> Response:
+        """The item is kept from other people for ten minutes. `item` is null when none is left."""
+        self.valid_body(EmptyBodySerializer)
+        item = services.claim_next(project_id=self.project_id, queue_id=queue_id, actor=self.actor)
+        return Response(reviews.next_item(queue_id, item))
+
+    @operation(
+        "assignReviewItems",
+        "Assign open items to a person",
+        body=AssignmentSerializer,
+        answer=AssignedReviewItems,
+        errors=[404, 409],
+    )
+    @action(detail=True, methods=["post"])
+    def assign(self, request: Request, queue_id: UUID) -> Response:
+        """Assigns items that nobody has: the first `count`, or all. An empty `assignee` releases all open items."""
+        body = self.valid_body(AssignmentSerializer, project_id=self.project_id)
+        assigned = services.assign_items(
+            project_id=self.project_id, queue_id=queue_id, actor=self.actor, **body.validated_data
+        )
+        return Response({"assigned": assigned})
+
+
+class ReviewItemViewSet(ProjectViewSet):
+    lookup_url_kwarg = "item_id"
+    lookup_value_converter = "uuid"
+
     @operation(
         "listReviewItems",
         "Items of a review queue",
@@ -74,7 +124,7 @@ class ReviewItemsView(ProjectAPIView):
         page=ReviewItemEntry,
         errors=[404],
     )
-    def get(self, request: Request, queue_id: UUID) -> Response:
+    def list(self, request: Request, queue_id: UUID) -> Response:
         page, given = parse_page(request), _given(ItemParameters, request)
         queue = get_queue(self.project_id, queue_id)
         return listing_response(request, page, reviews.items(queue, page, **given))
@@ -87,69 +137,15 @@ class ReviewItemsView(ProjectAPIView):
         status=201,
         errors=[404, 409],
     )
-    def post(self, request: Request, queue_id: UUID) -> Response:
+    def create(self, request: Request, queue_id: UUID) -> Response:
         """The request comes behind all others. One that the queue has already stays where it is."""
-        body = NewReviewItemSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
+        body = self.valid_body(NewReviewItemSerializer)
         request_id = body.validated_data["request_id"]
         item, _ = services.add_item(
             project_id=self.project_id, queue_id=queue_id, request_id=request_id, actor=self.actor
         )
         return Response(item_entry(item), status=status.HTTP_201_CREATED)
 
-
-class ReviewAgreementView(ProjectAPIView):
-    @operation("reviewAgreement", "Agreement of reviewers and judges", answer=ReviewAgreement, errors=[404])
-    def get(self, request: Request, queue_id: UUID) -> Response:
-        """Compares the reviewers' scores with the latest that each other type of evaluator gave the same requests."""
-        return Response(reviews.agreement(self.project_id, queue_id))
-
-
-class ReviewClosingView(ProjectAPIView):
-    @operation(
-        "closeReviewQueue", "Close a review queue", body=EmptyBodySerializer, answer=ReviewQueueEntry, errors=[404]
-    )
-    def post(self, request: Request, queue_id: UUID) -> Response:
-        """A closed queue takes no more scores. Its items and scores stay."""
-        EmptyBodySerializer(data=request.data).is_valid(raise_exception=True)
-        services.close_queue(project_id=self.project_id, queue_id=queue_id, actor=self.actor)
-        return Response(reviews.queue(self.project_id, queue_id))
-
-
-class NextReviewItemView(ProjectAPIView):
-    @operation(
-        "nextReviewItem",
-        "Take the next item of a review queue",
-        body=EmptyBodySerializer,
-        answer=NextReviewItem,
-        errors=[404, 409],
-    )
-    def post(self, request: Request, queue_id: UUID) -> Response:
-        """The item is kept from other people for ten minutes. `item` is null when none is left."""
-        EmptyBodySerializer(data=request.data).is_valid(raise_exception=True)
-        item = services.claim_next(project_id=self.project_id, queue_id=queue_id, actor=self.actor)
-        return Response(reviews.next_item(queue_id, item))
-
-
-class ReviewAssignmentView(ProjectAPIView):
-    @operation(
-        "assignReviewItems",
-        "Assign open items to a person",
-        body=AssignmentSerializer,
-        answer=AssignedReviewItems,
-        errors=[404, 409],
-    )
-    def post(self, request: Request, queue_id: UUID) -> Response:
-        """Assigns items that nobody has: the first `count`, or all. An empty `assignee` releases all open items."""
-        body = AssignmentSerializer(data=request.data, context={"project_id": self.project_id})
-        body.is_valid(raise_exception=True)
-        assigned = services.assign_items(
-            project_id=self.project_id, queue_id=queue_id, actor=self.actor, **body.validated_data
-        )
-        return Response({"assigned": assigned})
-
-
-class ReviewScoreView(ProjectAPIView):
     @operation(
         "scoreReviewItem",
         "Score an item of a review queue",
@@ -157,17 +153,15 @@ class ReviewScoreView(ProjectAPIView):
         answer=ScoredReviewItem,
         errors=[404, 409],
     )
-    def post(self, request: Request, queue_id: UUID, item_id: UUID) -> Response:
+    @action(detail=True, methods=["post"])
+    def score(self, request: Request, queue_id: UUID, item_id: UUID) -> Response:
         """Records a score of evaluator type `human`. The person who gave it may change it by scoring again."""
-        body = ReviewAnswerSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
+        body = self.valid_body(ReviewAnswerSerializer)
         item, score = services.score_item(
             project_id=self.project_id, queue_id=queue_id, item_id=item_id, answer=body.answer(), actor=self.actor
         )
         return Response(reviews.scored_item(item, score))
 
-
-class ReviewSkipView(ProjectAPIView):
     @operation(
         "skipReviewItem",
         "Skip an item of a review queue",
@@ -175,8 +169,9 @@ class ReviewSkipView(ProjectAPIView):
         answer=NextReviewItem,
         errors=[404, 409],
     )
-    def post(self, request: Request, queue_id: UUID, item_id: UUID) -> Response:
-        EmptyBodySerializer(data=request.data).is_valid(raise_exception=True)
+    @action(detail=True, methods=["post"])
+    def skip(self, request: Request, queue_id: UUID, item_id: UUID) -> Response:
+        self.valid_body(EmptyBodySerializer)
         item = services.skip_item(project_id=self.project_id, queue_id=queue_id, item_id=item_id, actor=self.actor)
         return Response(reviews.next_item(queue_id, item))
 

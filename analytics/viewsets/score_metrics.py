@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -9,12 +10,12 @@ from analytics.parameters.common import RANGE
 from analytics.parameters.scores import ScoreMetricsParameters, ScoreRangeParameters
 from analytics.presenters import scores
 from analytics.wire.score_metrics import FeedbackDay, ScoreFigures
+from core.api.viewsets import ProjectViewSet
 from core.openapi import PAGE, operation
-from core.views import ProjectAPIView
 from core.wire.pagination import listing_response, parse_page
 
 
-class ScoreMetricsView(ProjectAPIView):
+class ScoreMetricsViewSet(ProjectViewSet):
     @operation(
         "scoreMetrics",
         "Figures about scores",
@@ -22,15 +23,14 @@ class ScoreMetricsView(ProjectAPIView):
         page=ScoreFigures,
         page_fields={**RANGE, "group_by": str},
     )
-    def get(self, request: Request) -> Response:
+    @action(detail=False)
+    def scores(self, request: Request) -> Response:
         """The figures are per score name, and per model, prompt version, arm or evaluator with `group_by`; ordered by
         name."""
         page = parse_page(request)
         filters, group_by = ScoreMetricsParameters(data=request.query_params.dict()).to_filter_and_grouping()
         return listing_response(request, page, scores.score_metrics(self.project_id, filters, group_by, page))
 
-
-class FeedbackMetricsView(ProjectAPIView):
     @operation(
         "feedbackMetrics",
         "Figures about feedback, per day",
@@ -38,10 +38,10 @@ class FeedbackMetricsView(ProjectAPIView):
         page=FeedbackDay,
         page_fields=RANGE,
     )
-    def get(self, request: Request) -> Response:
+    @action(detail=False)
+    def feedback(self, request: Request) -> Response:
         """The figures are per UTC day that has feedback, the earliest first."""
         page = parse_page(request)
-        given = ScoreRangeParameters(data=request.query_params.dict())
-        given.is_valid(raise_exception=True)
+        given = self.valid_query(ScoreRangeParameters)
         start, end = given.between()
         return listing_response(request, page, scores.feedback_metrics(self.project_id, start, end, page))

@@ -8,13 +8,13 @@ from rest_framework.response import Response
 from analytics.parameters.requests import SearchBody
 from analytics.presenters.search import search_texts
 from analytics.wire.search import SearchResults
+from core.api.viewsets import ProjectViewSet
 from core.openapi import operation
-from core.views import ProjectAPIView
 
 
-class SearchView(ProjectAPIView):
+class SearchViewSet(ProjectViewSet):
     @operation("search", "Search prompts and completions", body=SearchBody, answer=SearchResults)
-    def post(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response:
         """The newest matches come first. For older ones send the same request with `end_time` before the time of the
         last match."""
         filters, limit = SearchBody(data=request.data).to_filter_and_limit()

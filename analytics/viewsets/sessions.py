@@ -4,61 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from rest_framework import serializers
+from rest_framework import serializers, status
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from analytics.deletion.services import delete_session
 from analytics.models import SESSION_ID_CHARACTERS
 from analytics.parameters.common import CursorParameters
 from analytics.parameters.ids import require_id
 from analytics.parameters.sessions import SessionListParameters
 from analytics.presenters import sessions, timelines, transcripts
 from analytics.request_log.record import RequestEntry
-from analytics.viewsets.deletion import SessionDeletion
 from analytics.wire.sessions import SessionDetail, SessionEntry
 from analytics.wire.texts import request_without_texts, session_without_texts, timeline_without_texts
 from analytics.wire.timelines import SessionTimeline
 from analytics.wire.transcripts import SessionTranscript
+from core.api.viewsets import ProjectViewSet
 from core.errors import ValidationError
 from core.openapi import PAGE, operation
-from core.views import ProjectAPIView
 from core.wire.pagination import cursor_response, listing_response, parse_page
 
 _NO_OFFSET = "Is for lists without a cursor and without filters by cost or feedback."
-
-
-class SessionsView(ProjectAPIView):
-    @operation("listSessions", "List sessions", query=[PAGE, SessionListParameters], page=SessionEntry)
-    def get(self, request: Request) -> Response:
-        """The latest active come first. Filters by cost and feedback are of whole sessions; with one of them the links
-        lead on by `cursor`, however long the list is, and there is no `offset`."""
-        page = parse_page(request)
-        filters, after = SessionListParameters(data=request.query_params.dict()).to_whole_filter()
-        if filters.is_plain and after is None:
-            return listing_response(request, page, sessions.sessions(self.project_id, filters.sessions, page))
-        if page.offset:
-            raise ValidationError(f"offset: {_NO_OFFSET}", details={"offset": [_NO_OFFSET]})
-        found = sessions.session_listing(self.project_id, filters, after=after, limit=page.limit)
-        return cursor_response(request, page, found)
-
-
-class SessionView(SessionDeletion):
-    @operation("getSession", "One session", answer=SessionDetail, errors=[404])
-    def get(self, request: Request, session_id: str) -> Response:
-        """The session has its latest feedback; all of it is a list of its own. Texts of feedback are null for a reader
-        without content."""
-        found = sessions.session(self.project_id, session_id)
-        return Response(found if self.sees_content else session_without_texts(found))
-
-
-class SessionRequestsView(ProjectAPIView):
-    @operation("listSessionRequests", "Requests of a session", query=[PAGE], page=RequestEntry, errors=[404])
-    def get(self, request: Request, session_id: str) -> Response:
-        """The requests are listed in the order in which they were made. Previews and the error's message are null for a
-        reader without content."""
-        page = parse_page(request)
-        found = sessions.session_requests(self.project_id, session_id, page)
-        return listing_response(request, page, found if self.sees_content else found.shown_as(request_without_texts))
 
 
 class TranscriptParameters(CursorParameters):
@@ -71,7 +38,46 @@ class TranscriptParameters(CursorParameters):
         return {"after": self.validated_data.get("cursor"), "limit": self.validated_data["limit"]}
 
 
-class SessionTranscriptView(ProjectAPIView):
+class SessionViewSet(ProjectViewSet):
+    lookup_url_kwarg = "session_id"
+    lookup_value_converter = "slashed"
+
+    @operation("listSessions", "List sessions", query=[PAGE, SessionListParameters], page=SessionEntry)
+    def list(self, request: Request) -> Response:
+        """The latest active come first. Filters by cost and feedback are of whole sessions; with one of them the links
+        lead on by `cursor`, however long the list is, and there is no `offset`."""
+        page = parse_page(request)
+        filters, after = SessionListParameters(data=request.query_params.dict()).to_whole_filter()
+        if filters.is_plain and after is None:
+            return listing_response(request, page, sessions.sessions(self.project_id, filters.sessions, page))
+        if page.offset:
+            raise ValidationError(f"offset: {_NO_OFFSET}", details={"offset": [_NO_OFFSET]})
+        found = sessions.session_listing(self.project_id, filters, after=after, limit=page.limit)
+        return cursor_response(request, page, found)
+
+    @operation("getSession", "One session", answer=SessionDetail, errors=[404])
+    def retrieve(self, request: Request, session_id: str) -> Response:
+        """The session has its latest feedback; all of it is a list of its own. Texts of feedback are null for a reader
+        without content."""
+        found = sessions.session(self.project_id, session_id)
+        return Response(found if self.sees_content else session_without_texts(found))
+
+    @operation("deleteSession", "Forget a session and its requests", status=204, errors=[404])
+    def destroy(self, request: Request, session_id: str) -> Response:
+        """The session is hidden from every answer when this returns, and erased within seconds."""
+        require_id("session_id", session_id, SESSION_ID_CHARACTERS)
+        delete_session(self.project_id, session_id, actor=self.actor)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @operation("listSessionRequests", "Requests of a session", query=[PAGE], page=RequestEntry, errors=[404])
+    @action(detail=True)
+    def requests(self, request: Request, session_id: str) -> Response:
+        """The requests are listed in the order in which they were made. Previews and the error's message are null for a
+        reader without content."""
+        page = parse_page(request)
+        found = sessions.session_requests(self.project_id, session_id, page)
+        return listing_response(request, page, found if self.sees_content else found.shown_as(request_without_texts))
+
     @operation(
         "sessionTranscript",
         "The conversation of a session",
@@ -79,17 +85,17 @@ class SessionTranscriptView(ProjectAPIView):
         answer=SessionTranscript,
         errors=[404],
     )
-    def get(self, request: Request, session_id: str) -> Response:
+    @action(detail=True)
+    def transcript(self, request: Request, session_id: str) -> Response:
         """The requests are listed in the order in which they were made, each with the turns that no earlier one of the
         session carried, and its answer. Long texts are cut."""
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)
         page = TranscriptParameters(data=request.query_params.dict()).values()
         return Response(transcripts.transcript(self.project_id, session_id, **page))
 
-
-class SessionTimelineView(ProjectAPIView):
     @operation("sessionTimeline", "Spans and requests of a session as trees", answer=SessionTimeline, errors=[404])
-    def get(self, request: Request, session_id: str) -> Response:
+    @action(detail=True)
+    def timeline(self, request: Request, session_id: str) -> Response:
         """The nodes are listed in the order of a waterfall, depth first and by start. Attributes and messages are null
         for a reader without content."""
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)

@@ -10,12 +10,12 @@ from rest_framework.response import Response
 from analytics.presenters import sessions
 from analytics.wire.telemetry import SessionTelemetry
 from analytics.wire.texts import telemetry_without_texts
+from core.api.viewsets import ProjectViewSet
 from core.openapi import operation
 from core.openapi.operations import path_parameter
-from core.views import ProjectAPIView
 
 
-class SessionTelemetryView(ProjectAPIView):
+class SessionTelemetryViewSet(ProjectViewSet):
     @operation(
         "sessionTelemetry",
         "Spans and logs of a session",
@@ -23,7 +23,7 @@ class SessionTelemetryView(ProjectAPIView):
         answer=SessionTelemetry,
         errors=[404],
     )
-    def get(self, request: Request, project_id: UUID | str, session_id: str) -> Response:
+    def retrieve(self, request: Request, project_id: UUID | str, session_id: str) -> Response:
         """Attributes, bodies of logs and messages of statuses are null for a reader without content."""
         found = sessions.telemetry(self.project_id, session_id)
         return Response(found if self.sees_content else telemetry_without_texts(found))

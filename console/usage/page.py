@@ -10,10 +10,10 @@ from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 from typing_extensions import override
 
+from analytics.exports.costs import MAX_EXPORTED, cost_table, csv_response
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import spend
 from analytics.queries.dimensions import Dimension
-from analytics.viewsets.spend import MAX_EXPORTED, cost_table, csv_response
 from console.errors.page import page_number
 from console.usage.month import month_context
 from core.roles import Right

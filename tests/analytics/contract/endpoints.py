@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from asgiref.sync import async_to_sync
-from django.urls import URLPattern
 from rest_framework.test import APIClient
 
 from analytics import urls
-from analytics.viewsets.telemetry import SessionTelemetryView
-from config import urls as all_urls
 from core.models import Project
 
 VIEW = "019aa000-0000-7000-8000-000000000043"
@@ -129,17 +126,13 @@ def content_of(answer: Any) -> bytes:
 
 def served() -> Iterator[tuple[str, str]]:
     """Yields (method, path) of every view of the app, as `ENDPOINTS` writes them."""
-    patterns = [("/api/llm/", pattern) for pattern in urls.urlpatterns] + [
-        ("/", pattern)
-        for pattern in all_urls.urlpatterns
-        if isinstance(pattern, URLPattern) and getattr(pattern.callback, "view_class", None) is SessionTelemetryView
-    ]
+    patterns = [("/api/llm/", pattern) for pattern in urls.urlpatterns]
+    patterns += [("/api/", pattern) for pattern in urls.telemetry_urlpatterns]
     for prefix, pattern in patterns:
         path = prefix + str(pattern.pattern)
         for name in ("session", "request", "project", "view"):
             for kind in ("slashed:", "uuid:", "path:", ""):
                 path = path.replace(f"<{kind}{name}_id>", f"{{{name}}}")
-        view = getattr(pattern.callback, "view_class", None)
-        for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
-            if hasattr(view, method.lower()):
-                yield method, path
+        for method in getattr(pattern.callback, "actions", ()):
+            if method != "head":
+                yield method.upper(), path

@@ -22,10 +22,10 @@ from typing_extensions import override
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.exports.lines import export_lines
+from analytics.exports.streaming import streamed
 from analytics.queries import export as exporting
 from analytics.queries.request_filters import RequestFilter
 from analytics.request_log.record import Outcome
-from analytics.viewsets.export import streamed
 from core.models import Project
 from tests.analytics.requests.entries import entry
 from tests.factories.analytics import make_entry, store

@@ -6,29 +6,23 @@ from typing import Any
 
 from django.http import HttpResponse
 from rest_framework import serializers as fields
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import override
 
-from analytics.exports.spreadsheet import to_csv
+from analytics.exports.costs import MAX_EXPORTED, cost_table, csv_response
 from analytics.parameters.common import RANGE, OperationParameters, RangeParameters, parse_operation
 from analytics.parameters.ranges import parse_range
-from analytics.presenters import spend
+from analytics.presenters import metrics, spend
 from analytics.queries.dimensions import Dimension
 from analytics.queries.usage import Interval
 from analytics.wire import spend as wire
+from analytics.wire.metrics import DayCost, ModelCost
+from core.api.viewsets import ProjectViewSet
 from core.openapi import PAGE, operation
-from core.views import ProjectAPIView
 from core.wire.pagination import Page, listing_response, parse_page
 from core.wire.parameters import Parameters
-
-MAX_EXPORTED = 10_000
-
-_EXPORTED = (
-    "key", "name", "request_count", "error_count", "prompt_tokens", "completion_tokens", "total_tokens",
-    "total_cost_usd", "percentage", "unpriced_request_count",
-)  # fmt: skip
-_EXPORTED_BEFORE = ("request_count", "total_tokens", "total_cost_usd")
 
 
 class DimensionParameters(Parameters):
@@ -52,7 +46,7 @@ class CostIntervalParameters(DimensionParameters):
     top = fields.IntegerField(min_value=1, max_value=spend.MAX_TOP, required=False, default=spend.DEFAULT_TOP)
 
 
-class CostView(ProjectAPIView):
+class CostViewSet(ProjectViewSet):
     @operation(
         "cost",
         "Cost by model, user, key and other dimensions",
@@ -67,26 +61,54 @@ class CostView(ProjectAPIView):
             "previous": wire.PreviousTotals,
         },
     )
-    def get(self, request: Request) -> Response:
+    def list(self, request: Request) -> Response:
         """The entries are ordered by falling cost. `previous` has the figures of the range just before, which is as
         long as the part of the range that is over."""
         page, time_range = parse_page(request), parse_range(request)
-        given = _given(request, DimensionParameters)
+        given = self.valid_query(DimensionParameters).validated_data
         dimension, kind = Dimension(given["group_by"]), parse_operation(request)
         found = spend.cost_by(self.project_id, dimension, time_range, page, kind, tag=given["tag"])
         return listing_response(request, page, found)
 
+    @operation(
+        "modelCost",
+        "Cost per model",
+        query=[PAGE, RangeParameters, OperationParameters],
+        page=ModelCost,
+        page_fields={**RANGE, "total_cost_usd": float},
+    )
+    @action(detail=False, url_path="by-model")
+    def by_model(self, request: Request) -> Response:
+        page, time_range = parse_page(request), parse_range(request)
+        return listing_response(
+            request, page, metrics.model_costs(self.project_id, time_range, page, parse_operation(request))
+        )
 
-class CostIntervalsView(ProjectAPIView):
+    @operation(
+        "dailyCost",
+        "Cost per day",
+        query=[PAGE, RangeParameters, OperationParameters],
+        page=DayCost,
+        page_fields=RANGE,
+    )
+    @action(detail=False)
+    def daily(self, request: Request) -> Response:
+        """The list has every UTC day that the range touches, the latest first."""
+        page, time_range = parse_page(request), parse_range(request)
+        return listing_response(
+            request, page, metrics.daily_costs(self.project_id, time_range, page, parse_operation(request))
+        )
+
     @operation(
         "costIntervals",
         "Cost per minute, hour or day, split by a dimension",
         query=[RangeParameters, OperationParameters, CostIntervalParameters],
         answer=wire.CostIntervals,
     )
-    def get(self, request: Request) -> Response:
+    @action(detail=False)
+    def intervals(self, request: Request) -> Response:
         """The series are those of the `top` keys by cost, and `other` of all else, in each interval that has begun."""
-        time_range, given = parse_range(request), _given(request, CostIntervalParameters)
+        time_range, given = parse_range(request), self.valid_query(CostIntervalParameters).validated_data
         found = spend.cost_intervals(
             self.project_id,
             Dimension(given["group_by"]),
@@ -98,8 +120,6 @@ class CostIntervalsView(ProjectAPIView):
         )
         return Response(found)
 
-
-class CostExportView(ProjectAPIView):
     @operation(
         "exportCost",
         "Cost by a dimension as CSV",
@@ -107,16 +127,15 @@ class CostExportView(ProjectAPIView):
         answer={"type": "string"},
         media_type="text/csv",
     )
-    def get(self, request: Request) -> HttpResponse:
+    @action(detail=False)
+    def export(self, request: Request) -> HttpResponse:
         """The lines are the first 10,000 entries of `metrics/cost`. A text that a spreadsheet would take for a formula
         begins with an apostrophe."""
-        time_range, given = parse_range(request), _given(request, DimensionParameters)
+        time_range, given = parse_range(request), self.valid_query(DimensionParameters).validated_data
         dimension, page = Dimension(given["group_by"]), Page(MAX_EXPORTED, 0)
         found = spend.cost_by(self.project_id, dimension, time_range, page, parse_operation(request), tag=given["tag"])
         return csv_response(f"cost-by-{dimension}.csv", cost_table(found.results))
 
-
-class PriceGapsView(ProjectAPIView):
     @operation(
         "priceGaps",
         "Models used without a known price",
@@ -124,32 +143,9 @@ class PriceGapsView(ProjectAPIView):
         page=wire.PriceGap,
         page_fields=RANGE,
     )
-    def get(self, request: Request) -> Response:
+    @action(detail=False)
+    def gaps(self, request: Request) -> Response:
         """The models are those with requests whose cost is unknown, the most such requests first."""
         page, time_range = parse_page(request), parse_range(request)
         found = spend.price_gaps(self.project_id, time_range, page, parse_operation(request))
         return listing_response(request, page, found)
-
-
-def cost_table(results: Any) -> str:
-    """Returns entries of `metrics/cost` as CSV."""
-    return to_csv(
-        [*_EXPORTED, *(f"previous_{name}" for name in _EXPORTED_BEFORE)],
-        (
-            [*(one[name] for name in _EXPORTED), *(one["previous"][name] for name in _EXPORTED_BEFORE)]
-            for one in results
-        ),
-    )
-
-
-def csv_response(name: str, text: str) -> HttpResponse:
-    """Returns the text as a file that browsers save."""
-    response = HttpResponse(text, content_type="text/csv; charset=utf-8")
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
-
-
-def _given(request: Request, parameters: type[Parameters]) -> dict[str, Any]:
-    given = parameters(data=request.query_params.dict())
-    given.is_valid(raise_exception=True)
-    return dict(given.validated_data)

@@ -1,4 +1,4 @@
-"""The request log as a stream of lines."""
+"""Files that are sent as they are read."""
 
 from __future__ import annotations
 
@@ -9,30 +9,8 @@ from functools import partial
 from uuid import UUID
 
 from django.http import StreamingHttpResponse
-from rest_framework.request import Request
 
-from analytics.exports.lines import export_lines
-from analytics.parameters.requests import ExportParameters
 from analytics.queries.visible import looked_up
-from core.openapi import operation
-from core.views import ProjectAPIView
-
-
-class RequestsExportView(ProjectAPIView):
-    @operation(
-        "exportRequests",
-        "The request log as lines of JSON",
-        query=[ExportParameters],
-        answer={"type": "string"},
-        media_type="application/x-ndjson",
-    )
-    def get(self, request: Request) -> StreamingHttpResponse:
-        """The answer is `application/x-ndjson`: one request per line, the oldest first. The last line of an export that
-        failed is an error."""
-        given = ExportParameters(data=request.query_params.dict())
-        filters = given.to_filter()
-        lines = export_lines(self.project_id, filters, content=given.validated_data["include_content"])
-        return streamed_file(self.project_id, lines, "application/x-ndjson", "requests.ndjson")
 
 
 def streamed_file(project_id: UUID, pieces: Iterator[bytes], content_type: str, filename: str) -> StreamingHttpResponse:
