@@ -11,7 +11,7 @@ ApplicationError
 ├── ConflictError              409 conflict_error
 └── ServiceUnavailableError    503 service_unavailable_error
 
-Apps add their own below these. Statuses, types and codes are in docs/routing.md#what-the-client-is-told.
+Apps add their own below these. Statuses, types and codes are in docs/errors.md.
 """
 
 from __future__ import annotations
