@@ -18,4 +18,4 @@ async def answer(consumer: SurfaceConsumer, scope: dict[str, Any], receive: Any,
     await send({"type": "http.response.body", "body": body})
 
 
-SurfaceConsumer.__call__ = answer  # type: ignore[method-assign]
+SurfaceConsumer.__call__ = answer  # type: ignore[assignment, method-assign]

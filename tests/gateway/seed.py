@@ -58,7 +58,7 @@ def make_given_key(command: dict[str, Any]) -> dict[str, Any]:
 
 
 def revoke_key(command: dict[str, Any]) -> dict[str, Any]:
-    from core.keys.services import services as keys
+    from core.keys import services as keys
     from core.models import ApiKey
 
     keys.revoke_key(ApiKey.objects.get(key_hash=keys.hash_key(command["key"])))
