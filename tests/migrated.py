@@ -1,15 +1,25 @@
-"""A migrated SQLite database without rows, for the services of tests that are not about a first start."""
+"""Migrated tables without rows, for the stores and services of tests that are not about a first start.
+
+`python -m tests.run` makes them once, as `python -m tests.migrated FOLDER` does, and all its units copy them. A single
+pytest migrates SQLite with the first service that asks for it, and leaves ClickHouse's tables to each engine: to make a
+folder of them takes longer than it saves a few engines.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from tests.services import start_clickhouse
+
 ROOT = Path(__file__).resolve().parent.parent
-_NAME = "db.sqlite3"
+# The variable that names the folder of tables that were made before.
+SHARED = "SUITE_TABLES"
+_DATABASE, _TABLES = "db.sqlite3", "clickhouse/data"
 
 # The content of the database, once the first service of the run has asked for it.
 _made: list[bytes] = []
@@ -21,20 +31,47 @@ def place_database(var_dir: Path) -> None:
     A run of the suite migrates once: the migrations are a fifth of the CPU of a first start.
     """
     if not _made:
-        _made.append(_migrate())
+        shared = os.environ.get(SHARED)
+        _made.append((Path(shared) / _DATABASE).read_bytes() if shared else _migrated())
     var_dir.mkdir(mode=0o700, exist_ok=True)
-    database = var_dir / _NAME
+    database = var_dir / _DATABASE
     database.touch(mode=0o600, exist_ok=False)
     database.write_bytes(_made[0])
 
 
-def _migrate() -> bytes:
+def place_tables(data_dir: Path) -> None:
+    """Gives an engine that has not started yet the folder of its data, with all tables, if the run has made them."""
+    if shared := os.environ.get(SHARED):
+        shutil.copytree(Path(shared) / _TABLES, data_dir, symlinks=True)
+
+
+def prepare(folder: Path) -> None:
+    """Makes the tables of both stores in a new folder. Raises AssertionError with what a migration printed."""
+    folder.mkdir()
+    (folder / _DATABASE).write_bytes(_migrated())
+    url_file = folder / "clickhouse.url"
+    engine = start_clickhouse(folder / "clickhouse", ROOT / "manage.py", url_file)
+    try:
+        _manage("migrate_analytics", folder, CLICKHOUSE_URL=url_file.read_text(encoding="utf-8").strip())
+    finally:
+        engine.stop()
+
+
+def _migrated() -> bytes:
     with tempfile.TemporaryDirectory(prefix="migrated-") as folder:
-        environment = {"PATH": os.environ["PATH"], "HOME": folder, "VAR_DIR": folder}
-        command = [sys.executable, "manage.py", "migrate", "--verbosity", "0", "--skip-checks"]
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        assert [path.name for path in Path(folder).glob(f"{_NAME}*")] == [_NAME], (
+        _manage("migrate", Path(folder))
+        assert [path.name for path in Path(folder).glob(f"{_DATABASE}*")] == [_DATABASE], (
             "there is more of it than the one file"
         )
-        return (Path(folder) / _NAME).read_bytes()
+        return (Path(folder) / _DATABASE).read_bytes()
+
+
+def _manage(command: str, var_dir: Path, **environment: str) -> None:
+    environment |= {"PATH": os.environ["PATH"], "HOME": str(var_dir), "VAR_DIR": str(var_dir)}
+    words = [sys.executable, "manage.py", command, "--verbosity", "0"]
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+if __name__ == "__main__":
+    prepare(Path(sys.argv[1]))

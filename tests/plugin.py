@@ -23,6 +23,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.migrated import place_tables
 from tests.services import Service, postgresql_url, redis_url, start_clickhouse, start_postgresql, start_redis
 
 _MANAGE = Path(__file__).resolve().parent.parent / "manage.py"
@@ -31,7 +32,7 @@ _STORE_FIXTURES = frozenset(
     {"stores", "django_db_setup", "db", "transactional_db", "second_engine", "service", "live_service"}
 )
 
-# A run of a unit holds less than 200 MB there, and three run side by side. The product warns below 2 GiB.
+# A run of a unit holds less than 200 MB there, and four run side by side. The product warns below 2 GiB.
 _MEMORY, _MIN_ROOM = Path("/dev/shm"), 4 << 30
 
 _running: list[Service] = []
@@ -99,6 +100,7 @@ def clickhouse_engine(stores: None) -> Iterator[None]:
     if "CLICKHOUSE_URL" not in _given:
         run = Path(os.environ["VAR_DIR"]) / "run"
         run.mkdir(exist_ok=True)
+        place_tables(_folders[0] / "clickhouse" / "data")
         engine = start_clickhouse(_folders[0] / "clickhouse", _MANAGE, run / "clickhouse.url")
         _running.append(engine)
     call_command("migrate_analytics", stdout=io.StringIO())

@@ -128,8 +128,9 @@ def start_redis(folder: Path) -> tuple[Service, str]:
 
 
 def start_clickhouse(folder: Path, manage: Path, url_file: Path) -> Service:
-    """Starts the embedded ClickHouse engine, which writes its address to `url_file` for Django's settings."""
-    folder.mkdir()
+    """Starts the embedded ClickHouse engine, which writes its address to `url_file` for Django's settings. Its tables
+    are in `folder / "data"`, which may be there."""
+    folder.mkdir(exist_ok=True)
     # The file of an earlier engine is removed, since the file's appearance says that this engine is ready.
     url_file.unlink(missing_ok=True)
     command = [sys.executable, str(manage), "analytics_engine", "--data", str(folder / "data")]

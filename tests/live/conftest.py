@@ -10,7 +10,7 @@ import pytest
 
 from tests.live.prompts import SHORTENED
 from tests.live.service import LiveService
-from tests.migrated import place_database
+from tests.migrated import place_database, place_tables
 
 StartService = Callable[..., LiveService]
 
@@ -39,8 +39,8 @@ def start_service(tmp_path: Path) -> Iterator[StartService]:
     """`start_service(environment, arguments)` starts a service on the own VAR_DIR of the test, at each call.
 
     With `prepared` it returns when the analytics store has its tables too, which takes longer than until it serves.
-    The service has one web worker unless WEB_WORKERS says otherwise, and finds its SQL tables made unless `empty` is
-    set: a worker's imports and the migrations are half of a start's CPU.
+    The service has one web worker unless WEB_WORKERS says otherwise, and finds its tables made unless `empty` is set:
+    a worker's imports and the migrations are half of a start's CPU.
     """
     started: list[LiveService] = []
 
@@ -53,6 +53,8 @@ def start_service(tmp_path: Path) -> Iterator[StartService]:
     ) -> LiveService:
         if not empty and not (tmp_path / "var").exists():
             place_database(tmp_path / "var")
+            if prepared:
+                place_tables(tmp_path / "var" / "clickhouse")
         service = LiveService(
             tmp_path / "var", {"WEB_WORKERS": "1", **(environment or {})}, arguments, prepared=prepared
         )

@@ -15,7 +15,7 @@ from tests.agent.chat.playing import ChatReply, Made, Request, calls, read_event
 from tests.fakes.scripted import ScriptedServer, Step
 from tests.live.prompts import Team
 from tests.live.service import LiveService
-from tests.migrated import place_database
+from tests.migrated import place_database, place_tables
 from tests.waiting import TIMEOUT_SECONDS
 
 # The agent's own requests must not change the figures that the tests ask for.
@@ -107,6 +107,7 @@ class Project:
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
     var_dir = tmp_path_factory.mktemp("stories") / "var"
     place_database(var_dir)
+    place_tables(var_dir / "clickhouse")
     running = LiveService(var_dir, {"ALLOW_PRIVATE_UPSTREAMS": "1"})
     try:
         yield running
