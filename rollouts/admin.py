@@ -1,43 +1,31 @@
-"""The table of rollouts in the admin, with the transitions of several at once, which ask first.
-
-The operators' pages are in the console.
-"""
+"""Rollouts in the admin, read-only but for the deletion of one that has ended: the console's pages move them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from typing_extensions import override
 
 from core.site.admin import RightsAdmin
 from rollouts.models import Rollout
-from rollouts.moves import CONSEQUENCES, ReasonForm, move, verb
 from rollouts.selectors import current_stage
-from rollouts.states import Status, Transition
-
-
-def _action(transition: Transition) -> Callable[..., Any]:
-    @admin.action(description=f"{verb(transition).capitalize()} selected rollouts", permissions=["change"])
-    def act(model_admin: RolloutAdmin, request: HttpRequest, queryset: QuerySet[Rollout]) -> HttpResponse | None:
-        return model_admin.move(request, queryset, transition)
-
-    act.__name__ = transition.value
-    return act
+from rollouts.states import Status
 
 
 @admin.register(Rollout)
 class RolloutAdmin(RightsAdmin):
+    page_of_changes = "rollouts"
     list_display = ["name", "project", "config", "versions", "mode", "status", "progress", "verdict", "created_at"]
     list_filter = ["status", "mode", "project"]
     list_select_related = ["project", "config", "baseline_version", "target_version", "evaluation"]
     search_fields = ["name", "config__name", "project__name", "id"]
-    actions = [_action(transition) for transition in Transition]
+    date_hierarchy = "created_at"
+    # The action that deletes several would delete active rollouts, too.
+    actions = None
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Rollout]:
@@ -51,9 +39,12 @@ class RolloutAdmin(RightsAdmin):
         return ended and super().has_delete_permission(request, obj)
 
     @override
-    def get_actions(self, request: HttpRequest) -> Any:
-        # The built-in action would delete active rollouts, too.
-        return {name: action for name, action in super().get_actions(request).items() if name != "delete_selected"}
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Leads to the page of the rollout, whose address has the id in its usual form."""
+        row: Rollout = self.get_object(request, object_id)
+        return HttpResponseRedirect(reverse("admin:rollouts_rollout_change", args=[row.pk]))
 
     @admin.display(description="versions")
     def versions(self, row: Rollout) -> str:
@@ -67,31 +58,3 @@ class RolloutAdmin(RightsAdmin):
     @admin.display(description="verdict")
     def verdict(self, row: Rollout) -> str:
         return str(row.evaluation.verdict.get("status", "-"))
-
-    @override
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Leads to the page of the rollout, whose address has the id in its usual form."""
-        row: Rollout = self.get_object(request, object_id)
-        return HttpResponseRedirect(reverse("admin:rollouts_rollout_change", args=[row.pk]))
-
-    def move(self, request: HttpRequest, rollouts: QuerySet[Rollout], transition: Transition) -> HttpResponse | None:
-        """Asks for confirmation and a reason, then moves each selected rollout and reports the result."""
-        form = ReasonForm(request.POST if "confirmed" in request.POST else None)
-        if not form.is_valid():
-            context = {
-                "title": f"{verb(transition).capitalize()}?",
-                "rows": [(row, current_stage(row)) for row in rollouts],
-                "action": transition.value,
-                "verb": verb(transition),
-                "consequence": CONSEQUENCES[transition],
-                "form": form,
-            }
-            everything = {**self.admin_site.each_context(request), "opts": self.model._meta, **context}
-            return TemplateResponse(request, "admin/rollouts/rollout/confirm.html", everything)
-        for row in rollouts:
-            stage = request.POST.get(f"stage_{row.pk}", "")
-            reason = form.cleaned_data["reason"]
-            move(request, row, transition, reason, from_stage=int(stage) if stage.isdecimal() else None)
-        return None

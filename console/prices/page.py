@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from django import forms
 from django.contrib import messages
@@ -132,17 +133,21 @@ class PricePage(Page):
         provider, model = _chosen(visit)
         actor = f"user:{visit.person.get_username()}"
         form = PriceForm(visit.request.POST)
+        project_id = _project_of_price(visit)
         is_removal = visit.request.POST.get("action") == "remove"
         if not is_removal and not form.is_valid():
             return self.render(visit, **_shown(visit, provider, model, form))
         try:
             if is_removal:
-                remove_price(project_id=visit.project.pk, provider=provider, model=model, actor=actor)
-                messages.success(visit.request, "The project's own price is gone; the catalogs' price counts again.")
+                remove_price(project_id=project_id, provider=provider, model=model, actor=actor)
+                messages.success(visit.request, "The price that was set is gone; the catalogs' price counts again.")
             else:
                 costs = {name: form.cleaned_data[name] for name in COSTS}
-                set_price(project_id=visit.project.pk, provider=provider, model=model, costs=costs, actor=actor)
-                messages.success(visit.request, "Set: requests from now on cost this, in this project.")
+                set_price(project_id=project_id, provider=provider, model=model, costs=costs, actor=actor)
+                messages.success(
+                    visit.request,
+                    f"Set: requests from now on cost this, in {'this project' if project_id else 'all projects'}.",
+                )
         except ApplicationError as error:
             messages.error(visit.request, error.message)
         return HttpResponseRedirect(visit.link(self.name, provider=provider, model=model))
@@ -167,6 +172,15 @@ def _chosen(visit: Visit) -> tuple[str, str]:
     if not is_known(provider) or not is_model_name(model):
         raise Http404("There is no such model.")
     return provider, model
+
+
+def _project_of_price(visit: Visit) -> UUID | None:
+    """Returns the project whose price the form sets; None for the price of all projects, which superusers set."""
+    if "all_projects" not in visit.request.POST:
+        return visit.project.pk
+    if not visit.may(Right.OPERATE):
+        raise PermissionDenied
+    return None
 
 
 def _row(visit: Visit, provider: str, model: str) -> ModelPrice | None:
@@ -225,6 +239,8 @@ def _shown(visit: Visit, provider: str, model: str, form: PriceForm) -> dict[str
         "source": _source(row) if row else "",
         "costs": [(label, price_in_words(getattr(row, name))) for name, label in _LABELS.items()] if row else [],
         "is_own": row is not None and row.project_id is not None,
+        "is_set": row is not None and row.source == PriceSource.MANUAL,
+        "may_set_for_all": visit.may(Right.OPERATE),
         "form": form if visit.may(Right.ADMINISTER) else None,
         "history": _history(periods),
         "list_address": visit.link("prices"),

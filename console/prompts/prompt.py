@@ -31,7 +31,7 @@ from integrations.providers.usage import estimated_tokens
 from prompts.diff.contents import diff_contents
 from prompts.models import REASON_CHARACTERS, PromptActivation, PromptConfig, PromptVersion
 from prompts.selectors import list_activations, list_versions, version_content
-from prompts.services import activate_version, undo_activation
+from prompts.services import activate_version, delete_config, undo_activation
 from rollouts.models import Rollout
 from rollouts.states import ACTIVE
 
@@ -96,6 +96,8 @@ class PromptPage(RecordOfPrompt):
         config = config_of(visit, route["config_id"])
         given = visit.request.POST
         reason = given.get("reason", "")[:REASON_CHARACTERS]
+        if given.get("action") == "delete":
+            return _deleted(visit, config)
         try:
             done = _done(visit, config, given.get("action", ""), reason)
         except ApplicationError as error:
@@ -104,6 +106,16 @@ class PromptPage(RecordOfPrompt):
             note_change(visit.request, config, done)
             messages.success(visit.request, f"{done} Gateways follow within a second.")
         return HttpResponseRedirect(visit.link("prompt", config.pk))
+
+
+def _deleted(visit: Visit, config: PromptConfig) -> HttpResponseBase:
+    try:
+        delete_config(project_id=config.project_id, config_id=config.pk, actor=actor_of(visit.request))
+    except ApplicationError as error:
+        messages.error(visit.request, error.message)
+        return HttpResponseRedirect(visit.link("prompt", config.pk))
+    messages.success(visit.request, f"{config.name} is deleted, with its versions and their history.")
+    return HttpResponseRedirect(visit.link("prompts"))
 
 
 def config_of(visit: Visit, config_id: UUID) -> PromptConfig:

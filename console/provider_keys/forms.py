@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from django import forms
@@ -15,6 +16,7 @@ from integrations.access.checked_deployments import (
     prices_in_lines,
 )
 from integrations.access.completeness import SECRET_LENGTH, SERVICE_ACCOUNT_LENGTH
+from integrations.access.credentials import masked_headers
 from integrations.models import ProviderIntegration
 from integrations.registry import traits_of
 from integrations.services import Default, IntegrationChange
@@ -38,6 +40,14 @@ _NUMBERS = {
     "priority": ("Priority", "The lowest number comes first."),
     "rpm": ("Requests a minute", "The vendor's own limit; empty: none."),
     "tpm": ("Tokens a minute", "The vendor's own limit; empty: none."),
+}
+_OBJECTS = {
+    "default_parameters": ("Parameters by default", 'Where a request leaves them out: {"temperature": 0.2}.'),
+    "forced_parameters": ("Forced parameters", "Whatever a request says; null takes a parameter out."),
+    "extra_headers": (
+        "Headers for the provider",
+        'Sent with every request: {"x-team": "search"}. Stored encrypted; **** keeps the stored value.',
+    ),
 }
 _DEFAULTS = {"weight": 1, "priority": 0}
 _KEPT = "Leave it empty to keep the stored one."
@@ -75,6 +85,7 @@ class ProviderKeyForm(forms.Form):
         )
 
         self._add_choice(row)
+        self._add_additions(row)
 
     def _add_choice(self, row: ProviderIntegration | None) -> None:
         """Adds the fields that the choice among several integrations of one kind reads."""
@@ -93,6 +104,17 @@ class ProviderKeyForm(forms.Form):
             "Own prices",
             "One model a line, with dollars per million tokens of input, output, cache reads and writes: gpt-4o 2.5 10",
             lines_of_prices(row.own_prices) if row else "",
+        )
+
+    def _add_additions(self, row: ProviderIntegration | None) -> None:
+        """Adds the fields of what every request to the provider gets besides what its client sent."""
+        for name, (label, help_text) in _OBJECTS.items():
+            stored = masked_headers(row) if row and name == "extra_headers" else getattr(row, name, None)
+            self.fields[name] = _object(label, help_text, stored or {})
+        self.fields["forward_headers"] = _lines(
+            "Headers that are passed on",
+            "Names of headers of the client, one a line. Empty: the provider's own list; a dash: none.",
+            "\n".join(row.forward_headers) or "-" if row and row.forward_headers is not None else "",
         )
 
     def clean_prices(self) -> list[dict[str, str]]:
@@ -116,15 +138,17 @@ class ProviderKeyForm(forms.Form):
             tpm=_or(values["tpm"], Default.OF_PROVIDER),
             models=models_in_lines(values["models"]),
             prices=values["prices"],
+            **{name: {} if values[name] is None else values[name] for name in _OBJECTS},
+            forward_headers=_forwarded(values["forward_headers"]),
         )
 
     def add_problem(self, message: str, details: Any) -> None:
         """Adds an error of a service to the field that it names."""
         for place, problems in details.items() if isinstance(details, dict) else ():
-            name = place.partition(".")[0]
+            name, _, key = place.partition(".")
             if name in self.fields:
                 for problem in problems:
-                    self.add_error(name, problem)
+                    self.add_error(name, f"{key}: {problem}" if key and name in _OBJECTS else problem)
         if not self.errors:
             self.add_error(None, message)
 
@@ -132,6 +156,16 @@ class ProviderKeyForm(forms.Form):
 def _lines(label: str, help_text: str, initial: str) -> forms.CharField:
     area = forms.Textarea(attrs={"rows": 3})
     return forms.CharField(required=False, label=label, help_text=help_text, initial=initial, widget=area)
+
+
+def _object(label: str, help_text: str, initial: Mapping[str, Any]) -> forms.JSONField:
+    area = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
+    return forms.JSONField(required=False, label=label, help_text=help_text, initial=initial, widget=area)
+
+
+def _forwarded(text: str) -> list[str] | Default:
+    names = text.split()
+    return Default.OF_PROVIDER if not names else [] if names == ["-"] else names
 
 
 def _or(value: int | None, default: T) -> int | T:

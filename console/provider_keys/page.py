@@ -183,7 +183,6 @@ def _shown(visit: Visit, chosen: _Chosen, form: ProviderKeyForm) -> dict[str, An
         "since": key_since(row) if row else None,
         "last_test": last_test(row) if row else "",
         "list_address": visit.link("provider_keys"),
-        "table_address": visit.link_if_there("integrations_providerintegration_change", row.pk) if row else "",
     }
 
 

@@ -15,6 +15,7 @@ from django.http.response import HttpResponseBase
 from typing_extensions import override
 
 from console.rollouts.forms import BaseStages, RolloutForm, stage_rows, stages_of_address
+from console.rollouts.moves import actor_of, note_change
 from core.errors import ApplicationError
 from core.ui import formats
 from core.ui.formats import UNKNOWN
@@ -28,7 +29,6 @@ from rollouts.allocation import AllocationType
 from rollouts.evaluation.words import in_words
 from rollouts.forecasts.plan import plan_rollout
 from rollouts.models import Rollout
-from rollouts.moves import actor_of, note_change
 from rollouts.services import create_rollout, start_rollout
 from rollouts.states import ACTIVE, DEFAULT_STAGES, Stage, StageError, Status
 
@@ -169,7 +169,7 @@ def _diff(visit: Visit, draft: Draft) -> Mapping[str, Any]:
         "rows": changed[:MAX_DIFF_ROWS],
         "more_rows": max(0, len(changed) - MAX_DIFF_ROWS),
         "changes": [*diff.parameters, *diff.variables, *diff.tools],
-        "whole": visit.link_if_there("prompts_diff", draft.config.pk, before=baseline.pk, after=target.pk),
+        "whole": visit.link_if_there("prompt", draft.config.pk, version=target.number, against=baseline.number),
         "rolled_back": [(row, visit.link("rollouts_rollout_change", row.pk)) for row in before[:3]],
     }
 

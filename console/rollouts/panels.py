@@ -83,15 +83,12 @@ def history(visit: Visit, rollout_id: UUID) -> Context:
 
 def links(visit: Visit, row: Rollout) -> Mapping[str, str]:
     """Returns the addresses of what the rollout names; an empty one where there is no such page."""
-    diff = visit.link_if_there(
-        "prompts_diff", row.config_id, before=row.baseline_version_id, after=row.target_version_id
-    )
+    before, after = row.baseline_version.number, row.target_version.number
     return {
-        "prompt": visit.link_if_there("prompt", row.config_id)
-        or visit.link_if_there("prompts_promptconfig_change", row.config_id),
-        "baseline": visit.link_if_there("prompts_promptversion_change", row.baseline_version_id),
-        "target": visit.link_if_there("prompts_promptversion_change", row.target_version_id),
-        "diff": diff,
+        "prompt": visit.link_if_there("prompt", row.config_id),
+        "baseline": visit.link_if_there("prompt", row.config_id, version=before),
+        "target": visit.link_if_there("prompt", row.config_id, version=after),
+        "diff": visit.link_if_there("prompt", row.config_id, version=after, against=before),
     }
 
 

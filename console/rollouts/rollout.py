@@ -14,13 +14,13 @@ from typing_extensions import override
 
 from console.rollouts import panels as loads
 from console.rollouts.list import MODES
+from console.rollouts.moves import CONSEQUENCES, ReasonForm, move, possible, verb
 from core.roles import Right
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
 from rollouts.errors import RolloutNotFoundError
 from rollouts.models import Rollout
-from rollouts.moves import CONSEQUENCES, ReasonForm, move, possible, verb
 from rollouts.selectors import earlier_rollbacks, get_rollout
 from rollouts.states import Transition
 

@@ -49,8 +49,8 @@ class RightsAdmin(AnyModelAdmin):
 
     project_lookup: ClassVar[str] = "project"
     has_shared_rows: ClassVar[bool] = False
-    # Maps actions with permissions of their own to their rights, beside view, change and delete.
-    rights_of_actions: ClassVar[dict[str, Right]] = {}
+    # The URL name of the page that makes the changes which have to pass a service; lists and rows link to it.
+    page_of_changes: ClassVar[str] = ""
     _cells: list[Any] | None = None
 
     # One field with a label of its own instead of two without, and no script.
@@ -191,7 +191,7 @@ class RightsAdmin(AnyModelAdmin):
     def _right_of_action(self, permission: str) -> Right:
         rights = self.rights
         known = {"view": rights.view, "add": rights.add, "change": rights.change, "delete": rights.delete}
-        return {**known, **self.rights_of_actions}.get(permission, Right.OPERATE)
+        return known.get(permission, Right.OPERATE)
 
 
 class RightsInline(AnyInline):

@@ -102,9 +102,7 @@ async def playground(page: Page, shop: Shop) -> None:
 
 async def prompt_versions(page: Page, shop: Shop) -> None:
     """Shows two versions of a prompt side by side."""
-    before, after = shop.prompt.version_ids[:2]
-    path = f"/admin/prompts/promptconfig/{shop.prompt.config_id}/diff/"
-    await page.goto(shop.address(path, f"&before={before}&after={after}"))
+    await page.goto(shop.address(f"/admin/prompts/{shop.prompt.config_id}/", "&version=2&against=1"))
 
 
 PICTURES: dict[str, Callable[[Page, Shop], Awaitable[None]]] = {

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from core.models import ApiKey, Project
+from core.models import ApiKey
 from core.roles import Role
 from integrations.models import ModelPrice
 from tests.factories.core import make_key, make_project, make_staff
@@ -74,15 +74,15 @@ def test_list__sorted_by_a_formatted_column__in_that_order(admin: Client) -> Non
 
 
 def test_list__empty__next_step_for_who_may_take_it(admin: Client, client: Client) -> None:
-    assert 'No prompt configs yet. <a href="add/">Add the first</a>' in shown(admin, "prompts/promptconfig/")
-    make_config()
-    assert "fit these filters" in shown(admin, "prompts/promptconfig/?q=nothing")
-    project: Project = make_project()
+    assert 'No projects yet. <a href="add/">Add the first</a>' in shown(admin, "core/project/")
+    assert "No prompt configs yet.</p>" in shown(admin, "prompts/promptconfig/")
+    project = make_project()
+    assert "fit these filters" in shown(admin, "core/project/?q=nothing")
     client.force_login(make_staff(Role.READER, project))
-    assert "Add the first" not in shown(client, "prompts/promptconfig/")
+    assert "Add the first" not in shown(client, "core/project/?q=nothing")
 
 
-@pytest.mark.parametrize("path", ["core/apikey/", "core/apikey/add/", "gateway/gatewaysettings/add/", "auth/user/"])
+@pytest.mark.parametrize("path", ["core/apikey/", "core/project/add/", "gateway/gatewaysettings/add/", "auth/user/"])
 def test_page__scripts__few_and_without_jquery(admin: Client, path: str) -> None:
     make_key(make_project())
     scripts = re.findall(r'<script[^>]+src="([^"]+)"', shown(admin, path))
@@ -91,12 +91,15 @@ def test_page__scripts__few_and_without_jquery(admin: Client, path: str) -> None
 
 
 def test_form__time__one_field_with_a_label(admin: Client) -> None:
-    text = shown(admin, "core/apikey/add/")
-    assert '<input type="datetime-local" name="expires_at"' in text
-    assert re.search(r'<label for="id_expires_at"[^>]*>', text)
-    given = {"project": str(make_project().pk), "name": "x", "scopes": ["gateway"], "expires_at": "2090-01-02T03:04"}
-    admin.post("/admin/core/apikey/add/", given)
-    assert ApiKey.objects.get(name="x").expires_at == datetime(2090, 1, 2, 3, 4, tzinfo=UTC)
+    ann = make_staff(name="ann")
+    path = f"auth/user/{ann.pk}/change/"
+    text = shown(admin, path)
+    assert '<input type="datetime-local" name="last_login"' in text
+    assert re.search(r'<label for="id_last_login"[^>]*>', text)
+    given = {"username": "ann", "is_staff": "on", "date_joined": "2020-01-01T00:00", "last_login": "2090-01-02T03:04"}
+    admin.post(f"/admin/{path}", given)
+    ann.refresh_from_db()
+    assert ann.last_login == datetime(2090, 1, 2, 3, 4, tzinfo=UTC)
 
 
 def test_form__values_that_do_not_change__in_the_formats_of_all_pages(admin: Client) -> None:
@@ -109,7 +112,8 @@ def test_form__values_that_do_not_change__in_the_formats_of_all_pages(admin: Cli
 def test_tables__all__named_with_what_can_be_added(admin: Client) -> None:
     text = shown(admin, "tables/")
     assert "API keys" in text
-    assert 'href="/admin/core/apikey/add/"' in text
+    assert 'href="/admin/core/project/add/"' in text
+    assert 'href="/admin/core/apikey/add/"' not in text
 
 
 @pytest.mark.parametrize("address", ["/admin/password_change/", "/admin/login/", "/admin/auth/user/1/password/"])

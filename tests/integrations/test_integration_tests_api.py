@@ -1,4 +1,4 @@
-"""Tests POST /integrations/{provider}/test, the outcome in the list afterwards, and the admin's button."""
+"""Tests POST /integrations/{provider}/test and the outcome in the list afterwards."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ from unittest.mock import patch
 
 import pytest
 from cryptography.fernet import Fernet
-from django.contrib.auth.models import User
-from django.test import Client
 from pytest_django import Settings
 
 from core.models import Project
-from core.roles import Role
 from integrations import views
 from integrations.connection_tests import services
 from integrations.connectivity.outcomes import ConnectionOutcome, Reason
@@ -23,11 +20,10 @@ from integrations.connectivity.trial import try_credentials
 from integrations.models import ProviderIntegration
 from integrations.selectors import enabled_credentials
 from integrations.services import IntegrationChange
-from tests.factories.core import client_of, make_project, make_staff
+from tests.factories.core import client_of, make_project
 from tests.fakes.cheap_calls import cheap_call
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.server import DialectServer
-from tests.fakes.scripted import raw
 from tests.integrations.saved import save_integration
 
 pytestmark = pytest.mark.django_db
@@ -223,82 +219,3 @@ def test_tests__too_many__429_with_a_time_to_wait(project: Project, monkeypatch:
     assert [answer.status_code for answer in answers] == [200] * 60 + [429]
     assert int(answers[-1]["Retry-After"]) > 0
     assert client_of(make_project()).post(f"{PATH}/openai/test").status_code == 404
-
-
-def admin_of(user: User) -> Client:
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(user)
-    return client
-
-
-@pytest.fixture
-def staff() -> Client:
-    return admin_of(User.objects.create_superuser("admin", password="admin"))
-
-
-def pressed(client: Client, row: ProviderIntegration) -> str:
-    """Returns the page after a press of its test button."""
-    page = f"/admin/integrations/providerintegration/{row.pk}/"
-    client.get(f"{page}change/")
-    token = client.cookies["csrftoken"].value
-    answer = client.post(f"{page}test/", {"test": "stored", "csrfmiddlewaretoken": token}, follow=True)
-    assert answer.status_code == 200
-    return str(answer.content.decode())
-
-
-def test_admin__test_button__shows_the_outcome(project: Project, staff: Client, upstream: DialectServer) -> None:
-    row = stored(project)
-    assert "Test connection" in staff.get(f"/admin/integrations/providerintegration/{row.pk}/change/").content.decode()
-    page = pressed(staff, row)
-    assert "ok. The provider let the credential list the models. (status 200, " in page
-    assert "ok, 20" in staff.get("/admin/integrations/providerintegration/").content.decode()
-    upstream.play("openai", raw(401, f"<b>{GOOD}</b> is wrong".encode()))
-    page = pressed(staff, row)
-    assert "invalid_credential" in page
-    assert GOOD not in page
-
-
-def test_admin__test__only_posted_with_a_token_by_who_may_change(project: Project, staff: Client) -> None:
-    row = stored(project)
-    url = f"/admin/integrations/providerintegration/{row.pk}/test/"
-    assert staff.get(url).status_code == 405
-    assert staff.post(url).status_code == 403
-    client = admin_of(make_staff(Role.EDITOR, project))
-    assert client.get(f"/admin/integrations/providerintegration/{row.pk}/change/").status_code == 403
-    client.get("/admin/password_change/")
-    token = client.cookies["csrftoken"].value
-    assert client.post(url, {"csrfmiddlewaretoken": token}).status_code == 403
-    assert stored(project).last_tested_at is None
-    missing = "/admin/integrations/providerintegration/987654/test/"
-    assert staff.get(missing).status_code == 404
-    assert "/admin/login/" in Client().post(url)["Location"]
-
-
-def test_admin__several__tested_by_the_action(project: Project, staff: Client) -> None:
-    listed = "/admin/integrations/providerintegration/"
-    staff.get("/admin/password_change/")
-    form = {
-        "action": "test_selected",
-        "_selected_action": [stored(project).pk],
-        "csrfmiddlewaretoken": staff.cookies["csrftoken"].value,
-    }
-    assert "ok. The provider" in staff.post(listed, form, follow=True).content.decode()
-    assert last_test(project)["ok"] is True
-
-
-def test_admin__saved_without_a_change__last_test_stays(project: Project, staff: Client, base_url: str) -> None:
-    row = stored(project)
-    row.options = {"organization": "org"}
-    row.save()
-    pressed(staff, row)
-    form = {
-        "enabled": "on",
-        "base_url": base_url,
-        "options": '{"organization": "org"}',
-        "csrfmiddlewaretoken": staff.cookies["csrftoken"].value,
-    }
-    page = f"/admin/integrations/providerintegration/{row.pk}/change/"
-    assert staff.post(page, form).status_code == 302
-    assert last_test(project)["ok"] is True
-    assert staff.post(page, {**form, "api_key": BAD}).status_code == 302
-    assert last_test(project) is None

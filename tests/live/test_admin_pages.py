@@ -61,18 +61,18 @@ def test_rollout__moved_in_the_admin__confirmed_and_served_by_every_worker(team:
 
 def test_prompt__compared_and_activated_in_the_admin__served_by_every_worker(team: Team, browser: Browser) -> None:
     prompt = team.prompt("compared", _FIRST, _SECOND)
-    first, second = prompt.version_ids
-    config = f"/admin/prompts/promptconfig/{prompt.config_id}"
+    address = f"/admin/prompts/{prompt.config_id}/"
 
-    page = browser.open(f"{config}/diff/?before={first}&after={second}").text
+    page = browser.open(f"{address}?version=2&against=1").text
     # The words that differ are marked.
     assert "<ins>&lt;" in page
     assert "<b>{{goods}}</b>" not in page
 
     with EachWorker(prompt) as workers:
-        browser.submit(browser.open(f"{config}/activate/{second}/"), reason="bold sells better")
+        shown = browser.open(f"{address}?version=2")
+        browser.submit(shown, action="activate", version="2", reason="bold sells better")
         workers.all_serve("2 -")
-        browser.submit(browser.open(f"{config}/undo/"), reason="it does not")
+        browser.submit(browser.open(address), action="undo", reason="it does not")
         workers.all_serve("1 -")
 
 

@@ -281,24 +281,24 @@ class Operator:
         return shown + answer.text
 
     def add(self, run: Run, provider: str) -> None:
-        page = "/admin/integrations/providerintegration/add/"
+        page = self._page_of(provider)
         access = run.credential(provider)
         run.uses(provider, access)
-        fields = {"project": self._service.project_id, "provider": provider, "enabled": "on", "options": "{}"}
         # The first submission has a mistake, so that the form comes back.
-        run.outputs.append(self.post(page, page, **fields, **{**access, "base_url": "nowhere"}))
-        run.outputs.append(self.post(page, page, **fields, **access))
+        run.outputs.append(self.post(page, page, action="save", **{**access, "base_url": "nowhere"}))
+        run.outputs.append(self.post(page, page, action="save", **access))
 
     def press_test_of(self, run: Run, provider: str) -> None:
-        listed = self._session.get(f"{self._service.base_url}/admin/integrations/providerintegration/", timeout=30).text
-        run.outputs.append(listed)
-        (page,) = set(
-            re.findall(rf'href="(/admin/integrations/providerintegration/\d+/change/)[^"]*">{provider}<', listed)
-        )
+        for path in ("/admin/integrations/providerintegration/", self._page_of("", path="/admin/keys/providers/")):
+            run.outputs.append(self._session.get(f"{self._service.base_url}{path}", timeout=30).text)
         run.upstream.play(provider, fails(FAKES[provider], 401, run.chatter(provider)))
-        shown = self.post(page, page.replace("change", "test"), test="stored")
-        assert "invalid_credential" in shown
+        page = self._page_of(provider)
+        shown = self.post(page, page, action="test")
+        assert "invalid credential" in shown
         run.outputs.append(shown)
+
+    def _page_of(self, provider: str, *, path: str = "/admin/keys/provider/") -> str:
+        return f"{path}?project={self._service.project_id}&provider={provider}"
 
 
 def _everything_in_clickhouse(var_dir: Path) -> bytes:

@@ -14,7 +14,6 @@ from rest_framework.test import APIClient
 from core.models import Membership, Project
 from core.roles import Role
 from tests.factories.core import make_key, make_project, make_staff
-from tests.rights.conftest import signed_in
 
 PATH = "/api/llm/members"
 
@@ -114,26 +113,6 @@ def test_add__bad_input__names_the_field(project: Project, ada: User, body: dict
 
     assert answer.status_code == 400
     assert field in answer.json()["error"]["details"]
-
-
-def test_admin__administrator__adds_and_changes_members_of_the_own_project(project: Project, ada: User) -> None:
-    make_staff(name="bob")
-    client, other = signed_in(ada), make_project()
-
-    form = {"project": str(project.pk), "username": "bob", "role": "reader"}
-    assert client.post("/admin/core/membership/add/", {**form, "project": str(other.pk)}).status_code == 200
-    assert client.post("/admin/core/membership/add/", {**form, "username": "nobody"}).status_code == 200
-    assert client.post("/admin/core/membership/add/", form).status_code == 302
-    assert client.post("/admin/core/membership/add/", form).status_code == 200
-    assert roles(project) == {"ada": "administrator", "bob": "reader"}
-    bob, own = Membership.objects.get(user__username="bob"), Membership.objects.get(user=ada)
-    client.post(f"/admin/core/membership/{bob.pk}/change/", {"role": "editor"})
-    assert client.post(f"/admin/core/membership/{own.pk}/change/", {"role": "reader"}).status_code == 200
-    assert client.post(f"/admin/core/membership/{own.pk}/delete/", {"post": "yes"}).status_code == 403
-    assert roles(project) == {"ada": "administrator", "bob": "editor"}
-    chosen = {"action": "delete_selected", "_selected_action": [bob.pk], "post": "yes"}
-    client.post("/admin/core/membership/", chosen)
-    assert roles(project) == {"ada": "administrator"}
 
 
 def test_command__account_and_project__gets_the_role_and_changes_it(project: Project) -> None:

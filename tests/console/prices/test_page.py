@@ -7,6 +7,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
 from console.prices import page as page
@@ -83,6 +84,21 @@ def test_set_and_remove__own_price__counts_in_this_project_alone(administrator: 
     assert _sent(administrator, project, action="remove").status_code == 302
     assert not ModelPrice.objects.filter(project=project).exists()
     assert ModelPrice.objects.filter(project=None, model="tiny-1").exists()
+
+
+def test_set_and_remove__price_of_all_projects__superusers_alone(administrator: Client, project: Project) -> None:
+    root = Client()
+    root.force_login(User.objects.create_superuser("root"))
+
+    assert _sent(administrator, project, **COSTS, all_projects="on", action="set").status_code == 403
+    assert "For all projects" not in _shown(administrator, project, ONE, provider="openai", model="tiny-1")
+    assert "For all projects" in _shown(root, project, ONE, provider="openai", model="tiny-1")
+    assert _sent(root, project, **COSTS, all_projects="on", action="set").status_code == 302
+    row = ModelPrice.objects.get(model="tiny-1")
+    assert (row.project_id, row.source, row.input_cost_per_1m) == (None, "manual", Decimal("0.15"))
+    assert "price of all projects away" in _shown(root, project, ONE, provider="openai", model="tiny-1")
+    assert _sent(root, project, all_projects="on", action="remove").status_code == 302
+    assert not ModelPrice.objects.filter(model="tiny-1").exists()
 
 
 def test_set__bad_value__said_and_kept(administrator: Client, project: Project) -> None:

@@ -177,3 +177,15 @@ def test_prompt__protected_label__editor_gets_a_message(editor: Client, config: 
 
     assert "protected" in text_of(answer)
     assert PromptLabel.objects.get().version.number == 1
+
+
+def test_delete__editor__gone_unless_it_is_rolled_out(editor: Client, config: PromptConfig, no_store: None) -> None:
+    rollout = make_rollout(make_config(config.project, "busy", versions=2))
+    refused = editor.post(page_of(rollout.config), {"action": "delete"}, follow=True)
+    assert "cannot be deleted" in text_of(refused)
+    assert "Delete this prompt" in shown(editor, page_of(config), config.project)
+
+    done = editor.post(page_of(config), {"action": "delete"})
+
+    assert (done.status_code, done["Location"].partition("?")[0]) == (302, LIST)
+    assert list(PromptConfig.objects.values_list("name", flat=True)) == ["busy"]

@@ -115,6 +115,40 @@ def test_save__empty_key__keeps_the_stored_one(administrator: Client, project: P
     assert credentials_of(ProviderIntegration.objects.get()).secret == GOOD
 
 
+def test_additions__parameters_and_headers__stored_masked_and_kept(administrator: Client, project: Project) -> None:
+    fields = {"api_key": GOOD, "default_parameters": '{"temperature": 0.2}', "forced_parameters": '{"user": null}'}
+    fields |= {"extra_headers": '{"x-team": "of-canaries"}', "forward_headers": "openai-beta"}
+    assert _sent(administrator, project, "openai", **fields, action="save").status_code == 302
+
+    text = _shown(administrator, project, ONE, name="openai")
+    assert '{"x-team": "****"}' in text
+    assert "of-canaries" not in text
+    again = {**fields, "api_key": "", "default_parameters": "", "extra_headers": '{"x-team": "****"}'}
+    assert _sent(administrator, project, "openai", **again, action="save").status_code == 302
+    found = credentials_of(ProviderIntegration.objects.get())
+    assert (found.default_parameters, found.forced_parameters) == ({}, {"user": None})
+    assert (found.extra_headers, found.forward_headers) == ({"x-team": "of-canaries"}, ("openai-beta",))
+    assert _sent(administrator, project, "openai", **again | {"forward_headers": "-"}, action="save").status_code == 302
+    assert ProviderIntegration.objects.get().forward_headers == []
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"extra_headers": '{"host": "evil.test"}'}, "host: "),
+        ({"forced_parameters": "[1]"}, "must be an object"),
+        ({"default_parameters": "{"}, "Enter a valid JSON."),
+    ],
+)
+def test_additions__wrong__said_and_nothing_saved(
+    administrator: Client, project: Project, values: dict[str, str], problem: str
+) -> None:
+    text = _text(_sent(administrator, project, "openai", api_key=GOOD, **values, action="save"))
+
+    assert problem in text
+    assert not ProviderIntegration.objects.exists()
+
+
 def test_actions__of_a_stored_key__test_disable_enable_remove(
     administrator: Client, project: Project, base_url: str
 ) -> None:

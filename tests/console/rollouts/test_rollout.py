@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from html import unescape
 from typing import Any
 from uuid import uuid4
 
@@ -103,8 +104,9 @@ def test_page__arms__requests_and_failures_linked(client: Client, evaluated: Rol
         (False, True),
     ]
     assert all("range=custom" in link and "start=" in link for link in mine)
-    for version in (evaluated.baseline_version_id, evaluated.target_version_id):
-        assert str(version) in text
+    of_prompt = [unescape(link) for link in re.findall(r'href="([^"]+)"', text) if str(evaluated.config_id) in link]
+    for query in ("version=1", "version=2", "version=2&against=1"):
+        assert any(link.endswith(query) for link in of_prompt), query
 
 
 def test_page_and_metrics__judged_by_another_formula__say_so(client: Client, totals: None) -> None:

@@ -106,18 +106,18 @@ def test_api__session_of_a_person__is_the_actor_by_name(project: Project, api: A
     )
 
 
-def test_admin__price_and_membership_forms__recorded_as_pages(project: Project, api: APIClient) -> None:
+def test_page__members__recorded_as_pages(project: Project, api: APIClient) -> None:
     client = Client()
     client.force_login(User.objects.create_superuser("root"))
     bob = make_staff(Role.READER, project, name="bob")
     row = Membership.objects.get(user=bob)
 
-    assert client.post(f"/admin/core/membership/{row.pk}/change/", {"role": "editor"}).status_code == 302
-    assert client.post(f"/admin/core/membership/{row.pk}/delete/", {"post": "yes"}).status_code == 302
+    for values in ({"action": "change", "role": "editor"}, {"action": "remove"}):
+        assert client.post(f"/admin/members/?project={project.pk}", {"member": row.pk, **values}).status_code == 302
 
     deleted, changed = _entries(api)
     assert (changed["actor_name"], changed["via"]) == ("root", "page")
-    assert changed["operation"] == "core_membership_change"
+    assert changed["operation"] == "members"
     assert changed["changes"] == {"role": ["reader", "editor"]}
     assert (deleted["action"], deleted["changes"]) == ("deleted", {"role": ["editor", None]})
 

@@ -23,10 +23,7 @@ from tests.live.service import LiveService
 _MIN_CHARACTERS = 40
 # Pages that no link of a signed-in superuser leads to, and pages that are asked for by POST.
 _WITHOUT_LINK = {
-    *("login", "autocomplete", "password_change_done"),
-    # The form of a new prompt is the editor's.
-    "prompts_promptconfig_add",
-    *("integrations_test", "integrations_sync_prices", "agent_panel_rendered"),
+    *("login", "autocomplete", "password_change_done", "agent_panel_rendered"),
 }
 # The browser would keep an empty form from being sent, and some forms are folded.
 _OPEN_FORMS = """
@@ -49,8 +46,7 @@ _FORMS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
     ("/admin/prompts/new/?", "Save", {"Name": "written", "System prompt": "Be brief."}),
     ("/admin/trials/new/?", "Start", {}),
     ("/admin/reviews/?", "Make the queue", {}),
-    ("/admin/core/apikey/add/?", "Save", {}),
-    ("/admin/integrations/providerintegration/add/?", "Save", {}),
+    ("/admin/core/project/add/?", "Save", {}),
 )
 
 
