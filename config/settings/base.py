@@ -7,7 +7,6 @@ import sys
 from config import env
 from config.settings.agent import *  # noqa: F403 - Django settings are one namespace, written in several files
 from config.settings.celery import *  # noqa: F403
-from config.settings.channels import *  # noqa: F403
 from config.settings.clickhouse import *  # noqa: F403
 from config.settings.database import DATABASES as DATABASES
 from config.settings.gateway import *  # noqa: F403
