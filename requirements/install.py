@@ -1,11 +1,12 @@
-"""Installs what serving needs, or what developing needs, into a virtual environment that it makes itself.
+"""Installs what serving or developing needs into a virtual environment that it makes itself.
 
-    python3 requirements/install.py base|dev FOLDER [--chosen]
+    python3 requirements/install.py server|base|dev FOLDER [--chosen]
 
-`base` is what `make serve` needs; `dev` has all of it and what the tests and checks need. The environment is made where
-there is none, and made anew where it cannot be used: it lacks pip (Debian without python3-venv leaves such a one), its
-Python is gone or too old, the folder was moved, or, with --chosen, it has another version than the Python that runs
-this. Any Python from 3.6 on can run it, so that one line says which Python is too old.
+`server` is what a host with servers of its own needs; `base` is what `make serve` and `make demo` need, with the stores
+that they start; `dev` has all of it and what the tests and checks need. The environment is made where there is none,
+and made anew where it cannot be used: it lacks pip (Debian without python3-venv leaves such a one), its Python is gone
+or too old, the folder was moved, or, with --chosen, it has another version than the Python that runs this. Any Python
+from 3.6 on can run it, so that one line says which Python is too old.
 """
 
 import hashlib
@@ -18,7 +19,7 @@ from subprocess import DEVNULL, PIPE
 OLDEST = (3, 11)
 HERE = os.path.dirname(os.path.abspath(__file__))
 # What is there once a part is installed: dev.lock is compiled against base.lock and repeats it.
-CONTAINED = {"base": ["base"], "dev": ["base", "dev"]}
+CONTAINED = {"server": ["server"], "base": ["base"], "dev": ["base", "dev"]}
 
 
 def main(part: str, folder: str, chosen: bool) -> None:

