@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from config.version import VERSION
+
 _DESCRIPTION = """\
 An LLM gateway and prompt hub.
 
@@ -23,7 +25,7 @@ strings, measured money and rates numbers. Every response has an `x-request-id`.
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Prompt Gateway",
     "DESCRIPTION": _DESCRIPTION,
-    "VERSION": "1.0.0",
+    "VERSION": VERSION,
     "OAS_VERSION": "3.1.1",
     "SERVERS": [{"url": "/", "description": "This service"}],
     "SERVE_INCLUDE_SCHEMA": False,
