@@ -63,7 +63,7 @@ class MembersPage(Page):
     def _add(self, visit: Visit, form: NewMemberForm) -> HttpResponseBase:
         if form.is_valid():
             values = form.cleaned_data
-            actor = f"user:{visit.person.get_username()}"
+            actor = visit.actor
             try:
                 row = add_member(
                     project_id=visit.project.pk, username=values["username"], role=Role(values["role"]), actor=actor

@@ -96,7 +96,7 @@ class ModelGroupsPage(Page):
             raise PermissionDenied
         row = _chosen(visit)
         if visit.request.POST.get("action") == "delete" and row is not None:
-            delete_group(project_id=visit.project.pk, name=row.name, actor=_actor(visit))
+            delete_group(project_id=visit.project.pk, name=row.name, actor=visit.actor)
             messages.success(visit.request, f"{row.name} was deleted: requests that name it get 404.")
             return HttpResponseRedirect(visit.link(self.name))
         return self._save(visit, row)
@@ -108,7 +108,7 @@ class ModelGroupsPage(Page):
             name = row.name if row is not None else form.cleaned_data["name"]
             values = {field: form.cleaned_data[field] for field in ("strategy", "members")}
             try:
-                save(project_id=visit.project.pk, name=name, actor=_actor(visit), **values)
+                save(project_id=visit.project.pk, name=name, actor=visit.actor, **values)
             except ApplicationError as error:
                 field = next(iter(error.details or {}), None)
                 form.add_error(field if field in form.fields else None, error.message)
@@ -116,10 +116,6 @@ class ModelGroupsPage(Page):
                 messages.success(visit.request, f"{name}: saved, and known to every worker within a second.")
                 return HttpResponseRedirect(visit.link(self.name))
         return self.render(visit, **_shown(visit, row, form))
-
-
-def _actor(visit: Visit) -> str:
-    return f"user:{visit.person.get_username()}"
 
 
 def _chosen(visit: Visit) -> ModelGroupRow | None:

@@ -96,7 +96,7 @@ class PricesPage(Page):
         """Syncs the prices of all projects with both catalogs."""
         if not visit.may(Right.ADMINISTER):
             raise PermissionDenied
-        actor = f"user:{visit.person.get_username()}"
+        actor = visit.actor
         try:
             log = sync_prices(trigger=PriceSyncLog.Trigger.ADMIN, actor=actor)
             for change in price_list_changes(log):
@@ -131,7 +131,7 @@ class PricePage(Page):
         if not visit.may(Right.ADMINISTER):
             raise PermissionDenied
         provider, model = _chosen(visit)
-        actor = f"user:{visit.person.get_username()}"
+        actor = visit.actor
         form = PriceForm(visit.request.POST)
         project_id = _project_of_price(visit)
         is_removal = visit.request.POST.get("action") == "remove"

@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from console.prompts.forms import Variables, VersionForm, draft_of, initial_of, variable_rows
 from console.prompts.messages import ACTION, CHOICES, MessageRow, changed, rows_of, rows_sent
-from console.prompts.prompt import RecordOfPrompt, actor_of, config_of, note_change
+from console.prompts.prompt import RecordOfPrompt, config_of, note_change
 from core.errors import ApplicationError, ConflictError
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
@@ -158,7 +158,7 @@ def _saved(visit: Visit, edit: Edit) -> str | None:
 
 
 def _store(visit: Visit, edit: Edit, content: VersionContent) -> tuple[PromptConfig, PromptVersion]:
-    actor, data = actor_of(visit.request), edit.form.cleaned_data
+    actor, data = visit.actor, edit.form.cleaned_data
     project_id = visit.project.pk
     described = {"name": data["name"], "description": data["description"], "actor": actor}
     with transaction.atomic():

@@ -110,7 +110,7 @@ class PromptPage(RecordOfPrompt):
 
 def _deleted(visit: Visit, config: PromptConfig) -> HttpResponseBase:
     try:
-        delete_config(project_id=config.project_id, config_id=config.pk, actor=actor_of(visit.request))
+        delete_config(project_id=config.project_id, config_id=config.pk, actor=visit.actor)
     except ApplicationError as error:
         messages.error(visit.request, error.message)
         return HttpResponseRedirect(visit.link("prompt", config.pk))
@@ -125,11 +125,6 @@ def config_of(visit: Visit, config_id: UUID) -> PromptConfig:
     if config is None:
         raise Http404("There is no such prompt.")
     return config
-
-
-def actor_of(request: HttpRequest) -> str:
-    """Returns the actor as the management API writes it for a session."""
-    return f"user:{request.user.get_username()}"
 
 
 def note_change(request: HttpRequest, config: PromptConfig, message: str) -> None:
@@ -285,7 +280,7 @@ def _use(visit: Visit, config: PromptConfig) -> Table:
 
 def _done(visit: Visit, config: PromptConfig, action: str, reason: str) -> str:
     if action in ("label", "remove_label"):
-        return change_label(visit, config, actor_of(visit.request))
+        return change_label(visit, config, visit.actor)
     return _undo(visit, config, reason) if action == "undo" else _activate(visit, config, reason)
 
 
@@ -297,14 +292,12 @@ def _activate(visit: Visit, config: PromptConfig, reason: str) -> str:
         project_id=config.project_id,
         config_id=config.pk,
         version_id=version.pk,
-        actor=actor_of(visit.request),
+        actor=visit.actor,
         reason=reason,
     )
     return f"Activated version {version.number}."
 
 
 def _undo(visit: Visit, config: PromptConfig, reason: str) -> str:
-    made = undo_activation(
-        project_id=config.project_id, config_id=config.pk, actor=actor_of(visit.request), reason=reason
-    )
+    made = undo_activation(project_id=config.project_id, config_id=config.pk, actor=visit.actor, reason=reason)
     return f"Went back to version {made.to_version.number}."

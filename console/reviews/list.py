@@ -55,9 +55,7 @@ class ReviewsPage(Page):
         form = QueueForm(visit.period, visit.request.POST.dict())
         if form.is_valid():
             try:
-                row = create_queue(
-                    project_id=visit.project.pk, new=form.new_queue(), actor=f"user:{visit.person.get_username()}"
-                )
+                row = create_queue(project_id=visit.project.pk, new=form.new_queue(), actor=visit.actor)
             except ApplicationError as error:
                 form.add_error(_field_of(error, form), error.message)
             else:

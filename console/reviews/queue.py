@@ -80,7 +80,7 @@ class ReviewPage(Page):
     def _refused(self, visit: Visit, queue: ReviewQueue, problem: str) -> HttpResponseBase:
         """Shows the page again with what was typed, and the next item if another person has this one."""
         item = self._named(queue, visit.request.POST.get("item", ""))
-        if item is None or not services.is_free_for(item, _actor(visit)):
+        if item is None or not services.is_free_for(item, visit.actor):
             item = self._chosen(visit, queue)
         context = _shown(visit, queue, item)
         typed = {"problem": problem, "reason": visit.request.POST.get("reason", "")}
@@ -103,7 +103,7 @@ class ReviewPage(Page):
     def _next(self, visit: Visit, queue: ReviewQueue) -> ReviewItem | None:
         if queue.state == QueueState.CLOSED or not visit.may(Right.EDIT):
             return None
-        return services.claim_next(project_id=visit.project.pk, queue_id=queue.pk, actor=_actor(visit))
+        return services.claim_next(project_id=visit.project.pk, queue_id=queue.pk, actor=visit.actor)
 
 
 def _score(visit: Visit, queue: ReviewQueue) -> dict[str, str]:
@@ -118,20 +118,20 @@ def _score(visit: Visit, queue: ReviewQueue) -> dict[str, str]:
         queue_id=queue.pk,
         item_id=_item_id(visit),
         answer=body.answer(),
-        actor=_actor(visit),
+        actor=visit.actor,
     )
     return {"last": str(item.pk)}
 
 
 def _skip(visit: Visit, queue: ReviewQueue) -> dict[str, str]:
     item = services.skip_item(
-        project_id=visit.project.pk, queue_id=queue.pk, item_id=_item_id(visit), actor=_actor(visit)
+        project_id=visit.project.pk, queue_id=queue.pk, item_id=_item_id(visit), actor=visit.actor
     )
     return {"last": str(item.pk)}
 
 
 def _close(visit: Visit, queue: ReviewQueue) -> dict[str, str]:
-    services.close_queue(project_id=visit.project.pk, queue_id=queue.pk, actor=_actor(visit))
+    services.close_queue(project_id=visit.project.pk, queue_id=queue.pk, actor=visit.actor)
     messages.success(visit.request, "The queue is closed.")
     return {}
 
@@ -142,7 +142,7 @@ def _assign(visit: Visit, queue: ReviewQueue) -> dict[str, str]:
     body = AssignmentSerializer(data=given, context={"project_id": visit.project.pk})
     body.is_valid(raise_exception=True)
     values = body.validated_data
-    changed = services.assign_items(project_id=visit.project.pk, queue_id=queue.pk, actor=_actor(visit), **values)
+    changed = services.assign_items(project_id=visit.project.pk, queue_id=queue.pk, actor=visit.actor, **values)
     assignment = f"assigned to {values['assignee']}" if values["assignee"] else "free again"
     messages.success(visit.request, f"{changed} open items are {assignment}.")
     return {}
@@ -249,7 +249,3 @@ def _number(text: str) -> float | str | None:
 
 def _whole(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdigit() else text
-
-
-def _actor(visit: Visit) -> str:
-    return f"user:{visit.person.get_username()}"

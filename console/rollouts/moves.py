@@ -13,6 +13,7 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.http import HttpRequest
 
 from core.errors import ApplicationError
+from core.rights.asking import actor_of
 from rollouts import services
 from rollouts.models import REASON_CHARACTERS, Rollout
 from rollouts.states import ALLOWED, Status, Transition
@@ -67,7 +68,7 @@ def move(
         moved = _SERVICES[transition](
             project_id=rollout.project_id,
             rollout_id=rollout.pk,
-            actor=actor_of(request),
+            actor=actor_of(request.user),
             reason=reason,
             **more,
         )
@@ -76,11 +77,6 @@ def move(
         return
     note_change(request, moved, f"{verb(transition).capitalize()}. {reason}".strip())
     messages.success(request, f"Rollout {rollout.name} is now {moved.status.replace('_', ' ')}.")
-
-
-def actor_of(request: HttpRequest) -> str:
-    """Returns the actor as the management API writes it for a session."""
-    return f"user:{request.user.get_username()}"
 
 
 def note_change(request: HttpRequest, rollout: Rollout, message: str) -> None:

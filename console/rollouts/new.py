@@ -15,8 +15,9 @@ from django.http.response import HttpResponseBase
 from typing_extensions import override
 
 from console.rollouts.forms import BaseStages, RolloutForm, stage_rows, stages_of_address
-from console.rollouts.moves import actor_of, note_change
+from console.rollouts.moves import note_change
 from core.errors import ApplicationError
+from core.rights.asking import actor_of
 from core.ui import formats
 from core.ui.formats import UNKNOWN
 from core.ui.pages import Page, Visit
@@ -97,7 +98,7 @@ class RolloutFormPage(Page):
 
 def _made(request: HttpRequest, form: RolloutForm, stages: Sequence[Stage], *, start: bool) -> Rollout | None:
     """Returns the new rollout, or None with the refusal as an error of the form."""
-    project_id, actor = form.config.project_id, actor_of(request)
+    project_id, actor = form.config.project_id, actor_of(request.user)
     try:
         with transaction.atomic():
             row = create_rollout(project_id=project_id, new=form.new_rollout(stages), actor=actor)

@@ -39,7 +39,7 @@ def handle_view_form(visit: Visit, page: ListPage) -> HttpResponseBase:
     given = visit.request.POST
     try:
         if given.get("action") == _DELETE:
-            delete_view(project_id=visit.project.pk, owner=_owner(visit), view_id=UUID(given.get("view", "")))
+            delete_view(project_id=visit.project.pk, owner=visit.actor, view_id=UUID(given.get("view", "")))
             messages.success(visit.request, "The view is deleted.")
         else:
             _save(visit, page)
@@ -57,18 +57,13 @@ def _save(visit: Visit, page: ListPage) -> None:
         problems = ", ".join(str(problem) for found in body.errors.values() for problem in found)
         messages.error(visit.request, f"The view is not saved: {problems}")
         return
-    view, made = save_view(project_id=visit.project.pk, owner=_owner(visit), **body.validated_data)
+    view, made = save_view(project_id=visit.project.pk, owner=visit.actor, **body.validated_data)
     messages.success(visit.request, f"The view “{view.name}” is {'saved' if made else 'changed'}.")
 
 
 def _links(visit: Visit, page: ListPage, query: str) -> Sequence[ViewLink]:
-    own = list_views(visit.project.pk, _owner(visit), page)
+    own = list_views(visit.project.pk, visit.actor, page)
     return [
         ViewLink(view, f"{visit.request.path}?project={visit.project.pk}&{view.query}", view.query == query)
         for view in own
     ]
-
-
-def _owner(visit: Visit) -> str:
-    """Returns the actor that the management API takes the person for."""
-    return f"user:{visit.person.get_username()}"

@@ -119,7 +119,7 @@ class SessionPage(Page):
             session_id=session_id,
             score=form.cleaned_data["score"],
             text=form.cleaned_data["text"],
-            actor=_actor(visit),
+            actor=visit.actor,
         )
         messages.success(visit.request, "The feedback is recorded.")
         return HttpResponseRedirect(visit.request.get_full_path() + "#panel-feedback")
@@ -128,7 +128,7 @@ class SessionPage(Page):
         if not visit.may(Right.ADMINISTER):
             raise PermissionDenied
         try:
-            delete_session(visit.project.pk, session_id, actor=_actor(visit))
+            delete_session(visit.project.pk, session_id, actor=visit.actor)
         except (NotFoundError, AnalyticsUnavailableError) as error:
             messages.error(visit.request, error.message)
             return HttpResponseRedirect(visit.request.get_full_path())
@@ -138,10 +138,6 @@ class SessionPage(Page):
 
 def _is_stored(project_id: UUID, session_id: str) -> bool:
     return bool(find_session(project_id, session_id))
-
-
-def _actor(visit: Visit) -> str:
-    return f"user:{visit.person.get_username()}"
 
 
 def _conversation(visit: Visit, session_id: str) -> Mapping[str, Any]:

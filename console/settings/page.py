@@ -47,9 +47,7 @@ class SettingsPage(SettingsFormPage):
         if not change.isdecimal():
             return super().post(visit, **route)
         try:
-            restore_settings(
-                project_id=visit.project.pk, change_id=int(change), actor=f"user:{visit.person.get_username()}"
-            )
+            restore_settings(project_id=visit.project.pk, change_id=int(change), actor=visit.actor)
         except ApplicationError as error:
             messages.error(visit.request, error.message)
         else:

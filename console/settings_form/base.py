@@ -54,7 +54,7 @@ class SettingsFormPage(Page):
         found = differences(form.before, form.after)
         if action == "save" and visit.request.POST.get("seen") == seen:
             if found:
-                actor = f"user:{visit.person.get_username()}"
+                actor = visit.actor
                 replace_settings(project_id=visit.project.pk, values=form.values, actor=actor)
             messages.success(visit.request, "Saved; every worker has it within a second." if found else "No change.")
             return HttpResponseRedirect(visit.link(self.name))

@@ -13,7 +13,6 @@ from typing_extensions import override
 
 from analytics.models import ListPage, SavedView
 from analytics.saved_views import list_views
-from console.prompts.prompt import actor_of
 from console.trials.forms import TrialForm, initial_of
 from core.errors import ApplicationError
 from core.ui.pages import Page, Visit
@@ -66,7 +65,7 @@ def _begun(visit: Visit, *, is_bound: bool = False) -> TrialForm:
 
 
 def _views(visit: Visit) -> list[SavedView]:
-    return list(list_views(visit.project.pk, actor_of(visit.request), ListPage.REQUESTS))
+    return list(list_views(visit.project.pk, visit.actor, ListPage.REQUESTS))
 
 
 def _config_of(visit: Visit) -> str:
@@ -91,7 +90,7 @@ def _new_trial(visit: Visit, form: TrialForm) -> NewTrial | None:
 
 def _made(visit: Visit, form: TrialForm, new: NewTrial) -> UUID | None:
     try:
-        row = create_trial(project_id=visit.project.pk, new=new, actor=actor_of(visit.request))
+        row = create_trial(project_id=visit.project.pk, new=new, actor=visit.actor)
     except ApplicationError as error:
         form.refuse(error)
         return None

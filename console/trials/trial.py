@@ -14,7 +14,6 @@ from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
-from console.prompts.prompt import actor_of
 from console.trials.forms import TrialForm
 from core.errors import ApplicationError
 from core.roles import Right
@@ -108,7 +107,7 @@ class TrialPage(Page):
         if not visit.may(Right.EDIT):
             raise PermissionDenied
         trial, action = _trial(visit, route), visit.request.POST.get("action", "")
-        named: dict[str, Any] = {"project_id": visit.project.pk, "trial_id": trial.pk, "actor": actor_of(visit.request)}
+        named: dict[str, Any] = {"project_id": visit.project.pk, "trial_id": trial.pk, "actor": visit.actor}
         try:
             if action == "delete":
                 delete_trial(**named)

@@ -15,7 +15,7 @@ from typing_extensions import override
 from core.errors import AuthenticationError, PermissionDeniedError
 from core.keys.last_use import flush_last_uses_when_due, note_use
 from core.keys.services import KeyRecord, find_key, hash_key, project_exists
-from core.rights.asking import rights_in, rights_of_scopes, scopes_of_operation
+from core.rights.asking import actor_of, rights_in, rights_of_scopes, scopes_of_operation
 from core.rights.scopes import MANAGE
 from core.roles import Right
 from core.tenancy import requested_project
@@ -73,7 +73,7 @@ class StaffSessionAuthentication(SessionAuthentication):
             raise PermissionDeniedError("You are no member of this project.", code="permission_denied")
         if user.is_superuser and not project_exists(project_id):
             raise AuthenticationError("The project does not exist.", code="invalid_project")
-        return user, ProjectAccess(project_id, rights, f"user:{user.get_username()}", user.pk)
+        return user, ProjectAccess(project_id, rights, actor_of(user), user.pk)
 
 
 def rights_now(access: ProjectAccess) -> frozenset[Right]:

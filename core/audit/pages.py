@@ -10,6 +10,7 @@ from django.http.response import HttpResponseBase
 from core.audit.entries import write
 from core.audit.recording import recording
 from core.models import AuditEntry
+from core.rights.asking import actor_of
 
 
 def audited(request: HttpRequest, url_name: str, respond: Callable[[], HttpResponseBase]) -> HttpResponseBase:
@@ -19,7 +20,7 @@ def audited(request: HttpRequest, url_name: str, respond: Callable[[], HttpRespo
     if response.status_code < 400 and collected.made and request.user.is_authenticated:
         write(
             collected.made,
-            actor=f"user:{request.user.get_username()}",
+            actor=actor_of(request.user),
             actor_id=str(request.user.pk),
             via=AuditEntry.Via.PAGE,
             operation=url_name,

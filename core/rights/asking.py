@@ -55,6 +55,11 @@ def scopes_of_operation(operation_id: str) -> list[str]:
     return sorted([*opening, *(scope for scope, rights in SCOPE_RIGHTS.items() if right in rights)])
 
 
+def actor_of(person: Person) -> str:
+    """Returns the person's name as rows write it that say who did something, `user:<username>`."""
+    return f"user:{person.get_username()}"
+
+
 def rights_in(person: Person, project_id: UUID) -> frozenset[Right]:
     """Returns a person's rights in a project: none without a role there, all for superusers."""
     if not _is_staff(person):

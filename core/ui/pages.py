@@ -15,7 +15,7 @@ from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 
 from core.models import Project
-from core.rights.asking import may, right_of_page
+from core.rights.asking import actor_of, may, right_of_page
 from core.roles import Right
 from core.ui.choices import ZONE, choose_period, choose_project, choose_zone, zone_of
 from core.ui.frame import make_frame
@@ -38,6 +38,11 @@ class Visit:
     @property
     def person(self) -> Any:
         return self.request.user
+
+    @property
+    def actor(self) -> str:
+        """The person as rows name who did something."""
+        return actor_of(self.person)
 
     @property
     def sees_content(self) -> bool:

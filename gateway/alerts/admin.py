@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from typing_extensions import override
 
 from core.encryption import fernet as crypto
+from core.rights.asking import actor_of
 from core.site.admin import RightsAdmin, RightsInline
 from gateway.alerts.secrets import rotate_secret
 from gateway.tables.alert import AlertDelivery, AlertSecret, BudgetAlert
@@ -57,5 +58,5 @@ class AlertSecretAdmin(RightsAdmin):
     @admin.action(description="Rotate: sign with a new secret from now on", permissions=["change"])
     def rotate(self, request: HttpRequest, queryset: QuerySet[AlertSecret]) -> None:
         for row in queryset:
-            rotate_secret(row, actor=f"user:{request.user.get_username()}")
+            rotate_secret(row, actor=actor_of(request.user))
         self.message_user(request, "The receivers need the new secrets.", messages.SUCCESS)

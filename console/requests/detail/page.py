@@ -134,9 +134,7 @@ class RequestPage(Page):
         form = ScoreForm(visit.request.POST)
         if not form.is_valid():
             return self.render(visit, self._panels(visit, request_id, form), **self.context(visit, **route))
-        services.record_score(
-            project_id=visit.project.pk, score=form.score(str(request_id)), actor=f"user:{visit.person.get_username()}"
-        )
+        services.record_score(project_id=visit.project.pk, score=form.score(str(request_id)), actor=visit.actor)
         messages.success(visit.request, "The score is recorded.")
         return HttpResponseRedirect(f"{visit.request.get_full_path()}#panel-scores")
 
@@ -144,7 +142,7 @@ class RequestPage(Page):
         if not visit.may(Right.ADMINISTER):
             raise PermissionDenied
         try:
-            delete_request(visit.project.pk, request_id, actor=f"user:{visit.person.get_username()}")
+            delete_request(visit.project.pk, request_id, actor=visit.actor)
         except ApplicationError as error:
             messages.error(visit.request, error.message)
             return HttpResponseRedirect(visit.request.get_full_path())

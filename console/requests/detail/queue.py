@@ -34,7 +34,7 @@ def queue_context(visit: Visit) -> Mapping[str, Any]:
 
 def add_to_queue(visit: Visit, request_id: UUID) -> None:
     """Adds the request to the chosen queue, and leaves a message about it."""
-    form, actor = _QueueForm(visit.request.POST), f"user:{visit.person.get_username()}"
+    form, actor = _QueueForm(visit.request.POST), visit.actor
     try:
         if not form.is_valid():
             raise QueueNotFoundError
