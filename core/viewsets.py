@@ -20,10 +20,10 @@ from core.keys.serializers import (
     RotationSerializer,
 )
 from core.keys.services import change_key, issue_key, revoke_key, rotate_key
+from core.members.serializers import MemberRoleSerializer, MemberSerializer, NewMemberSerializer
 from core.members.services import add_member, change_role, remove_member
 from core.models import ApiKey, Membership, Project
 from core.openapi import PAGE, operation
-from core.wire.serializers import MemberRoleSerializer, MemberSerializer, NewMemberSerializer
 
 
 class ApiKeyViewSet(ProjectViewSet):

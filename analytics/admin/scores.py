@@ -14,7 +14,7 @@ from analytics.models import Feedback, Score
 from core.rights.asking import may
 from core.roles import Right
 from core.site.admin import RightsAdmin
-from core.templatetags.ui import id_link
+from core.ui.marks import id_link
 from core.ui.navigation import address_of
 
 _PER_PAGE = 50

@@ -23,8 +23,8 @@ from console.api_keys.limits import limits_in_words
 from core.errors import ConflictError
 from core.keys.services import change_key, issue_key, revoke_key, rotate_key
 from core.models import ApiKey
-from core.templatetags.ui import status
 from core.ui.formats import age, moment, money, number
+from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page

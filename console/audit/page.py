@@ -11,9 +11,9 @@ from typing_extensions import override
 from core.audit.selectors import AuditFilter, audit_entries
 from core.audit.subjects import kinds
 from core.models import AuditEntry
-from core.templatetags.ui import status
 from core.ui.filters import FilterField, Filters
 from core.ui.formats import NONE, moment
+from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page

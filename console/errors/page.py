@@ -11,8 +11,8 @@ from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
 from analytics.presenters.errors import error_groups
 from analytics.presenters.spend import range_before
-from core.templatetags.ui import id_link
 from core.ui import formats
+from core.ui.marks import id_link
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.plots import Plot, Series, Sparkline, Unit, render

@@ -17,8 +17,8 @@ from console.settings_form.base import SettingsFormPage
 from console.settings_form.form import SectionForm
 from console.settings_form.wording import GUARDRAILS as NAMES
 from core.errors import ApplicationError
-from core.templatetags.ui import id_link, status
 from core.ui.formats import moment, number, share
+from core.ui.marks import id_link, status
 from core.ui.pages import Visit
 from core.ui.panels import Panel
 from core.ui.plots import Plot, Series

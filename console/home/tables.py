@@ -7,8 +7,8 @@ from typing import Any
 
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
-from core.templatetags.ui import status
 from core.ui.formats import duration, moment, money, number, share
+from core.ui.marks import status
 from core.ui.pages import Visit
 from core.ui.tables import Column, Empty, Table
 from core.wire.pagination import Page

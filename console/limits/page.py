@@ -16,8 +16,8 @@ from analytics.queries.usage import Interval
 from console.settings_form.base import SettingsFormPage
 from console.settings_form.form import SectionForm
 from console.settings_form.wording import LIMITS
-from core.templatetags.ui import status
 from core.ui.formats import moment, money, number, share
+from core.ui.marks import status
 from core.ui.pages import Visit
 from core.ui.panels import Panel
 from core.ui.plots import Plot, Series, Threshold, Unit

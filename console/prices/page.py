@@ -18,9 +18,9 @@ from typing_extensions import override
 from core.audit.recording import note
 from core.errors import ApplicationError
 from core.roles import Right
-from core.templatetags.ui import status
 from core.ui.filters import FilterField, Filters
 from core.ui.formats import UNKNOWN, moment
+from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link

@@ -11,8 +11,8 @@ from typing_extensions import override
 
 from analytics.parameters.ranges import TimeRange
 from console.prompts.figures import Figures, MeanScore, figures_of_configs, in_words, scores_of_configs
-from core.templatetags.ui import status
 from core.ui.formats import NONE, duration, moment, money, number, share
+from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page

@@ -21,8 +21,8 @@ from console.prompts.labels import change_label, labels_by_version, labels_conte
 from console.prompts.list import use_columns
 from core.errors import ApplicationError
 from core.roles import Right
-from core.templatetags.ui import status
 from core.ui.formats import NONE, moment, number
+from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page

@@ -16,8 +16,8 @@ from console.provider_keys.forms import ProviderKeyForm
 from core.errors import ApplicationError
 from core.models import AuditEntry
 from core.rights.asking import sees_every_project
-from core.templatetags.ui import status
 from core.ui.formats import age, moment
+from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table

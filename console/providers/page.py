@@ -19,8 +19,8 @@ from console.providers.failovers import failovers_context
 from core.errors import ApplicationError
 from core.rights.asking import sees_every_project
 from core.roles import Right
-from core.templatetags.ui import status
 from core.ui import formats
+from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.plots import Strip

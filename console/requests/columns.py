@@ -11,8 +11,8 @@ from django.utils.safestring import SafeString
 
 from analytics.models import Score
 from analytics.request_log.record import RequestEntry
-from core.templatetags.ui import id_link, status
 from core.ui.formats import NONE, duration, moment, money, number
+from core.ui.marks import id_link, status
 from core.ui.pages import Visit
 from core.ui.tables import Column, page_link
 

@@ -19,8 +19,8 @@ from console.reviews.agreement_texts import agreement_lines
 from console.reviews.forms import QueueForm, filter_text
 from core.errors import ApplicationError
 from core.roles import Right
-from core.templatetags.ui import status
 from core.ui.formats import NONE, moment
+from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page

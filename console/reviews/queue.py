@@ -27,8 +27,8 @@ from console.reviews.turns import reviewed_turns
 from core.errors import ApplicationError
 from core.http.exception_handler import translate
 from core.roles import Right
-from core.templatetags.ui import id_link, status
 from core.ui.formats import moment
+from core.ui.marks import id_link, status
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page

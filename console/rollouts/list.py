@@ -12,9 +12,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from typing_extensions import override
 
-from core.templatetags.ui import status
 from core.ui.filters import FilterField, Filters
 from core.ui.formats import NONE, moment
+from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page

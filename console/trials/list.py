@@ -9,8 +9,8 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from typing_extensions import override
 
-from core.templatetags.ui import status
 from core.ui.formats import moment
+from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link

@@ -17,8 +17,8 @@ from analytics.queries.dimensions import Dimension
 from console.errors.page import page_number
 from console.usage.month import month_context
 from core.roles import Right
-from core.templatetags.ui import id_link, status
 from core.ui import formats
+from core.ui.marks import id_link, status
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.periods import CUSTOM

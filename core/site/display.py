@@ -11,8 +11,8 @@ from django.core.exceptions import FieldDoesNotExist, ObjectDoesNotExist
 from django.db import models
 from django.utils.safestring import SafeString
 
-from core.templatetags.ui import id_link, status
 from core.ui import formats
+from core.ui.marks import id_link, status
 
 _STATES = frozenset({"status", "outcome", "verdict", "state"})
 _MONEY = ("cost", "usd", "spent", "budget", "price")

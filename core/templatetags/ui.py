@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import template
-from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from core.ui import formats
 from core.ui.filters import Filters
+from core.ui.marks import id_link, status
 from core.ui.panels import Panel, marker
 from core.ui.plots.render import Drawing, render
 from core.ui.tables import Table
@@ -31,13 +31,8 @@ for _format in (
 ):
     register.filter(_format.__name__, _format)
 
-_ID_CHARACTERS = 8
-# The stylesheet gives each kind a sign of its own, since colours alone tell some readers nothing.
-_KINDS = {
-    **dict.fromkeys(("success", "ok", "healthy", "active", "completed", "closed", "enabled", "passing"), "good"),
-    **dict.fromkeys(("cancelled", "degraded", "paused", "half_open", "warning", "inconclusive", "expired"), "warn"),
-    **dict.fromkeys(("error", "refused", "failed", "failing", "down", "open", "rolled_back", "revoked"), "bad"),
-}
+register.simple_tag(id_link)
+register.simple_tag(status)
 
 
 @register.inclusion_tag("ui/panel.html", takes_context=True)
@@ -72,25 +67,6 @@ def plot(shown: Drawing) -> SafeString:
 @register.inclusion_tag("ui/tiles.html")
 def tiles(shown: Sequence[Tile]) -> dict[str, Any]:
     return {"tiles": shown}
-
-
-@register.simple_tag
-def id_link(href: str, identifier: object) -> SafeString:
-    """Returns a link of an id's first characters; the whole id is its title and `data-id`."""
-    whole = str(identifier)
-    shown = whole if len(whole) <= _ID_CHARACTERS + 4 else f"{whole[:_ID_CHARACTERS]}…"
-    if not href:
-        return format_html('<code title="{}">{}</code>', whole, shown)
-    return format_html('<a data-id="{}" href="{}" title="{}"><code>{}</code></a>', whole, href, whole, shown)
-
-
-@register.simple_tag
-def status(value: object, kind: str = "", label: str = "") -> SafeString:
-    """Returns a badge of a state. Without a kind the state's usual one is taken."""
-    text = str(value)
-    chosen = kind or _KINDS.get(text, "neutral")
-    shown = label or text.replace("_", " ")
-    return format_html('<span class="badge {}">{}</span>', chosen, shown)
 
 
 @register.filter

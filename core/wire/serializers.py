@@ -1,4 +1,4 @@
-"""The base classes of every JSON body, and the wire shapes of core's endpoints."""
+"""The base classes of every JSON body."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 from rest_framework import serializers
 from typing_extensions import override
 
-from core.models import Membership
-from core.roles import Role
 from core.wire.strict import Problem, wrong_type
 
 _MAX_UNKNOWN_FIELDS, _MAX_NAME_CHARACTERS = 20, 100
@@ -64,32 +62,3 @@ class BodySerializer(StrictSerializer):
 
 class EmptyBodySerializer(BodySerializer):
     """The body of a call that takes no fields."""
-
-
-class RoleField(serializers.ChoiceField):
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(choices=Role.choices, **kwargs)
-
-    @override
-    def to_internal_value(self, data: Any) -> Role:
-        return Role(super().to_internal_value(data))
-
-
-class MemberSerializer(serializers.ModelSerializer[Membership]):
-    username = serializers.CharField(source="user.username", read_only=True)
-
-    class Meta:
-        model = Membership
-        fields = ["id", "username", "role", "created_by", "created_at"]
-        read_only_fields = fields
-
-
-class NewMemberSerializer(BodySerializer):
-    username = serializers.CharField(max_length=150)
-    role = RoleField()
-
-
-class MemberRoleSerializer(BodySerializer):
-    written_back = frozenset(MemberSerializer.Meta.fields) - {"role"}
-
-    role = RoleField()

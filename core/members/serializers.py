@@ -1,0 +1,41 @@
+"""Wire shapes of members."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+from typing_extensions import override
+
+from core.models import Membership
+from core.roles import Role
+from core.wire.serializers import BodySerializer
+
+
+class RoleField(serializers.ChoiceField):
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(choices=Role.choices, **kwargs)
+
+    @override
+    def to_internal_value(self, data: Any) -> Role:
+        return Role(super().to_internal_value(data))
+
+
+class MemberSerializer(serializers.ModelSerializer[Membership]):
+    username = serializers.CharField(source="user.username", read_only=True)
+
+    class Meta:
+        model = Membership
+        fields = ["id", "username", "role", "created_by", "created_at"]
+        read_only_fields = fields
+
+
+class NewMemberSerializer(BodySerializer):
+    username = serializers.CharField(max_length=150)
+    role = RoleField()
+
+
+class MemberRoleSerializer(BodySerializer):
+    written_back = frozenset(MemberSerializer.Meta.fields) - {"role"}
+
+    role = RoleField()
