@@ -11,6 +11,8 @@ RENAME TABLE IF EXISTS anonymised_closed TO anonymised;
 
 RENAME TABLE IF EXISTS ingest_closed TO ingest;
 
+RENAME TABLE IF EXISTS errors_hourly_mv_renamed TO errors_hourly_mv;
+
 ALTER TABLE errors_hourly
     ADD COLUMN IF NOT EXISTS operation LowCardinality(String),
     MODIFY ORDER BY (project_id, hour, error_code, drop_date, operation);
