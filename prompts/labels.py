@@ -48,7 +48,7 @@ def set_label(
 ) -> PromptLabel:
     """Makes a label, or moves it to the version `number`; `is_protected` None leaves the protection as it is. A label
     that is there already adds no move. Raises ConfigNotFoundError, VersionNotFoundError, ValidationError for a name
-    that is none, and LabelProtectedError for who is no administrator."""
+    that is none, and LabelProtectedError for anybody but an administrator."""
     _check_name(name)
     with transaction.atomic():
         config = locked_config(config_id, project_id)

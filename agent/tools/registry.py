@@ -46,9 +46,7 @@ def _allowed(context: ToolContext, name: str) -> Tool:
     if tool is None:
         raise NotFoundError(f"There is no tool {name[:_MAX_NAME_CHARACTERS]!a}.", code="unknown_tool")
     if not context.granted.entitles_to(name):
-        raise PermissionDeniedError(
-            f"The role or API key of who asks does not allow the tool {name}.", code="permission_denied"
-        )
+        raise PermissionDeniedError(f"Your role or API key does not allow the tool {name}.", code="permission_denied")
     if tool.scope not in context.granted.scopes:
         raise PermissionDeniedError(f"The tool {name} needs the scope {tool.scope}, which this project does not grant.")
     return tool

@@ -74,4 +74,4 @@ def _host_metrics(host: HostState) -> Iterator[Metric]:
         ["subject"],
         [((name,), age + waited) for name, age in host.ages.items()],
     )
-    yield gauge("alarms", "What operators were told of and what is not over.", (), [((), len(host.alarms))])
+    yield gauge("alarms", "Alerts that were sent to operators and have not ended.", (), [((), len(host.alarms))])

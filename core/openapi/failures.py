@@ -13,8 +13,8 @@ from core.openapi.shapes import reference
 ERRORS = {
     400: "Something in the request is wrong; `details` names the field.",
     401: "No usable key or session, or not of the project that `X-Project-Id` names.",
-    403: "The key lacks a scope that opens this (`scope_missing`), the role of who is signed in does not allow this"
-    " (`permission_denied`), the CSRF token is missing, or a `project_id` differs from the header's.",
+    403: "The key lacks a scope that opens this (`scope_missing`), the role of the person who is signed in"
+    " does not allow it (`permission_denied`), the CSRF token is missing, or a `project_id` differs from the header's.",
     404: "There is no such thing in this project.",
     406: "`Accept` names nothing that this path answers with.",
     409: "The state it is in does not allow this.",

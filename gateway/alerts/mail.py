@@ -23,10 +23,10 @@ def send(alert: BudgetAlert, addresses: Sequence[str]) -> None:
         f"Project {project} ({alert.project_id}) has spent {alert.spent_usd:.2f} USD of its budget of "
         f"{alert.budget_usd:.2f} USD for {alert.month} (UTC), which is {alert.threshold_percent} % or more.\n"
     )
-    send_letter(subject, text, addresses)
+    send_email(subject, text, addresses)
 
 
-def send_letter(subject: str, text: str, addresses: Sequence[str]) -> None:
+def send_email(subject: str, text: str, addresses: Sequence[str]) -> None:
     """Sends an e-mail. Raises DeliveryError."""
     if settings.EMAIL_BACKEND == _SMTP and not settings.EMAIL_HOST:
         raise DeliveryError("no mail server is configured (EMAIL_HOST)", is_final=True)

@@ -64,7 +64,7 @@ class OperatorMessage:
         }
         return json.dumps(content, separators=(",", ":")).encode()
 
-    def letter(self) -> tuple[str, str]:
+    def email(self) -> tuple[str, str]:
         word = "Over" if self.is_over else "Alert"
         what = " ".join(filter(None, (self.alarm.kind.replace("_", " "), self.alarm.subject)))
         text = f"{self.alarm.text}\n\nHost {self.host}, {self.at:%Y-%m-%d %H:%M:%S} UTC, {self.state}.\n"
@@ -148,7 +148,7 @@ def _channels() -> dict[str, Callable[[OperatorMessage], None]]:
         # The operator's own webhook address may be on a private network.
         found["webhook"] = lambda message: webhook.post(url, message.body(), secret, allow_private=True)
     if addresses:
-        found["email"] = lambda message: mail.send_letter(*message.letter(), addresses)
+        found["email"] = lambda message: mail.send_email(*message.email(), addresses)
     return found
 
 
@@ -201,8 +201,8 @@ def _note(message: OperatorMessage, channel: str, outcome: str) -> None:
         with transaction.atomic():
             row = OperatorAlert.objects.select_for_update().filter(pk=message.row).first()
             if row is not None:
-                row.told[f"{message.state} by {channel}"] = outcome
-                row.save(update_fields=["told"])
+                row.outcomes[f"{message.state} by {channel}"] = outcome
+                row.save(update_fields=["outcomes"])
     except _UNAVAILABLE as error:
         logger.warning("operator_alert.not_noted error=%s", type(error).__name__)
     finally:

@@ -92,7 +92,7 @@ class AlertSecret(models.Model):
 
 class OperatorAlert(models.Model):
     """A condition that needs an operator's attention, from the first message about it until it ended. `host` is empty
-    where every host sees the same condition. `told` holds the outcome of each message and channel."""
+    where every host sees the same condition. `outcomes` holds the outcome of each message and channel."""
 
     kind = models.CharField(max_length=40)
     subject = models.CharField(max_length=100, blank=True, default="")
@@ -100,7 +100,7 @@ class OperatorAlert(models.Model):
     text = models.TextField()
     raised_at = models.DateTimeField()
     over_at = models.DateTimeField(null=True, blank=True)
-    told = models.JSONField(default=dict)
+    outcomes = models.JSONField(default=dict)
 
     class Meta:
         ordering = ["-id"]

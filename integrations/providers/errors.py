@@ -1,5 +1,5 @@
 """The failures between the gateway and a provider, without the gateway's own HTTP statuses. The pipeline turns them
-into statuses (docs/routing.md#what-the-client-is-told); this module knows nothing of the client."""
+into statuses (docs/routing.md#errors-of-providers); this module knows nothing of the client."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class StageForecast:
     @property
     def sentence(self) -> str:
         if self.per_minute is None or self.minutes is None:
-            return "How long this stage takes cannot be told: no requests of today are known."
+            return "How long this stage takes cannot be estimated: no requests of today are known."
         traffic = f"At today's {self.per_minute:.3g} requests a minute"
         then = " Then it waits until the evidence is enough to pass." if self.evidence_decides else ""
         if self.minutes == 0:

@@ -78,9 +78,9 @@ def test_finish__each_stop_reason_behind_a_text__openais_word_or_unusable(stop: 
 def test_finish__each_stop_reason_of_an_empty_answer__empty_or_unusable(stop: str, outcome: str) -> None:
     frames = START, event("messageStop", stopReason=stop), METADATA
     if outcome is FailureKind.UNUSABLE:
-        with pytest.raises(ProviderError, match=stop or "none told"):
+        with pytest.raises(ProviderError, match=stop or "none given"):
             ADAPTER.parse_response(bedrock_request(), answer(stop=stop))
-        with pytest.raises(ProviderError, match=stop or "none told"):
+        with pytest.raises(ProviderError, match=stop or "none given"):
             run(*frames)
         return
     choice = choice_of(answer(stop=stop))

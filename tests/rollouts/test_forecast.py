@@ -13,6 +13,8 @@ from tests.factories.rollouts import make_rollout
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
 
+_UNKNOWN = "How long this stage takes cannot be estimated"
+
 
 def running(weight: int = 10, *, minutes: int = 60, requests: int = 100) -> Rollout:
     return make_rollout(started=True, stages=[Stage(weight, minutes, requests), Stage(100, 0, 0)])
@@ -83,8 +85,8 @@ def test_forecast__from_half_on__evidence_decides(weight: int, passes: bool, dec
 @pytest.mark.parametrize(
     ("forecast", "sentence"),
     [
-        (StageForecast(None, None, True), "How long this stage takes cannot be told: no requests of today are known."),
-        (StageForecast(0.0, None, False), "How long this stage takes cannot be told: no requests of today are known."),
+        (StageForecast(None, None, True), f"{_UNKNOWN}: no requests of today are known."),
+        (StageForecast(0.0, None, False), f"{_UNKNOWN}: no requests of today are known."),
         (
             StageForecast(61.24, 133.0, False),
             "At today's 61.2 requests a minute both minima of this stage are met in about 3 hours.",

@@ -25,7 +25,7 @@ class _QueueForm(forms.Form):
 
 
 def queue_context(visit: Visit) -> Mapping[str, Any]:
-    """Returns the latest open queues, for who may add a request to them."""
+    """Returns the latest open queues, for a person who may add a request to them."""
     if not visit.may(Right.EDIT):
         return {}
     queues = list_queues(visit.project.pk, QueueState.OPEN).values_list("pk", "name")[:_MAX_QUEUES]

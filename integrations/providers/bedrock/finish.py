@@ -37,7 +37,7 @@ def check_usable(stop_reason: str, *, has_output: bool, usage: Usage | None) -> 
     if stop_reason in _MALFORMED:
         problem = f"the model's answer was broken ({stop_reason})"
     elif stop_reason not in FINISH_REASONS and not has_output:
-        problem = f"the answer is empty and ended for an unknown reason ({stop_reason or 'none told'})"
+        problem = f"the answer is empty and ended for an unknown reason ({stop_reason or 'none given'})"
     else:
         return
     raise ProviderError(

@@ -49,7 +49,7 @@ def failed(
     elif kind is None and reason not in _FINISH_REASONS and not (called_tools or has_text):
         kind, text = (
             FailureKind.UNUSABLE,
-            f"the answer is empty and ended for an unknown reason ({reason or 'none told'})",
+            f"the answer is empty and ended for an unknown reason ({reason or 'none given'})",
         )
     if kind is None:
         return None

@@ -42,7 +42,7 @@ def test_message__body_and_letter__say_what_and_where() -> None:
     message = OperatorMessage(DISK, True, "a")
 
     body = json.loads(message.body())
-    subject, text = message.letter()
+    subject, text = message.email()
 
     assert body["type"] == "operator.alert"
     assert (body["state"], body["kind"], body["host"], body["message"]) == ("over", "disk_low", "a", DISK.text)
