@@ -41,10 +41,10 @@ def read_bill(content: bytes) -> list[Charge]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BillError("the file is no text") from error
+        raise BillError("the file is not text") from error
     charges = list(_pages(text) if text.lstrip()[:1] in ("{", "[") else _rows(text))
     if not charges:
-        raise BillError("no charge is in it")
+        raise BillError("the file has no charges")
     return charges
 
 

@@ -33,7 +33,7 @@ def fields(data: memoryview) -> Iterator[tuple[int, int, int, int, int]]:
         tag, position = _varint(data, position, size)
         number, kind = tag >> 3, tag & 7
         if not number:
-            raise BrokenMessageError("field number 0")
+            raise BrokenMessageError("a field has the number 0, which no field may have")
         content = position
         if kind == BYTES:
             length, content = _varint(data, position, size)

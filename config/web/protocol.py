@@ -339,7 +339,7 @@ class BoundedProtocol(HttpToolsProtocol):
             text = "There are no WebSockets here; streams are server-sent events over HTTP"
             self._refuse(refusals.WebSocketError(text))
         elif self.scope["method"] == "CONNECT" or self._answering():
-            self._refuse(refusals.MalformedRequestError("No other protocol can be spoken here"))
+            self._refuse(refusals.MalformedRequestError("The connection cannot change to another protocol"))
         else:
             self.parser = httptools.HttpRequestParser(self)
             self.parser.set_dangerous_leniencies(lenient_data_after_close=True)

@@ -39,7 +39,7 @@ class PromptQuery(msgspec.Struct, frozen=True):
 
 
 def read_query(query: bytes, name: str | None) -> PromptQuery:
-    """Returns what a GET asks for; `name` is None when the query has to hold it. Raises ValidationError."""
+    """Returns the query of a GET; `name` is None where the query string has to hold it. Raises ValidationError."""
     try:
         pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True, max_num_fields=_MAX_PARAMETERS)
     except ValueError:
@@ -61,7 +61,7 @@ def read_query(query: bytes, name: str | None) -> PromptQuery:
 
 
 def read_body(body: bytes, name: str) -> PromptQuery:
-    """Returns what a POST asks for, which is always rendered. Raises ValidationError."""
+    """Returns the query of a POST, whose prompt is always rendered. Raises ValidationError."""
     given = _decoded(body, "body") if body.strip() else {}
     if not isinstance(given, dict):
         raise ValidationError("The request body has to be a JSON object", code="invalid_json")

@@ -112,7 +112,7 @@ def test_read_bill__forms__charges(text: str, charges: list[Charge] | None) -> N
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"\xff\xfe\x00", "no text"),
+        (b"\xff\xfe\x00", "not text"),
         (b"", "columns"),
         (b"a,b\n1,2\n", "columns"),
         (b"{", "no valid JSON"),

@@ -87,7 +87,8 @@ def list_sessions(scope: Scope, limit: int, offset: int) -> list[str]:
 
 @dataclass(frozen=True)
 class _SessionsOfPage:
-    """The hashes of the sessions among which a page lies, after the first `skipped` ones of them."""
+    """The hashes of the sessions that a page may hold, by falling cost. The page begins after the first
+    `skipped` of them."""
 
     hashes: Sequence[int]
     skipped: int
@@ -107,8 +108,8 @@ def _of_page(dearest: Sequence[_HashedCost], limit: int, offset: int) -> _Sessio
 
 
 def _dearest_sessions(scope: Scope, *, limit: int) -> tuple[int, Sequence[_HashedCost]]:
-    """Returns the number of sessions, and some by falling cost. They are told apart by their hashes, which is half the
-    work of their names."""
+    """Returns the number of sessions, and some by falling cost. They are grouped by their hashes, which is half the
+    work of grouping by their names."""
     source, params = union(
         rollups_of(Dimension.SESSION, scope.start, scope.end),
         scope.start,

@@ -120,7 +120,7 @@ def in_format(vector: Vector, encoding_format: str | None) -> Vector:
         floats = _decode_floats(vector)
         return b'"%b"' % base64.b64encode(struct.pack(f"<{len(floats)}f", *floats))
     except (ValueError, struct.error, OverflowError) as error:
-        raise msgspec.DecodeError("an embedding holds something else than 32-bit floats") from error
+        raise msgspec.DecodeError("an embedding holds something other than 32-bit floats") from error
 
 
 def answered(vectors: Sequence[Vector], model: str, usage: Usage) -> ParsedResponse:
