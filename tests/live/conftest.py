@@ -15,14 +15,6 @@ from tests.migrated import place_database, place_tables
 StartService = Callable[..., LiveService]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # The start of a service counts into the first test, and live tests wait for minutes to close and processes to
-    # start.
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.timeout(900))
-
-
 @pytest.fixture(scope="session")
 def live_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
     """The session's shared service; a test may kill its children, which are restarted, but must not stop it."""
