@@ -1,5 +1,5 @@
-"""Maps a provider's name to its adapter, and a model's name to the providers that may serve it. Adapters are imported
-on first use."""
+"""Maps a provider's name to its adapter, and a model's name to the providers that may serve it. Adapters of dialects of
+their own are imported on first use."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from importlib import import_module
 
 from integrations.errors import UnknownProviderError
 from integrations.providers.base import Adapter, Traits
+from integrations.providers.openai.compatible import DIALECTS
 from integrations.providers.openai.legacy_functions import LegacyFunctions
 
 # An adapter's place has the form "module:attribute", where the attribute is an adapter or a mapping from provider names
@@ -25,60 +26,7 @@ _ADAPTERS = {
     "bedrock": "integrations.providers.bedrock:ADAPTER",
     "mistral": "integrations.providers.mistral:ADAPTER",
     "cohere": "integrations.providers.cohere:ADAPTER",
-    "groq": _COMPATIBLE,
-    "deepseek": _COMPATIBLE,
-    "xai": _COMPATIBLE,
-    "openrouter": _COMPATIBLE,
-    "together": _COMPATIBLE,
-    "fireworks": _COMPATIBLE,
-    "perplexity": _COMPATIBLE,
-    "cerebras": _COMPATIBLE,
-    "huggingface": _COMPATIBLE,
-    "zai": _COMPATIBLE,
-    "snowflake": _COMPATIBLE,
-    "moonshot": _COMPATIBLE,
-    "dashscope": _COMPATIBLE,
-    "minimax": _COMPATIBLE,
-    "volcengine": _COMPATIBLE,
-    "bigmodel": _COMPATIBLE,
-    "stepfun": _COMPATIBLE,
-    "upstage": _COMPATIBLE,
-    "xiaomi_mimo": _COMPATIBLE,
-    "inception": _COMPATIBLE,
-    "morph": _COMPATIBLE,
-    "v0": _COMPATIBLE,
-    "meta_llama": _COMPATIBLE,
-    "amazon_nova": _COMPATIBLE,
-    "nvidia": _COMPATIBLE,
-    "sambanova": _COMPATIBLE,
-    "databricks": _COMPATIBLE,
-    "github": _COMPATIBLE,
-    "deepinfra": _COMPATIBLE,
-    "novita": _COMPATIBLE,
-    "nebius": _COMPATIBLE,
-    "hyperbolic": _COMPATIBLE,
-    "baseten": _COMPATIBLE,
-    "friendliai": _COMPATIBLE,
-    "featherless_ai": _COMPATIBLE,
-    "nscale": _COMPATIBLE,
-    "gradient_ai": _COMPATIBLE,
-    "cloudflare": _COMPATIBLE,
-    "ovhcloud": _COMPATIBLE,
-    "scaleway": _COMPATIBLE,
-    "wandb": _COMPATIBLE,
-    "siliconflow": _COMPATIBLE,
-    "gmi": _COMPATIBLE,
-    "chutes": _COMPATIBLE,
-    "io_net": _COMPATIBLE,
-    "vercel_ai_gateway": _COMPATIBLE,
-    "requesty": _COMPATIBLE,
-    "helicone": _COMPATIBLE,
-    "poe": _COMPATIBLE,
-    "venice": _COMPATIBLE,
-    "ollama": _COMPATIBLE,
-    "vllm": _COMPATIBLE,
-    "openai_compatible": _COMPATIBLE,
-    "sandbox": _COMPATIBLE,
+    **{dialect.provider: _COMPATIBLE for dialect in DIALECTS},
 }
 
 

@@ -95,7 +95,7 @@ def test_resolve__model_and_enabled_providers__candidates_in_order(
         # not.
         ("gpt-4o", {"azure_openai", "vllm"}, {"openai"}, [("azure_openai", "gpt-4o")]),
         ("my-model", {"vllm"}, {"openai", "xai"}, [("vllm", "my-model")]),
-        ("acme/my-model", {"vllm"}, {"openrouter", "groq"}, [("vllm", "acme/my-model")]),
+        ("no-provider/my-model", {"vllm"}, {"openrouter", "groq"}, [("vllm", "no-provider/my-model")]),
         ("xai/grok-4", {"openrouter", "vllm"}, {"xai"}, []),
         ("vllm/grok-4", {"vllm"}, {"xai"}, [("vllm", "grok-4")]),
     ],

@@ -20,8 +20,7 @@ FAKE = OpenAIFake(NEWCOMER)
 
 @contextmanager
 def registered() -> Iterator[None]:
-    """Adds the provider's row in `compatible.py`, its line in `registry.py` and its fake, and removes them at the
-    end."""
+    """Adds the provider's row in `compatible.py`, as `registry.py` reads it, and its fake. Removes them."""
     with (
         patch.dict(compatible.ADAPTERS, {NEWCOMER: OpenAIAdapter(ROW)}),
         patch.dict(registry._ADAPTERS, {NEWCOMER: registry._COMPATIBLE}),

@@ -27,8 +27,8 @@ def test_subject__provider_without_a_fake__fails_with_instructions(monkeypatch: 
         subject_of("openai")
 
 
-def test_newcomer__row_and_line__is_a_provider_and_gone_afterwards() -> None:
-    """A new provider needs one row and one line; all other tests of this folder run for it too."""
+def test_newcomer__row__is_a_provider_and_gone_afterwards() -> None:
+    """A new provider needs one row; all other tests of this folder run for it too."""
     with registered():
         assert adapter_for(NEWCOMER).provider == NEWCOMER
         assert [(c.provider, c.upstream_model) for c in resolve("newcomer/x-1", {NEWCOMER})] == [(NEWCOMER, "x-1")]
