@@ -12,6 +12,7 @@ from django.core.management import call_command
 from config.asgi import router
 from core.openapi.views import document
 from core.roles import Right
+from gateway.consumers import SURFACES
 from prompts.services import RESERVED_NAMES
 from tests.openapi.routes import channels_paths, django_routes, operations
 
@@ -124,7 +125,7 @@ def _references(value: Any) -> Iterator[str]:
 def test_gateway__calls_of_models__link_the_vendors_page_and_name_the_fields_of_the_gateway() -> None:
     asking = [one for one in operations() if one.path.startswith("/api/gateway/") and one.method == "post"]
 
-    assert len(asking) == 11
+    assert len(asking) == len(SURFACES)
     for path, _, described in asking:
         assert described["externalDocs"]["url"].startswith("https://"), path
         headers = {item["name"] for item in described["parameters"] if item["in"] == "header"}
