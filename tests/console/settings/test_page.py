@@ -8,13 +8,13 @@ import pytest
 from django.test import Client
 
 from console.settings.page import SettingsPage
-from console.settings_form.form import settings_of
+from console.settings_form.form import field_name, settings_of
 from core.models import AuditEntry, Project
 from core.roles import Role
 from gateway.models import GatewaySettings, SettingsChange
 from gateway.project_settings.declaration import parts
 from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
-from gateway.project_settings.settings import AGENT_SCOPES, ProjectSettings
+from gateway.project_settings.settings import ProjectSettings
 from gateway.selectors import project_settings
 from gateway.services import replace_settings
 from tests.console.conftest import sent, shown, signed_in, text_of
@@ -23,11 +23,18 @@ from tests.factories.settings import make_settings
 pytestmark = pytest.mark.django_db
 
 PATH = "/admin/settings/"
+
+
+def _posted(value: Any) -> Any:
+    """Returns a default as a browser posts it: a box that is not ticked and an empty field as nothing."""
+    return "on" if value is True else str(value) if isinstance(value, int) else value
+
+
 DEFAULTS = {
-    "retry_enabled": "on", "retry_max_attempts": "2", "fallback_enabled": "on", "thinking_budget_tokens": "0",
-    "cache_ttl_seconds": "0", "log_content": "on", "retention_days": "400", "agent_enabled": "on",
-    "agent_scopes": list(AGENT_SCOPES), "guardrails_trust_mode": "off",
-}  # fmt: skip
+    field_name(one.path): _posted(one.default)
+    for one in parts(ProjectSettings)
+    if one.default not in (None, "", []) and one.default is not False
+}
 
 
 def test_sections__of_all_settings__each_field_once() -> None:
