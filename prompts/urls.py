@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.urls import path
 
-from prompts.views.labels import LabelMoveViewSet, LabelViewSet
-from prompts.views.prompts import ActivationViewSet, CheckView, ConfigViewSet, ExportView, ImportView, VersionViewSet
+from prompts.viewsets.labels import LabelMoveViewSet, LabelViewSet
+from prompts.viewsets.prompts import ActivationViewSet, CheckView, ConfigViewSet, ExportView, ImportView, VersionViewSet
 
 _CONFIG = "prompts/configs/<uuid:config_id>"
 _VERSION = f"{_CONFIG}/versions/<uuid:version_id>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from rollouts.services import complete_rollout, pause_rollout, roll_back_rollout, start_rollout
-from rollouts.views import ForecastView, MoveView, PromoteView, RolloutMetricsView, RolloutsView, RolloutView
+from rollouts.viewsets import ForecastView, MoveView, PromoteView, RolloutMetricsView, RolloutsView, RolloutView
 
 _ONE = "prompts/rollouts/<uuid:rollout_id>"
 

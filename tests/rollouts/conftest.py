@@ -15,7 +15,7 @@ from core.http.arrival import ARRIVED_AT
 from core.models import Project
 from prompts.models import PromptConfig
 from rollouts.verdicts import evaluate
-from rollouts.views import PromoteView
+from rollouts.viewsets import PromoteView
 from tests.factories.core import client_of, make_key, make_project
 from tests.factories.prompts import make_config
 from tests.rollouts.request_log import RequestLog, StillClock, this_minute

@@ -19,7 +19,7 @@ from prompts.filters import ActivationFilter, ConfigFilter, VersionFilter
 from prompts.labels import list_label_moves, list_labels
 from prompts.models import LABEL_CHARACTERS, NAME_CHARACTERS, PromptConfig
 from prompts.serializers import ActivationSerializer, ConfigSerializer, VersionSerializer
-from prompts.views.labels import LabelMoveFilter, LabelMoveSerializer, LabelSerializer
+from prompts.viewsets.labels import LabelMoveFilter, LabelMoveSerializer, LabelSerializer
 
 _SEARCH_CHARACTERS = 200
 _ID_CHARACTERS = 36
