@@ -1,25 +1,23 @@
-"""The HTTP API of rollouts."""
+"""The management API of rollouts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
 from django.http import HttpRequest
-from drf_spectacular.utils import extend_schema_view
 from rest_framework import status
-from rest_framework.generics import ListAPIView
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import override
 
+from core.api.viewsets import ProjectViewSet
 from core.http.arrival import arrived_at
 from core.openapi import PAGE, operation
-from core.views import ProjectAPIView
-from rollouts import shapes
+from rollouts import services, shapes
 from rollouts.allocation import AllocationType
 from rollouts.comparison.metrics import compare
 from rollouts.comparison.wire import comparison, planned
@@ -35,17 +33,35 @@ from rollouts.serializers import (
     RolloutDetailSerializer,
     RolloutSerializer,
 )
-from rollouts.services import create_rollout, promote_rollout, start_rollout
 
 
-@extend_schema_view(get=operation("listRollouts", "List rollouts", query=[PAGE], page=shapes.RolloutEntry))
-class RolloutsView(ProjectAPIView, ListAPIView[Rollout]):
-    serializer_class = RolloutSerializer
+def _move(name: str) -> Callable[[Callable[..., Response]], Callable[..., Response]]:
+    """Describes an action that makes the transition of this name."""
+    return operation(
+        f"{name}Rollout",
+        f"Move a rollout: {name}",
+        body=MoveSerializer,
+        answer=shapes.RolloutDetail,
+        errors=[404, 409],
+        description="Answers with the rollout as it then is.",
+    )
+
+
+class RolloutViewSet(ProjectViewSet):
+    lookup_url_kwarg = "rollout_id"
+    lookup_value_converter = "uuid"
     filterset_class = RolloutFilter
+    requested_at: datetime
 
     @override
-    def get_queryset(self) -> QuerySet[Rollout]:
-        return list_rollouts(self.project_id)
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        # The time of the call counts: of two simultaneous promotions, the later one must not advance another stage.
+        self.requested_at = arrived_at(request)
+        return super().initialize_request(request, *args, **kwargs)
+
+    @operation("listRollouts", "List rollouts", query=[PAGE], page=shapes.RolloutEntry)
+    def list(self, request: Request) -> Response:
+        return self.page(list_rollouts(self.project_id), RolloutSerializer)
 
     @operation(
         "createRollout",
@@ -55,14 +71,15 @@ class RolloutsView(ProjectAPIView, ListAPIView[Rollout]):
         status=201,
         errors=[404, 409],
     )
-    def post(self, request: Request) -> Response:
-        body = NewRolloutSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        row = create_rollout(project_id=self.project_id, new=body.new_rollout(), actor=self.actor)
-        return Response(detail(self.project_id, row.pk), status=status.HTTP_201_CREATED)
+    def create(self, request: Request) -> Response:
+        new = self.valid_body(NewRolloutSerializer).new_rollout()
+        row = services.create_rollout(project_id=self.project_id, new=new, actor=self.actor)
+        return Response(self._shown(row.pk), status=status.HTTP_201_CREATED)
 
+    @operation("getRollout", "One rollout, with its history", answer=shapes.RolloutDetail, errors=[404])
+    def retrieve(self, request: Request, rollout_id: UUID) -> Response:
+        return Response(self._shown(rollout_id))
 
-class ForecastView(ProjectAPIView):
     @operation(
         "forecastRollout",
         "Forecast a rollout before it is made",
@@ -70,59 +87,41 @@ class ForecastView(ProjectAPIView):
         answer=shapes.RolloutPlan,
         errors=[404],
     )
-    def post(self, request: Request) -> Response:
+    @action(detail=False, methods=["post"])
+    def forecast(self, request: Request) -> Response:
         """Makes nothing: returns how long the stages take, and which faults would be found, at the traffic of the last
         24 hours. 503 while the request log does not answer."""
-        body = PlanSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        data = body.validated_data
+        data = self.valid_body(PlanSerializer).validated_data
         allocation = AllocationType(data["allocation_type"])
         return Response(planned(plan_rollout(self.project_id, data["config_id"], data["stages"], allocation)))
 
-
-class RolloutView(ProjectAPIView):
-    @operation("getRollout", "One rollout, with its history", answer=shapes.RolloutDetail, errors=[404])
-    def get(self, request: Request, rollout_id: UUID) -> Response:
-        return Response(detail(self.project_id, rollout_id))
-
-
-class RolloutMetricsView(ProjectAPIView):
     @operation("rolloutMetrics", "Target and baseline compared", answer=shapes.RolloutComparison, errors=[404])
-    def get(self, request: Request, rollout_id: UUID) -> Response:
+    @action(detail=True)
+    def metrics(self, request: Request, rollout_id: UUID) -> Response:
         """Returns the comparison of both arms, or 503 while the request log does not answer; decisions do not depend
         on this."""
         rollout = get_rollout(self.project_id, rollout_id)
         return Response(comparison(rollout, compare(rollout)))
 
+    @_move("start")
+    @action(detail=True, methods=["post"])
+    def start(self, request: Request, rollout_id: UUID) -> Response:
+        return self._moved(services.start_rollout, rollout_id)
 
-class MoveView(ProjectAPIView):
-    """POST makes one transition, which the list of paths names, and returns the rollout after it."""
+    @_move("pause")
+    @action(detail=True, methods=["post"])
+    def pause(self, request: Request, rollout_id: UUID) -> Response:
+        return self._moved(services.pause_rollout, rollout_id)
 
-    service: Callable[..., Rollout] = staticmethod(start_rollout)
+    @_move("rollback")
+    @action(detail=True, methods=["post"])
+    def rollback(self, request: Request, rollout_id: UUID) -> Response:
+        return self._moved(services.roll_back_rollout, rollout_id)
 
-    @operation(
-        "{last}Rollout",
-        "Move a rollout: {last}",
-        body=MoveSerializer,
-        answer=shapes.RolloutDetail,
-        errors=[404, 409],
-        description="Answers with the rollout as it then is.",
-    )
-    def post(self, request: Request, rollout_id: UUID) -> Response:
-        given = MoveSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        self.service(project_id=self.project_id, rollout_id=rollout_id, actor=self.actor, **given.validated_data)
-        return Response(detail(self.project_id, rollout_id))
-
-
-class PromoteView(ProjectAPIView):
-    requested_at: datetime
-
-    @override
-    def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
-        # The time of the call counts: of two simultaneous calls, the one that waited must not advance another stage.
-        self.requested_at = arrived_at(request)
-        super().setup(request, *args, **kwargs)
+    @_move("complete")
+    @action(detail=True, methods=["post"])
+    def complete(self, request: Request, rollout_id: UUID) -> Response:
+        return self._moved(services.complete_rollout, rollout_id)
 
     @operation(
         "promoteRollout",
@@ -131,18 +130,22 @@ class PromoteView(ProjectAPIView):
         answer=shapes.RolloutDetail,
         errors=[404, 409],
     )
-    def post(self, request: Request, rollout_id: UUID) -> Response:
-        given = PromotionSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        promote_rollout(
+    @action(detail=True, methods=["post"])
+    def promote(self, request: Request, rollout_id: UUID) -> Response:
+        given = self.valid_body(PromotionSerializer).validated_data
+        services.promote_rollout(
             project_id=self.project_id,
             rollout_id=rollout_id,
             actor=self.actor,
             requested_at=self.requested_at,
-            **given.validated_data,
+            **given,
         )
-        return Response(detail(self.project_id, rollout_id))
+        return Response(self._shown(rollout_id))
 
+    def _moved(self, service: Callable[..., Rollout], rollout_id: UUID) -> Response:
+        given = self.valid_body(MoveSerializer).validated_data
+        service(project_id=self.project_id, rollout_id=rollout_id, actor=self.actor, **given)
+        return Response(self._shown(rollout_id))
 
-def detail(project_id: UUID, rollout_id: UUID) -> dict[str, Any]:
-    return dict(RolloutDetailSerializer(get_rollout(project_id, rollout_id)).data)
+    def _shown(self, rollout_id: UUID) -> Mapping[str, Any]:
+        return RolloutDetailSerializer(get_rollout(self.project_id, rollout_id)).data

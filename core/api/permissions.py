@@ -47,7 +47,7 @@ def operation_of(request: Request, view: APIView) -> str | None:
     if whole is not None or handler is None or request.method == "OPTIONS":
         return whole
     named: str = getattr(handler, "operation_id", "")
-    return named.format(last=request.path.rpartition("/")[2])
+    return named
 
 
 def _refusal(right: Right) -> str:

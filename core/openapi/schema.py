@@ -41,9 +41,6 @@ class ManagementSchema(AutoSchema):
     def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
         described = super().get_operation(*args, **kwargs)
         if described is not None:
-            described["operationId"] = described["operationId"].format(last=self.path.rpartition("/")[2])
-            if "summary" in described:
-                described["summary"] = described["summary"].format(last=self.path.rpartition("/")[2])
             if "requestBody" in described:
                 described["requestBody"]["required"] = requires_body(self._handler(), self.method)
             for response in described["responses"].values():

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
 from django_filters import rest_framework as filters
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import GenericViewSet
 
+from core.api.viewsets import ProjectViewSet
 from core.openapi import PAGE, operation
 from core.roles import Right
-from core.views import ProjectAPIView
 from core.wire.serializers import BodySerializer
 from prompts.labels import list_label_moves, list_labels, remove_label, set_label
 from prompts.models import LABEL_CHARACTERS, REASON_CHARACTERS, PromptLabel, PromptLabelMove
-
-if TYPE_CHECKING:
-    LabelViews = GenericViewSet[PromptLabel]
-    MoveViews = GenericViewSet[PromptLabelMove]
-else:
-    LabelViews = MoveViews = GenericViewSet
 
 
 class LabelSerializer(serializers.ModelSerializer[PromptLabel]):
@@ -68,13 +60,12 @@ class LabelMoveFilter(filters.FilterSet):  # type: ignore[misc]  # the package h
         fields: tuple[str, ...] = ()
 
 
-class LabelViewSet(LabelViews, ProjectAPIView):
-    serializer_class = LabelSerializer
-    queryset = PromptLabel.objects.none()
+class LabelViewSet(ProjectViewSet):
+    lookup_url_kwarg = "label"
 
     @operation("listPromptLabels", "List the labels of a config", query=[PAGE], page=LabelSerializer, errors=[404])
     def list(self, request: Request, config_id: UUID) -> Response:
-        return _page(self, list_labels(self.project_id, config_id))
+        return self.page(list_labels(self.project_id, config_id), LabelSerializer)
 
     @operation(
         "putPromptLabel",
@@ -85,9 +76,7 @@ class LabelViewSet(LabelViews, ProjectAPIView):
     )
     def update(self, request: Request, config_id: UUID, label: str) -> Response:
         """Only administrators move a protected label, protect one, or end its protection."""
-        serializer = LabelChangeSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        given = serializer.validated_data
+        given = self.valid_body(LabelChangeSerializer).validated_data
         row = set_label(
             project_id=self.project_id,
             config_id=config_id,
@@ -102,22 +91,18 @@ class LabelViewSet(LabelViews, ProjectAPIView):
 
     @operation("deletePromptLabel", "Remove a label", query=[LabelRemovalSerializer], status=204, errors=[404])
     def destroy(self, request: Request, config_id: UUID, label: str) -> Response:
-        query = LabelRemovalSerializer(data=request.query_params)
-        query.is_valid(raise_exception=True)
         remove_label(
             project_id=self.project_id,
             config_id=config_id,
             name=label,
             actor=self.actor,
             is_administrator=Right.ADMINISTER in self.access.rights,
-            reason=query.validated_data["reason"],
+            reason=self.valid_query(LabelRemovalSerializer).validated_data["reason"],
         )
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class LabelMoveViewSet(MoveViews, ProjectAPIView):
-    serializer_class = LabelMoveSerializer
-    queryset = PromptLabelMove.objects.none()
+class LabelMoveViewSet(ProjectViewSet):
     filterset_class = LabelMoveFilter
 
     @operation(
@@ -128,9 +113,4 @@ class LabelMoveViewSet(MoveViews, ProjectAPIView):
         errors=[404],
     )
     def list(self, request: Request, config_id: UUID) -> Response:
-        return _page(self, self.filter_queryset(list_label_moves(self.project_id, config_id)))
-
-
-def _page(view: GenericViewSet[Any], rows: QuerySet[Any]) -> Response:
-    page = view.paginate_queryset(rows)
-    return view.get_paginated_response(view.get_serializer(page, many=True).data)
+        return self.page(list_label_moves(self.project_id, config_id), LabelMoveSerializer)

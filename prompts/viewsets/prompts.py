@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from rest_framework import status
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer
-from rest_framework.viewsets import GenericViewSet
-from typing_extensions import override
 
+from core.api.viewsets import ProjectViewSet
 from core.openapi import PAGE, operation
 from core.roles import Right
-from core.views import ProjectAPIView
 from prompts import selectors, services, shapes
 from prompts.content.checks import check_body, check_draft
 from prompts.content.composition import Library
 from prompts.details import version_detail, version_diff
 from prompts.filters import ActivationFilter, ConfigFilter, VersionFilter
-from prompts.models import PromptActivation, PromptConfig, PromptVersion
 from prompts.serializers import (
     ActivationSerializer,
     CheckSerializer,
@@ -35,27 +32,15 @@ from prompts.serializers import (
 )
 from prompts.transfer import export_prompts, import_prompts
 
-if TYPE_CHECKING:
-    from django.db.models import QuerySet
 
-    ConfigViews = GenericViewSet[PromptConfig]
-    VersionViews = GenericViewSet[PromptVersion]
-    ActivationViews = GenericViewSet[PromptActivation]
-else:
-    ConfigViews = VersionViews = ActivationViews = GenericViewSet
-
-
-class ConfigViewSet(ConfigViews, ProjectAPIView):
-    serializer_class = ConfigSerializer
+class ConfigViewSet(ProjectViewSet):
+    lookup_url_kwarg = "config_id"
+    lookup_value_converter = "uuid"
     filterset_class = ConfigFilter
-
-    @override
-    def get_queryset(self) -> QuerySet[PromptConfig]:
-        return selectors.list_configs(self.project_id)
 
     @operation("listPromptConfigs", "List prompt configs", query=[PAGE], page=ConfigSerializer)
     def list(self, request: Request) -> Response:
-        return _page(self, self.get_queryset())
+        return self.page(selectors.list_configs(self.project_id), ConfigSerializer)
 
     @operation(
         "createPromptConfig",
@@ -66,7 +51,7 @@ class ConfigViewSet(ConfigViews, ProjectAPIView):
         errors=[409],
     )
     def create(self, request: Request) -> Response:
-        fields = _valid(NewConfigSerializer(data=request.data))
+        fields = self.valid_body(NewConfigSerializer).validated_data
         row = services.create_config(project_id=self.project_id, actor=self.actor, **fields)
         return Response(self._shown(row.pk), status=status.HTTP_201_CREATED)
 
@@ -82,7 +67,7 @@ class ConfigViewSet(ConfigViews, ProjectAPIView):
         errors=[404, 409],
     )
     def update(self, request: Request, config_id: UUID) -> Response:
-        fields = _valid(ConfigChangeSerializer(data=request.data))
+        fields = self.valid_body(ConfigChangeSerializer).validated_data
         services.update_config(project_id=self.project_id, config_id=config_id, actor=self.actor, **fields)
         return Response(self._shown(config_id))
 
@@ -92,6 +77,7 @@ class ConfigViewSet(ConfigViews, ProjectAPIView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @operation("exportPromptConfig", "One config as a document", answer=shapes.PromptDocument, errors=[404])
+    @action(detail=True)
     def export(self, request: Request, config_id: UUID) -> Response:
         selectors.get_config(self.project_id, config_id)
         return Response(export_prompts(self.project_id, config_id))
@@ -103,9 +89,10 @@ class ConfigViewSet(ConfigViews, ProjectAPIView):
         answer=ConfigSerializer,
         errors=[404, 409],
     )
+    @action(detail=True, methods=["post"], url_path="activations/undo")
     def undo(self, request: Request, config_id: UUID) -> Response:
         """Reverts the latest activation and returns the config."""
-        fields = _valid(ReasonSerializer(data=request.data))
+        fields = self.valid_body(ReasonSerializer).validated_data
         services.undo_activation(project_id=self.project_id, config_id=config_id, actor=self.actor, **fields)
         return Response(self._shown(config_id))
 
@@ -113,8 +100,9 @@ class ConfigViewSet(ConfigViews, ProjectAPIView):
         return ConfigSerializer(selectors.get_config(self.project_id, config_id)).data
 
 
-class VersionViewSet(VersionViews, ProjectAPIView):
-    serializer_class = VersionSerializer
+class VersionViewSet(ProjectViewSet):
+    lookup_url_kwarg = "version_id"
+    lookup_value_converter = "uuid"
     filterset_class = VersionFilter
 
     @operation(
@@ -125,7 +113,7 @@ class VersionViewSet(VersionViews, ProjectAPIView):
         errors=[404],
     )
     def list(self, request: Request, config_id: UUID) -> Response:
-        return _page(self, selectors.list_versions(self.project_id, config_id))
+        return self.page(selectors.list_versions(self.project_id, config_id), VersionSerializer)
 
     @operation(
         "createPromptVersion",
@@ -138,11 +126,8 @@ class VersionViewSet(VersionViews, ProjectAPIView):
     def create(self, request: Request, config_id: UUID) -> Response:
         # An unknown config is reported before any error of the body.
         selectors.get_config(self.project_id, config_id)
-        serializer = NewVersionSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        row = services.add_version(
-            project_id=self.project_id, config_id=config_id, content=serializer.content(), actor=self.actor
-        )
+        content = self.valid_body(NewVersionSerializer).content()
+        row = services.add_version(project_id=self.project_id, config_id=config_id, content=content, actor=self.actor)
         return Response(self._shown(config_id, row.pk), status=status.HTTP_201_CREATED)
 
     @operation(
@@ -161,14 +146,16 @@ class VersionViewSet(VersionViews, ProjectAPIView):
         answer=shapes.PromptVersionEntry,
         errors=[404, 409],
     )
+    @action(detail=True, methods=["post"])
     def activate(self, request: Request, config_id: UUID, version_id: UUID) -> Response:
-        fields = _valid(ReasonSerializer(data=request.data))
+        fields = self.valid_body(ReasonSerializer).validated_data
         services.activate_version(
             project_id=self.project_id, config_id=config_id, version_id=version_id, actor=self.actor, **fields
         )
         return Response(self._shown(config_id, version_id))
 
     @operation("diffPromptVersions", "What differs between two versions", answer=shapes.PromptDiff, errors=[404])
+    @action(detail=True, url_path="diff/<uuid:other_id>")
     def diff(self, request: Request, config_id: UUID, version_id: UUID, other_id: UUID) -> Response:
         """Returns the changes from the first version in the path to the second."""
         return Response(version_diff(self.project_id, config_id, version_id, other_id))
@@ -177,8 +164,7 @@ class VersionViewSet(VersionViews, ProjectAPIView):
         return VersionSerializer(selectors.get_version(self.project_id, config_id, version_id)).data
 
 
-class ActivationViewSet(ActivationViews, ProjectAPIView):
-    serializer_class = ActivationSerializer
+class ActivationViewSet(ProjectViewSet):
     filterset_class = ActivationFilter
 
     @operation(
@@ -189,26 +175,23 @@ class ActivationViewSet(ActivationViews, ProjectAPIView):
         errors=[404],
     )
     def list(self, request: Request, config_id: UUID) -> Response:
-        return _page(self, selectors.list_activations(self.project_id, config_id))
+        return self.page(selectors.list_activations(self.project_id, config_id), ActivationSerializer)
 
 
-class CheckView(ProjectAPIView):
+class PromptViewSet(ProjectViewSet):
     @operation("checkPrompt", "Check a version before it is stored", body=CheckSerializer, answer=shapes.PromptCheck)
-    def post(self, request: Request) -> Response:
+    @action(detail=False, methods=["post"])
+    def check(self, request: Request) -> Response:
         """Nothing is stored. The answer is 200 also when the version would be refused: `valid` says so, `findings` say
         why."""
-        serializer = CheckSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        return Response(check_body(check_draft(serializer.draft(), Library(self.project_id))))
+        draft = self.valid_body(CheckSerializer).draft()
+        return Response(check_body(check_draft(draft, Library(self.project_id))))
 
-
-class ExportView(ProjectAPIView):
     @operation("exportPrompts", "All prompts as a document", answer=shapes.PromptDocument)
-    def get(self, request: Request) -> Response:
+    @action(detail=False)
+    def export(self, request: Request) -> Response:
         return Response(export_prompts(self.project_id))
 
-
-class ImportView(ProjectAPIView):
     @operation(
         "importPrompts",
         "Take in a document of prompts",
@@ -216,25 +199,15 @@ class ImportView(ProjectAPIView):
         answer=shapes.PromptImport,
         errors=[409],
     )
-    def post(self, request: Request) -> Response:
-        serializer = ImportSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        dry_run = serializer.validated_data["dry_run"]
+    @action(detail=False, methods=["post"], url_path="import")
+    def import_document(self, request: Request) -> Response:
+        given = self.valid_body(ImportSerializer)
+        dry_run = given.validated_data["dry_run"]
         outcomes = import_prompts(
             project_id=self.project_id,
-            configs=serializer.imported(),
+            configs=given.imported(),
             actor=self.actor,
             is_administrator=Right.ADMINISTER in self.access.rights,
             dry_run=dry_run,
         )
         return Response(import_body(outcomes, dry_run=dry_run))
-
-
-def _page(view: GenericViewSet[Any], rows: QuerySet[Any]) -> Response:
-    page = view.paginate_queryset(view.filter_queryset(rows))
-    return view.get_paginated_response(view.get_serializer(page, many=True).data)
-
-
-def _valid(serializer: BaseSerializer[Any]) -> dict[str, Any]:
-    serializer.is_valid(raise_exception=True)
-    return dict(serializer.validated_data)

@@ -15,7 +15,7 @@ from core.http.arrival import ARRIVED_AT
 from core.models import Project
 from prompts.models import PromptConfig
 from rollouts.verdicts import evaluate
-from rollouts.viewsets import PromoteView
+from rollouts.viewsets import RolloutViewSet
 from tests.factories.core import client_of, make_key, make_project
 from tests.factories.prompts import make_config
 from tests.rollouts.request_log import RequestLog, StillClock, this_minute
@@ -63,7 +63,7 @@ def promoted(api: Api, rollout_id: str, *, arrived_at: datetime) -> tuple[int, d
     headers = {"Authorization": f"Bearer {make_key(api.project)[1]}", "X-Project-Id": str(api.project.pk)}
     request = AsyncRequestFactory().post(f"{PATH}/{rollout_id}/promote", {}, "application/json", headers=headers)
     request.scope = {**request.scope, ARRIVED_AT: arrived_at}
-    response = PromoteView.as_view()(request, rollout_id=rollout_id)
+    response = RolloutViewSet.as_view({"post": "promote"})(request, rollout_id=rollout_id)
     assert isinstance(response, Response)
     response.render()
     return response.status_code, json.loads(response.content)
