@@ -20,9 +20,10 @@ from agent.models import (
     MessageState,
     Role,
 )
-from agent.texts import title_of
 from agent.worker.leases import take_lease
 from core.wire.storable import storable
+
+_TITLE_CHARACTERS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +116,13 @@ def _refuse(project_id: UUID, conversation_id: UUID) -> None:
     if Conversation.objects.for_project(project_id).filter(pk=conversation_id).exists():
         raise ConversationBusyError("The agent is answering in this conversation; wait until it is done.")
     raise NoConversationError("There is no such conversation.")
+
+
+def title_of(message: str) -> str:
+    """Returns the first words of a message, cut between words where there are any."""
+    text = " ".join(storable(message).split())
+    if len(text) <= _TITLE_CHARACTERS:
+        return text
+    cut = text[:_TITLE_CHARACTERS]
+    before, blank, _ = cut.rpartition(" ")
+    return f"{(before if blank else cut).rstrip(' ,;:')}…"

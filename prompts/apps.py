@@ -10,4 +10,4 @@ class PromptsConfig(AppConfig):
 
     @override
     def ready(self) -> None:
-        from prompts import lookup  # noqa: F401 - registers itself; needs the app's models
+        from prompts import selectors  # noqa: F401 - registers what finds by id and name; needs the app's models

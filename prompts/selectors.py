@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 
 from django.db.models import Count, QuerySet
 
+from core.lookup.registry import Kind, Match, as_uuid, finds
 from prompts.content.composition import Library, compose, is_composed
 from prompts.content.messages import texts_of
 from prompts.content.templating import RoleAndText, Template, compile_messages
@@ -201,3 +202,12 @@ def _record(
 
 def _encoded(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+@finds(Kind.PROMPT)
+def find_prompts(project_id: UUID, text: str) -> Sequence[Match]:
+    """Returns the project's prompts of this id or name."""
+    own = PromptConfig.objects.for_project(project_id)
+    identity = as_uuid(text)
+    rows = own.filter(pk=identity) if identity else own.filter(name=text)
+    return [Match(Kind.PROMPT, str(row.pk), row.name) for row in rows]

@@ -1,4 +1,4 @@
-"""The allocation of requests to the arms of a rollout. Pure, and the same in the gateway, a worker and ClickHouse.
+"""The allocation of requests to the arms of a rollout. Pure.
 
 The unit is a user, a session or a request. Its number is the first 8 bytes of SHA-256("<rollout id>:<kind>:<unit>"),
 big-endian, and its bucket that number modulo 10,000; it is in the target arm when the bucket is below 100 times the
@@ -74,32 +74,3 @@ def unit_number(rollout_id: str, kind: UnitKind, value: str) -> int:
 
 def variant_at(unit: int, weight: int) -> Variant:
     return Variant.TARGET if unit % BUCKETS < weight * _BUCKETS_PER_PERCENT else Variant.BASELINE
-
-
-_ID_COLUMNS = {UnitKind.USER: "user_id", UnitKind.SESSION: "session_id", UnitKind.REQUEST: "toString(request_id)"}
-
-
-def unit_sql(allocation_type: AllocationType) -> str:
-    """Returns a ClickHouse expression for the unit's number.
-
-    It works on the request log's columns `rollout_id` (UUID), `user_id`, `session_id` (String) and `request_id`
-    (UUID), and equals `alloc_unit` of an honest row.
-    """
-    by_request = _number_sql(UnitKind.REQUEST)
-    if allocation_type is AllocationType.RANDOM:
-        return by_request
-    by_session = f"if(session_id != '', {_number_sql(UnitKind.SESSION)}, {by_request})"
-    if allocation_type is AllocationType.SESSION_STICKY:
-        return by_session
-    return f"if(user_id != '', {_number_sql(UnitKind.USER)}, {by_session})"
-
-
-def target_sql(unit: str, weight: str) -> str:
-    """Returns a ClickHouse condition: the unit is in the target arm. Takes expressions of its number and the weight."""
-    return f"({unit}) % {BUCKETS} < ({weight}) * {_BUCKETS_PER_PERCENT}"
-
-
-def _number_sql(kind: UnitKind) -> str:
-    text = f"concat(toString(rollout_id), ':{kind.value}:', {_ID_COLUMNS[kind]})"
-    # reinterpretAsUInt64 reads little-endian; the number is big-endian.
-    return f"reinterpretAsUInt64(reverse(substring(SHA256({text}), 1, 8)))"

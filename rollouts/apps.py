@@ -10,4 +10,4 @@ class RolloutsConfig(AppConfig):
 
     @override
     def ready(self) -> None:
-        from rollouts import lookup  # noqa: F401 - registers itself; needs the app's models
+        from rollouts import selectors  # noqa: F401 - registers what finds by id and name; needs the app's models

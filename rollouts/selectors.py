@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import starmap
@@ -10,10 +10,13 @@ from uuid import UUID
 
 from django.db.models import F, Prefetch, QuerySet, prefetch_related_objects
 
+from core.lookup.registry import Kind, Match, as_uuid, finds
 from rollouts.allocation import AllocationType
 from rollouts.errors import RolloutNotFoundError
 from rollouts.models import Rollout, RolloutStage, RolloutTransition
 from rollouts.states import Status, Transition
+
+_MAX_FOUND = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +145,12 @@ def earlier_rollbacks(rollout: Rollout) -> list[EarlierRollback]:
     same = [row for row in rows if row.target_version_id == rollout.target_version_id]
     before = [(row.pk, row.ended_at) for row in same if row.ended_at and row.ended_at <= rollout.created_at]
     return sorted(starmap(EarlierRollback, before), key=lambda one: one.ended_at, reverse=True)
+
+
+@finds(Kind.ROLLOUT)
+def find_rollouts(project_id: UUID, text: str) -> Sequence[Match]:
+    """Returns the project's rollouts of this id or name, the newest first."""
+    own = Rollout.objects.filter(project_id=project_id).order_by("-created_at")
+    identity = as_uuid(text)
+    rows = own.filter(pk=identity) if identity else own.filter(name=text)
+    return [Match(Kind.ROLLOUT, str(row.pk), row.name) for row in rows[:_MAX_FOUND]]

@@ -72,11 +72,6 @@ class LossCounters:
         self._set(_QUEUED, _read(memory, _QUEUED))
         memory.close()
 
-    @property
-    def is_kept(self) -> bool:
-        """Tells if the counts outlive the process."""
-        return self._fd != _NO_FILE
-
     def add_lost(self, records: int = 1) -> None:
         self._set(_LOST, self._get(_LOST) + records)
         self._set(_LAST_LOSS, time.time_ns() // 1000)

@@ -21,8 +21,6 @@ from analytics.request_log.record import RequestRecord, SpoolEntry
 MAGIC = b"PGS1"
 HEADER = struct.Struct("<4sIIII")
 LENGTHS = struct.Struct("<III")
-# The bound is far above the sizes that the gateway admits: a length beyond it is damage, not data.
-MAX_PART_BYTES = 1 << 30
 
 _encoder = msgspec.json.Encoder()
 

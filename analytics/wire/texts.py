@@ -7,8 +7,6 @@ from typing import Any
 
 REQUEST_TEXTS = ("prompt_preview", "completion_preview")
 DETAIL_TEXTS = (*REQUEST_TEXTS, "attributes", "request", "response")
-# The columns of the request log that hold such texts.
-ROW_TEXTS = frozenset({*REQUEST_TEXTS, "attributes", "error_message"})
 SCORE_TEXTS = ("reason",)
 FEEDBACK_TEXTS = ("text",)
 _SPAN_TEXTS = ("status_message", "attributes")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-MAX_PATTERNS, PATTERN_CHARACTERS = 50, 200
+MAX_PATTERNS = 50
 
 
 @lru_cache(maxsize=20_000)

@@ -15,7 +15,7 @@ from rollouts.evaluation.policy import Metric, Policy
 from rollouts.evaluation.power import Detection, Power, Traffic, power
 from rollouts.evaluation.state import FORMULA, State, UnknownFormulaError, at_stage, initial_state
 from rollouts.evaluation.statistics.clusters import ClusterSums
-from rollouts.evaluation.statistics.grid import bin_of, bin_sql
+from rollouts.evaluation.statistics.grid import bin_of
 from rollouts.evaluation.statistics.intervals import Figures
 from rollouts.evaluation.terms import Action, Decision, Reason, Status
 from rollouts.evaluation.verdict import Verdict, decide, decided
@@ -45,7 +45,6 @@ __all__ = [
     "assess",
     "at_stage",
     "bin_of",
-    "bin_sql",
     "decide",
     "decided",
     "explain",

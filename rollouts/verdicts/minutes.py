@@ -1,15 +1,13 @@
-"""The minutes of a rollout that were judged, and the values of the day before it."""
+"""What an evaluation reads: a window of minutes, and the usual values of the day before the start."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from analytics.queries.variants import usual_values
-from rollouts.evaluation import MinuteCounts, from_json
 from rollouts.evaluation.statistics.grid import LOG_RATIO, Histogram
-from rollouts.models import Rollout, RolloutMinute
+from rollouts.models import Rollout
 
 USUAL = timedelta(days=1)
 """The time before the start from which the baseline's usual latency and cost are taken."""
@@ -38,15 +36,6 @@ def usual_histograms(rollout: Rollout) -> tuple[Histogram, Histogram]:
         log_ratio=LOG_RATIO,
     )
     return ordered(usual.latency), ordered(usual.cost)
-
-
-def stored_minutes(rollout: Rollout, until: datetime | None = None) -> Iterator[MinuteCounts]:
-    """Returns the minutes that the evaluation stored, in order."""
-    rows = RolloutMinute.objects.filter(rollout=rollout).order_by("minute", "stage")
-    if until is not None:
-        rows = rows.filter(minute__lt=until)
-    for counts in rows.values_list("counts", flat=True).iterator():
-        yield from_json(MinuteCounts, counts)
 
 
 def ordered(histogram: Histogram) -> Histogram:

@@ -15,8 +15,7 @@ from django.utils import timezone
 
 from agent.errors import ConversationBusyError, NoConversationError, RunLostError
 from agent.models import Conversation, Message, Role
-from agent.services import NewMessage, Run, add_message, begin_run, create_conversation, delete_conversation
-from agent.texts import title_of
+from agent.services import NewMessage, Run, add_message, begin_run, create_conversation, delete_conversation, title_of
 from agent.turn import admission
 from agent.turn.admission import AdmittedChat, begin_chat
 from agent.worker.leases import release_lease, renew_lease

@@ -11,10 +11,11 @@ import httpx2
 import pytest
 from clickhouse_driver import Client
 
-from rollouts.allocation import AllocationType, target_sql, unit_sql
+from rollouts.allocation import AllocationType
 from tests.journeys.rows import rows_when
 from tests.journeys.traffic import Project, new_project
 from tests.live.service import LiveService
+from tests.rollouts.allocation_sql import target_sql, unit_sql
 from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 pytestmark = pytest.mark.live

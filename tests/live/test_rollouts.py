@@ -40,7 +40,7 @@ FAILING: dict[str, Any] = {**FIRST, "model": "sandbox/half"}
 _REPLAY = """
 import json
 from rollouts.models import RolloutTransition
-from rollouts.replay import replayed_figures
+from tests.rollouts.replay import replayed_figures
 rows = RolloutTransition.objects.filter(rollout_id="{rollout_id}", actor="auto").order_by("id")
 print(json.dumps([replayed_figures(row.rollout, row.figures) == row.figures for row in rows]))
 """

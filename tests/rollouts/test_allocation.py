@@ -17,12 +17,11 @@ from rollouts.allocation import (
     AllocationType,
     UnitKind,
     Variant,
-    target_sql,
     unit_number,
-    unit_sql,
     variant_at,
     variant_of,
 )
+from tests.rollouts.allocation_sql import target_sql, unit_sql
 
 ROLLOUT = "0197f3a0-0000-7000-8000-000000000001"
 OTHER = "0197f3a0-0000-7000-8000-000000000002"

@@ -8,13 +8,13 @@ import pytest
 from django.utils import timezone
 
 from rollouts.models import Mode, Rollout, RolloutTransition
-from rollouts.replay import replayed_figures
 from rollouts.services import pause_rollout, promote_rollout, start_rollout
 from rollouts.states import Stage, Transition
 from rollouts.verdicts import evaluate
 from rollouts.verdicts.evaluate import evaluate_rollout, evaluate_running_rollouts
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.automatic import automatic, evaluation
+from tests.rollouts.replay import replayed_figures
 from tests.rollouts.request_log import RequestLog, begun, this_minute
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock", "info_logs")]

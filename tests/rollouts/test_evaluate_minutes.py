@@ -11,13 +11,12 @@ from pytest_django import Settings
 from analytics.queries.variants import UsualValues
 from rollouts.evaluation import State, from_json
 from rollouts.models import RolloutEvaluation, RolloutMinute
-from rollouts.replay import replayed_figures, replayed_state
 from rollouts.services import promote_rollout
 from rollouts.states import Stage, Transition
 from rollouts.verdicts import evaluate
 from rollouts.verdicts.evaluate import closed_until, evaluate_rollout, evaluate_running_rollouts
-from tests.factories.rollouts import make_rollout
 from tests.rollouts.automatic import automatic, evaluation
+from tests.rollouts.replay import replayed_figures, replayed_state
 from tests.rollouts.request_log import RequestLog, this_minute
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock", "info_logs")]
@@ -91,11 +90,6 @@ def test_another_formula__not_judged_and_told(log: RequestLog, caplog: pytest.Lo
     assert "judged by formula 1, which this version does not have" in caplog.text
     with pytest.raises(CommandError, match="Roll it back and create it anew"):
         call_command("evaluate_rollouts", rollout=str(rollout.pk))
-
-
-def test_never_evaluated__replay__refused() -> None:
-    with pytest.raises(ValueError, match="never evaluated"):
-        replayed_state(make_rollout())
 
 
 def test_long_absence__caught_up_by_days__decides_only_at_the_end(log: RequestLog) -> None:

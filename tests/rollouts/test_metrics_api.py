@@ -18,12 +18,12 @@ from rollouts.allocation import AllocationType, UnitKind, Variant, unit_number, 
 from rollouts.comparison import metrics
 from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute, RolloutTransition
 from rollouts.open_requests.lists import OpenRequest, encode, key, workers_key
-from rollouts.replay import replayed_figures
 from rollouts.states import Stage
 from rollouts.verdicts.evaluate import evaluate_rollout
 from tests.factories.analytics import make_entry, store_as_of_then
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.conftest import PATH, Api, new_api
+from tests.rollouts.replay import replayed_figures
 from tests.rollouts.request_log import begun, this_minute
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse", "still_clock")]

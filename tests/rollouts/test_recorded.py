@@ -15,12 +15,12 @@ from rollouts.evaluation import ArmCounts, Metric, MinuteCounts, State, from_jso
 from rollouts.evaluation.statistics.grid import bin_of
 from rollouts.models import Rollout, RolloutEvaluation, RolloutMinute
 from rollouts.open_requests.lists import OpenRequest
-from rollouts.replay import replayed_figures, replayed_state
 from rollouts.states import Stage
 from rollouts.verdicts import evaluate, recorded
 from rollouts.verdicts.evaluate import evaluate_rollout
 from tests.factories.analytics import make_entry, store_as_of_then
 from tests.factories.rollouts import make_rollout
+from tests.rollouts.replay import replayed_figures, replayed_state
 from tests.rollouts.request_log import begun, this_minute
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse", "still_clock")]

@@ -14,11 +14,11 @@ from rollouts.evaluation.statistics.grid import bin_of
 from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute
 from rollouts.open_requests.lists import OpenRequest
 from rollouts.open_requests.still_open import MAX_REMEMBERED, Counted, max_open_time, overdue, still_remembered
-from rollouts.replay import replayed_figures
 from rollouts.states import Stage
 from rollouts.verdicts import evaluate
 from rollouts.verdicts.evaluate import evaluate_rollout
 from tests.factories.rollouts import make_rollout
+from tests.rollouts.replay import replayed_figures
 from tests.rollouts.request_log import RequestLog, begun, this_minute
 
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 
-MAX_MARKERS = 4
 # A token has two bytes or more in nearly all texts, so a body with fewer is too short to be kept in a cache.
 _BYTES_OF_A_TOKEN = 2
 # The second half finds the letters of the names written as escapes, which no encoder does.

@@ -6,7 +6,7 @@ from __future__ import annotations
 import base64
 import struct
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
@@ -170,10 +170,6 @@ class _Answer(msgspec.Struct):
 
 
 _decode_answer = msgspec.json.Decoder(_Answer).decode
-
-
-def raw_vectors(rows: Iterable[msgspec.Raw]) -> list[Vector]:
-    return [bytes(row) for row in rows]
 
 
 def _usage_object(usage: Usage) -> dict[str, Any]:

@@ -22,16 +22,6 @@ class ClusterSums:
     values_squared: float = 0.0
 
 
-def design_effect(sums: ClusterSums) -> float:
-    """Returns the factor, at least 1, by which a unit's requests count for less than independent ones.
-
-    It is the variance of the units' sums around the expectation for their number of requests, divided by the variance
-    of independent requests.
-    """
-    spread, expected = spread_of(sums)
-    return max(1.0, spread / expected) if expected else 1.0
-
-
 def spread_of(sums: ClusterSums) -> tuple[float, float]:
     """Returns the variance of the units' sums around the expectation for their number of requests, and the variance of
     independent requests: 0 where nothing varies."""

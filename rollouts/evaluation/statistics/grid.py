@@ -29,11 +29,6 @@ def value_of(bin_number: int) -> float:
     return 0.0 if bin_number <= 0 else math.exp((bin_number - 1) * LOG_RATIO)
 
 
-def bin_sql(value: str) -> str:
-    """Returns a ClickHouse expression for the bin of a value in its unit: `bin_of` for a column."""
-    return f"if(({value}) <= 0, 0, toUInt32(1 + floor(log(greatest(({value}), 1)) / {LOG_RATIO!r} + 0.5)))"
-
-
 def quantile(histogram: WeightedHistogram, share: float) -> float | None:
     """Returns the value below which `share` of the weight lies, interpolated within its bin; None without any
     weight."""

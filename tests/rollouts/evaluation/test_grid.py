@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.clickhouse import client
-from rollouts.evaluation.statistics.grid import BINS_PER_MARGIN, bin_of, bin_sql, quantile, value_of
+from analytics.queries.variants import outcomes
+from rollouts.evaluation.statistics.grid import BINS_PER_MARGIN, LOG_RATIO, bin_of, quantile, value_of
 
 
 @given(st.integers(1, 10**13))
@@ -61,8 +62,8 @@ class SqlBin:
 def test_sql__values__fall_into_the_same_bins(clickhouse_engine: None) -> None:
     column = "toUInt64(if(number < 3000, number, pow(1.7, (number - 2980))))"
     rows = client.query(
-        f"SELECT value, {bin_sql('value')} AS bin FROM (SELECT {column} AS value FROM numbers(3050))",  # noqa: S608
-        {},
+        f"SELECT value, {outcomes.bin_of('value')} AS bin FROM (SELECT {column} AS value FROM numbers(3050))",  # noqa: S608
+        {"log_ratio": LOG_RATIO},
         row=SqlBin,
         name="test.bins",
     )

@@ -6,22 +6,18 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from rollouts.evaluation import State, from_json, replay
-from rollouts.models import Rollout
-from rollouts.verdicts.figures import check_formula, verdict_at, verdict_figures
-from rollouts.verdicts.minutes import stored_minutes
+from rollouts.evaluation import MinuteCounts, State, from_json, replay
+from rollouts.models import Rollout, RolloutMinute
+from rollouts.verdicts.figures import verdict_at, verdict_figures
 
 
 def replayed_state(rollout: Rollout, until: datetime | None = None) -> State:
-    """Returns the state after the minutes before `until`, or after all.
-
-    Raises ValueError when the rollout was never evaluated, or was evaluated by a formula that this version does not
-    have.
-    """
-    if rollout.evaluation.initial is None:
-        raise ValueError("this rollout was never evaluated")
-    check_formula(rollout)
-    return replay(from_json(State, rollout.evaluation.initial), stored_minutes(rollout, until))
+    """Returns the state after the minutes before `until`, or after all."""
+    rows = RolloutMinute.objects.filter(rollout=rollout).order_by("minute", "stage")
+    if until is not None:
+        rows = rows.filter(minute__lt=until)
+    minutes = [from_json(MinuteCounts, counts) for counts in rows.values_list("counts", flat=True)]
+    return replay(from_json(State, rollout.evaluation.initial), minutes)
 
 
 def replayed_figures(rollout: Rollout, figures: Mapping[str, Any]) -> dict[str, Any]:
