@@ -16,7 +16,6 @@ from core.roles import Right
 from prompts import selectors, services, shapes
 from prompts.content.checks import check_body, check_draft
 from prompts.content.composition import Library
-from prompts.details import version_detail, version_diff
 from prompts.filters import ActivationFilter, ConfigFilter, VersionFilter
 from prompts.serializers import (
     ActivationSerializer,
@@ -31,6 +30,7 @@ from prompts.serializers import (
     import_body,
 )
 from prompts.transfer import export_prompts, import_prompts
+from prompts.viewsets.details import version_detail, version_diff
 
 
 class ConfigViewSet(ProjectViewSet):

@@ -13,12 +13,12 @@ from agent.tools.llm.changed_rows import with_changes_only
 from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import PageArguments, chosen, filtered, listed_rows, page_of
 from prompts import selectors
-from prompts.details import version_detail, version_diff
 from prompts.errors import ConfigNotFoundError, VersionNotFoundError
 from prompts.filters import ActivationFilter, ConfigFilter, VersionFilter
 from prompts.labels import list_label_moves, list_labels
 from prompts.models import LABEL_CHARACTERS, NAME_CHARACTERS, PromptConfig
 from prompts.serializers import ActivationSerializer, ConfigSerializer, VersionSerializer
+from prompts.viewsets.details import version_detail, version_diff
 from prompts.viewsets.labels import LabelMoveFilter, LabelMoveSerializer, LabelSerializer
 
 _SEARCH_CHARACTERS = 200
