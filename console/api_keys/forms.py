@@ -11,7 +11,7 @@ from django import forms
 from django.utils import timezone
 from typing_extensions import override
 
-from core.keys.scope_field import ScopesField
+from console.api_keys.scope_field import ScopesField
 from core.keys.serializers import ApiKeyChangeSerializer, NewApiKeySerializer
 from core.keys.services import CHANGEABLE_FIELDS
 from core.models import NAME_CHARACTERS, ApiKey
