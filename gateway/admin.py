@@ -12,6 +12,7 @@ from gateway.models import GatewaySettings, SettingsChange
 
 @admin.register(GatewaySettings)
 class GatewaySettingsAdmin(RightsAdmin):
+    page_of_changes = "settings"
     list_display = ["project", "updated_at"]
     list_select_related = ["project"]
     list_filter = ["updated_at"]
@@ -21,6 +22,8 @@ class GatewaySettingsAdmin(RightsAdmin):
 
 @admin.register(SettingsChange)
 class SettingsChangeAdmin(RightsAdmin):
+    page_of_changes = "settings"
+    date_hierarchy = "created_at"
     list_display = ["created_at", "project", "actor", "changes"]
     list_select_related = ["project"]
     list_filter = ["created_at"]

@@ -52,15 +52,13 @@ class Default(Enum):
 @dataclass(frozen=True, slots=True)
 class IntegrationChange:
     """The fields to set; None leaves a field unchanged. A masked `secret`, secret extra or header keeps the stored
-    value. `options` are merged into the stored ones, or replace them with `all_options`; parameters and headers replace
-    the stored ones."""
+    value. `options` are merged into the stored ones; parameters and headers replace the stored ones."""
 
     secret: str | None = field(default=None, repr=False)
     enabled: bool | None = None
     base_url: str | None = None
     options: Mapping[str, str] | None = None
     secret_extra: Mapping[str, str] | None = field(default=None, repr=False)
-    all_options: bool = False
     default_parameters: Mapping[str, Any] | None = None
     forced_parameters: Mapping[str, Any] | None = None
     extra_headers: Mapping[str, str] | None = field(default=None, repr=False)
@@ -105,8 +103,7 @@ def apply_change(row: ProviderIntegration, change: IntegrationChange, *, trusted
     if change.base_url is not None:
         row.base_url = change.base_url.strip().rstrip("/")
     if change.options is not None:
-        kept = {} if change.all_options else row.options
-        row.options = {**kept, **checked_options(change.options)}
+        row.options = {**row.options, **checked_options(change.options)}
     if change.enabled is not None:
         row.enabled = change.enabled
     if change.secret is not None and not is_masked(change.secret):

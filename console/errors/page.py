@@ -17,12 +17,11 @@ from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.plots import Plot, Series, Sparkline, Unit, render
 from core.ui.registry import register_page
-from core.ui.tables import Column, Empty, Table, page_link
+from core.ui.tables import Column, Empty, Table, page_link, page_number
 from core.ui.tiles import Tile
 from core.wire.pagination import Page as ListPage
 
 PAGE_ROWS = 25
-MAX_PAGE = 100
 # The plot of all errors names the most frequent groups; the colours of a plot are six.
 _NAMED_SERIES = 5
 _SPARKLINE_POINTS = 45
@@ -84,7 +83,7 @@ def _compared(now: float, before: float) -> str:
 
 
 def _groups(visit: Visit) -> dict[str, Any]:
-    number = page_number(visit)
+    number = page_number(visit.request.GET)
     page = ListPage(PAGE_ROWS, (number - 1) * PAGE_ROWS)
     found = error_groups(visit.project.pk, TimeRange(visit.period.start, visit.period.end), page)
     return {
@@ -100,12 +99,6 @@ def _groups(visit: Visit) -> dict[str, Any]:
             previous_url=page_link(visit.request.GET, p=str(number - 1) if number > 2 else "") if number > 1 else "",
         ),
     }
-
-
-def page_number(visit: Visit) -> int:
-    """Returns the page of a ranking that the address names, 1 for a value that is none."""
-    text = visit.request.GET.get("p", "")
-    return min(max(int(text), 1), MAX_PAGE) if text.isascii() and text.isdecimal() and len(text) < 6 else 1
 
 
 def _plot(visit: Visit, groups: Sequence[Mapping[str, Any]], starts: Sequence[Any]) -> Plot:

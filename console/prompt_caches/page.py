@@ -13,12 +13,11 @@ from typing_extensions import override
 
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters.prompt_cache import prompt_caches
-from console.errors.page import page_number
 from core.ui import formats
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
-from core.ui.tables import Column, Empty, Table, page_link
+from core.ui.tables import Column, Empty, Table, page_link, page_number
 from core.wire.pagination import Page as ListPage
 from prompts.models import PromptConfig
 
@@ -42,7 +41,7 @@ class PromptCachesPage(Page):
 
 
 def _rows(visit: Visit) -> Mapping[str, Any]:
-    number = page_number(visit)
+    number = page_number(visit.request.GET)
     page = ListPage(PAGE_ROWS, (number - 1) * PAGE_ROWS)
     found = prompt_caches(visit.project.pk, TimeRange(visit.period.start, visit.period.end), page)
     query = visit.request.GET

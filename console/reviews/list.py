@@ -24,7 +24,7 @@ from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
-from core.ui.tables import Column, Empty, Table, page_link
+from core.ui.tables import Column, Empty, Table, page_link, page_number
 from core.wire.pagination import Page as ListPage
 
 _PER_PAGE = 20
@@ -69,7 +69,7 @@ class ReviewsPage(Page):
 
 
 def _table(visit: Visit) -> Table:
-    number = _page_number(visit)
+    number = page_number(visit.request.GET, maximum=_MAX_PAGE)
     listing = reviews.queues(visit.project.pk, ListPage(_PER_PAGE, (number - 1) * _PER_PAGE))
     query = visit.request.GET
     return Table(
@@ -92,11 +92,6 @@ def _table(visit: Visit) -> Table:
         previous_url=page_link(query, p=str(number - 1)) if number > 1 else "",
         count=listing.count,
     )
-
-
-def _page_number(visit: Visit) -> int:
-    text = visit.request.GET.get("p", "")
-    return max(1, min(int(text), _MAX_PAGE)) if text.isascii() and text.isdigit() and len(text) < 5 else 1
 
 
 def _state(row: Mapping[str, Any]) -> SafeString:

@@ -32,11 +32,10 @@ from core.ui.marks import id_link, status
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
-from core.ui.tables import Column, Empty, Table, page_link
+from core.ui.tables import Column, Empty, Table, page_link, page_number
 from core.wire.pagination import Page as ListPage
 
 _PER_PAGE = 20
-_MAX_PAGE = 100
 _KINDS = {"open": "neutral", "done": "good", "skipped": "warn"}
 
 
@@ -194,8 +193,7 @@ def _agreement(visit: Visit, queue: ReviewQueue) -> dict[str, Any]:
 
 def _items(visit: Visit, queue: ReviewQueue) -> Table:
     query = visit.request.GET
-    given = query.get("p", "")
-    number = max(1, min(int(given), _MAX_PAGE)) if given.isascii() and given.isdigit() and len(given) < 4 else 1
+    number = page_number(query)
     listing = reviews.items(queue, ListPage(_PER_PAGE, (number - 1) * _PER_PAGE))
     return Table(
         caption="Items of the queue, in their order",

@@ -20,7 +20,7 @@ from core.roles import Right
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
-from core.ui.tables import page_link
+from core.ui.tables import page_link, page_number
 from gateway.models import Trial
 from gateway.tables.trial import LABELS, TIE, UNFINISHED
 from gateway.trials.errors import TrialNotFoundError
@@ -31,6 +31,7 @@ from prompts.diff.lines import Part, compare_lines
 from prompts.models import PromptConfig
 
 PAGE_INPUTS = 10
+MAX_INPUT_PAGE = 1_000
 _SUMMARY_SECONDS, _ANSWERS_SECONDS = 3, 6
 _MAX_DIFF_CHARACTERS = 20_000
 
@@ -208,7 +209,7 @@ def _leader(detail: TrialDetail) -> str:
 def _answers(visit: Visit, trial_id: UUID) -> Mapping[str, Any]:
     trial = get_trial(visit.project.pk, trial_id)
     query = visit.request.GET
-    page = _page_number(query.get("p", ""))
+    page = page_number(query, maximum=MAX_INPUT_PAGE)
     first = (page - 1) * PAGE_INPUTS
     rows = list(list_inputs(trial)[first : first + PAGE_INPUTS + 1])
     entries = [input_entry(row, sees_content=visit.sees_content) for row in rows[:PAGE_INPUTS]]
@@ -264,7 +265,3 @@ def _pretty(value: Any) -> str:
 
 def _request_address(visit: Visit, request_id: str | None) -> str:
     return visit.link_if_there("analytics_requests_detail", visit.project.pk, request_id) if request_id else ""
-
-
-def _page_number(text: str) -> int:
-    return max(1, int(text)) if text.isdecimal() and len(text) < 5 else 1

@@ -14,7 +14,6 @@ from analytics.exports.costs import MAX_EXPORTED, cost_table, csv_response
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import spend
 from analytics.queries.dimensions import Dimension
-from console.errors.page import page_number
 from console.usage.month import month_context
 from core.roles import Right
 from core.ui import formats
@@ -24,7 +23,7 @@ from core.ui.panels import Panel
 from core.ui.periods import CUSTOM
 from core.ui.plots import Plot, Series, Unit
 from core.ui.registry import register_page
-from core.ui.tables import Column, Empty, Table, page_link
+from core.ui.tables import Column, Empty, Table, page_link, page_number
 from core.ui.tiles import Tile
 from core.wire.pagination import Page as ListPage
 from prompts.models import PromptConfig
@@ -136,7 +135,7 @@ def _export_address(visit: Visit, dimension: Dimension) -> str:
 
 
 def _spend(visit: Visit, dimension: Dimension) -> dict[str, Any]:
-    number = page_number(visit)
+    number = page_number(visit.request.GET)
     page = ListPage(PAGE_ROWS, (number - 1) * PAGE_ROWS)
     found = spend.cost_by(visit.project.pk, dimension, _range(visit), page)
     names = _prompt_names(visit, [one["key"] for one in found.results]) if "prompt" in dimension else {}

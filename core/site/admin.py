@@ -1,6 +1,6 @@
 """The base of every table in the admin; `core.rights.table` says which rights its pages need.
 
-A row of a project in which a person has no right is invisible: not listed, not found, not offered as a choice.
+A row of a project in which a person has no right is invisible: not listed and not found.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from django.db.models import DateTimeField, Model, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from typing_extensions import override
 
-from core.models import Project
 from core.rights.asking import may, project_ids_with, projects_with, rights_of_rows, sees_every_project
 from core.rights.table import Rows
 from core.roles import Right
@@ -44,7 +43,7 @@ class ProjectFilter(admin.RelatedFieldListFilter):
 class RightsAdmin(AnyModelAdmin):
     """The base class of tables. `project_lookup` leads from a row to its project; empty where the rows belong to none.
 
-    With `has_shared_rows` everybody sees the rows without a project, and superusers change them.
+    With `has_shared_rows` everybody sees the rows without a project.
     """
 
     project_lookup: ClassVar[str] = "project"
@@ -157,15 +156,6 @@ class RightsAdmin(AnyModelAdmin):
     def get_list_filter(self, request: HttpRequest) -> Any:
         given = super().get_list_filter(request)
         return [(item, ProjectFilter) if item == self.project_lookup else item for item in given]
-
-    @override
-    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        if db_field.remote_field.model is Project:
-            kwargs["queryset"] = projects_with(request.user, self.rights.add)
-            if not sees_every_project(request.user):
-                # A row without a project would belong to every project.
-                kwargs["required"] = True
-        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     @override
     def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:

@@ -8,6 +8,8 @@ from typing import Any
 
 from django.http import QueryDict
 
+# Of rankings, whose later rows nobody reads.
+_MAX_PAGE = 100
 _SORT, _COLUMNS = "sort", "columns"
 # Parameters that belong to one page of a list and mean nothing in another order.
 _OF_A_PAGE = ("cursor", "p", "panel")
@@ -119,6 +121,12 @@ class Table:
         # The first click shows the largest or the newest, the second the smallest or the oldest.
         query[_SORT] = column.sort if sorts_down else f"-{column.sort}"
         return f"?{query.urlencode()}"
+
+
+def page_number(query: QueryDict, *, maximum: int = _MAX_PAGE) -> int:
+    """Returns the page of a list that the address names by `p`: 1 for a value that is none, at most `maximum`."""
+    text = query.get("p", "")
+    return min(max(int(text), 1), maximum) if text.isascii() and text.isdecimal() and len(text) < 6 else 1
 
 
 def page_link(query: QueryDict, **changes: str) -> str:

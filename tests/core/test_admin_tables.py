@@ -82,7 +82,7 @@ def test_list__empty__next_step_for_who_may_take_it(admin: Client, client: Clien
     assert "Add the first" not in shown(client, "core/project/?q=nothing")
 
 
-@pytest.mark.parametrize("path", ["core/apikey/", "core/project/add/", "gateway/gatewaysettings/add/", "auth/user/"])
+@pytest.mark.parametrize("path", ["core/apikey/", "core/project/add/", "auth/user/"])
 def test_page__scripts__few_and_without_jquery(admin: Client, path: str) -> None:
     make_key(make_project())
     scripts = re.findall(r'<script[^>]+src="([^"]+)"', shown(admin, path))

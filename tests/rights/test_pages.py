@@ -120,17 +120,6 @@ def test_lists__two_projects__show_the_rows_of_the_own_one(
         assert str(other.pk) not in content, model
 
 
-def test_forms__project__offers_those_that_the_person_administers(own: Project, other: Project) -> None:
-    user = make_staff(Role.ADMINISTRATOR, own)
-    Membership.objects.create(project=other, user=user, role=Role.READER)
-    client = signed_in(user)
-
-    # The frame offers every project that the person reads, the form those in which the person may add settings.
-    form = client.get("/admin/gateway/gatewaysettings/add/").content.decode().partition("<main")[2]
-    assert str(own.pk) in form
-    assert str(other.pk) not in form
-
-
 def test_autocomplete__project__offers_the_own_ones(own: Project, other: Project) -> None:
     client = signed_in(make_staff(Role.ADMINISTRATOR, own))
     query = {"app_label": "gateway", "model_name": "gatewaysettings", "field_name": "project"}
