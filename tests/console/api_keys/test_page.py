@@ -6,7 +6,6 @@ import re
 import time
 from datetime import timedelta
 from decimal import Decimal
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -18,37 +17,17 @@ from core.keys.services import find_key, hash_key, revoke_key
 from core.models import ApiKey, AuditEntry, Project
 from core.rights.scopes import DESCRIPTIONS
 from core.roles import Role
+from tests.console.conftest import signed_in, text_of
 from tests.factories.analytics import make_entry, store
-from tests.factories.core import make_key, make_project, make_staff
+from tests.factories.core import make_key, make_project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 PATH = "/admin/keys/api/"
 
 
-@pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
-
-
-@pytest.fixture
-def administrator(project: Project) -> Client:
-    return _signed_in(project, Role.ADMINISTRATOR)
-
-
-def _signed_in(project: Project, role: Role) -> Client:
-    client = Client()
-    client.force_login(make_staff(role, project))
-    return client
-
-
-def _text(answer: Any) -> str:
-    assert answer.status_code == 200
-    return unescape(b"".join(answer.streaming_content).decode())
-
-
 def _shown(client: Client, project: Project) -> str:
-    return _text(client.get(PATH, {"project": str(project.pk)}))
+    return text_of(client.get(PATH, {"project": str(project.pk)}))
 
 
 def _sent(client: Client, project: Project, **values: Any) -> Any:
@@ -74,7 +53,7 @@ def test_list__keys_with_requests__their_number_and_cost_lead_to_requests(
 def test_make__key__shown_once_and_works(administrator: Client, project: Project) -> None:
     answer = _sent(administrator, project, action="make", name="shop", scopes=["gateway"])
 
-    [key] = re.findall(r"svc_[\w-]{43}", _text(answer))
+    [key] = re.findall(r"svc_[\w-]{43}", text_of(answer))
     row = ApiKey.objects.get()
     assert (row.name, row.scopes, key.startswith(row.prefix)) == ("shop", ["gateway"], True)
     assert "no-store" in answer.headers["Cache-Control"]
@@ -85,7 +64,7 @@ def test_make__key__shown_once_and_works(administrator: Client, project: Project
 def test_make__bad_value__refused_and_the_name_kept(
     administrator: Client, project: Project, values: dict[str, Any]
 ) -> None:
-    text = _text(_sent(administrator, project, **{"name": "shop-of-ann", "scopes": ["gateway"], **values}))
+    text = text_of(_sent(administrator, project, **{"name": "shop-of-ann", "scopes": ["gateway"], **values}))
 
     assert "errorlist" in text
     assert "shop-of-ann" in text
@@ -97,7 +76,7 @@ def test_make__with_limits__stored_and_shown_beside_their_use(
 ) -> None:
     given = {"monthly_budget_usd": "20", "total_budget_usd": "100.5", "rate_limit_rpm": "60", "rate_limit_tpm": ""}
     lists = {"allowed_models": "gpt-*\r\n anthropic/* \r\n", "metadata": "team = search\r\nregion=eu"}
-    _text(_sent(administrator, project, name="shop", scopes=["gateway"], **given, **lists))
+    text_of(_sent(administrator, project, name="shop", scopes=["gateway"], **given, **lists))
 
     row = ApiKey.objects.get()
     assert (row.monthly_budget_usd, row.rate_limit_rpm, row.rate_limit_tpm) == (20, 60, None)
@@ -121,7 +100,7 @@ def test_make__with_limits__stored_and_shown_beside_their_use(
     ],
 )
 def test_make__bad_limit__refused_at_its_field(administrator: Client, project: Project, values: dict[str, Any]) -> None:
-    text = _text(_sent(administrator, project, name="shop", scopes=["gateway"], **values))
+    text = text_of(_sent(administrator, project, name="shop", scopes=["gateway"], **values))
 
     assert "errorlist" in text
     assert not ApiKey.objects.exists()
@@ -130,7 +109,7 @@ def test_make__bad_limit__refused_at_its_field(administrator: Client, project: P
 def test_make__name_alone__calls_models_and_nothing_else(administrator: Client, project: Project) -> None:
     form = _shown(administrator, project)
     boxes = re.findall(r'<input type="checkbox" name="scopes" value="([^"]*)"([^>]*)>', form)
-    _text(_sent(administrator, project, name="my app"))
+    text_of(_sent(administrator, project, name="my app"))
 
     assert [name for name, more in boxes if "checked" in more] == ["gateway"]
     assert ApiKey.objects.get().scopes == ["gateway"]
@@ -163,7 +142,7 @@ def test_change__one_limit__leaves_the_others_even_of_an_expired_key(administrat
     row, _ = make_key(project, name="shop", expires_at=until)
     ApiKey.objects.filter(pk=row.pk).update(rate_limit_rpm=60, max_concurrent_requests=3, **kept)
     link = re.findall(r'href="([^"#]*key=\d+[^"#]*)#', _shown(administrator, project))[0]
-    given = _fields(_text(administrator.get(link)))
+    given = _fields(text_of(administrator.get(link)))
     assert (given["monthly_budget_usd"], given["rate_limit_rpm"], given["allowed_models"]) == (
         "20.5",
         "60",
@@ -193,9 +172,9 @@ def test_change__bad_value__refused_at_its_field(
 ) -> None:
     row, _ = make_key(project, name="shop")
     address = f"{PATH}?project={project.pk}&key={row.pk}"
-    given = _fields(_text(administrator.get(address)))
+    given = _fields(text_of(administrator.get(address)))
 
-    text = _text(administrator.post(address, {**given, "rate_limit_tpm": "7", "action": "change", **values}))
+    text = text_of(administrator.post(address, {**given, "rate_limit_tpm": "7", "action": "change", **values}))
 
     assert "errorlist" in text
     assert 'value="7"' in text
@@ -222,7 +201,7 @@ def test_rotate__own_key__shows_the_new_secret_and_keeps_the_earlier_for_a_while
     row, old = make_key(project)
     foreign, _ = make_key(make_project())
 
-    [key] = re.findall(r"svc_[\w-]{43}", _text(_sent(administrator, project, action="rotate", key=row.pk)))
+    [key] = re.findall(r"svc_[\w-]{43}", text_of(_sent(administrator, project, action="rotate", key=row.pk)))
 
     for secret in (key, old):
         record = find_key(hash_key(secret))
@@ -249,7 +228,7 @@ def test_revoke__own_and_another_project_s__only_the_own(administrator: Client, 
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.ADMINISTRATOR])
 def test_page__lower_roles__403(project: Project, role: Role) -> None:
-    client = _signed_in(project, role)
+    client = signed_in(project, role)
 
     assert client.get(PATH, {"project": str(project.pk)}).status_code == 403
     assert _sent(client, project, name="x", scopes=["gateway"]).status_code == 403

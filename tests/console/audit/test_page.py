@@ -13,23 +13,11 @@ from django.test import Client
 from console.audit import page as page
 from core.models import Project
 from core.roles import Role
-from tests.factories.core import client_of, make_project, make_staff
+from tests.factories.core import client_of, make_staff
 
 pytestmark = pytest.mark.django_db
 
 PATH = "/admin/audit/"
-
-
-@pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
-
-
-@pytest.fixture
-def administrator(project: Project) -> Client:
-    client = Client()
-    client.force_login(make_staff(Role.ADMINISTRATOR, project))
-    return client
 
 
 def _shown(client: Client, project: Project, **query: Any) -> str:

@@ -18,7 +18,7 @@ from core.roles import Role
 from core.ui import formats
 from rollouts.services import roll_back_rollout
 from tests.factories.analytics import make_entry, store
-from tests.factories.core import client_of, make_project, make_staff
+from tests.factories.core import make_project, make_staff
 from tests.factories.prompts import make_config
 from tests.factories.rollouts import make_rollout
 from tests.factories.settings import make_settings
@@ -26,16 +26,6 @@ from tests.factories.settings import make_settings
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 PATH = "/admin/"
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
-
-
-@pytest.fixture
-def api(project: Project) -> APIClient:
-    return client_of(project)
 
 
 @pytest.fixture

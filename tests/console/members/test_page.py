@@ -18,11 +18,6 @@ PATH = "/admin/members/"
 
 
 @pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
-
-
-@pytest.fixture
 def administrator(project: Project) -> Client:
     client = Client()
     client.force_login(make_staff(Role.ADMINISTRATOR, project, name="ann"))

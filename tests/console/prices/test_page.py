@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from html import unescape
 from typing import Any
 
 import pytest
@@ -15,7 +14,8 @@ from core.models import Project
 from core.roles import Role
 from integrations.models import ModelPrice
 from integrations.pricing.services import set_price
-from tests.factories.core import make_project, make_staff
+from tests.console.conftest import signed_in, text_of
+from tests.factories.core import make_project
 
 pytestmark = pytest.mark.django_db
 
@@ -32,24 +32,8 @@ def project(db: None) -> Project:
     return make_project()
 
 
-@pytest.fixture
-def administrator(project: Project) -> Client:
-    return _signed_in(project, Role.ADMINISTRATOR)
-
-
-def _signed_in(project: Project, role: Role) -> Client:
-    client = Client()
-    client.force_login(make_staff(role, project))
-    return client
-
-
-def _text(answer: Any) -> str:
-    assert answer.status_code == 200
-    return unescape(b"".join(answer.streaming_content).decode())
-
-
 def _shown(client: Client, project: Project, path: str, **query: str) -> str:
-    return _text(client.get(path, {"project": str(project.pk), **query}))
+    return text_of(client.get(path, {"project": str(project.pk), **query}))
 
 
 def _sent(client: Client, project: Project, model: str = "tiny-1", **values: str) -> Any:
@@ -102,7 +86,7 @@ def test_set_and_remove__price_of_all_projects__superusers_alone(administrator: 
 
 
 def test_set__bad_value__said_and_kept(administrator: Client, project: Project) -> None:
-    text = _text(_sent(administrator, project, input_cost_per_1m="-1", output_cost_per_1m="7.125", action="set"))
+    text = text_of(_sent(administrator, project, input_cost_per_1m="-1", output_cost_per_1m="7.125", action="set"))
 
     assert "errorlist" in text
     assert 'value="7.125"' in text
@@ -111,7 +95,7 @@ def test_set__bad_value__said_and_kept(administrator: Client, project: Project) 
 
 @pytest.mark.parametrize("role", Role)
 def test_pages__roles__readers_see_prices_and_administrators_set_them(project: Project, role: Role) -> None:
-    client = _signed_in(project, role)
+    client = signed_in(project, role)
     is_administrator = role is Role.ADMINISTRATOR
 
     assert "tiny-1" in _shown(client, project, LIST)

@@ -27,13 +27,6 @@ def reader(project: Project) -> Client:
     return signed_in(project, Role.READER_WITHOUT_CONTENT)
 
 
-@pytest.fixture
-def spool(tmp_path: Path) -> Path:
-    directory = tmp_path / "spool"
-    directory.mkdir()
-    return directory
-
-
 def entry(project: Project, **values: Any) -> Any:
     """Returns the record of a request of an hour ago with 9,000 of 10,000 tokens read for a tenth of the price."""
     return make_entry(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import unescape
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from core.models import AuditEntry, Project
 from core.roles import Role
 from integrations.access.credentials import credentials_of
 from integrations.models import ProviderIntegration
-from tests.factories.core import make_project, make_staff
+from tests.console.conftest import signed_in, text_of
 from tests.fakes.cheap_calls import cheap_call
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.server import DialectServer
@@ -39,29 +38,8 @@ def base_url(upstream: DialectServer, settings: Settings) -> str:
     return FAKES["openai"].credentials(upstream.base_url("openai")).base_url
 
 
-@pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
-
-
-@pytest.fixture
-def administrator(project: Project) -> Client:
-    return _signed_in(project, Role.ADMINISTRATOR)
-
-
-def _signed_in(project: Project, role: Role) -> Client:
-    client = Client()
-    client.force_login(make_staff(role, project))
-    return client
-
-
-def _text(answer: Any) -> str:
-    assert answer.status_code == 200
-    return unescape(b"".join(answer.streaming_content).decode())
-
-
 def _shown(client: Client, project: Project, path: str, **query: str) -> str:
-    return _text(client.get(path, {"project": str(project.pk), **query}))
+    return text_of(client.get(path, {"project": str(project.pk), **query}))
 
 
 def _sent(client: Client, project: Project, provider: str, **values: str) -> Any:
@@ -83,7 +61,7 @@ def test_add__test_and_save__saved_with_the_outcome(administrator: Client, proje
 def test_add__provider_refuses_the_key__not_saved_and_the_rest_is_kept(
     administrator: Client, project: Project, base_url: str
 ) -> None:
-    text = _text(_sent(administrator, project, "openai", api_key=BAD, base_url=base_url, action="test_save"))
+    text = text_of(_sent(administrator, project, "openai", api_key=BAD, base_url=base_url, action="test_save"))
 
     assert "Not saved:" in text
     assert base_url in text
@@ -143,7 +121,7 @@ def test_additions__parameters_and_headers__stored_masked_and_kept(administrator
 def test_additions__wrong__said_and_nothing_saved(
     administrator: Client, project: Project, values: dict[str, str], problem: str
 ) -> None:
-    text = _text(_sent(administrator, project, "openai", api_key=GOOD, **values, action="save"))
+    text = text_of(_sent(administrator, project, "openai", api_key=GOOD, **values, action="save"))
 
     assert problem in text
     assert not ProviderIntegration.objects.exists()
@@ -183,7 +161,7 @@ def test_form__of_a_provider__its_fields_and_no_others(
 
 
 def test_save__missing_field__named_at_the_field(administrator: Client, project: Project) -> None:
-    text = _text(_sent(administrator, project, "bedrock", access_key_id="AKIA", region="eu-west-1", action="save"))
+    text = text_of(_sent(administrator, project, "bedrock", access_key_id="AKIA", region="eu-west-1", action="save"))
 
     assert "secret_access_key" in text
     assert 'class="errorlist"' in text
@@ -197,7 +175,7 @@ def test_pages__unknown_provider_and_none_stored__404(administrator: Client, pro
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.ADMINISTRATOR])
 def test_pages__lower_roles__403(project: Project, role: Role) -> None:
-    client = _signed_in(project, role)
+    client = signed_in(project, role)
 
     assert client.get(LIST, {"project": str(project.pk)}).status_code == 403
     assert client.get(ONE, {"project": str(project.pk), "provider": "openai"}).status_code == 403

@@ -12,7 +12,7 @@ from core.models import Project
 from core.roles import Role
 from rollouts.models import RolloutEvaluation
 from rollouts.services import roll_back_rollout
-from tests.factories.core import make_project, make_staff
+from tests.factories.core import make_staff
 from tests.factories.prompts import make_config
 from tests.factories.rollouts import make_rollout
 
@@ -25,11 +25,6 @@ def shown(client: Client, project: Project, **query: Any) -> str:
     answer = client.get(PATH, {"project": str(project.pk), **query})
     assert answer.status_code == 200
     return b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from rollouts.forecasts import plan as planning
 from rollouts.models import Rollout
 from rollouts.services import roll_back_rollout
 from rollouts.states import DEFAULT_STAGES
-from tests.factories.core import client_of, make_project, make_staff
+from tests.factories.core import client_of, make_staff
 from tests.factories.prompts import make_config, make_version
 from tests.factories.rollouts import make_rollout
 
@@ -27,11 +27,6 @@ pytestmark = pytest.mark.django_db
 
 PATH = "/admin/rollouts/new/"
 STAGES = ((10, 0, 5), (100, 10, 0))
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from core.ui import formats
 from gateway.reports import limit_usage
 from tests.console.pages import shown
 from tests.factories.analytics import make_entry, store
-from tests.factories.core import client_of, make_key, make_project, make_staff
+from tests.factories.core import make_key, make_project, make_staff
 from tests.factories.prompts import make_config
 from tests.factories.settings import make_settings
 
@@ -33,23 +33,6 @@ PATH = "/admin/usage/"
 DIMENSIONS = (
     "model", "provider", "deployment", "user", "api_key", "session", "prompt", "prompt_version", "source", "operation",
 )  # fmt: skip
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
-
-
-@pytest.fixture
-def api(project: Project) -> APIClient:
-    return client_of(project)
-
-
-@pytest.fixture
-def spool(tmp_path: Path) -> Path:
-    directory = tmp_path / "spool"
-    directory.mkdir()
-    return directory
 
 
 @pytest.fixture
