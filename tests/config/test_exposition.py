@@ -47,7 +47,7 @@ def test_metrics__two_thousand_models_in_many_projects__fewer_than_ten_thousand_
                 error_code=f"code-{number % 80}" if number % 4 else "",
                 cache_read_tokens=3,
                 cache_write_tokens=4,
-                stream=number % 8 == 0,
+                is_stream=number % 8 == 0,
                 ttft_ms=20,
                 attempts=(AttemptRecord(f"provider-{number % 60}", "m", error=f"kind-{number % 70}"),),
             )

@@ -140,7 +140,7 @@ def test_request__refused_by_a_guardrail__said_in_the_sentence(api: APIClient, p
             {"attempts": (AttemptRecord("groq", "m", 0, "circuit_open"), SERVED)},
             "groq was passed over, its circuit being open, anthropic answered in 2.4 s",
         ),
-        ({"stream": True, "ttft_ms": 1900}, "anthropic answered in 2.4 s, its first token after 650 ms"),
+        ({"is_stream": True, "ttft_ms": 1900}, "anthropic answered in 2.4 s, its first token after 650 ms"),
     ],
 )
 def test_summary__each_way_to_end__in_words(
