@@ -19,7 +19,7 @@ from core.roles import Role
 from rollouts.comparison import metrics
 from rollouts.comparison.tables import metric_rows
 from rollouts.comparison.wire import comparison
-from rollouts.models import Rollout, RolloutEvaluation, RolloutTransition
+from rollouts.models import Rollout, RolloutEvaluation, RolloutMinute, RolloutTransition
 from rollouts.selectors import get_rollout
 from rollouts.services import promote_rollout, roll_back_rollout
 from rollouts.verdicts.evaluate import evaluate_rollout
@@ -112,11 +112,14 @@ def test_page__arms__requests_and_failures_linked(client: Client, evaluated: Rol
 def test_page_and_metrics__judged_by_another_formula__say_so(client: Client, totals: None) -> None:
     rollout = make_rollout(started=True)
     RolloutEvaluation.objects.filter(rollout=rollout).update(verdict={"formula": 1}, decided_at=timezone.now())
+    counts = {"minute": 29_000_000, "target": {"requests": 3}, "baseline": {"requests": 9}}
+    RolloutMinute.objects.create(rollout=rollout, minute=timezone.now(), stage=1, counts=counts)
     told = "This rollout was judged by formula 1, which this version does not have"
 
     text = shown(signed_in(client, rollout), rollout)
 
     assert told in text
+    assert "No minute with requests has been judged yet." in text
     found = get_rollout(rollout.project_id, rollout.pk)
     answer = comparison(found, metrics.compare(found))
     assert (answer["reason"], answer["overall_status"]) == ("not_evaluated", "inconclusive")
