@@ -96,9 +96,7 @@ class GuardrailSettings(msgspec.Struct, frozen=True, kw_only=True):
     mask_output_pii: Annotated[
         bool,
         setting(
-            GUARDRAILS_OF_ANSWERS,
-            "Mask personal data in answers",
-            "Replaces personal data in answers by its kind.",
+            GUARDRAILS_OF_ANSWERS, "Mask personal data in answers", "Replaces personal data in answers by its kind."
         ),
     ] = False
     min_quality_score: Annotated[

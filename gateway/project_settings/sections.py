@@ -5,9 +5,7 @@ from __future__ import annotations
 from gateway.project_settings.declaration import Section
 
 MODELS = Section(
-    "Models and providers",
-    "Which model a request gets, and what happens when a provider fails.",
-    shapes_answers=True,
+    "Models and providers", "Which model a request gets, and what happens when a provider fails.", shapes_answers=True
 )
 REASONING = Section("Reasoning", "For requests that say nothing about it themselves.", shapes_answers=True)
 CACHES = Section("Caches", "The gateway's own cache of answers, and the prompt caches of providers.")
@@ -18,9 +16,7 @@ BUDGETS = Section(
 END_USERS = Section("End users", "For every end user without limits of its own. A budget refuses with 429.")
 ALERTS = Section("Alerts", "Sent at 50, 80 and 100 % of the month's budget.")
 GUARDRAILS = Section(
-    "Guardrails",
-    "Begin with monitor: it refuses nothing, and shows here what enforce would do.",
-    shapes_answers=True,
+    "Guardrails", "Begin with monitor: it refuses nothing, and shows here what enforce would do.", shapes_answers=True
 )
 GUARDRAILS_OF_REQUESTS = Section(
     "Guardrails of requests",

@@ -76,12 +76,7 @@ class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         ),
     ] = True
     fallback_order: Annotated[
-        Names,
-        setting(
-            MODELS,
-            "Order of providers to fall back to",
-            "Providers in the order to fall back to.",
-        ),
+        Names, setting(MODELS, "Order of providers to fall back to", "Providers in the order to fall back to.")
     ] = ()
     preferred_models: Annotated[
         Names,
@@ -110,8 +105,7 @@ class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         ),
     ] = 2
     rate_limit_enabled: Annotated[
-        bool,
-        setting(RATES, "Limit requests and tokens per minute", "Whether the two limits per minute hold."),
+        bool, setting(RATES, "Limit requests and tokens per minute", "Whether the two limits per minute hold.")
     ] = False
     rate_limit_rpm: Annotated[
         _PerMinute | None, setting(RATES, "Requests per minute", "Requests per minute; null for any number.")
@@ -128,9 +122,7 @@ class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     budget_alert_enabled: Annotated[
         bool,
         setting(
-            ALERTS,
-            "Alert at 50, 80 and 100 % of the budget",
-            "Tells at 50, 80 and 100 percent of the month's budget.",
+            ALERTS, "Alert at 50, 80 and 100 % of the budget", "Tells at 50, 80 and 100 percent of the month's budget."
         ),
     ] = False
     budget_hard_stop: Annotated[
@@ -202,9 +194,7 @@ class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     log_content: Annotated[
         bool,
         setting(
-            REQUEST_LOG,
-            "Keep the texts of requests and answers",
-            "Whether the texts of requests and answers are kept.",
+            REQUEST_LOG, "Keep the texts of requests and answers", "Whether the texts of requests and answers are kept."
         ),
     ] = True
     retention_days: Annotated[
