@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from agent.viewsets import ConversationViewSet
+from core.api.routers import ProjectRouter
 
-from agent.views import ConversationsView, ConversationView, MessagesView
+router = ProjectRouter()
+router.register("conversations", ConversationViewSet, "agent-conversation")
 
-_CONVERSATION = "conversations/<uuid:conversation_id>"
-
-urlpatterns = [
-    path("conversations", ConversationsView.as_view(), name="agent-conversations"),
-    path(_CONVERSATION, ConversationView.as_view(), name="agent-conversation"),
-    path(f"{_CONVERSATION}/messages", MessagesView.as_view(), name="agent-messages"),
-]
+urlpatterns = router.urls

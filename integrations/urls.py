@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from django.urls import include, path
+from core.api.routers import ProjectRouter
+from integrations.pricing.viewsets import ModelPriceViewSet, PriceViewSet
+from integrations.viewsets import IntegrationViewSet
 
-from integrations.views import IntegrationsView, IntegrationTestView, IntegrationView
+router = ProjectRouter()
+router.register("integrations", IntegrationViewSet, "integration")
+# Before the prices of a provider, which could be called `sync`.
+router.register("pricing", PriceViewSet, "price")
+router.register("pricing/<str:provider>", ModelPriceViewSet, "model-price")
 
-urlpatterns = [
-    path("integrations", IntegrationsView.as_view(), name="integrations"),
-    path("integrations/<str:name>", IntegrationView.as_view(), name="integration"),
-    path("integrations/<str:name>/test", IntegrationTestView.as_view(), name="integration-test"),
-    path("", include("integrations.pricing.urls")),
-]
+urlpatterns = router.urls

@@ -8,14 +8,13 @@ from typing import Any
 from uuid import UUID
 
 from django.core.handlers.asgi import ASGIRequest
-from django.http import HttpRequest
 from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.renderers import JSONRenderer
 
 from agent.mcp.origins import require_known_origin
 from agent.tools.scopes import Granted, granted, require_agent
+from core.api.admission import Admission
 from core.api.authentication import ApiKeyAuthentication
-from core.views import ProjectAPIView
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +27,11 @@ class Client:
     scopes: frozenset[str]
 
 
-class _Caller(ProjectAPIView):
-    """A view that runs REST framework's stages for a call that Django does not serve."""
-
+class _Calling(Admission):
     # Sessions are not accepted: browsers send cookies by themselves, so other sites' pages could call.
     operation_id = "callAgentTools"
     authentication_classes = [ApiKeyAuthentication]
     renderer_classes = [JSONRenderer]
-    http_method_names = ["post"]
-
-    def client(self, http: HttpRequest) -> Client:
-        request = self.initialize_request(http)
-        self.request, self.args, self.kwargs = request, (), {}
-        self.format_kwarg = None
-        self.initial(request)
-        settings = require_agent(self.project_id)
-        return Client(self.project_id, self.actor, granted(settings, self.access.rights), self.access.scopes)
 
 
 def admit(scope: dict[str, Any]) -> Client:
@@ -51,7 +39,10 @@ def admit(scope: dict[str, Any]) -> Client:
     http = ASGIRequest(scope, io.BytesIO())
     http.META.pop("CONTENT_LENGTH", None)  # The body has not been read yet.
     require_known_origin(http)
-    client = _Caller().client(http)
+    calling = _Calling()
+    calling.admit(http)
+    settings = require_agent(calling.project_id)
+    client = Client(calling.project_id, calling.actor, granted(settings, calling.access.rights), calling.access.scopes)
     if http.content_type != "application/json":
         raise UnsupportedMediaType(http.content_type or "")
     return client

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.middleware import AuthenticationMiddleware
-from django.contrib.sessions.middleware import SessionMiddleware
-from django.core.handlers.asgi import ASGIRequest
-from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from typing_extensions import override
@@ -22,11 +17,9 @@ from agent.serializers import ChatSerializer
 from agent.services import NewMessage, Run, begin_run
 from agent.tools.scopes import require_agent
 from agent.turn.loop import Chat
+from core.api.admission import Admission, with_session
 from core.api.authentication import ProjectAccess
-from core.http.bodies import note_length
-from core.http.hosts import require_known_host
 from core.models import Project
-from core.views import ProjectAPIView
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,43 +43,26 @@ class EventStreamRenderer(BaseRenderer):
         return data
 
 
-class _Caller(ProjectAPIView):
-    """A view that runs REST framework's stages for a call that Django does not serve."""
-
+class _Chatting(Admission):
     operation_id = "chatWithAgent"
     body = ChatSerializer
     renderer_classes = [JSONRenderer, EventStreamRenderer]
-    http_method_names = ["post"]
-
-    def admitted(self, http: HttpRequest) -> AdmittedChat:
-        request = self.initialize_request(http)
-        self.request, self.args, self.kwargs = request, (), {}
-        self.format_kwarg = None
-        self.initial(request)
-        settings = require_agent(self.project_id)
-        serializer = ChatSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        given = serializer.validated_data
-        if not settings.model:
-            raise NoAgentModelError(
-                "agent_model: the project's settings name no model for the agent, nor any preferred."
-            )
-        return AdmittedChat(
-            access=self.access,
-            model=settings.model,
-            conversation_id=given["conversation_id"],
-            message=NewMessage(Role.USER, content=given["message"], page_context=given["page_context"]),
-        )
 
 
 def read_call(scope: dict[str, Any], body: bytes) -> AdmittedChat:
     """Returns the checked call. Raises the exceptions that `core.http.exception_handler.translate` knows."""
-    http = ASGIRequest(scope, io.BytesIO(body))
-    note_length(http)
-    require_known_host(http)
-    for middleware in (SessionMiddleware, AuthenticationMiddleware):
-        middleware(_no_response).process_request(http)
-    return _Caller().admitted(http)
+    chatting = _Chatting()
+    chatting.admit(with_session(scope, body))
+    settings = require_agent(chatting.project_id)
+    given = chatting.valid_body(ChatSerializer).validated_data
+    if not settings.model:
+        raise NoAgentModelError("agent_model: the project's settings name no model for the agent, nor any preferred.")
+    return AdmittedChat(
+        access=chatting.access,
+        model=settings.model,
+        conversation_id=given["conversation_id"],
+        message=NewMessage(Role.USER, content=given["message"], page_context=given["page_context"]),
+    )
 
 
 def begin_chat(admitted: AdmittedChat) -> Chat:
@@ -112,7 +88,3 @@ def begin_chat(admitted: AdmittedChat) -> Chat:
 
 def _project_name(run: Run) -> str:
     return Project.objects.values_list("name", flat=True).get(pk=run.project_id)
-
-
-def _no_response(request: HttpRequest) -> HttpResponse:
-    return HttpResponse()

@@ -13,7 +13,7 @@ from cryptography.fernet import Fernet
 from pytest_django import Settings
 
 from core.models import Project
-from integrations import views
+from integrations import viewsets
 from integrations.connection_tests import services
 from integrations.connectivity.outcomes import ConnectionOutcome, Reason
 from integrations.connectivity.trial import try_credentials
@@ -212,7 +212,7 @@ def test_body__invalid__400_and_nothing_sent(
 
 
 def test_tests__too_many__429_with_a_time_to_wait(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views.TestThrottle, "timer", lambda _: 1_700_000_000.0)
+    monkeypatch.setattr(viewsets.TestThrottle, "timer", lambda _: 1_700_000_000.0)
     outcome = ConnectionOutcome(True, Reason.OK, "")
     with patch.object(services, "try_credentials", return_value=outcome):
         answers = [client_of(project).post(f"{PATH}/openai/test") for _ in range(61)]
