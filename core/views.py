@@ -8,14 +8,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from core.api.viewsets import ProjectCalls
 from core.errors import ServiceUnavailableError
 from core.http.exception_handler import translate
 from core.http.failures import failure, wants_page
-
-
-class ProjectAPIView(ProjectCalls):
-    pass
 
 
 def health(request: HttpRequest) -> HttpResponse:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import SimpleRateThrottle
-from rest_framework.views import APIView
 from typing_extensions import override
 
 from core.api.authentication import ProjectAccess
@@ -35,7 +36,7 @@ class TestThrottle(SimpleRateThrottle):
     rate = "60/min"
 
     @override
-    def get_cache_key(self, request: Request, view: APIView) -> str | None:
+    def get_cache_key(self, request: Request, view: Any) -> str | None:
         return f"integration-tests:{request.auth.project_id}" if isinstance(request.auth, ProjectAccess) else None
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from rest_framework.metadata import SimpleMetadata
 from rest_framework.request import Request
-from rest_framework.views import APIView
 from typing_extensions import override
 
 
@@ -15,5 +14,5 @@ class PathMetadata(SimpleMetadata):
     would look up a record by DRF's own argument names."""
 
     @override
-    def determine_actions(self, request: Request, view: APIView) -> dict[str, Any]:
+    def determine_actions(self, request: Request, view: Any) -> dict[str, Any]:
         return {}

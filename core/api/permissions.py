@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -13,17 +13,13 @@ from core.errors import PermissionDeniedError
 from core.rights.asking import right_of_operation
 from core.roles import Right, least_role
 
-if TYPE_CHECKING:
-    # DRF's settings load this module while `rest_framework` is being imported.
-    from rest_framework.views import APIView
-
 
 class IsProjectMember(BasePermission):
     """Admits callers that are authenticated for a project, and have the right or a scope that the table names for the
     operation."""
 
     @override
-    def has_permission(self, request: Request, view: APIView) -> bool:
+    def has_permission(self, request: Request, view: Any) -> bool:
         access = request.auth
         if not isinstance(access, ProjectAccess):
             return False
@@ -37,7 +33,7 @@ class IsProjectMember(BasePermission):
         return True
 
 
-def operation_of(request: Request, view: APIView) -> str | None:
+def operation_of(request: Request, view: Any) -> str | None:
     """Returns the operation's id; None where the path has no such method, and for OPTIONS.
 
     An undecorated handler has an id that is in no table.

@@ -14,7 +14,6 @@ from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
-from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 from typing_extensions import override
 
@@ -33,10 +32,22 @@ from core.wire.parameters import check_parameters
 Shape = TypeVar("Shape", bound=BaseSerializer[Any])
 
 
-class ProjectCalls(APIView):
-    """The stages of a call on one project: `project_id`, `actor` and `sees_content` are set before the handler runs.
+class ProjectViewSet(GenericViewSet[Any]):
+    """The operations on one resource of a project. Each is an action that `@operation` names and describes:
 
-    With `sees_content` the caller may read texts that people and models wrote; without it answers hold null instead.
+        class ThingViewSet(ProjectViewSet):
+            lookup_url_kwarg = "thing_id"
+            lookup_value_converter = "uuid"
+
+            @operation("listThings", "List things", query=[PAGE], page=ThingSerializer)
+            def list(self, request: Request) -> Response:
+                return self.page(list_things(self.project_id), ThingSerializer)
+
+    `project_id`, `access`, `actor` and `sees_content` are set before an action runs. With `sees_content` the caller may
+    read texts that people and models wrote; without it answers hold null instead.
+
+    A list that is filtered names its `filterset_class`, which belongs to all pages of the ViewSet; an action without
+    the filters is marked by `@action(..., filterset_class=None)`.
     """
 
     project_id: UUID
@@ -44,6 +55,8 @@ class ProjectCalls(APIView):
     actor: str
     sees_content: bool
     metadata_class = PathMetadata
+    lookup_value_converter: ClassVar[str] = "str"
+    filterset_class: Any = None
 
     @override
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -73,38 +86,6 @@ class ProjectCalls(APIView):
             self._audit(collected, str(request.method), kwargs)
         return response
 
-    def _audit(self, collected: Recording, method: str, path: Mapping[str, Any]) -> None:
-        operation = operation_of(self.request, self) or ""
-        changes = collected.made or change_of_operation(operation, method, path, self.project_id)
-        if operation not in NOT_AUDITED and changes:
-            write(
-                changes,
-                actor=self.actor,
-                actor_id=str(self.access.user_id or ""),
-                via=AuditEntry.Via.API,
-                operation=operation,
-                request_id=str(getattr(self.request, "request_id", "")),
-            )
-
-
-class ProjectViewSet(ProjectCalls, GenericViewSet[Any]):
-    """The operations on one resource of a project. Each is an action that `@operation` names and describes:
-
-        class ThingViewSet(ProjectViewSet):
-            lookup_url_kwarg = "thing_id"
-            lookup_value_converter = "uuid"
-
-            @operation("listThings", "List things", query=[PAGE], page=ThingSerializer)
-            def list(self, request: Request) -> Response:
-                return self.page(list_things(self.project_id), ThingSerializer)
-
-    A list that is filtered names its `filterset_class`, which belongs to all pages of the ViewSet; an action without
-    the filters is marked by `@action(..., filterset_class=None)`.
-    """
-
-    lookup_value_converter: ClassVar[str] = "str"
-    filterset_class: Any = None
-
     def valid_body(self, serializer: type[Shape], **context: Any) -> Shape:
         """Returns the body's serializer, which is valid. Raises rest_framework's ValidationError."""
         return _valid(serializer(data=self.request.data, context=context))
@@ -123,6 +104,19 @@ class ProjectViewSet(ProjectCalls, GenericViewSet[Any]):
         filtered = self.filter_queryset(rows) if isinstance(rows, QuerySet) else rows
         return self.paginate_queryset(filtered) or ()
 
+    def _audit(self, collected: Recording, method: str, path: Mapping[str, Any]) -> None:
+        operation = operation_of(self.request, self) or ""
+        changes = collected.made or change_of_operation(operation, method, path, self.project_id)
+        if operation not in NOT_AUDITED and changes:
+            write(
+                changes,
+                actor=self.actor,
+                actor_id=str(self.access.user_id or ""),
+                via=AuditEntry.Via.API,
+                operation=operation,
+                request_id=str(getattr(self.request, "request_id", "")),
+            )
+
 
 def _valid(serializer: Shape) -> Shape:
     serializer.is_valid(raise_exception=True)
@@ -139,8 +133,8 @@ def _named_projects(request: Request, path: Mapping[str, Any]) -> Iterable[Any]:
     return named
 
 
-def _check_parameters(view: ProjectCalls, handler: Any, request: Request) -> None:
+def _check_parameters(view: ProjectViewSet, handler: Any, request: Request) -> None:
     query = query_of(handler)
     if query is not None:
-        filters = getattr(getattr(view, "filterset_class", None), "base_filters", ()) if query.is_list else ()
+        filters = getattr(view.filterset_class, "base_filters", ()) if query.is_list else ()
         check_parameters(request, query.names.union(filters))

@@ -34,15 +34,15 @@ class ManagementSchema(AutoSchema):
 
     @override
     def get_description(self, *_: Any) -> str:
-        """Returns the docstring of the handler or of its own class, and not that of a base class."""
-        return inspect.getdoc(self._handler()) or inspect.cleandoc(type(self.view).__dict__.get("__doc__") or "")
+        """Returns the docstring of the action. That of its class is for readers of the code."""
+        return inspect.getdoc(self._action()) or ""
 
     @override
     def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
         described = super().get_operation(*args, **kwargs)
         if described is not None:
             if "requestBody" in described:
-                described["requestBody"]["required"] = requires_body(self._handler(), self.method)
+                described["requestBody"]["required"] = requires_body(self._action(), self.method)
             for response in described["responses"].values():
                 response["headers"] = REQUEST_ID
         return described
@@ -77,14 +77,14 @@ class ManagementSchema(AutoSchema):
         # The OpenAPI generator would wrap the list envelope that `operation` has made in a second one.
         return not self._is_answering and super()._is_list_view(serializer)
 
-    def _handler(self) -> Any:
+    def _action(self) -> Any:
         view: Any = self.view
-        return getattr(view, getattr(view, "action", None) or self.method.lower(), None)
+        return getattr(view, view.action, None)
 
     @override
     def get_filter_backends(self) -> list[Any]:
         # The OpenAPI generator does not recognise some lists, and would leave out their filters.
-        query = query_of(self._handler())
+        query = query_of(self._action())
         is_filtered = query is not None and query.is_list and getattr(self.view, "filterset_class", None) is not None
         return list(getattr(self.view, "filter_backends", ())) if is_filtered else []
 

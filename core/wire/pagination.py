@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from django.db.models import QuerySet
 from rest_framework.pagination import BasePagination
@@ -16,10 +16,6 @@ from typing_extensions import override
 
 from core.errors import ValidationError
 from core.http.paths import with_encoded_slashes
-
-if TYPE_CHECKING:
-    # DRF's settings may load this module while `rest_framework` is being imported.
-    from rest_framework.views import APIView
 
 DEFAULT_LIMIT = 20
 MAXIMUM_LIMIT = 1000
@@ -114,7 +110,7 @@ class LimitOffset(BasePagination):
 
     @override
     def paginate_queryset(
-        self, queryset: QuerySet[Any] | Sequence[Item], request: Request, view: APIView | None = None
+        self, queryset: QuerySet[Any] | Sequence[Item], request: Request, view: Any = None
     ) -> list[Any]:
         self.request = request
         self.page = parse_page(request, self.default_limit, self.max_limit)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from django.urls import URLPattern
-from rest_framework.viewsets import ViewSetMixin
 
+from core.api.viewsets import ProjectViewSet
 from tests.openapi.routes import channels_paths, django_patterns, operations
 
 STORED = Path(__file__).parent / "operations.txt"
@@ -36,8 +36,7 @@ def _action(path: str, method: str, patterns: dict[str, URLPattern]) -> list[str
         return []
     callback: Any = patterns[path].callback
     view = callback.cls
-    if not issubclass(view, ViewSetMixin):
-        return [f"{view.__name__}: no ViewSet"]
+    assert issubclass(view, ProjectViewSet), f"{path}: {view.__name__} is no ViewSet of a project"
     return [f"{view.__name__}.{callback.actions[method]}"]
 
 
