@@ -70,7 +70,7 @@ def test_key__unknown_and_echoed__invalid_and_never_shown(
         assert SECRET[-6:] not in text
 
 
-def test_newcomer__row_and_line__is_tried_by_its_models(server: DialectServer) -> None:
+def test_newcomer__row__is_tried_by_its_models(server: DialectServer) -> None:
     with registered():
         assert tried(server, NEWCOMER, cheap_call(NEWCOMER)).ok
 

@@ -10,8 +10,10 @@ from importlib.util import find_spec
 from analytics.request_log.record import Operation
 from analytics.telemetry.operation_names import operation_names
 from gateway import surfaces
-from gateway.consumers import SurfaceConsumer
+from gateway.consumers import SURFACES, SurfaceConsumer
 from gateway.routing import http_urlpatterns
+from integrations.providers.native import native_adapter
+from integrations.registry import providers
 
 
 def operations() -> Iterator[str]:
@@ -38,3 +40,11 @@ def test_operations__of_all_surfaces__are_served_at_the_address_in_their_spans()
 
     assert all(isinstance(application, SurfaceConsumer) for application in found.values()), found
     assert len({id(application) for application in found.values()}) == len(found)
+
+
+def test_operations__that_no_chat_completion_can_express__are_ones_of_a_provider() -> None:
+    native_only = {surface.surface.operation for surface in SURFACES if surface.surface.native_only}
+
+    assert {"embeddings", "images", "moderations"} <= native_only
+    unserved = {one for one in native_only if not any(native_adapter(provider, one) for provider in providers())}
+    assert not unserved, "integrations/providers/native.py has no adapter of these operations"
