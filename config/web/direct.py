@@ -1,9 +1,8 @@
-"""The answer path of the gateway's busiest routes: a request whose URL is exactly one of their paths goes from the
-parser to its endpoint. The routing of the ASGI application, and the parts of a scope that no endpoint reads, would cost
-more than decoding the request.
+"""The short way of requests to models: one whose URL is exactly the path of a client protocol goes from the parser to its
+consumer, by the table that `config.asgi` makes from Channels' routes.
 
-An endpoint is called as any ASGI application is, so that requests of any other form, and other servers, get the same
-answers through `config.asgi`.
+A consumer is called as any ASGI application is, so that requests of any other form, and other servers, get the same
+answers through the router. The router takes 2 to 7 µs, and the parts of a scope that no consumer reads take more.
 """
 
 from __future__ import annotations
