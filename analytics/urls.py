@@ -8,7 +8,6 @@ from analytics.telemetry import views as otlp
 from analytics.viewsets.costs import CostViewSet
 from analytics.viewsets.feedback import FeedbackTokenViewSet, FeedbackViewSet
 from analytics.viewsets.guardrails import GuardrailFindingViewSet, GuardrailMetricsViewSet
-from analytics.viewsets.lookup import LookupViewSet
 from analytics.viewsets.metrics import MetricsViewSet
 from analytics.viewsets.providers import ErrorMetricsViewSet, ProviderMetricsViewSet
 from analytics.viewsets.requests import RequestViewSet
@@ -16,9 +15,8 @@ from analytics.viewsets.reviews import ReviewItemViewSet, ReviewQueueViewSet
 from analytics.viewsets.saved_views import SavedViewViewSet
 from analytics.viewsets.score_metrics import ScoreMetricsViewSet
 from analytics.viewsets.scores import ScoreViewSet
-from analytics.viewsets.search import SearchViewSet
-from analytics.viewsets.sessions import SessionViewSet
-from analytics.viewsets.telemetry import SessionTelemetryViewSet
+from analytics.viewsets.search import LookupViewSet, SearchViewSet
+from analytics.viewsets.sessions import SessionTelemetryViewSet, SessionViewSet
 from core.api.routers import ProjectRouter
 
 router = ProjectRouter()

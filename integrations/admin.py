@@ -1,4 +1,4 @@
-"""Integrations in the admin, read-only: the console's page of provider keys adds, changes, tests and removes them."""
+"""Integrations and prices in the admin, read-only: the console's pages of provider keys and of prices change them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from django.contrib import admin
 from core.site.admin import RightsAdmin
 from integrations.access.credentials import is_usable, masked, masked_headers
 from integrations.models import ProviderIntegration
-from integrations.pricing.admin import ModelPriceAdmin as ModelPriceAdmin
+from integrations.pricing.models import ModelPrice, PricePeriod, PriceSyncLog
+from integrations.pricing.periods import COSTS
 
 
 @admin.register(ProviderIntegration)
@@ -42,3 +43,33 @@ class ProviderIntegrationAdmin(RightsAdmin):
     @admin.display(description="extra headers")
     def extra_headers(self, row: ProviderIntegration) -> str:
         return ", ".join(masked_headers(row)) or "-"
+
+
+@admin.register(ModelPrice)
+class ModelPriceAdmin(RightsAdmin):
+    page_of_changes = "prices"
+    has_shared_rows = True
+    list_display = ["provider", "model", "project", *COSTS, "source", "updated_at"]
+    list_filter = ["source", "provider"]
+    list_select_related = ["project"]
+    search_fields = ["provider", "model"]
+    fields = ["project", "provider", "model", *COSTS, "terms", "source", "updated_at"]
+
+
+@admin.register(PricePeriod)
+class PricePeriodAdmin(RightsAdmin):
+    page_of_changes = "prices"
+    has_shared_rows = True
+    list_display = ["provider", "model", "project", *COSTS, "source", "valid_from", "valid_until", "changed_by"]
+    list_filter = ["source", "provider"]
+    list_select_related = ["project"]
+    search_fields = ["provider", "model"]
+
+
+@admin.register(PriceSyncLog)
+class PriceSyncLogAdmin(RightsAdmin):
+    page_of_changes = "prices"
+    project_lookup = ""
+    list_display = ["started_at", "status", "trigger", "started_by", "added", "updated", "removed", "skipped"]
+    list_filter = ["status", "trigger"]
+    date_hierarchy = "started_at"

@@ -11,6 +11,7 @@ import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from datetime import UTC, datetime
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,7 +23,6 @@ from msgspec import Struct
 from analytics.clickhouse.address import resolve_url
 from analytics.clickhouse.connections import connections
 from analytics.clickhouse.liveness import liveness
-from analytics.clickhouse.parameters import bind
 from analytics.clickhouse.server_errors import translate
 from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
 
@@ -205,3 +205,32 @@ def _as_objects(rows: Sequence[tuple[Any, ...]], columns: list[str], row: type[R
     # A dataclass takes its values by place in a third of the time that it takes them by name in.
     pick = itemgetter(*(columns.index(field) for field in names))
     return [row(*(values if names == columns else pick(values))) for values in rows]
+
+
+def bind(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the values in forms that the driver renders faithfully. Raises TypeError for None and ValueError for a
+    time without a zone.
+
+    The driver cuts times to seconds and would send None as the text 'NULL'. A time becomes its UTC text, so its
+    placeholder names the zone: `{start:DateTime64(6, 'UTC')}`.
+    """
+    return {name: _bound(name, value) for name, value in params.items()}
+
+
+def _bound(name: str, value: Any) -> Any:
+    if value is None:
+        raise TypeError(f"query parameter {name} is None; leave the condition out instead")
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, datetime):
+        return _utc_text(name, value)
+    if isinstance(value, (list, tuple)):
+        return [_bound(name, item) for item in value]
+    return value
+
+
+def _utc_text(name: str, value: datetime) -> str:
+    if value.tzinfo is None:
+        raise ValueError(f"query parameter {name} is a time without a zone")
+    precision = "%Y-%m-%d %H:%M:%S.%f" if value.microsecond else "%Y-%m-%d %H:%M:%S"
+    return value.astimezone(UTC).strftime(precision)

@@ -49,7 +49,7 @@ class CopiedTable(models.TextChoices):
 
 
 class Requests(models.Model):
-    """The request log as the admin sees it. There is no such table: `analytics.admin.requests` asks ClickHouse."""
+    """The request log as the admin lists it. There is no such table: the pages of `console.requests` ask ClickHouse."""
 
     class Meta:
         managed = False

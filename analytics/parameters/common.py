@@ -1,4 +1,4 @@
-"""The query parameters that several analytics endpoints take."""
+"""The parameters of queries and paths that several analytics endpoints take."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing_extensions import override
 from analytics.queries.request_cursor import RequestCursor, parse_cursor
 from analytics.queries.session_filters import SessionFilter
 from analytics.request_log.record import Operation
+from core.errors import ValidationError
 from core.wire.fields import TimeField
 from core.wire.parameters import Parameters
 
@@ -83,3 +84,14 @@ class CursorParameters(Parameters):
         if cursor is None:
             raise serializers.ValidationError("Must be the next_cursor of a page of this list.")
         return cursor
+
+
+def require_id(name: str, value: str, max_length: int) -> None:
+    """Refuses what no stored id can be: longer than `max_length` characters, or with a NUL, which no database takes."""
+    if len(value) > max_length:
+        problem = f"Has more than {max_length} characters."
+    elif "\x00" in value:
+        problem = "Null characters are not allowed."
+    else:
+        return
+    raise ValidationError(f"{name}: {problem}", details={name: [problem]})

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from analytics.parameters.ranges import TimeRange
 from analytics.parameters.request_cursors import encode_cursor
+from analytics.presenters.metrics import interval_of
+from analytics.queries.request_facets import list_facets
 from analytics.queries.request_filters import RequestFilter
+from analytics.queries.request_histogram import list_histogram
 from analytics.queries.request_pages import list_page
 from analytics.queries.request_sorting import Position, RequestSort, position_of
 from analytics.queries.requests import RequestDetailRow, get_payload, get_request, list_requests
+from analytics.queries.usage import Interval
 from analytics.scores.selectors import list_scores_of
 from analytics.wire.conversations import TextBounds
 from analytics.wire.request_conversations import RequestConversation, request_conversation
+from analytics.wire.request_figures import RequestFacets, RequestHistogram, request_facets, request_histogram
 from analytics.wire.requests import RequestDetail, request_detail, request_entry
 from analytics.wire.scores import ScoreEntry, score_entries
-from core.errors import NotFoundError
+from core.errors import NotFoundError, ValidationError
 from core.wire.pagination import CursorListing, Listing, Page
 
 # A request shows this many of its scores; `scores/request/` lists all of them.
 _MAX_SCORES = 100
 _CONVERSATION_BOUNDS = 200_000, 2_000_000
+MAX_INTERVALS = 2_000
 
 
 def requests(project_id: UUID, filters: RequestFilter, page: Page, *, oldest_first: bool = False) -> Listing:
@@ -73,3 +80,21 @@ def _scores(project_id: UUID, request_id: UUID) -> list[ScoreEntry]:
 
 def no_request() -> NotFoundError:
     return NotFoundError("There is no such request in this project.", code="request_not_found")
+
+
+def facets(project_id: UUID, filters: RequestFilter) -> RequestFacets:
+    return request_facets(list_facets(project_id, filters))
+
+
+def histogram(
+    project_id: UUID, filters: RequestFilter, time_range: TimeRange, interval: Interval | None = None
+) -> RequestHistogram:
+    """Returns the counts per interval; without `interval` the length of the range decides which one. Raises
+    ValidationError for a range of more than MAX_INTERVALS intervals."""
+    chosen = interval or interval_of(time_range)
+    start, end = time_range.start, time_range.end
+    if (end - start) // chosen.length >= MAX_INTERVALS:
+        field = "interval" if interval else "start_date"
+        problem = f"The range has more than {MAX_INTERVALS:,} intervals of a {chosen}."
+        raise ValidationError(f"{field}: {problem}", details={field: [problem]})
+    return request_histogram(list_histogram(project_id, filters, start, end, chosen), start, end, chosen)

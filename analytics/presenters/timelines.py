@@ -11,7 +11,7 @@ from analytics.queries.requests import RequestRow
 from analytics.queries.session_requests import find_neighbour, list_session_requests
 from analytics.queries.telemetry import MAX_RECORDS, session_spans
 from analytics.queries.visible import both_visible
-from analytics.wire.neighbours import RequestNeighbours
+from analytics.wire.requests import RequestNeighbours
 from analytics.wire.timelines import SessionTimeline, session_timeline
 
 MAX_REQUESTS = 200

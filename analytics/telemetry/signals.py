@@ -6,9 +6,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from analytics.telemetry import logs, metrics, spans
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
+
+from analytics.telemetry import logs, spans
+from analytics.telemetry.errors import RejectedRecord
 from analytics.telemetry.origin import Origin
 from analytics.telemetry.records import Form, Record
+
+_METRICS = Form(Metric, "resourceMetrics", "scopeMetrics", "metrics")
+
+
+def _rejected(origin: Origin, metric: Metric) -> tuple[Any, ...]:
+    """Rejects the metric: the service answers exports of metrics, counts them as rejected and stores none."""
+    raise RejectedRecord("metrics are not stored here")
+
+
+def _number_of_data_points(metric: Metric) -> int:
+    kind = metric.WhichOneof("data")
+    return len(getattr(metric, kind).data_points) if kind else 0
 
 
 @dataclass(frozen=True)
@@ -27,7 +42,5 @@ class Signal(Generic[Record]):
 
 TRACES = Signal("traces", spans.FORM, "rejectedSpans", spans.TABLE, spans.COLUMNS, spans.span_row)
 LOGS = Signal("logs", logs.FORM, "rejectedLogRecords", logs.TABLE, logs.COLUMNS, logs.log_row)
-METRICS = Signal(
-    "metrics", metrics.FORM, "rejectedDataPoints", "", (), metrics.metric_row, metrics.number_of_data_points
-)
+METRICS = Signal("metrics", _METRICS, "rejectedDataPoints", "", (), _rejected, _number_of_data_points)
 SIGNALS: tuple[Signal[Any], ...] = (TRACES, LOGS, METRICS)

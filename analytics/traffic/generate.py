@@ -9,10 +9,13 @@ again changes nothing while the store remembers the token (its last 10,000 block
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
 from uuid import UUID
 
 import msgspec
@@ -20,7 +23,6 @@ from django.conf import settings
 
 from analytics.clickhouse import client
 from analytics.traffic.catalogue import MODELS
-from analytics.traffic.concurrently import in_order
 from analytics.traffic.expansion import Period, constants, of_slice, statement
 from analytics.traffic.rhythm import MAX_TEXT_SLICE, Slice, slices
 from analytics.traffic.scratch import text_table
@@ -54,6 +56,8 @@ _SETTINGS = {
     "deduplicate_blocks_in_dependent_materialized_views": 1,
     "parallel_view_processing": 1,
 }
+Job = TypeVar("Job")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +150,15 @@ def _blocks(plan: Plan, texts: Texts) -> Iterator[tuple[str, Slice]]:
         since = max(period.since, period.until - timedelta(days=_MARATHON_DAYS))
         with_texts = since >= period.texts_from and plan.marathon <= largest
         yield "marathon", Slice(0, plan.marathon, (since, period.until), (0.0, 1.0), with_texts)
+
+
+def in_order(run: Callable[[Job], Result], jobs: Sequence[Job], *, workers: int) -> Generator[Result]:
+    """Yields the results in the order of `jobs`, which start in that order. After an error no further job starts."""
+    with ThreadPoolExecutor(workers) as pool:
+        waiting: deque[Future[Result]] = deque(pool.submit(run, job) for job in jobs)
+        try:
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

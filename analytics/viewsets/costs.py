@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import override
 
-from analytics.exports.costs import MAX_EXPORTED, cost_table, csv_response
+from analytics.exports.spreadsheet import MAX_EXPORTED, cost_table, csv_response
 from analytics.parameters.common import RANGE, OperationParameters, RangeParameters, parse_operation
 from analytics.parameters.ranges import parse_range
 from analytics.presenters import metrics, spend

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from analytics.errors import FeedbackTokenError
 from analytics.models import SESSION_ID_CHARACTERS
-from analytics.parameters.ids import require_id
+from analytics.parameters.common import require_id
 from analytics.scores import selectors, services
 from analytics.scores.feedback_tokens import HEADER, check_token, make_token
 from analytics.serializers.feedback import NewFeedbackSerializer, NewFeedbackTokenSerializer

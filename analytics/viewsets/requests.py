@@ -15,14 +15,13 @@ from analytics.exports.lines import export_lines
 from analytics.exports.streaming import streamed_file
 from analytics.parameters.ranges import parse_range
 from analytics.parameters.requests import ExportParameters, HistogramParameters, ListParameters, RequestParameters
-from analytics.presenters import request_figures, requests, timelines
+from analytics.presenters import requests, timelines
 from analytics.queries.request_sorting import RequestSort
 from analytics.queries.usage import Interval
 from analytics.request_log.record import RequestEntry
-from analytics.wire.neighbours import RequestNeighbours
 from analytics.wire.request_conversations import RequestConversation
 from analytics.wire.request_figures import RequestFacets, RequestHistogram
-from analytics.wire.requests import RequestDetail
+from analytics.wire.requests import RequestDetail, RequestNeighbours
 from analytics.wire.texts import request_without_texts
 from core.api.viewsets import ProjectViewSet
 from core.errors import ValidationError
@@ -83,7 +82,7 @@ class RequestViewSet(ProjectViewSet):
     def facets(self, request: Request) -> Response:
         """For each column that has few values the ten commonest ones among the requests that match."""
         filters = RequestParameters(data=request.query_params.dict()).to_filter()
-        return Response(request_figures.facets(self.project_id, filters))
+        return Response(requests.facets(self.project_id, filters))
 
     @operation("requestHistogram", "Count requests over time", query=[HistogramParameters], answer=RequestHistogram)
     @action(detail=False)
@@ -93,7 +92,7 @@ class RequestViewSet(ProjectViewSet):
         filters, interval = given.to_filter(), given.validated_data.get("interval")
         time_range = parse_range(request)
         chosen = Interval(interval) if interval else None
-        return Response(request_figures.histogram(self.project_id, filters, time_range, chosen))
+        return Response(requests.histogram(self.project_id, filters, time_range, chosen))
 
     @operation(
         "exportRequests",

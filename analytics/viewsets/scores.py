@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analytics.models import REQUEST_ID_CHARACTERS, Score
-from analytics.parameters.ids import require_id
+from analytics.parameters.common import require_id
 from analytics.scores import selectors, services
 from analytics.scores.filters import ScoreFilter
 from analytics.serializers.scores import NewScoreSerializer, ScoreBatchSerializer

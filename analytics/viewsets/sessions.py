@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from rest_framework import serializers, status
 from rest_framework.decorators import action
@@ -11,18 +12,24 @@ from rest_framework.response import Response
 
 from analytics.deletion.services import delete_session
 from analytics.models import SESSION_ID_CHARACTERS
-from analytics.parameters.common import CursorParameters
-from analytics.parameters.ids import require_id
+from analytics.parameters.common import CursorParameters, require_id
 from analytics.parameters.sessions import SessionListParameters
 from analytics.presenters import sessions, timelines, transcripts
 from analytics.request_log.record import RequestEntry
 from analytics.wire.sessions import SessionDetail, SessionEntry
-from analytics.wire.texts import request_without_texts, session_without_texts, timeline_without_texts
+from analytics.wire.telemetry import SessionTelemetry
+from analytics.wire.texts import (
+    request_without_texts,
+    session_without_texts,
+    telemetry_without_texts,
+    timeline_without_texts,
+)
 from analytics.wire.timelines import SessionTimeline
 from analytics.wire.transcripts import SessionTranscript
 from core.api.viewsets import ProjectViewSet
 from core.errors import ValidationError
 from core.openapi import PAGE, operation
+from core.openapi.operations import path_parameter
 from core.wire.pagination import cursor_response, listing_response, parse_page
 
 _NO_OFFSET = "Is for lists without a cursor and without filters by cost or feedback."
@@ -101,3 +108,17 @@ class SessionViewSet(ProjectViewSet):
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)
         found = timelines.timeline(self.project_id, session_id)
         return Response(found if self.sees_content else timeline_without_texts(found))
+
+
+class SessionTelemetryViewSet(ProjectViewSet):
+    @operation(
+        "sessionTelemetry",
+        "Spans and logs of a session",
+        query=[path_parameter("project_id", UUID, "The project of the header.")],
+        answer=SessionTelemetry,
+        errors=[404],
+    )
+    def retrieve(self, request: Request, project_id: UUID | str, session_id: str) -> Response:
+        """Attributes, bodies of logs and messages of statuses are null for a reader without content."""
+        found = sessions.telemetry(self.project_id, session_id)
+        return Response(found if self.sees_content else telemetry_without_texts(found))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from operator import attrgetter
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 from uuid import UUID
 
 import msgspec
@@ -93,3 +93,11 @@ def _error(row: RequestRow) -> RequestError | None:
 
 def _id(value: UUID) -> UUID | None:
     return value if value.int else None
+
+
+class RequestNeighbours(TypedDict):
+    """`previous` and `next` are of the same session; without a `session_id` they are of the whole log."""
+
+    session_id: str | None
+    previous: UUID | None
+    next: UUID | None

@@ -1,4 +1,4 @@
-"""The JSON of search results."""
+"""The JSON of what a search finds: requests by their texts, and what an id names."""
 
 from __future__ import annotations
 
@@ -10,8 +10,23 @@ from analytics.queries.search import Found, Preview, SearchHit
 from analytics.queries.search_terms import occurrences
 from analytics.request_log.record import RequestEntry
 from analytics.wire.requests import request_entry
+from core.lookup.registry import Kind, Match
 
 _CUT = "…"
+
+
+class LookupMatch(TypedDict):
+    kind: Kind
+    id: str
+    label: str
+
+
+class LookupResults(TypedDict):
+    results: list[LookupMatch]
+
+
+def lookup_results(matches: Sequence[Match]) -> LookupResults:
+    return {"results": [{"kind": match.kind, "id": match.id, "label": match.label} for match in matches]}
 
 
 class SearchResult(RequestEntry):

@@ -24,13 +24,12 @@ from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link
-from integrations.pricing.audit import price_list_changes
 from integrations.pricing.entries import DIGITS, MAX_PER_MILLION, PLACES, is_model_name
 from integrations.pricing.filters import PriceFilter
 from integrations.pricing.models import ModelPrice, PricePeriod, PriceSource, PriceSyncLog
 from integrations.pricing.periods import COSTS
 from integrations.pricing.selectors import price_periods, project_prices, sync_history
-from integrations.pricing.services import remove_price, set_price
+from integrations.pricing.services import price_list_changes, remove_price, set_price
 from integrations.pricing.sync import sync_prices
 from integrations.registry import is_known, providers
 

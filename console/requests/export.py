@@ -10,8 +10,8 @@ from django.http.response import HttpResponseBase
 from typing_extensions import override
 
 from analytics.exports.lines import export_lines
+from analytics.exports.spreadsheet import export_table
 from analytics.exports.streaming import streamed_file
-from analytics.exports.table import export_table
 from console.requests.query import QueryProblem, parse_query
 from core.errors import ApplicationError
 from core.ui.pages import Page, Visit

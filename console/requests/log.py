@@ -12,7 +12,7 @@ from django.http.response import HttpResponseBase
 from typing_extensions import override
 
 from analytics.models import ListPage
-from analytics.presenters import request_figures
+from analytics.presenters import requests
 from analytics.presenters.requests import request_page
 from analytics.queries.request_sorting import RequestSort
 from analytics.request_log.record import RequestEntry
@@ -113,7 +113,7 @@ def _problems(visit: Visit) -> Mapping[str, Sequence[str]]:
 
 
 def _histogram(visit: Visit, request_query: RequestQuery) -> Mapping[str, Any]:
-    found = request_figures.histogram(visit.project.pk, request_query.filters, request_query.time_range)
+    found = requests.histogram(visit.project.pk, request_query.filters, request_query.time_range)
     return {"histogram": found, "plot": _plot(visit, found)}
 
 
@@ -141,7 +141,7 @@ def _plot(visit: Visit, found: RequestHistogram) -> Plot:
 
 
 def _facets(visit: Visit, request_query: RequestQuery) -> Mapping[str, Any]:
-    entries = request_figures.facets(visit.project.pk, request_query.filters)["facets"]
+    entries = requests.facets(visit.project.pk, request_query.filters)["facets"]
     since = max((entry["counted_since"] for entry in entries if entry["counted_since"]), default=None)
     return {"filters": facets_of(visit.project.pk, entries, visit.request.GET), "counted_since": since}
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from analytics.parameters.requests import MAXIMUM_QUERY
-from analytics.presenters.lookup import lookup
+from analytics.presenters.search import lookup
 from analytics.queries import visible
-from analytics.wire.lookup import LookupMatch
+from analytics.wire.search import LookupMatch
 from core.errors import ApplicationError
 from core.lookup.registry import Kind
 from core.rights.asking import rights_in

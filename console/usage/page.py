@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 from typing_extensions import override
 
-from analytics.exports.costs import MAX_EXPORTED, cost_table, csv_response
+from analytics.exports.spreadsheet import MAX_EXPORTED, cost_table, csv_response
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import spend
 from analytics.queries.dimensions import Dimension

@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 from integrations.media.fetcher import MediaFetcher as MediaFetcher
-from integrations.media.limits import MediaLimits as MediaLimits
+from integrations.media.fetcher import MediaLimits as MediaLimits

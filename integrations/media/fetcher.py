@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import aiohttp
+from django.conf import settings
 
 from integrations.errors import MediaBusyError, MediaError
 from integrations.media.client import MediaClient
 from integrations.media.kinds import is_text, media_type_of, promised_by
-from integrations.media.limits import MediaLimits
 from integrations.media.target import Target, target_of
 from integrations.providers.base import Media
 from integrations.transport.addresses import PrivateAddressError
@@ -27,12 +27,27 @@ from integrations.transport.resolver import Lookup
 MAX_FILES = 20
 """The maximum number of files that one request may name."""
 MAX_REDIRECTS = 3
-
 _PER_REQUEST = 4
 _PER_WORKER = 16
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-
 logger = logging.getLogger("integrations.media")
+
+
+@dataclass(frozen=True, slots=True)
+class MediaLimits:
+    """The limits of fetching. `max_bytes` bounds a file, `request_bytes` all files of a request together, `seconds` the
+    fetch of all of them."""
+
+    max_bytes: int
+    request_bytes: int
+    seconds: float
+    allow_private: bool
+
+    @classmethod
+    def configured(cls) -> MediaLimits:
+        return cls(
+            settings.MEDIA_MAX_BYTES, settings.MEDIA_REQUEST_BYTES, settings.MEDIA_SECONDS, settings.ALLOW_PRIVATE_MEDIA
+        )
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""The services that change prices, apart from the sync (`pricing/sync.py`)."""
+"""The services that change prices, apart from the sync (`pricing/sync.py`), and what the audit log says of changes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from core.audit.recording import CHANGED, Change
+from core.audit.subjects import PRICE_LIST
 from core.models import Project
 from integrations.errors import PriceNotFoundError, TooManyPricesError
 from integrations.pricing import shipped
 from integrations.pricing.entries import PriceEntry
-from integrations.pricing.models import ModelPrice, PriceSource
+from integrations.pricing.models import ModelPrice, PriceSource, PriceSyncLog
 from integrations.pricing.periods import COSTS, FIGURES, close_periods, open_periods
 from integrations.pricing.reading import Key, Reading
 from integrations.pricing.table import TableChange, catalog_price, costs_of, lock_table, rebuild, replace_catalog
@@ -101,3 +103,13 @@ def _save(row: ModelPrice, actor: str) -> ModelPrice:
     close_periods([row], now)
     open_periods([row], actor, now)
     return row
+
+
+def price_list_changes(made: TableChange | PriceSyncLog) -> list[Change]:
+    """Returns the change of the price list with its numbers of prices; none where no price changed."""
+    counts = {name: getattr(made, name) for name in ("added", "updated", "removed")}
+    after = {name: count for name, count in counts.items() if count}
+    if not after:
+        return []
+    number = str(made.pk) if isinstance(made, PriceSyncLog) else "shipped"
+    return [Change(PRICE_LIST, number, "prices of all projects", None, CHANGED, after=after)]

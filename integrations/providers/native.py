@@ -77,7 +77,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "integrations.providers.openai.embeddings:FORWARDERS",
         "integrations.providers.google.embeddings:FORWARDERS",
         "integrations.providers.cohere.embeddings:FORWARDERS",
-        "integrations.providers.mistral.embeddings:FORWARDERS",
+        "integrations.providers.mistral.operations:EMBEDDINGS",
         "integrations.providers.bedrock.embeddings:FORWARDERS",
     ),
     "images": ("integrations.providers.openai.operations:IMAGES",),
@@ -88,13 +88,13 @@ _PLACES: dict[str, tuple[str, ...]] = {
     ),
     "moderations": (
         "integrations.providers.openai.operations:MODERATIONS",
-        "integrations.providers.mistral.moderations:FORWARDERS",
+        "integrations.providers.mistral.operations:MODERATIONS",
     ),
     "rerank": ("integrations.providers.openai.operations:RERANK", "integrations.providers.cohere.rerank:FORWARDERS"),
     "responses": ("integrations.providers.openai.responses:FORWARDERS",),
     "transcriptions": (
         "integrations.providers.openai.transcriptions:FORWARDERS",
-        "integrations.providers.mistral.transcriptions:FORWARDERS",
+        "integrations.providers.mistral.operations:TRANSCRIPTIONS",
     ),
     "speech": ("integrations.providers.openai.operations:SPEECH",),
 }

@@ -17,7 +17,7 @@ from pytest_django.fixtures import Settings
 
 from analytics.clickhouse import client
 from analytics.clickhouse.address import resolve_url
-from analytics.clickhouse.parameters import bind
+from analytics.clickhouse.client import bind
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
 from tests.analytics.engine_process import EngineProcess, running_engine
 from tests.gateway.service import free_port

@@ -8,8 +8,7 @@ from django.core.management.base import BaseCommand
 from typing_extensions import override
 
 from core.audit.entries import write_of_command
-from integrations.pricing.audit import price_list_changes
-from integrations.pricing.services import load_shipped_prices
+from integrations.pricing.services import load_shipped_prices, price_list_changes
 
 
 class Command(BaseCommand):

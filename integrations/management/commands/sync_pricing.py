@@ -11,7 +11,7 @@ from typing_extensions import override
 from core.audit.entries import write_of_command
 from integrations.errors import SyncRunningError
 from integrations.models import PriceSyncLog
-from integrations.pricing.audit import price_list_changes
+from integrations.pricing.services import price_list_changes
 from integrations.pricing.sync import sync_prices
 
 

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from integrations.providers.base import ChatRequest, Credentials, ParsedResponse, UpstreamRequest
 from integrations.providers.cohere.adapter import ADAPTER, CohereAdapter
-from integrations.providers.common.operations import OperationForwarder
+from integrations.providers.common.forwarder import OperationForwarder
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.usage import Usage
 

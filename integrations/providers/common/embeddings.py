@@ -14,7 +14,7 @@ import msgspec
 from typing_extensions import override
 
 from integrations.providers.base import ChatRequest, ParsedResponse
-from integrations.providers.common.operations import OperationForwarder
+from integrations.providers.common.forwarder import OperationForwarder
 from integrations.providers.common.usage import read_usage
 from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
 from integrations.providers.usage import Usage

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from integrations.providers.base import NOTHING, ChatRequest, Credentials, Needs, ParsedResponse, UpstreamRequest
+from integrations.providers.base import (
+    NOTHING,
+    ChatRequest,
+    Credentials,
+    Needs,
+    ParsedResponse,
+    StreamTranslator,
+    UpstreamRequest,
+)
 from integrations.providers.common.adapter import DialectAdapter
-from integrations.providers.errors import ProviderError
+from integrations.providers.errors import ProviderError, UnsupportedParameterError
 
 
 class Forwarder(ABC):
@@ -48,3 +56,22 @@ class Forwarder(ABC):
 
     def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         return self._dialect.classify_failure(status, headers, body)
+
+
+class OperationForwarder(Forwarder):
+    """A native adapter of an operation that no chat completion can express (docs/surfaces.md), embeddings and the like.
+    It reads the client's own request and writes the client's own form of answer."""
+
+    def stream(self, request: ChatRequest) -> StreamTranslator:
+        raise UnsupportedParameterError("stream", "this operation has no streams", provider=self.provider)
+
+    def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
+        return answer
+
+    def parts(self, request: ChatRequest) -> Sequence[ChatRequest]:
+        """Returns the requests that the provider gets in place of one that is larger than it takes."""
+        return (request,)
+
+    def joined(self, request: ChatRequest, answers: Sequence[ParsedResponse]) -> ParsedResponse:
+        """Returns the answer to the request, from those to its parts in their order."""
+        return answers[0]

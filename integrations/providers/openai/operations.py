@@ -11,8 +11,8 @@ from typing_extensions import override
 
 from integrations.providers.base import ChatRequest, Credentials, ParsedResponse, UpstreamRequest
 from integrations.providers.common.failures import failure_in_body
+from integrations.providers.common.forwarder import OperationForwarder
 from integrations.providers.common.forwarding import with_model
-from integrations.providers.common.operations import OperationForwarder
 from integrations.providers.common.usage import read_usage
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.openai import azure

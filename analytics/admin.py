@@ -1,4 +1,7 @@
-"""The read-only admin pages of scores and feedback, which are made over the API and deleted with their requests."""
+"""Scores, feedback and deletions in the admin, read-only, and the request log in its index.
+
+Scores and feedback are made over the API and deleted with their requests.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,11 @@ from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.urls import URLPattern
 from typing_extensions import override
 
 from analytics.identifiers import gateway_id
-from analytics.models import Feedback, Score
+from analytics.models import Deletion, Feedback, Requests, Score
 from core.rights.asking import may
 from core.roles import Right
 from core.site.admin import RightsAdmin
@@ -84,3 +88,26 @@ def _text_start(request: HttpRequest) -> Callable[[Feedback], str]:
         return row.text if len(row.text) <= _SHOWN else f"{row.text[:_SHOWN]}…"
 
     return text_start
+
+
+@admin.register(Deletion)
+class DeletionAdmin(RightsAdmin):
+    # The id whose data was deleted is shown as a hash only.
+    list_display = ["requested_at", "project", "kind", "subject_hash", "requested_by", "state", "requests", "erased_at"]
+    list_filter = ["state", "kind", "project"]
+    search_fields = ["subject_hash", "requested_by"]
+    list_select_related = ["project"]
+    exclude = ["subject"]
+
+
+@admin.register(Requests)
+class RequestsAdmin(RightsAdmin):
+    """The request log among the tables of the admin. Its pages are in the console."""
+
+    # The model has no rows that lead to a project, so the pages ask for projects themselves.
+    project_lookup = ""
+
+    @override
+    def get_urls(self) -> list[URLPattern]:
+        """Returns no pages: `analytics_requests_changelist` is one of the console."""
+        return []

@@ -1,0 +1,48 @@
+"""Operations of Mistral beside chat completions, each in OpenAI's form but for what is said here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from typing_extensions import override
+
+from integrations.providers.base import ChatRequest, Credentials, ParsedResponse, UpstreamRequest
+from integrations.providers.common.embeddings import decode_request
+from integrations.providers.mistral.adapter import ADAPTER
+from integrations.providers.openai.embeddings import OpenAIEmbeddings
+from integrations.providers.openai.operations import Moderations
+from integrations.providers.openai.transcriptions import TranscriptionsForwarder
+
+
+class MistralEmbeddings(OpenAIEmbeddings):
+    """Embeddings, whose requests name some fields otherwise (https://docs.mistral.ai/api/endpoint/embeddings)."""
+
+    @override
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
+        given = decode_request(request.body)
+        endpoint = self._adapter.endpoint_of("embeddings", request.model, credentials)
+        body: dict[str, Any] = {"model": request.model, "input": given.texts(self.provider)}
+        if given.dimensions is not None:
+            body["output_dimension"] = given.dimensions
+        return UpstreamRequest("POST", endpoint.url, endpoint.headers, msgspec.json.encode(body))
+
+
+class MistralModerations(Moderations):
+    """Moderations (https://docs.mistral.ai/api/endpoint/classifiers), whose answer names the categories that apply,
+    and no verdict on the whole, which OpenAI's clients read."""
+
+    @override
+    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        answer = super()._parse(request, body)
+        fields = self._fields(body)
+        for result in fields["results"]:
+            if isinstance(result, dict) and isinstance(result.get("categories"), dict):
+                result.setdefault("flagged", any(result["categories"].values()))
+        return msgspec.structs.replace(answer, body=msgspec.json.encode(fields))
+
+
+EMBEDDINGS = {"mistral": MistralEmbeddings(ADAPTER)}
+MODERATIONS = {"mistral": MistralModerations(ADAPTER, "moderations")}
+# https://docs.mistral.ai/api/endpoint/audio/transcriptions
+TRANSCRIPTIONS = {"mistral": TranscriptionsForwarder(ADAPTER)}
