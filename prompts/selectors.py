@@ -13,10 +13,10 @@ from django.db.models import Count, QuerySet
 
 from core.lookup.registry import Kind, Match, as_uuid, finds
 from prompts.content.composition import Library, compose, is_composed
-from prompts.content.messages import texts_of
+from prompts.content.messages import PromptMessage, texts_of
 from prompts.content.templating import RoleAndText, Template, compile_messages
 from prompts.content.version import VersionContent
-from prompts.errors import ConfigNotFoundError, InvalidVersionError, VersionNotFoundError
+from prompts.errors import BrokenIncludeError, ConfigNotFoundError, InvalidVersionError, VersionNotFoundError
 from prompts.models import PromptActivation, PromptConfig, PromptLabel, PromptVersion
 
 
@@ -44,6 +44,16 @@ class PromptVersionRecord:
     def is_composed(self) -> bool:
         """True where the texts follow other prompts, so that they may change."""
         return bool(self.included or self.problem)
+
+    def messages(self, values: Mapping[str, Any] | None, *, tolerated: Collection[str] = ()) -> list[PromptMessage]:
+        """Returns the messages with `values` filled in, or as they are written when `values` is None. A text that
+        renders to nothing is no message. Raises VariableError, and BrokenIncludeError where `problem` says why."""
+        if self.problem:
+            raise BrokenIncludeError(self.problem)
+        messages = (
+            self.template.messages if values is None else self.template.render_messages(values, tolerated=tolerated)
+        )
+        return [{"role": role, "content": text} for role, text in messages]
 
 
 @dataclass(frozen=True, slots=True)

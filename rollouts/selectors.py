@@ -9,6 +9,7 @@ from itertools import starmap
 from uuid import UUID
 
 from django.db.models import F, Prefetch, QuerySet, prefetch_related_objects
+from django_filters import rest_framework as filters
 
 from core.lookup.registry import Kind, Match, as_uuid, finds
 from rollouts.allocation import AllocationType
@@ -38,6 +39,18 @@ class RolloutRecord:
     stage: int
     baseline_version_id: UUID
     target_version_id: UUID
+
+
+class RolloutFilter(filters.FilterSet):  # type: ignore[misc]  # the package has no types
+    """Filters of the list of rollouts."""
+
+    config_id = filters.UUIDFilter(field_name="config_id")
+    status = filters.ChoiceFilter(choices=Rollout._meta.get_field("status").choices)
+    mode = filters.ChoiceFilter(choices=Rollout._meta.get_field("mode").choices)
+
+    class Meta:
+        model = Rollout
+        fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,9 @@ from rollouts import services, shapes
 from rollouts.allocation import AllocationType
 from rollouts.comparison.metrics import compare
 from rollouts.comparison.wire import comparison, planned
-from rollouts.filters import RolloutFilter
 from rollouts.forecasts.plan import plan_rollout
 from rollouts.models import Rollout
-from rollouts.selectors import get_rollout, list_rollouts
+from rollouts.selectors import RolloutFilter, get_rollout, list_rollouts
 from rollouts.serializers import (
     MoveSerializer,
     NewRolloutSerializer,

@@ -17,7 +17,6 @@ from gateway.pipeline.variant import version_for
 from gateway.protocol.wire import ChatCompletionRequest
 from gateway.snapshot.prompts import ManagedPrompt, PromptUse
 from gateway.snapshot.store import SnapshotStore
-from prompts.rendering import prompt_messages
 from prompts.selectors import PromptVersionRecord
 
 # Clients choose the names of prompt configs that they send, so an error quotes no more than these characters of a name.
@@ -116,7 +115,7 @@ def _messages(prompt: ManagedPrompt, version: PromptVersionRecord, values: Mappi
 
 
 def _rendered(prompt: ManagedPrompt, version: PromptVersionRecord, values: Mapping[str, Any]) -> PromptMessages | None:
-    messages = prompt_messages(version, values, tolerated=prompt.names)
+    messages = version.messages(values, tolerated=prompt.names)
     return PromptMessages(messages) if messages else None
 
 

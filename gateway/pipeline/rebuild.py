@@ -10,7 +10,7 @@ import msgspec
 
 from gateway.pipeline.context import NativeRequest, RequestContext
 from gateway.protocol.wire import AUTO, ChatCompletionRequest, JsonObject, LazyFields, Message, ResponseFormat
-from prompts.rendering import PromptMessage
+from prompts.content.messages import PromptMessage
 from prompts.selectors import PromptVersionRecord
 
 # The values are typed Any instead of Raw: new values stand beside bytes that stay, and the encoder takes both.

@@ -16,7 +16,6 @@ from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.prompts import ManagedPrompt, RunningRollout
 from gateway.snapshot.store import SnapshotStore
 from prompts.errors import VersionNotFoundError
-from prompts.rendering import prompt_messages
 from prompts.selectors import PromptVersionRecord
 from rollouts.allocation import Allocation, UnitKind, Variant
 
@@ -80,7 +79,7 @@ async def _choice(snapshots: SnapshotStore, prompt: ManagedPrompt, query: Prompt
 def _content(prompt: ManagedPrompt, choice: _Choice, query: PromptQuery) -> dict[str, Any]:
     """Returns the answer in the form of `FetchedPrompt`."""
     version = choice.version
-    messages = prompt_messages(version, query.variables, tolerated=prompt.names)
+    messages = version.messages(query.variables, tolerated=prompt.names)
     return {
         "name": prompt.name,
         "config_id": prompt.config_id,

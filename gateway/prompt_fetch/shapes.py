@@ -7,7 +7,7 @@ from uuid import UUID
 
 from typing_extensions import TypedDict
 
-from prompts.rendering import PromptMessage
+from prompts.content.messages import PromptMessage
 
 
 class PromptRollout(TypedDict):

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from core.errors import ApplicationError
-from prompts.rendering import PromptMessage
+from prompts.content.messages import PromptMessage
 
 
 class SurfaceRequest(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from gateway.protocol.message_sizes import MAX_MESSAGE_BYTES
 from gateway.protocol.wire import AUTO, MAX_MESSAGES, Name, ProviderPreferences, explain
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.chat.surface import ChatStream
-from prompts.rendering import PromptMessage
+from prompts.content.messages import PromptMessage
 
 T = TypeVar("T")
 # No vocabulary is as large, and larger numbers cannot be written again.

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from prompts.content.messages import INSTRUCTION_ROLES
-from prompts.rendering import PromptMessage
+from prompts.content.messages import INSTRUCTION_ROLES, PromptMessage
 
 _BETWEEN_TEXTS = "\n\n"
 _encode = msgspec.json.Encoder().encode

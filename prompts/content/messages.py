@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from prompts.content.templating import MAX_RENDERED_BYTES, RoleAndText
 from prompts.errors import InvalidVersionError
 
@@ -18,6 +20,13 @@ MAX_MESSAGES = 100
 _FIELDS = frozenset({"role", "content"})
 # The name of a prompt, and a label or a number behind it.
 _MAX_REFERENCE_CHARACTERS = 200
+
+
+class PromptMessage(TypedDict):
+    """A message as a request sends it."""
+
+    role: str
+    content: str
 
 
 def texts_of(system_prompt: str, messages: Sequence[Mapping[str, Any]]) -> list[RoleAndText]:

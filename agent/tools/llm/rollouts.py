@@ -12,8 +12,7 @@ from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import PageArguments, chosen, filtered, listed_rows, page_of
 from rollouts.comparison.metrics import compare
 from rollouts.comparison.wire import comparison
-from rollouts.filters import RolloutFilter
-from rollouts.selectors import get_rollout, list_rollouts
+from rollouts.selectors import RolloutFilter, get_rollout, list_rollouts
 from rollouts.serializers import RolloutDetailSerializer, RolloutSerializer
 from rollouts.states import Status
 

@@ -9,7 +9,7 @@ import msgspec
 from core.errors import ApplicationError
 from gateway.protocol import sse
 from gateway.surfaces.base import SurfaceRequest
-from prompts.rendering import PromptMessage
+from prompts.content.messages import PromptMessage
 
 
 class ChatStream:

@@ -13,7 +13,7 @@ from gateway.protocol.wire import Name
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.native_only import Token, decoded
 from gateway.surfaces.prompt import text_of
-from prompts.rendering import PromptMessage
+from prompts.content.messages import PromptMessage
 
 MAX_PROMPTS = 1000
 

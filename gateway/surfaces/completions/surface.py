@@ -11,7 +11,7 @@ from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.completions.request import read, with_prompt
 from gateway.surfaces.completions.response import whole
 from gateway.surfaces.completions.stream import CompletionStream
-from prompts.rendering import PromptMessage
+from prompts.content.messages import PromptMessage
 
 
 class CompletionsSurface:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from gateway.surfaces.prompt import instructions_of, turns_of, with_turns
-from prompts.rendering import PromptMessage
+from prompts.content.messages import PromptMessage
 
 _decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _encode = msgspec.json.Encoder().encode

@@ -14,7 +14,7 @@ from gateway.surfaces.messages.prompt import with_prompt
 from gateway.surfaces.messages.request import read, read_count
 from gateway.surfaces.messages.response import counted, message_of
 from gateway.surfaces.messages.stream import MessagesStream
-from prompts.rendering import PromptMessage
+from prompts.content.messages import PromptMessage
 
 
 class MessagesSurface:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from gateway.surfaces.prompt import instructions_of, turns_of, with_turns
-from prompts.rendering import PromptMessage
+from prompts.content.messages import PromptMessage
 
 # A request with one of these fields goes on with a conversation that the provider keeps.
 _KEPT = ("previous_response_id", "conversation")

@@ -12,7 +12,7 @@ from gateway.surfaces.responses.reasoning import without_foreign
 from gateway.surfaces.responses.request import read
 from gateway.surfaces.responses.response import whole
 from gateway.surfaces.responses.stream import ResponseStream
-from prompts.rendering import PromptMessage
+from prompts.content.messages import PromptMessage
 
 
 class ResponsesSurface:

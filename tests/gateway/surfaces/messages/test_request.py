@@ -10,7 +10,7 @@ import pytest
 from gateway.protocol.wire import decode_request
 from gateway.surfaces.messages.surface import SURFACE
 from gateway.surfaces.messages.user import user_and_session
-from prompts.rendering import PromptMessage
+from prompts.content.messages import PromptMessage
 from tests.gateway.surfaces.messages.clients import ask, chat
 
 MARK = {"type": "ephemeral", "ttl": "1h"}

@@ -11,7 +11,7 @@ from core.errors import ApplicationError
 from gateway.protocol.wire import decode_request
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.responses.surface import SURFACE
-from prompts.rendering import PromptMessage
+from prompts.content.messages import PromptMessage
 
 BE_KIND: list[PromptMessage] = [{"role": "system", "content": "Be kind."}]
 SCHEMA = {"type": "object", "properties": {"x": {"type": "integer"}}}
