@@ -13,7 +13,7 @@ from agent.tools.fields import OfOperation, SessionId
 from agent.tools.pages import PageArguments, PagedRangeArguments, RangeArguments, listed, page_of
 from agent.tools.ranges import date_range, range_dates
 from analytics.parameters.ranges import TimeRange
-from analytics.presenters import errors, metrics, sessions
+from analytics.presenters import metrics, providers, sessions
 from analytics.queries.telemetry import MAX_RECORDS
 from analytics.queries.usage import Interval
 from core.wire.pagination import Listing
@@ -80,7 +80,7 @@ def _errors(context: ToolContext, arguments: Metrics) -> dict[str, Any]:
 def _error_groups(context: ToolContext, arguments: Metrics) -> dict[str, Any]:
     page = page_of(arguments)
     dates = date_range(context, arguments)
-    return listed(errors.error_groups(context.project_id, dates, page, arguments.operation or ""), page)
+    return listed(providers.error_groups(context.project_id, dates, page, arguments.operation or ""), page)
 
 
 def _provider_latency(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:

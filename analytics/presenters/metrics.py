@@ -9,12 +9,10 @@ from uuid import UUID
 
 from analytics.parameters.ranges import DEFAULT_DAYS, TimeRange
 from analytics.queries.failures import list_failures
-from analytics.queries.model_costs import list_model_costs
-from analytics.queries.models import list_models
-from analytics.queries.operation_figures import list_operations
+from analytics.queries.models import list_model_costs, list_models
 from analytics.queries.overview import get_overview
 from analytics.queries.prompt_figures import PromptGrouping, list_prompt_figures
-from analytics.queries.range_totals import get_totals
+from analytics.queries.range_totals import get_totals, list_operations
 from analytics.queries.usage import Interval, list_usage
 from analytics.queries.users import list_users
 from analytics.wire import metrics

@@ -1,4 +1,4 @@
-"""Presents how each provider did over time, and which replaced which."""
+"""Presents the errors of a project in groups, how each provider did over time, and which replaced which."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from functools import partial
 from uuid import UUID
 
 from analytics.parameters.ranges import TimeRange
+from analytics.presenters.metrics import interval_of
+from analytics.queries.error_groups import find_error_samples, list_error_groups, list_error_intervals
 from analytics.queries.parallel import both
 from analytics.queries.provider_history import (
     list_deployment_intervals,
@@ -17,6 +19,7 @@ from analytics.queries.provider_history import (
     list_failovers,
     list_provider_intervals,
 )
+from analytics.queries.usage import list_beginnings
 from analytics.wire import providers
 from core.wire.pagination import Listing, Page
 from integrations.selectors import providers_with_names
@@ -26,6 +29,8 @@ MAX_RANGE = timedelta(days=7)
 INTERVAL_MINUTES = (15, 30, 60, 180)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# The counts of a group go back by at most this number of intervals from the end of the range.
+MAX_COUNTS = 400
 
 
 def provider_history(
@@ -128,3 +133,30 @@ def _interval_minutes(length: timedelta) -> int:
 def _starts(start: datetime, end: datetime, length: timedelta) -> list[datetime]:
     first, last = (_EPOCH + (moment - _EPOCH) // length * length for moment in (start, end))
     return [first + step * length for step in range((last - first) // length + 1)]
+
+
+def error_groups(project_id: UUID, time_range: TimeRange, page: Page, operation: str = "") -> Listing:
+    """Lists the groups by falling number of errors; `starts` are the intervals of their counts, the earliest first."""
+    start, end = time_range.start, time_range.end
+    interval = interval_of(time_range)
+    begun = max(start, min(end, datetime.now(UTC)))
+    starts = list_beginnings(start, begun, interval, limit=MAX_COUNTS)
+    totals, rows = list_error_groups(project_id, start, end, limit=page.limit, offset=page.offset, operation=operation)
+    kinds = [row.kind for row in rows]
+    counts: defaultdict[int, dict[datetime, int]] = defaultdict(dict)
+    if rows:
+        first = max(start, starts[0])
+        for found in list_error_intervals(project_id, first, begun, interval, kinds, operation=operation):
+            counts[found.kind][found.start] = found.requests
+    samples = find_error_samples(project_id, rows) if rows else {}
+    results = [
+        providers.error_group(row, sample=samples.get(row.kind), starts=starts, counts=counts[row.kind]) for row in rows
+    ]
+    more = {
+        "start_date": start,
+        "end_date": end,
+        "interval": str(interval),
+        "starts": starts,
+        "total_errors": totals.errors,
+    }
+    return Listing(totals.groups, results, more)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
 
 from analytics.clickhouse import client
+from analytics.queries.range_totals import SUMS, SumsRow
 from analytics.queries.rollup_ranges import MINUTES, PLANNED, Key, same, totals, union
 
 
@@ -19,31 +19,17 @@ class PromptGrouping(StrEnum):
 
 
 @dataclass(frozen=True)
-class PromptFiguresRow:
+class PromptFiguresRow(SumsRow):
     """The requests of one version of a config; `prompt_version` is 0 for all versions together."""
 
     prompt_config_id: UUID
     prompt_version: int
-    requests: int
-    errors: int
-    cancelled: int
-    unpriced: int
-    prompt_tokens: int
-    completion_tokens: int
-    cache_read_tokens: int
-    cache_write_tokens: int
-    cost_usd: Decimal
-    latency_sum_ms: int
 
 
 _VERSION = {
     PromptGrouping.CONFIG: Key("toUInt32(0)", "toUInt32(0)"),
     PromptGrouping.VERSION: same("t.prompt_version"),
 }
-_FIGURES = (
-    "requests", "errors", "cancelled", "unpriced", "prompt_tokens", "completion_tokens", "cache_read_tokens",
-    "cache_write_tokens", "cost_usd", "latency_sum_ms",
-)  # fmt: skip
 
 
 def list_prompt_figures(
@@ -61,10 +47,10 @@ def list_prompt_figures(
         where, params = f"{where} AND t.prompt_config_id = {{config:UUID}}", {"config": prompt_config_id}
     keys = {"prompt_config_id": same("t.prompt_config_id"), "prompt_version": _VERSION[grouping]}
     # Only the rollup by minute knows prompts.
-    source, more = union([MINUTES], start, end, keys=keys, figures=_FIGURES, where=where)
+    source, more = union([MINUTES], start, end, keys=keys, figures=SUMS, where=where)
     sql = (
         "SELECT f.prompt_config_id AS prompt_config_id, f.prompt_version AS prompt_version,"
-        f" {totals(*_FIGURES)} FROM {source} AS f GROUP BY f.prompt_config_id, f.prompt_version"
+        f" {totals(*SUMS)} FROM {source} AS f GROUP BY f.prompt_config_id, f.prompt_version"
         " ORDER BY requests DESC, cost_usd DESC, prompt_config_id, prompt_version"
     )
     values = {**params, **more, "project": project_id}

@@ -1,9 +1,9 @@
-"""Sums up all requests of a range of time, with percentiles."""
+"""Sums up all requests of a range of time, or those of each operation, with percentiles."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
@@ -13,9 +13,8 @@ from analytics.queries.rollup_ranges import DAYS, HOURS, PLANNED, same, totals, 
 
 
 @dataclass(frozen=True)
-class TotalsRow:
-    """The figures of a range. `latency_q` and `ttft_q` are the 50th, 95th and 99th percentile in ms, the latter of the
-    `streamed` requests whose first token was timed; without samples their values have no meaning."""
+class SumsRow:
+    """The sums of some requests."""
 
     requests: int
     errors: int
@@ -27,23 +26,47 @@ class TotalsRow:
     cache_write_tokens: int
     cost_usd: Decimal
     latency_sum_ms: int
+
+
+@dataclass(frozen=True)
+class TotalsRow(SumsRow):
+    """The figures of a range. `latency_q` and `ttft_q` are the 50th, 95th and 99th percentile in ms, the latter of the
+    `streamed` requests whose first token was timed; without samples their values have no meaning."""
+
     latency_q: Sequence[float]
     streamed: int
     ttft_q: Sequence[float]
 
 
+@dataclass(frozen=True)
+class OperationRow(TotalsRow):
+    """The figures of one operation."""
+
+    operation: str
+
+
+SUMS = tuple(field.name for field in fields(SumsRow))
+FIGURES = tuple(field.name for field in fields(TotalsRow))
 # Single requests are grouped before they are put beside the rows of the rollups.
-_KEYS = {"provider": same("toString(t.provider)")}
-FIGURES = (
-    "requests", "errors", "cancelled", "unpriced", "prompt_tokens", "completion_tokens", "cache_read_tokens",
-    "cache_write_tokens", "cost_usd", "latency_sum_ms", "latency_q", "streamed", "ttft_q",
-)  # fmt: skip
+_PROVIDER = {"provider": same("toString(t.provider)")}
+_OPERATION = {"operation": same("if(t.operation = '', 'chat', toString(t.operation))")}
 
 
 def get_totals(project_id: UUID, start: datetime, end: datetime, *, operation: str = "") -> TotalsRow:
     """Returns the figures of the requests that arrived from `start` to `end`, both included."""
-    source, params = union([DAYS, HOURS], start, end, keys=_KEYS, figures=FIGURES, operation=operation)
+    source, params = union([DAYS, HOURS], start, end, keys=_PROVIDER, figures=FIGURES, operation=operation)
     sql = f"SELECT {totals(*FIGURES)} FROM {source} AS f"
     values = {**params, "project": project_id}
     [row] = client.query(sql, values, row=TotalsRow, name="totals", database_settings=PLANNED)
     return row
+
+
+def list_operations(project_id: UUID, start: datetime, end: datetime) -> Sequence[OperationRow]:
+    """Returns all operations by falling cost, then falling requests, then name."""
+    source, params = union([DAYS, HOURS], start, end, keys=_OPERATION, figures=FIGURES)
+    sql = (
+        f"SELECT f.operation AS operation, {totals(*FIGURES)} FROM {source} AS f"
+        " GROUP BY f.operation ORDER BY cost_usd DESC, requests DESC, operation"
+    )
+    values = {**params, "project": project_id}
+    return client.query(sql, values, row=OperationRow, name="operations", database_settings=PLANNED)

@@ -10,6 +10,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from analytics.clickhouse import client
+from analytics.queries.range_totals import SUMS
 from analytics.queries.rollup_ranges import (
     DAYS,
     HOURS,
@@ -66,10 +67,6 @@ BEGINNING = {
     Interval.HOUR: "toStartOfHour({time}, 'UTC')",
     Interval.DAY: "toStartOfDay({time}, 'UTC')",
 }
-_FIGURES = (
-    "requests", "errors", "cancelled", "unpriced", "prompt_tokens", "completion_tokens", "cache_read_tokens",
-    "cache_write_tokens", "cost_usd", "latency_sum_ms",
-)  # fmt: skip
 _PERCENTILES = ("latency_q", "ttft_q")
 
 
@@ -123,7 +120,7 @@ def _rows(
 ) -> list[IntervalRow]:
     beginning = BEGINNING[interval]
     keys = {"start": Key(beginning, beginning)}
-    figures = (*_FIGURES, *_PERCENTILES) if percentiles else _FIGURES
+    figures = (*SUMS, *_PERCENTILES) if percentiles else SUMS
     rollups = plain_rollups(start, end) if interval is Interval.DAY and not percentiles else _ROLLUPS[interval]
     source, params = union(rollups, start, end, keys=keys, figures=figures, operation=operation)
     absent = () if percentiles else _PERCENTILES

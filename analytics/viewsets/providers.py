@@ -13,10 +13,8 @@ from rest_framework.response import Response
 from analytics.parameters.common import RANGE, OperationParameters, RangeParameters, parse_operation
 from analytics.parameters.ranges import parse_range
 from analytics.presenters import metrics, providers
-from analytics.presenters.errors import error_groups
 from analytics.queries.usage import Interval
 from analytics.wire import providers as wire
-from analytics.wire.errors import ErrorGroup
 from analytics.wire.metrics import ErrorKind
 from core.api.viewsets import ProjectViewSet
 from core.openapi import PAGE, operation
@@ -44,7 +42,7 @@ class ErrorMetricsViewSet(ProjectViewSet):
         "errorGroups",
         "Errors by provider, model and code",
         query=[PAGE, RangeParameters, OperationParameters],
-        page=ErrorGroup,
+        page=wire.ErrorGroup,
         page_fields=_OF_GROUPS,
     )
     @action(detail=False)
@@ -52,7 +50,7 @@ class ErrorMetricsViewSet(ProjectViewSet):
         """The most frequent come first. `counts` of a group are its errors in the intervals that begin at `starts`, and
         `sample_request_id` is its latest request."""
         page, time_range = parse_page(request), parse_range(request)
-        found = error_groups(self.project_id, time_range, page, parse_operation(request))
+        found = providers.error_groups(self.project_id, time_range, page, parse_operation(request))
         return listing_response(request, page, found)
 
 

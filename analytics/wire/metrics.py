@@ -10,12 +10,10 @@ from typing import Protocol, TypedDict
 from uuid import UUID
 
 from analytics.queries.failures import Failure
-from analytics.queries.model_costs import ModelCostRow
-from analytics.queries.models import ModelRow
-from analytics.queries.operation_figures import OperationRow
+from analytics.queries.models import ModelCostRow, ModelRow
 from analytics.queries.overview import ModelTotalsRow, OverviewRow
 from analytics.queries.prompt_figures import PromptFiguresRow
-from analytics.queries.range_totals import TotalsRow
+from analytics.queries.range_totals import OperationRow, TotalsRow
 from analytics.queries.usage import IntervalRow
 from analytics.queries.users import UserRow
 
@@ -299,12 +297,12 @@ def sums(row: _SumsRow) -> Sums:
     }
 
 
-def _latency_percentiles(row: ModelRow | OperationRow | IntervalRow | TotalsRow) -> LatencyPercentiles:
+def _latency_percentiles(row: IntervalRow | TotalsRow) -> LatencyPercentiles:
     p50, p95, p99 = _percentiles(row.requests, row.latency_q)
     return {"p50_latency_ms": p50, "p95_latency_ms": p95, "p99_latency_ms": p99}
 
 
-def _ttft_percentiles(row: ModelRow | OperationRow | TotalsRow) -> TtftPercentiles:
+def _ttft_percentiles(row: TotalsRow) -> TtftPercentiles:
     p50, p95, p99 = _percentiles(row.streamed, row.ttft_q)
     return {"p50_ttft_ms": p50, "p95_ttft_ms": p95, "p99_ttft_ms": p99}
 

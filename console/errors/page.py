@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
-from analytics.presenters.errors import error_groups
+from analytics.presenters.providers import error_groups
 from analytics.presenters.spend import range_before
 from core.ui import formats
 from core.ui.marks import id_link

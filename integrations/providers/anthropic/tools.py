@@ -1,4 +1,4 @@
-"""Translates tools and `tool_choice` for the Messages API
+"""Translates tools, `tool_choice` and `web_search_options` for the Messages API
 (https://docs.anthropic.com/en/docs/agents-and-tools/tool-use)."""
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from typing import Any
 
 from integrations.providers.anthropic.models import Rules
 from integrations.providers.anthropic.schema import accepted_schema
-from integrations.providers.anthropic.search import search_tool
 from integrations.providers.common.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
 
 # The Messages API takes several additional fields of a tool, such as `cache_control`.
@@ -18,6 +17,13 @@ _EXTRAS = ("allowed_callers", "cache_control", "defer_loading", "eager_input_str
 # date.
 _OWN_TYPE = re.compile(r"_\d{8}$")
 _CHOICES = {"none": "none", "auto": "auto", "required": "any"}
+# Every model with the search tool takes its version of March 2025; later ones filter results with code that has to be
+# allowed.
+_SEARCH_TYPE = "web_search_20250305"
+_SEARCH_TYPES = "web_search_"
+# Each size is translated to a maximum number of searches; without a size the vendor sets no maximum.
+_MAX_USES = {"low": 1, "medium": 5, "high": 10}
+_PLACE_FIELDS = ("city", "country", "region", "timezone")
 
 Json = dict[str, Any]
 
@@ -30,7 +36,7 @@ def tools_and_choice(mapped: Mapped, rules: Rules) -> tuple[list[Json], Json | N
     if choice is not None and choice.allowed:
         functions, others = [tool for tool in functions if tool.name in choice.allowed], []
     tools = _in_order(mapped, functions, others, rules)
-    if search := search_tool(mapped, tools):
+    if search := _search_tool(mapped, tools):
         tools.append(search)
     if not tools:
         return [], None
@@ -95,3 +101,35 @@ def _choice(choice: ToolChoice | None, *, parallel: bool) -> Json | None:
     if not parallel and choice.kind != "none":
         chosen["disable_parallel_tool_use"] = True
     return chosen
+
+
+def _search_tool(mapped: Mapped, tools: list[Json]) -> Json | None:
+    """Returns the vendor's own search tool
+    (https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool) to add to `tools`;
+    None when the request asks for no search, or names such a tool itself."""
+    options = mapped.take("web_search_options")
+    if not isinstance(options, Mapping):
+        return None
+    if any(str(tool.get("type")).startswith(_SEARCH_TYPES) for tool in tools):
+        mapped.drop("web_search_options", "the tools hold a search already")
+        return None
+    tool: Json = {"type": _SEARCH_TYPE, "name": "web_search"}
+    for name, value in options.items():
+        if name == "search_context_size" and value in _MAX_USES:
+            tool["max_uses"] = _MAX_USES[value]
+        elif name == "user_location" and (place := _place(value)):
+            tool["user_location"] = place
+        elif value is not None:
+            mapped.drop(f"web_search_options.{name}")
+    return tool
+
+
+def _place(location: Any) -> Json:
+    """Returns the user's place, empty for none. Chat completions nest it in `approximate`, the Responses API and the
+    vendor do not."""
+    if not isinstance(location, Mapping):
+        return {}
+    nested = location.get("approximate")
+    named = nested if isinstance(nested, Mapping) else location
+    place = {name: named[name] for name in _PLACE_FIELDS if isinstance(named.get(name), str) and named[name]}
+    return {"type": "approximate", **place} if place else {}
