@@ -12,7 +12,6 @@ from agent.tools.fields import ID_CHARACTERS, SessionId
 from agent.tools.pages import PagedRangeArguments, RangeArguments, listed, page_of
 from agent.tools.ranges import date_range
 from analytics.presenters import metrics
-from analytics.presenters.prompt_cache import prompt_caches
 from analytics.queries.users import get_user
 from analytics.wire.metrics import user as user_figures
 from core.errors import NotFoundError, ServiceUnavailableError
@@ -52,7 +51,7 @@ def _model_costs(context: ToolContext, arguments: PagedRangeArguments) -> dict[s
 
 def _prompt_caches(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
     dates, page = date_range(context, arguments), page_of(arguments)
-    return listed(prompt_caches(context.project_id, dates, page), page)
+    return listed(metrics.prompt_caches(context.project_id, dates, page), page)
 
 
 def _budget_status(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:

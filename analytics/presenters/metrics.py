@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -11,21 +12,25 @@ from analytics.parameters.ranges import DEFAULT_DAYS, TimeRange
 from analytics.queries.failures import list_failures
 from analytics.queries.models import list_model_costs, list_models
 from analytics.queries.overview import get_overview
+from analytics.queries.prompt_cache import PromptCacheRow, list_prompt_cache
 from analytics.queries.prompt_figures import PromptGrouping, list_prompt_figures
 from analytics.queries.range_totals import get_totals, list_operations
 from analytics.queries.usage import Interval, list_usage
 from analytics.queries.users import list_users
 from analytics.wire import metrics
+from analytics.wire.prompt_cache import prompt_cache
 from analytics.wire.provider_latency import ProviderLatencies, provider_latency
 from core.wire.pagination import Listing, Page
 from integrations.health.reader import project_health
 from integrations.health.window import WINDOW_SECONDS
+from integrations.pricing.selectors import applied_price
 
 # An overview covers at most this range of time.
 OVERVIEW = timedelta(days=DEFAULT_DAYS)
 
 # The maximum lengths of a range that is shown by minutes, and by hours.
 _BY_MINUTES, _BY_HOURS = timedelta(hours=3), timedelta(days=7)
+_MILLION = Decimal(1_000_000)
 
 
 def overview(project_id: UUID, time_range: TimeRange, operation: str = "") -> metrics.Overview:
@@ -120,6 +125,25 @@ def interval_of(time_range: TimeRange) -> Interval:
     if length <= _BY_MINUTES:
         return Interval.MINUTE
     return Interval.HOUR if length <= _BY_HOURS else Interval.DAY
+
+
+def prompt_caches(project_id: UUID, time_range: TimeRange, page: Page) -> Listing:
+    """Returns what the vendors' prompt caches saved, and what they could have saved at today's prices, in the last 30
+    days of the range at most, because single requests are read."""
+    time_range = TimeRange(max(time_range.start, time_range.end - OVERVIEW), time_range.end)
+    rows = list_prompt_cache(project_id, time_range.start, time_range.end)
+    shown = [prompt_cache(row, _missed(project_id, row)) for row in page.of(rows)]
+    return _listing(time_range, len(rows), shown)
+
+
+def _missed(project_id: UUID, row: PromptCacheRow) -> Decimal | None:
+    """Returns the US dollars by which reads of the missed tokens are cheaper than fresh input; None without a price."""
+    if not row.missed_tokens:
+        return Decimal(0)
+    price = applied_price(project_id, row.provider, row.model)
+    if price is None or price.input_cost_per_1m is None or price.cache_read_cost_per_1m is None:
+        return None
+    return row.missed_tokens * (price.input_cost_per_1m - price.cache_read_cost_per_1m) / _MILLION
 
 
 def _listing(time_range: TimeRange, count: int, results: Sequence[Mapping[str, Any]], **more: Any) -> Listing:

@@ -47,10 +47,9 @@ class ScoreFilter:
 
 
 @dataclass(frozen=True)
-class ScoreGroup:
-    """The figures of a group. `provider` to `evaluator_type` are empty where the grouping does not separate by them or
-    the value is unknown. `ones` counts the scores of value 1: the true ones of a boolean. `groups` is the number of all
-    groups."""
+class _Group:
+    """A group of scores. `provider` to `evaluator_type` are empty where the grouping does not separate by them or the
+    value is unknown."""
 
     score_name: str
     score_type: str
@@ -62,6 +61,13 @@ class ScoreGroup:
     variant: str
     evaluator_type: str
     scores: int
+
+
+@dataclass(frozen=True)
+class ScoreGroup(_Group):
+    """The figures of a group. `ones` counts the scores of value 1: the true ones of a boolean. `groups` is the number
+    of all groups."""
+
     mean: float
     lowest: float
     highest: float
@@ -86,18 +92,8 @@ class ScoreFiguresRow:
 
 
 @dataclass(frozen=True)
-class _Labelled:
-    score_name: str
-    score_type: str
-    provider: str
-    model: str
-    prompt_config_id: UUID
-    prompt_version: int
-    rollout_id: UUID
-    variant: str
-    evaluator_type: str
+class _Labelled(_Group):
     label: str
-    scores: int
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from rest_framework.response import Response
 from analytics.parameters.common import RANGE, OperationParameters, RangeParameters, parse_operation
 from analytics.parameters.ranges import parse_range
 from analytics.presenters import metrics
-from analytics.presenters.prompt_cache import prompt_caches
 from analytics.queries.prompt_figures import PromptGrouping
 from analytics.queries.usage import Interval
 from analytics.wire import metrics as wire
@@ -71,7 +70,7 @@ class MetricsViewSet(ProjectViewSet):
     def prompt_cache(self, request: Request) -> Response:
         """By model and version of a prompt. The figures are of the last 30 days of the range at most."""
         page, time_range = parse_page(request), parse_range(request, max_length=metrics.OVERVIEW)
-        return listing_response(request, page, prompt_caches(self.project_id, time_range, page))
+        return listing_response(request, page, metrics.prompt_caches(self.project_id, time_range, page))
 
     @operation(
         "modelMetrics",

@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from typing_extensions import override
 
 from analytics.parameters.ranges import TimeRange
-from analytics.presenters.prompt_cache import prompt_caches
+from analytics.presenters.metrics import prompt_caches
 from core.ui import formats
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
