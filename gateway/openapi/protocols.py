@@ -35,12 +35,12 @@ from gateway.protocol.completion_shapes import ChatCompletion, ChatCompletionChu
 from gateway.protocol.headers import MAX_VARIABLE_CHARACTERS, PREFIX
 from gateway.protocol.wire import MAX_MESSAGES, ChatCompletionRequest
 from gateway.surfaces.completions.request import MAX_PROMPTS
-from gateway.surfaces.embeddings.request import MAX_INPUTS, EmbeddingRequest
-from gateway.surfaces.images.request import ImageRequest
-from gateway.surfaces.moderations.request import ModerationRequest
-from gateway.surfaces.rerank.request import MAX_DOCUMENTS, RerankRequest
-from gateway.surfaces.speech.request import MEDIA_TYPES, SpeechRequest
-from gateway.surfaces.transcriptions.request import FORMATS
+from gateway.surfaces.operations.embeddings import MAX_INPUTS, EmbeddingRequest
+from gateway.surfaces.operations.images import ImageRequest
+from gateway.surfaces.operations.moderations import ModerationRequest
+from gateway.surfaces.operations.rerank import MAX_DOCUMENTS, RerankRequest
+from gateway.surfaces.operations.speech import MEDIA_TYPES, SpeechRequest
+from gateway.surfaces.operations.transcriptions import FORMATS
 
 _ROOT = "/api/gateway/v1"
 _FORM = "multipart/form-data"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gateway.surfaces.base import SurfaceRequest
-from gateway.surfaces.embeddings.request import read
 from gateway.surfaces.native_only import NativeOnlySurface
+from gateway.surfaces.operations.embeddings import read
 
 
 class EmbeddingsSurface(NativeOnlySurface):

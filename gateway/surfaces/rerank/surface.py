@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.native_only import NativeOnlySurface
-from gateway.surfaces.rerank.request import read
+from gateway.surfaces.operations.rerank import read
 
 
 class RerankSurface(NativeOnlySurface):

@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.native_only import NativeOnlySurface
-from gateway.surfaces.speech.request import MEDIA_TYPES, read
+from gateway.surfaces.operations.speech import MEDIA_TYPES, read
 
 
 class SpeechSurface(NativeOnlySurface):

@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.native_only import NativeOnlySurface
-from gateway.surfaces.transcriptions.request import read
+from gateway.surfaces.operations.transcriptions import read
 
 
 class TranscriptionsSurface(NativeOnlySurface):
