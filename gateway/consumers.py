@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from typing_extensions import override
 
+from analytics.telemetry.operation_names import ROOT, operation_names
 from core.errors import ApplicationError, NotFoundError
 from gateway.errors import MethodNotAllowedError, require_method
 from gateway.http.consumer import SharedConsumer
@@ -19,16 +20,12 @@ from gateway.protocol.reply import RESPONSE_WRITER, Receive, Reply, Scope, Send
 from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
 from gateway.surfaces.completions.surface import SURFACE as COMPLETIONS
-from gateway.surfaces.embeddings.surface import SURFACE as EMBEDDINGS
-from gateway.surfaces.images.surface import SURFACE as IMAGES
 from gateway.surfaces.messages.surface import COUNT_TOKENS
 from gateway.surfaces.messages.surface import SURFACE as MESSAGES
-from gateway.surfaces.moderations.surface import SURFACE as MODERATIONS
+from gateway.surfaces.native_only import NativeOnlySurface
+from gateway.surfaces.operations import embeddings, images, moderations, rerank, speech, transcriptions
 from gateway.surfaces.reply import reply_of
-from gateway.surfaces.rerank.surface import SURFACE as RERANK
 from gateway.surfaces.responses.surface import SURFACE as RESPONSES
-from gateway.surfaces.speech.surface import SURFACE as SPEECH
-from gateway.surfaces.transcriptions.surface import SURFACE as TRANSCRIPTIONS
 from gateway.worker.current import current_runtime
 
 _NO_EXTENSIONS: dict[str, Any] = {}
@@ -38,11 +35,10 @@ _ANTHROPIC_VERSION = b"anthropic-version"
 class SurfaceConsumer(SharedConsumer):
     """POST of one client protocol. `path` is its path below the address of the gateway."""
 
-    path: ClassVar[str]
-    surface: ClassVar[Surface]
-
-    def __init__(self) -> None:
-        self._reply = reply_of(self.surface)
+    def __init__(self, surface: Surface) -> None:
+        self.surface = surface
+        self.path = operation_names(surface.operation).route.removeprefix(ROOT)
+        self._reply = reply_of(surface)
 
     @override
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -53,74 +49,20 @@ class SurfaceConsumer(SharedConsumer):
         return run(current_runtime(), scope["headers"], receive, reply)
 
 
-class ChatCompletions(SurfaceConsumer):
-    path = "chat/completions"
-    surface = CHAT
-
-
-class Responses(SurfaceConsumer):
-    path = "responses"
-    surface = RESPONSES
-
-
-class Messages(SurfaceConsumer):
-    path = "messages"
-    surface = MESSAGES
-
-
-class CountTokens(SurfaceConsumer):
-    path = "messages/count_tokens"
-    surface = COUNT_TOKENS
-
-
-class Completions(SurfaceConsumer):
-    path = "completions"
-    surface = COMPLETIONS
-
-
-class Embeddings(SurfaceConsumer):
-    path = "embeddings"
-    surface = EMBEDDINGS
-
-
-class Moderations(SurfaceConsumer):
-    path = "moderations"
-    surface = MODERATIONS
-
-
-class Rerank(SurfaceConsumer):
-    path = "rerank"
-    surface = RERANK
-
-
-class Images(SurfaceConsumer):
-    path = "images/generations"
-    surface = IMAGES
-
-
-class Speech(SurfaceConsumer):
-    path = "audio/speech"
-    surface = SPEECH
-
-
-class Transcriptions(SurfaceConsumer):
-    path = "audio/transcriptions"
-    surface = TRANSCRIPTIONS
-
-
-SURFACES: Final[tuple[type[SurfaceConsumer], ...]] = (
-    ChatCompletions,
-    Responses,
-    Messages,
-    CountTokens,
-    Completions,
-    Embeddings,
-    Moderations,
-    Rerank,
-    Images,
-    Speech,
-    Transcriptions,
+_IN_ORDER: Final[tuple[Surface, ...]] = (
+    CHAT,
+    RESPONSES,
+    MESSAGES,
+    COUNT_TOKENS,
+    COMPLETIONS,
+    NativeOnlySurface("embeddings", embeddings.read),
+    NativeOnlySurface("moderations", moderations.read),
+    NativeOnlySurface("rerank", rerank.read),
+    NativeOnlySurface("images", images.read),
+    NativeOnlySurface("speech", speech.read),
+    NativeOnlySurface("transcriptions", transcriptions.read),
 )
+SURFACES: Final = tuple(map(SurfaceConsumer, _IN_ORDER))
 """The consumers of all client protocols, from which the routes are made; the busiest come first."""
 
 

@@ -43,7 +43,7 @@ def direct_consumers(routes: Sequence[URLPattern]) -> dict[bytes, SurfaceConsume
 
 _models, _prompt = Models.as_asgi(), Prompt.as_asgi()
 http_urlpatterns = [
-    *(gateway_route(surface.path, surface.as_asgi()) for surface in SURFACES),
+    *(gateway_route(surface.path, surface) for surface in SURFACES),
     gateway_route("responses/(?P<response_id>[^/]+)", StoredResponse.as_asgi()),
     gateway_route("models", _models),
     # Names of models have slashes in them.

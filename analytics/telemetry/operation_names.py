@@ -1,4 +1,4 @@
-"""The names that spans give to the operations of requests."""
+"""Where the operations of requests are served, and the names that spans give them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 
 from analytics.request_log.record import Operation
 
-_BASE: Final = "/api/gateway/v1"
+ROOT: Final = "/api/gateway/v1/"
+"""The address below which the gateway serves all operations."""
 
 
 class OperationNames(NamedTuple):
@@ -22,17 +23,17 @@ class OperationNames(NamedTuple):
 # (https://github.com/open-telemetry/semantic-conventions-genai, model spans): they have none for counts, ranking,
 # moderation and transcription, which keep the gateway's own.
 _NAMES: Final = {
-    Operation.CHAT: OperationNames(f"{_BASE}/chat/completions", "chat"),
-    Operation.RESPONSES: OperationNames(f"{_BASE}/responses", "chat"),
-    Operation.MESSAGES: OperationNames(f"{_BASE}/messages", "chat"),
-    Operation.COUNT_TOKENS: OperationNames(f"{_BASE}/messages/count_tokens", "count_tokens"),
-    Operation.EMBEDDINGS: OperationNames(f"{_BASE}/embeddings", "embeddings"),
-    Operation.COMPLETIONS: OperationNames(f"{_BASE}/completions", "text_completion"),
-    Operation.RERANK: OperationNames(f"{_BASE}/rerank", "rerank"),
-    Operation.MODERATIONS: OperationNames(f"{_BASE}/moderations", "moderations"),
-    Operation.TRANSCRIPTIONS: OperationNames(f"{_BASE}/audio/transcriptions", "transcriptions", "text"),
-    Operation.SPEECH: OperationNames(f"{_BASE}/audio/speech", "generate_content", "speech"),
-    Operation.IMAGES: OperationNames(f"{_BASE}/images/generations", "generate_content", "image"),
+    Operation.CHAT: OperationNames(f"{ROOT}chat/completions", "chat"),
+    Operation.RESPONSES: OperationNames(f"{ROOT}responses", "chat"),
+    Operation.MESSAGES: OperationNames(f"{ROOT}messages", "chat"),
+    Operation.COUNT_TOKENS: OperationNames(f"{ROOT}messages/count_tokens", "count_tokens"),
+    Operation.EMBEDDINGS: OperationNames(f"{ROOT}embeddings", "embeddings"),
+    Operation.COMPLETIONS: OperationNames(f"{ROOT}completions", "text_completion"),
+    Operation.RERANK: OperationNames(f"{ROOT}rerank", "rerank"),
+    Operation.MODERATIONS: OperationNames(f"{ROOT}moderations", "moderations"),
+    Operation.TRANSCRIPTIONS: OperationNames(f"{ROOT}audio/transcriptions", "transcriptions", "text"),
+    Operation.SPEECH: OperationNames(f"{ROOT}audio/speech", "generate_content", "speech"),
+    Operation.IMAGES: OperationNames(f"{ROOT}images/generations", "generate_content", "image"),
 }
 
 
@@ -41,4 +42,4 @@ def operation_names(operation: str) -> OperationNames:
     try:
         return _NAMES[Operation(operation)]
     except ValueError:
-        return OperationNames(f"{_BASE}/{operation}", operation)
+        return OperationNames(f"{ROOT}{operation}", operation)

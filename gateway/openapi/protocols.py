@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from analytics.request_log.record import Operation
+from analytics.telemetry.operation_names import operation_names
 from core.openapi.failures import ErrorBody
 from core.openapi.handwritten import failures, optional_parameter
 from core.openapi.operations import JSON
@@ -42,7 +44,6 @@ from gateway.surfaces.operations.rerank import MAX_DOCUMENTS, RerankRequest
 from gateway.surfaces.operations.speech import MEDIA_TYPES, SpeechRequest
 from gateway.surfaces.operations.transcriptions import FORMATS
 
-_ROOT = "/api/gateway/v1"
 _FORM = "multipart/form-data"
 _TEXT = "text/plain"
 
@@ -80,7 +81,7 @@ class Protocol:
     and `answers` those of its whole answers by media type; each event of its streams has the schema `event`. `error` is
     the shape of its errors, and `prompts` tells whether managed prompts apply."""
 
-    path: str
+    operation: Operation
     id: str
     summary: str
     description: str
@@ -92,6 +93,10 @@ class Protocol:
     prompts: bool = False
     headers: dict[str, str] = field(default_factory=dict)
     body_type: str = JSON
+
+    @property
+    def path(self) -> str:
+        return operation_names(self.operation).route
 
 
 _ANTHROPICS_HEADERS = {
@@ -112,7 +117,7 @@ _TRANSCRIPTION_FORM: dict[str, Any] = {
 
 PROTOCOLS = (
     Protocol(
-        path=f"{_ROOT}/chat/completions",
+        operation=Operation.CHAT,
         id="createChatCompletion",
         summary="Create a chat completion",
         description=f"OpenAI's dialect. Unknown fields go to providers of the same dialect as they are.\n\n{_CHUNKS}",
@@ -123,7 +128,7 @@ PROTOCOLS = (
         prompts=True,
     ),
     Protocol(
-        path=f"{_ROOT}/responses",
+        operation=Operation.RESPONSES,
         id="createResponse",
         summary="Create a response of OpenAI's Responses API",
         description=f"{_TRANSLATED}\n\n{_RESPONSE_EVENTS}",
@@ -134,7 +139,7 @@ PROTOCOLS = (
         prompts=True,
     ),
     Protocol(
-        path=f"{_ROOT}/messages",
+        operation=Operation.MESSAGES,
         id="createMessage",
         summary="Create a message of Anthropic's Messages API",
         description=f"{_TRANSLATED}\n\n{_MESSAGE_EVENTS}",
@@ -147,7 +152,7 @@ PROTOCOLS = (
         headers=_ANTHROPICS_HEADERS,
     ),
     Protocol(
-        path=f"{_ROOT}/messages/count_tokens",
+        operation=Operation.COUNT_TOKENS,
         id="countMessageTokens",
         summary="Count the tokens of a message",
         description="Providers that count get the client's bytes; for all others it is an estimate, as `x-svc-warning`"
@@ -160,7 +165,7 @@ PROTOCOLS = (
         headers=_ANTHROPICS_HEADERS,
     ),
     Protocol(
-        path=f"{_ROOT}/completions",
+        operation=Operation.COMPLETIONS,
         id="createCompletion",
         summary="Create a completion of a text",
         description="OpenAI's older API. A provider that completes texts gets the client's bytes; with all others the"
@@ -172,7 +177,7 @@ PROTOCOLS = (
         prompts=True,
     ),
     Protocol(
-        path=f"{_ROOT}/embeddings",
+        operation=Operation.EMBEDDINGS,
         id="createEmbeddings",
         summary="Create embeddings",
         description="In OpenAI's form, of any provider that has them. Another model never answers: `models` is refused"
@@ -182,7 +187,7 @@ PROTOCOLS = (
         answers={JSON: reference(Embeddings)},
     ),
     Protocol(
-        path=f"{_ROOT}/rerank",
+        operation=Operation.RERANK,
         id="createRanking",
         summary="Rank documents by relevance",
         description=f"In Cohere's form. {_PASSED_ON} {_WHOLE}",
@@ -191,7 +196,7 @@ PROTOCOLS = (
         answers={JSON: reference(Ranking)},
     ),
     Protocol(
-        path=f"{_ROOT}/moderations",
+        operation=Operation.MODERATIONS,
         id="createModeration",
         summary="Judge whether texts are harmful",
         description=f"{_PASSED_ON} {_WHOLE}",
@@ -200,7 +205,7 @@ PROTOCOLS = (
         answers={JSON: reference(Moderation)},
     ),
     Protocol(
-        path=f"{_ROOT}/images/generations",
+        operation=Operation.IMAGES,
         id="createImage",
         summary="Create images",
         description=f"{_PASSED_ON} {_WHOLE}",
@@ -209,7 +214,7 @@ PROTOCOLS = (
         answers={JSON: reference(Images)},
     ),
     Protocol(
-        path=f"{_ROOT}/audio/speech",
+        operation=Operation.SPEECH,
         id="createSpeech",
         summary="Speak a text",
         description=f"{_PASSED_ON} {_WHOLE}",
@@ -218,7 +223,7 @@ PROTOCOLS = (
         answers={name.decode(): {"type": "string", "contentMediaType": name.decode()} for name in MEDIA_TYPES.values()},
     ),
     Protocol(
-        path=f"{_ROOT}/audio/transcriptions",
+        operation=Operation.TRANSCRIPTIONS,
         id="createTranscription",
         summary="Transcribe a recording",
         description=f"{_PASSED_ON} The gateway's own fields are refused in a form (`unsupported_parameter`), and so is"

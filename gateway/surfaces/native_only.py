@@ -6,17 +6,17 @@ before the call: routing, guardrails, limits, and the record.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 import msgspec
+from typing_extensions import override
 
-from core.errors import ApplicationError, ValidationError
+from core.errors import ValidationError
 from gateway.protocol.message_sizes import MAX_MESSAGE_BYTES
 from gateway.protocol.wire import AUTO, MAX_MESSAGES, Name, ProviderPreferences, explain
 from gateway.surfaces.base import SurfaceRequest
-from gateway.surfaces.chat.surface import ChatStream
-from prompts.content.messages import PromptMessage
+from gateway.surfaces.chat.surface import ChatSurface
 
 T = TypeVar("T")
 # No vocabulary is as large, and larger numbers cannot be written again.
@@ -36,30 +36,24 @@ class OperationFields(msgspec.Struct, kw_only=True):
     stream: bool | None = None
 
 
-class NativeOnlySurface:
-    """The parts that these surfaces have in common. Errors have OpenAI's form, and an answer has the client's form
-    already when its provider's adapter has read it."""
+class NativeOnlySurface(ChatSurface):
+    """The surface of such an operation. Errors have OpenAI's form, and an answer has the client's form already when its
+    provider's adapter has read it. `read` is `Surface.read`, and `echo` of its result the content type of a whole
+    answer, where that is not JSON."""
 
     native_only = True
 
-    def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
-        return completion
+    def __init__(self, operation: str, read: Callable[[bytes], SurfaceRequest]) -> None:
+        self.name = self.operation = operation
+        self._read = read
 
-    def stream(self, request: SurfaceRequest, request_id: str) -> ChatStream:
-        return ChatStream()
-
-    def error(self, error: ApplicationError, request_id: str) -> bytes:
-        return msgspec.json.encode(error.envelope())
+    @override
+    def read(self, body: bytes) -> SurfaceRequest:
+        return self._read(body)
 
     def content_type(self, request: SurfaceRequest) -> bytes:
         """Returns the content type of a whole answer."""
-        return b"application/json"
-
-    def forwarded(self, body: bytes) -> bytes:
-        return body
-
-    def with_prompt(self, body: bytes, messages: Sequence[PromptMessage]) -> bytes:
-        return body
+        return request.echo or b"application/json"
 
 
 def decoded(decoder: msgspec.json.Decoder[T], body: bytes) -> T:

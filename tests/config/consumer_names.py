@@ -1,4 +1,4 @@
-"""The application whose consumers of client protocols answer with their own class and how they were reached."""
+"""The application whose consumers of client protocols answer with their operation and how they were reached."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["application"]
 
 
 async def answer(consumer: SurfaceConsumer, scope: dict[str, Any], receive: Any, send: Any) -> None:
-    body = json.dumps({"consumer": type(consumer).__name__, "by_router": "url_route" in scope}).encode()
+    body = json.dumps({"operation": consumer.surface.operation, "by_router": "url_route" in scope}).encode()
     headers = [(b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})

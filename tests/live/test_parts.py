@@ -57,10 +57,10 @@ def test_surfaces__through_daphne_and_through_the_web_worker__reach_the_same_con
     application = "tests.config.consumer_names:application"
     routed = _consumers(tmp_path / "daphne", "-m", "daphne", application, "-p")
     handed_over = _consumers(tmp_path / "worker", "-m", "uvicorn", application, *_WEB_WORKER, "--port")
-    expected = {surface.path: surface.__name__ for surface in SURFACES}
+    expected = {surface.path: surface.surface.operation for surface in SURFACES}
 
-    assert routed == {path: {"consumer": name, "by_router": True} for path, name in expected.items()}
-    assert handed_over == {path: {"consumer": name, "by_router": False} for path, name in expected.items()}
+    assert routed == {path: {"operation": name, "by_router": True} for path, name in expected.items()}
+    assert handed_over == {path: {"operation": name, "by_router": False} for path, name in expected.items()}
 
 
 def _consumers(var_dir: Path, *server: str) -> dict[str, dict[str, Any]]:

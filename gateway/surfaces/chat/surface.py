@@ -8,7 +8,7 @@ import msgspec
 
 from core.errors import ApplicationError
 from gateway.protocol import sse
-from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.base import StreamEncoder, SurfaceRequest
 from prompts.content.messages import PromptMessage
 
 
@@ -26,6 +26,8 @@ class ChatStream:
 
 
 class ChatSurface:
+    """The surface itself, and the base of those whose requests, answers or errors are in OpenAI's form too."""
+
     name = "chat"
     operation = "chat"
     native_only = False
@@ -36,7 +38,7 @@ class ChatSurface:
     def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
         return completion
 
-    def stream(self, request: SurfaceRequest, request_id: str) -> ChatStream:
+    def stream(self, request: SurfaceRequest, request_id: str) -> StreamEncoder:
         return ChatStream()
 
     def error(self, error: ApplicationError, request_id: str) -> bytes:

@@ -33,10 +33,10 @@ _decoder = msgspec.json.Decoder(SpeechRequest)
 
 
 def read(body: bytes) -> SurfaceRequest:
-    """Returns the request with its text as a message; `echo` is the format of the answer. Raises ValidationError, which
-    names the field."""
+    """Returns the request with its text as a message; `echo` is the content type of the answer. Raises
+    ValidationError, which names the field."""
     fields = decoded(_decoder, body)
     refuse_chat_fields(fields, "speech", fallbacks=True)
     if fields.stream_format not in (None, "audio"):
         raise ValidationError("stream_format: speech comes back whole, as audio", code="unsupported_parameter")
-    return SurfaceRequest(as_chat(fields, [fields.input], "input"), echo=fields.response_format)
+    return SurfaceRequest(as_chat(fields, [fields.input], "input"), echo=MEDIA_TYPES[fields.response_format])

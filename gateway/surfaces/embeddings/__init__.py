@@ -1,1 +1,0 @@
-"""OpenAI's Embeddings API (https://platform.openai.com/docs/api-reference/embeddings)."""

@@ -1,1 +1,0 @@
-"""OpenAI's generation of images (https://platform.openai.com/docs/api-reference/images/create)."""

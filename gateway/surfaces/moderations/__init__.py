@@ -1,1 +1,0 @@
-"""OpenAI's Moderations API (https://platform.openai.com/docs/api-reference/moderations)."""

@@ -1,1 +1,0 @@
-"""OpenAI's speech (https://platform.openai.com/docs/api-reference/audio/createSpeech)."""
