@@ -53,8 +53,7 @@ class ApiKeysPage(Page):
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        template = "panels/table.html"
-        return [Panel("keys", "Keys", template, lambda: {"table": _table(visit)}, is_wide=True)]
+        return [Panel.of_table("keys", "Keys", lambda: _table(visit), is_wide=True)]
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:

@@ -45,8 +45,7 @@ class AuditPage(Page):
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        template = "panels/table.html"
-        return [Panel("entries", "Changes", template, lambda: {"table": _table(visit)}, is_wide=True)]
+        return [Panel.of_table("entries", "Changes", lambda: _table(visit), is_wide=True)]
 
 
 def _table(visit: Visit) -> Table:

@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -98,8 +97,7 @@ class EndUsersPage(Page):
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        if not visit.may(Right.ADMINISTER):
-            raise PermissionDenied
+        visit.require(Right.ADMINISTER)
         row = _chosen(visit)
         if visit.request.POST.get("action") == "remove" and row is not None:
             row.delete()

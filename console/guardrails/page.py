@@ -50,11 +50,9 @@ class GuardrailsPage(SettingsFormPage):
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return [
-            Panel("rules", "What each rule found", "panels/table.html", lambda: {"table": _rules(visit)}, is_wide=True),
+            Panel.of_table("rules", "What each rule found", lambda: _rules(visit), is_wide=True),
             Panel("time", "Findings over time", "panels/plot.html", lambda: {"plot": _over_time(visit)}, is_wide=True),
-            Panel(
-                "sample", "The latest findings", "panels/table.html", lambda: {"table": _sample(visit)}, is_wide=True
-            ),
+            Panel.of_table("sample", "The latest findings", lambda: _sample(visit), is_wide=True),
         ]
 
     @override

@@ -36,16 +36,16 @@ class HomePage(Page):
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         chosen = TimeRange(visit.period.start, visit.period.end)
         refreshed = partial(Panel, refresh_seconds=_REFRESH_SECONDS)
-        table = "panels/table.html"
+        refreshed_table = partial(Panel.of_table, refresh_seconds=_REFRESH_SECONDS)
         return [
             refreshed("problems", "Now", "home/problems.html", partial(_problems, visit, chosen)),
             refreshed("tiles", "Figures", "panels/tiles.html", partial(_tiles, visit)),
             refreshed("plots", "Over time", "home/plots.html", partial(_plots, visit, chosen)),
-            refreshed("providers", "Providers, last five minutes", table, lambda: {"table": provider_table(visit)}),
-            Panel("codes", "Error codes", table, lambda: {"table": error_table(visit, chosen)}),
-            Panel("models", "Top models", table, lambda: {"table": model_table(visit, chosen)}),
-            Panel("users", "Top users", table, lambda: {"table": user_table(visit, chosen)}),
-            refreshed("rollouts", "Running rollouts", table, lambda: {"table": rollout_table(visit)}, is_wide=True),
+            refreshed_table("providers", "Providers, last five minutes", lambda: provider_table(visit)),
+            Panel.of_table("codes", "Error codes", lambda: error_table(visit, chosen)),
+            Panel.of_table("models", "Top models", lambda: model_table(visit, chosen)),
+            Panel.of_table("users", "Top users", lambda: user_table(visit, chosen)),
+            refreshed_table("rollouts", "Running rollouts", lambda: rollout_table(visit), is_wide=True),
         ]
 
 

@@ -56,8 +56,8 @@ class LimitsPage(SettingsFormPage):
             Panel("month", "Spend of this month", "panels/plot.html", lambda: {"plot": _month(visit)}),
             Panel("requests", "Requests per minute", "panels/plot.html", lambda: {"plot": _rates(visit, "requests")}),
             Panel("tokens", "Tokens per minute", "panels/plot.html", lambda: {"plot": _rates(visit, "tokens")}),
-            Panel("refused", "What limits refused", "panels/table.html", lambda: {"table": _refused(visit)}),
-            Panel("alerts", "Alerts", "panels/table.html", lambda: {"table": _alerts(visit)}, is_wide=True),
+            Panel.of_table("refused", "What limits refused", lambda: _refused(visit)),
+            Panel.of_table("alerts", "Alerts", lambda: _alerts(visit), is_wide=True),
         ]
 
 

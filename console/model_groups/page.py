@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.html import format_html_join
@@ -92,8 +91,7 @@ class ModelGroupsPage(Page):
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        if not visit.may(Right.ADMINISTER):
-            raise PermissionDenied
+        visit.require(Right.ADMINISTER)
         row = _chosen(visit)
         if visit.request.POST.get("action") == "delete" and row is not None:
             delete_group(project_id=visit.project.pk, name=row.name, actor=visit.actor)

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import Q
 from django.http import Http404, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
@@ -93,8 +92,7 @@ class PricesPage(Page):
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         """Syncs the prices of all projects with both catalogs."""
-        if not visit.may(Right.ADMINISTER):
-            raise PermissionDenied
+        visit.require(Right.ADMINISTER)
         actor = visit.actor
         try:
             log = sync_prices(trigger=PriceSyncLog.Trigger.ADMIN, actor=actor)
@@ -127,8 +125,7 @@ class PricePage(Page):
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        if not visit.may(Right.ADMINISTER):
-            raise PermissionDenied
+        visit.require(Right.ADMINISTER)
         provider, model = _chosen(visit)
         actor = visit.actor
         form = PriceForm(visit.request.POST)
@@ -177,8 +174,7 @@ def _project_of_price(visit: Visit) -> UUID | None:
     """Returns the project whose price the form sets; None for the price of all projects, which superusers set."""
     if "all_projects" not in visit.request.POST:
         return visit.project.pk
-    if not visit.may(Right.OPERATE):
-        raise PermissionDenied
+    visit.require(Right.OPERATE)
     return None
 
 

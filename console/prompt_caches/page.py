@@ -36,27 +36,24 @@ class PromptCachesPage(Page):
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        template = "panels/table.html"
-        return [Panel("rows", "By model and version of a prompt", template, lambda: _rows(visit), is_wide=True)]
+        return [Panel.of_table("rows", "By model and version of a prompt", lambda: _rows(visit), is_wide=True)]
 
 
-def _rows(visit: Visit) -> Mapping[str, Any]:
+def _rows(visit: Visit) -> Table:
     number = page_number(visit.request.GET)
     page = ListPage(PAGE_ROWS, (number - 1) * PAGE_ROWS)
     found = prompt_caches(visit.project.pk, TimeRange(visit.period.start, visit.period.end), page)
     query = visit.request.GET
     settings = visit.link_if_there("settings")
-    return {
-        "table": Table(
-            caption=f"{formats.number(found.count)} in all, those that saved most first",
-            columns=_columns(visit, _names(visit, found.results)),
-            rows=found.results,
-            empty=Empty("No request in this range.", settings, "Settings of prompt caches" if settings else ""),
-            query=query,
-            next_url=page_link(query, p=str(number + 1)) if page.offset + PAGE_ROWS < found.count else "",
-            previous_url=page_link(query, p=str(number - 1) if number > 2 else "") if number > 1 else "",
-        )
-    }
+    return Table(
+        caption=f"{formats.number(found.count)} in all, those that saved most first",
+        columns=_columns(visit, _names(visit, found.results)),
+        rows=found.results,
+        empty=Empty("No request in this range.", settings, "Settings of prompt caches" if settings else ""),
+        query=query,
+        next_url=page_link(query, p=str(number + 1)) if page.offset + PAGE_ROWS < found.count else "",
+        previous_url=page_link(query, p=str(number - 1) if number > 2 else "") if number > 1 else "",
+    )
 
 
 def _names(visit: Visit, rows: Sequence[Mapping[str, Any]]) -> Mapping[Any, str]:

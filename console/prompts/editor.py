@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from django.contrib import messages
 from django.db import transaction
@@ -20,7 +19,7 @@ from typing_extensions import override
 
 from console.prompts.forms import Variables, VersionForm, draft_of, initial_of, variable_rows
 from console.prompts.messages import ACTION, CHOICES, MessageRow, changed, rows_of, rows_sent
-from console.prompts.prompt import RecordOfPrompt, config_of, note_change
+from console.prompts.prompt import RecordOfPrompt, config_of, version_named
 from core.errors import ApplicationError, ConflictError
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
@@ -72,7 +71,7 @@ class PromptEditorPage(RecordOfPrompt):
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         config = config_of(visit, route["config_id"])
         given = visit.request.GET.get("version", "")
-        begun = _numbered(config, given) or config.active_version
+        begun = version_named(config, given) or config.active_version
         fields = {"name": config.name, "description": config.description, "base": config.last_version_number}
         form = VersionForm(initial={**initial_of(begun), **fields})
         rows = variable_rows(begun.variables if begun else ())
@@ -147,7 +146,7 @@ def _saved(visit: Visit, edit: Edit) -> str | None:
             # The transaction is rolled back: what the page shows is what is stored.
             edit.config.refresh_from_db()
         return None
-    note_change(visit.request, config, f"Saved version {version.number}.")
+    visit.note_change(config, f"Saved version {version.number}.")
     is_active = version.pk == config.active_version_id
     state = "It is active: gateways follow within a second." if is_active else "It is not active yet."
     messages.success(visit.request, f"Saved version {version.number} of {config.name}. {state}")
@@ -228,13 +227,3 @@ def _diff(before: PromptVersion | None, draft: Draft | None) -> Mapping[str, Any
     if before is None or version_content(before).texts == after.texts:
         return None
     return {"sections": diff_contents(version_content(before), after).sections, "changes": []}
-
-
-def _numbered(config: PromptConfig, given: str) -> PromptVersion | None:
-    versions = PromptVersion.objects.filter(config=config)
-    if given.isdecimal() and len(given) < 10:
-        return versions.filter(number=int(given)).first()
-    try:
-        return versions.filter(pk=UUID(given)).first() if given else None
-    except ValueError:
-        return None

@@ -42,7 +42,7 @@ class PromptsPage(Page):
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        return [Panel("use", "Use in this range", "panels/table.html", lambda: {"table": _use(visit)}, is_wide=True)]
+        return [Panel.of_table("use", "Use in this range", lambda: _use(visit), is_wide=True)]
 
 
 def _table(visit: Visit, rows: Sequence[PromptConfig], query: str) -> Table:

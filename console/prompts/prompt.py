@@ -8,9 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.admin.models import CHANGE, LogEntry
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponseRedirect
+from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 from typing_extensions import override
@@ -64,8 +62,8 @@ class PromptPage(RecordOfPrompt):
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         config = config_of(visit, route["config_id"])
         versions = list(list_versions(visit.project.pk, config.pk)[:MAX_VERSIONS])
-        shown = _chosen(config, visit.request.GET.get("version", "")) or config.active_version
-        against = _chosen(config, visit.request.GET.get("against", ""))
+        shown = version_named(config, visit.request.GET.get("version", "")) or config.active_version
+        against = version_named(config, visit.request.GET.get("against", ""))
         return {
             "title": config.name,
             "config": config,
@@ -85,14 +83,12 @@ class PromptPage(RecordOfPrompt):
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         config = config_of(visit, route["config_id"])
-        template = "panels/table.html"
         title = "Use and scores by version"
-        return [Panel("use", title, template, lambda: {"table": _use(visit, config)}, is_wide=True)]
+        return [Panel.of_table("use", title, lambda: _use(visit, config), is_wide=True)]
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        if not visit.may(Right.EDIT):
-            raise PermissionDenied
+        visit.require(Right.EDIT)
         config = config_of(visit, route["config_id"])
         given = visit.request.POST
         reason = given.get("reason", "")[:REASON_CHARACTERS]
@@ -103,7 +99,7 @@ class PromptPage(RecordOfPrompt):
         except ApplicationError as error:
             messages.error(visit.request, error.message)
         else:
-            note_change(visit.request, config, done)
+            visit.note_change(config, done)
             messages.success(visit.request, f"{done} Gateways follow within a second.")
         return HttpResponseRedirect(visit.link("prompt", config.pk))
 
@@ -127,22 +123,11 @@ def config_of(visit: Visit, config_id: UUID) -> PromptConfig:
     return config
 
 
-def note_change(request: HttpRequest, config: PromptConfig, message: str) -> None:
-    """Leaves an entry in the admin's own history."""
-    LogEntry.objects.log_actions(
-        user_id=int(request.user.pk or 0),
-        queryset=PromptConfig.objects.filter(pk=config.pk),
-        action_flag=CHANGE,
-        change_message=message,
-        single_object=True,
-    )
-
-
 def pretty(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2) if value else ""
 
 
-def _chosen(config: PromptConfig, given: str) -> PromptVersion | None:
+def version_named(config: PromptConfig, given: str) -> PromptVersion | None:
     """Returns the version of this number, or id; None for none."""
     versions = PromptVersion.objects.filter(config=config)
     if given.isdecimal() and len(given) < 10:
@@ -285,7 +270,7 @@ def _done(visit: Visit, config: PromptConfig, action: str, reason: str) -> str:
 
 
 def _activate(visit: Visit, config: PromptConfig, reason: str) -> str:
-    version = _chosen(config, visit.request.POST.get("version", ""))
+    version = version_named(config, visit.request.POST.get("version", ""))
     if version is None:
         raise Http404("There is no such version.")
     activate_version(

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
@@ -80,8 +79,7 @@ class ProvidersPage(Page):
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         """Tests, disables or enables a provider. Raises PermissionDenied."""
-        if not visit.may(Right.ADMINISTER):
-            raise PermissionDenied
+        visit.require(Right.ADMINISTER)
         given = visit.request.POST
         try:
             _act(visit, given.get("action", ""), given.get("name", ""))

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.html import format_html
@@ -46,12 +45,11 @@ class ReviewsPage(Page):
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        return [Panel("queues", "Queues", "panels/table.html", lambda: {"table": _table(visit)})]
+        return [Panel.of_table("queues", "Queues", lambda: _table(visit))]
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        if not visit.may(Right.EDIT):
-            raise PermissionDenied
+        visit.require(Right.EDIT)
         form = QueueForm(visit.period, visit.request.POST.dict())
         if form.is_valid():
             try:

@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.safestring import SafeString
@@ -66,8 +65,7 @@ class ReviewPage(Page):
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        if not visit.may(Right.EDIT):
-            raise PermissionDenied
+        visit.require(Right.EDIT)
         queue, given = _queue(visit, route["queue_id"]), visit.request.POST
         try:
             query = _ACTIONS.get(given.get("action", ""), _score)(visit, queue)
@@ -173,7 +171,7 @@ def _shown(visit: Visit, queue: ReviewQueue, item: ReviewItem | None) -> dict[st
 def _panels(visit: Visit, queue: ReviewQueue, item: ReviewItem | None) -> list[Panel]:
     panels = [
         Panel("agreement", "Agreement with judges", "reviews/agreement.html", partial(_agreement, visit, queue)),
-        Panel("items", "Items", "panels/table.html", lambda: {"table": _items(visit, queue)}),
+        Panel.of_table("items", "Items", lambda: _items(visit, queue)),
     ]
     if item is None:
         return panels

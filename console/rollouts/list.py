@@ -43,10 +43,7 @@ class RolloutsPage(Page):
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        template = "panels/table.html"
-        return [
-            Panel("rollouts", "Rollouts", template, lambda: {"table": _table(visit)}, is_wide=True, refresh_seconds=60)
-        ]
+        return [Panel.of_table("rollouts", "Rollouts", lambda: _table(visit), is_wide=True, refresh_seconds=60)]
 
 
 def _filters(visit: Visit) -> Filters:

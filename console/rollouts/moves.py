@@ -9,11 +9,9 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.models import CHANGE, LogEntry
-from django.http import HttpRequest
 
 from core.errors import ApplicationError
-from core.rights.asking import actor_of
+from core.ui.pages import Visit
 from rollouts import services
 from rollouts.models import REASON_CHARACTERS, Rollout
 from rollouts.states import ALLOWED, Status, Transition
@@ -56,10 +54,8 @@ def possible(rollout: Rollout) -> list[Transition]:
     return [one for one in Transition if Status(rollout.status) in ALLOWED[one]]
 
 
-def move(
-    request: HttpRequest, rollout: Rollout, transition: Transition, reason: str, *, from_stage: int | None = None
-) -> None:
-    """Makes the transition for the person of the request; a refusal becomes a message. A promotion applies to the stage
+def move(visit: Visit, rollout: Rollout, transition: Transition, reason: str, *, from_stage: int | None = None) -> None:
+    """Makes the transition for the person of the visit; a refusal becomes a message. A promotion applies to the stage
     that the person saw, since somebody else may have been faster."""
     more: dict[str, Any] = {}
     if transition is Transition.PROMOTE:
@@ -68,23 +64,12 @@ def move(
         moved = _SERVICES[transition](
             project_id=rollout.project_id,
             rollout_id=rollout.pk,
-            actor=actor_of(request.user),
+            actor=visit.actor,
             reason=reason,
             **more,
         )
     except ApplicationError as error:
-        messages.error(request, f"Rollout {rollout.name}: {error.message}")
+        messages.error(visit.request, f"Rollout {rollout.name}: {error.message}")
         return
-    note_change(request, moved, f"{verb(transition).capitalize()}. {reason}".strip())
-    messages.success(request, f"Rollout {rollout.name} is now {moved.status.replace('_', ' ')}.")
-
-
-def note_change(request: HttpRequest, rollout: Rollout, message: str) -> None:
-    """Leaves an entry in the admin's own history."""
-    LogEntry.objects.log_actions(
-        user_id=int(request.user.pk or 0),
-        queryset=Rollout.objects.filter(pk=rollout.pk),
-        action_flag=CHANGE,
-        change_message=message,
-        single_object=True,
-    )
+    visit.note_change(moved, f"{verb(transition).capitalize()}. {reason}".strip())
+    messages.success(visit.request, f"Rollout {rollout.name} is now {moved.status.replace('_', ' ')}.")

@@ -10,14 +10,12 @@ from uuid import UUID
 from django.contrib import messages
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponseRedirect, QueryDict
+from django.http import Http404, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
 from console.rollouts.forms import BaseStages, RolloutForm, stage_rows, stages_of_address
-from console.rollouts.moves import note_change
 from core.errors import ApplicationError
-from core.rights.asking import actor_of
 from core.ui import formats
 from core.ui.formats import UNKNOWN
 from core.ui.pages import Page, Visit
@@ -82,7 +80,7 @@ class RolloutFormPage(Page):
         is_valid = all([form.is_valid(), rows.is_valid()])
         action = given.get("action")
         if is_valid and action != "forecast":
-            made = _made(visit.request, form, rows.stages, start=action == "start")
+            made = _made(visit, form, rows.stages, start=action == "start")
             if made is not None:
                 return HttpResponseRedirect(visit.link("rollouts_rollout_change", made.pk))
         draft = Draft(
@@ -96,9 +94,9 @@ class RolloutFormPage(Page):
         return self.render(visit, panels, **_shown(visit, form, rows))
 
 
-def _made(request: HttpRequest, form: RolloutForm, stages: Sequence[Stage], *, start: bool) -> Rollout | None:
+def _made(visit: Visit, form: RolloutForm, stages: Sequence[Stage], *, start: bool) -> Rollout | None:
     """Returns the new rollout, or None with the refusal as an error of the form."""
-    project_id, actor = form.config.project_id, actor_of(request.user)
+    project_id, actor = form.config.project_id, visit.actor
     try:
         with transaction.atomic():
             row = create_rollout(project_id=project_id, new=form.new_rollout(stages), actor=actor)
@@ -107,8 +105,8 @@ def _made(request: HttpRequest, form: RolloutForm, stages: Sequence[Stage], *, s
     except ApplicationError as error:
         form.add_error(None, error.message)
         return None
-    note_change(request, row, "Made and started." if start else "Made.")
-    messages.success(request, f"Rollout {row.name} is {'running' if start else 'made; it is not started yet'}.")
+    visit.note_change(row, "Made and started." if start else "Made.")
+    messages.success(visit.request, f"Rollout {row.name} is {'running' if start else 'made; it is not started yet'}.")
     return row
 
 

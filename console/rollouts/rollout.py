@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
@@ -82,8 +81,7 @@ class RolloutPage(Page):
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         """Makes one transition; a reason that is too long is kept in the form, with the error."""
-        if not visit.may(Right.EDIT):
-            raise PermissionDenied
+        visit.require(Right.EDIT)
         row, given = _rollout(visit, route["rollout_id"]), visit.request.POST
         try:
             transition = Transition(given.get("action", ""))
@@ -95,7 +93,7 @@ class RolloutPage(Page):
             return self.render(visit, panels, **self._context(visit, row, form, transition))
         stage = given.get("stage", "")
         move(
-            visit.request,
+            visit,
             row,
             transition,
             form.cleaned_data["reason"],

@@ -58,12 +58,11 @@ class SessionsPage(Page):
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        def load() -> Mapping[str, Any]:
+        def load() -> Table:
             filters, after = _chosen(visit)
-            page = session_page(visit.project.pk, filters, after=after, limit=_LIMIT)
-            return {"table": _table(visit, page)}
+            return _table(visit, session_page(visit.project.pk, filters, after=after, limit=_LIMIT))
 
-        return [Panel("sessions", "Sessions", "panels/table.html", load, is_wide=True)]
+        return [Panel.of_table("sessions", "Sessions", load, is_wide=True)]
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:

@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
@@ -109,8 +108,7 @@ class SessionPage(Page):
         session_id: str = route["session_id"]
         if visit.request.POST.get("action") == "delete":
             return self._delete(visit, session_id)
-        if not visit.may(Right.EDIT):
-            raise PermissionDenied
+        visit.require(Right.EDIT)
         form = FeedbackForm(visit.request.POST)
         if not form.is_valid():
             return self.render(visit, self._panels(visit, session_id, form), **self.context(visit, **route))
@@ -125,8 +123,7 @@ class SessionPage(Page):
         return HttpResponseRedirect(visit.request.get_full_path() + "#panel-feedback")
 
     def _delete(self, visit: Visit, session_id: str) -> HttpResponseBase:
-        if not visit.may(Right.ADMINISTER):
-            raise PermissionDenied
+        visit.require(Right.ADMINISTER)
         try:
             delete_session(visit.project.pk, session_id, actor=visit.actor)
         except (NotFoundError, AnalyticsUnavailableError) as error:

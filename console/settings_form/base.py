@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
@@ -41,8 +40,7 @@ class SettingsFormPage(Page):
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        if not visit.may(Right.ADMINISTER):
-            raise PermissionDenied
+        visit.require(Right.ADMINISTER)
         row = current_settings(visit.project.pk)
         seen = _state_of(row)
         form = SectionForm(self.sections, row.settings, visit.project.pk, visit.request.POST)

@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
@@ -105,8 +104,7 @@ class TrialPage(Page):
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        if not visit.may(Right.EDIT):
-            raise PermissionDenied
+        visit.require(Right.EDIT)
         trial, action = _trial(visit, route), visit.request.POST.get("action", "")
         named: dict[str, Any] = {"project_id": visit.project.pk, "trial_id": trial.pk, "actor": visit.actor}
         try:

@@ -9,7 +9,9 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.contrib import admin
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.exceptions import PermissionDenied
+from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponseNotAllowed, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
@@ -56,6 +58,21 @@ class Visit:
 
     def may(self, right: Right) -> bool:
         return may(self.person, right, self.project.pk)
+
+    def require(self, right: Right) -> None:
+        """Raises PermissionDenied if the person does not have this right in the project."""
+        if not self.may(right):
+            raise PermissionDenied
+
+    def note_change(self, row: Model, message: str) -> None:
+        """Leaves an entry in the admin's own history."""
+        LogEntry.objects.log_actions(
+            user_id=self.person.pk,
+            queryset=type(row)._default_manager.filter(pk=row.pk),
+            action_flag=CHANGE,
+            change_message=message,
+            single_object=True,
+        )
 
     def link(self, url_name: str, *args: Any, **query: Any) -> str:
         """Returns the address of another page for this project and range; empty values of `query` are left out."""

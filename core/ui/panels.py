@@ -51,6 +51,13 @@ class Panel:
     # Seconds after which the panel is loaded again while the page is open; 0 for never.
     refresh_seconds: int = 0
 
+    @classmethod
+    def of_table(
+        cls, name: str, title: str, load: Callable[[], Any], *, is_wide: bool = False, refresh_seconds: int = 0
+    ) -> Panel:
+        """Returns a panel that shows the table which `load` returns."""
+        return cls(name, title, "panels/table.html", lambda: {"table": load()}, is_wide, refresh_seconds)
+
 
 def in_thread(function: Callable[[], Result]) -> Future[Result]:
     """Starts a function beside the request, as panels are loaded. It must not use the SQL database, whose connection is

@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
@@ -126,8 +125,7 @@ class RequestPage(Page):
         action = visit.request.POST.get("action")
         if action == "delete":
             return self._delete(visit, request_id)
-        if not visit.may(Right.EDIT):
-            raise PermissionDenied
+        visit.require(Right.EDIT)
         if action == "queue":
             add_to_queue(visit, request_id)
             return HttpResponseRedirect(visit.request.get_full_path())
@@ -139,8 +137,7 @@ class RequestPage(Page):
         return HttpResponseRedirect(f"{visit.request.get_full_path()}#panel-scores")
 
     def _delete(self, visit: Visit, request_id: UUID) -> HttpResponseBase:
-        if not visit.may(Right.ADMINISTER):
-            raise PermissionDenied
+        visit.require(Right.ADMINISTER)
         try:
             delete_request(visit.project.pk, request_id, actor=visit.actor)
         except ApplicationError as error:
