@@ -68,7 +68,7 @@ def delete_conversation(*, project_id: UUID, conversation_id: UUID) -> None:
 
 
 def begin_run(*, project_id: UUID, conversation_id: UUID | None, message: NewMessage, actor: str) -> Run:
-    """Takes the conversation, or makes a new one without an id, and adds the user's message.
+    """Takes the conversation with the id, or makes a new one if there is no id, and adds the user's message.
 
     Raises NoConversationError, and ConversationBusyError (409) while another chat answers in it.
     """

@@ -101,7 +101,8 @@ class Membership(models.Model):
 
 
 class EncryptionCanary(models.Model):
-    """The encryption canary, one row under the installation's keys: a process that cannot read it has other keys."""
+    """The encryption canary: one row that is encrypted with the installation's keys. A process that cannot read it has
+    different keys."""
 
     token = models.TextField()
     created_at = models.DateTimeField(auto_now_add=True)

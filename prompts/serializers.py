@@ -253,7 +253,7 @@ class ImportedConfigSerializer(_ConfigFields):
             raise serializers.ValidationError({"active_version_number": "There is no version of this number."})
         labels = attrs["labels"]
         if len({label["name"] for label in labels}) != len(labels):
-            raise serializers.ValidationError({"labels": "A name stands there twice."})
+            raise serializers.ValidationError({"labels": "A name occurs twice."})
         if any(label["version_number"] not in numbers for label in labels):
             raise serializers.ValidationError({"labels": "A label is on a version that is not there."})
         return attrs
@@ -272,7 +272,7 @@ class ImportSerializer(BodySerializer):
     def validate_configs(self, value: list[dict[str, Any]]) -> list[dict[str, Any]]:
         names = [config["name"] for config in value]
         if len(set(names)) != len(names):
-            raise serializers.ValidationError("A name stands there twice.")
+            raise serializers.ValidationError("A name occurs twice.")
         return value
 
     def imported(self) -> list[ImportedConfig]:

@@ -22,7 +22,7 @@ def require_known_origin(request: HttpRequest) -> None:
         return
     own = f"{request.scheme}://{request.get_host()}"
     if origin != own and not any(_matches(origin, trusted) for trusted in settings.CSRF_TRUSTED_ORIGINS):
-        raise PermissionDeniedError("Pages of this origin may not call.", code="origin_not_allowed")
+        raise PermissionDeniedError("Pages of this origin may not call this service.", code="origin_not_allowed")
 
 
 def _matches(origin: str, trusted: str) -> bool:

@@ -86,7 +86,7 @@ async def get_prompt(context: Context, params: GetPromptRequestParams) -> GetPro
 def _client(context: Context) -> Client:
     found = context.request.scope[CLIENT] if context.request is not None else None
     if not isinstance(found, Client):
-        raise TypeError("a message of MCP came past the admission")
+        raise TypeError("a message of MCP bypassed the admission")
     return found
 
 

@@ -31,7 +31,7 @@ class HeldLease:
     async def __aenter__(self) -> Self:
         owner = asyncio.current_task()
         if owner is None:
-            raise RuntimeError("a lease is held by a task")
+            raise RuntimeError("a lease can be held only inside a task")
         self._owner, self._cancelling = owner, owner.cancelling()
         self._task = keep_running("agent.lease", self._keep)
         return self

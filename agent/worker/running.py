@@ -19,7 +19,7 @@ _tasks: set[asyncio.Task[Any]] = set()
 def running() -> Iterator[None]:
     task = asyncio.current_task()
     if task is None:
-        raise RuntimeError("a chat runs in a task")
+        raise RuntimeError("a chat has to run inside a task")
     _tasks.add(task)
     try:
         yield

@@ -57,7 +57,7 @@ def _pages(text: str) -> Iterator[Charge]:
             try:
                 yield from _bucket(bucket)
             except (KeyError, TypeError, AttributeError, ValueError, InvalidOperation, OverflowError) as error:
-                raise BillError(f"data[{number}] is no bucket of a cost report: {error}") from error
+                raise BillError(f"data[{number}] is not a bucket of a cost report: {error}") from error
 
 
 def _decoded(text: str) -> list[Any]:
@@ -67,7 +67,7 @@ def _decoded(text: str) -> list[Any]:
         except json.JSONDecodeError:
             found = [json.loads(line, parse_float=Decimal) for line in text.splitlines() if line.strip()]
     except (json.JSONDecodeError, RecursionError) as error:
-        raise BillError(f"the file is no valid JSON: {error}") from error
+        raise BillError(f"the file is not valid JSON: {error}") from error
     return found if isinstance(found, list) else [found]
 
 
@@ -113,13 +113,13 @@ def _day(value: object) -> date:
         return datetime.fromisoformat(value).astimezone(UTC).date() if "T" in value else date.fromisoformat(value[:10])
     if isinstance(value, (int, str)):
         return datetime.fromtimestamp(int(value), UTC).date()
-    raise ValueError(f"{value!r} is no time")
+    raise ValueError(f"{value!r} is not a time")
 
 
 def _amount(value: object) -> Decimal:
     amount = Decimal(str(value))
     if not amount.is_finite():
-        raise ValueError(f"{value!r} is no amount")
+        raise ValueError(f"{value!r} is not an amount")
     return amount
 
 

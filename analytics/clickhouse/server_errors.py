@@ -55,12 +55,12 @@ _SCHEMA = {
 def translate(server_code: int, reason: str, *, name: str) -> ApplicationError:
     """Returns the error to raise for the server's answer to the query `name`."""
     if server_code in _MEMORY:
-        return AnalyticsLimitError("The question needs more memory than one query may use. Narrow its range.")
+        return AnalyticsLimitError("The query needs more memory than is allowed. Narrow its range.")
     if server_code in _TIME:
-        return AnalyticsLimitError("The question takes longer than one query may run. Narrow its range.")
+        return AnalyticsLimitError("The query takes longer than is allowed. Narrow its range.")
     if server_code in _TRANSIENT:
         logger.warning("query.unavailable query=%s code=%s", name, server_code)
-        return AnalyticsUnavailableError("The analytics store cannot serve the question now.")
+        return AnalyticsUnavailableError("The analytics store cannot answer the query now.")
     if server_code in _SCHEMA and is_behind():
         logger.warning("query.too_early query=%s code=%s", name, server_code)
         return AnalyticsMigratingError(server_code=server_code, reason=reason)

@@ -116,7 +116,7 @@ def _repair_figures(project_id: UUID, plan: Plan, *, known_to_differ: bool) -> N
             users=plan.users,
             known_to_differ=known_to_differ,
         ):
-            raise RepairBusyError("The figures are changing too fast. What is left is done in the background.")
+            raise RepairBusyError("The figures are changing too fast. The rest is done in the background.")
 
 
 def _anonymous(rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:

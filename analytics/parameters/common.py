@@ -59,7 +59,7 @@ class SessionParameters(RangeParameters):
     def validate_name_pattern(self, value: str) -> str:
         # ClickHouse refuses a pattern that ends in the middle of an escape.
         if (len(value) - len(value.rstrip("\\"))) % 2:
-            raise serializers.ValidationError("Must not end in a single backslash.")
+            raise serializers.ValidationError("Must not end with a single backslash.")
         return value
 
     def to_filter(self) -> SessionFilter:

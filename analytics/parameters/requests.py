@@ -116,7 +116,7 @@ class SearchBody(BodySerializer):
         """Returns the words and quoted parts of the query."""
         terms = parse(value)
         if not terms:
-            raise serializers.ValidationError("Must hold a word to look for.")
+            raise serializers.ValidationError("Must contain a word to search for.")
         if len(terms) > MAXIMUM_TERMS:
             raise serializers.ValidationError(f"Must hold at most {MAXIMUM_TERMS} words and quoted parts.")
         return terms

@@ -138,8 +138,8 @@ def union(
 
     `where` is a condition on rows `t` of the rollups and the requests, `where_rollup` one on rows of the rollups alone,
     such as one that an index answers, and `where_request` one on rows of `requests` alone, for a rollup that has only
-    some of the requests; an `operation` leaves out the requests of all others. The second
-    result are the parameters, to which the caller adds `project`.
+    some of the requests; an `operation` leaves out the requests of all others. The second result holds the parameters,
+    to which the caller adds `project`.
     """
     start, stop = clamp(start), clamp(end + TICK)
     pieces, rest = split(start, stop, [rollup.unit for rollup in rollups])

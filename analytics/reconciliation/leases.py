@@ -36,7 +36,7 @@ def repair_lease(project_id: UUID, *, wait_seconds: float = 30.0) -> Iterator[Ca
     RepairLease.objects.get_or_create(project_id=project_id)
     while not _take(project_id, holder):
         if time.monotonic() > deadline:
-            raise RepairBusyError("Another deletion or repair of this project is going on. It is done afterwards.")
+            raise RepairBusyError("Another deletion or repair of this project is running. This one is done after it.")
         time.sleep(_LOOK_EVERY_SECONDS)
     try:
         yield lambda: _renew(project_id, holder)
@@ -53,4 +53,4 @@ def _take(project_id: UUID, holder: UUID) -> bool:
 def _renew(project_id: UUID, holder: UUID) -> None:
     held = RepairLease.objects.filter(project_id=project_id, holder=holder)
     if not held.update(expires_at=timezone.now() + _HELD_FOR):
-        raise RepairBusyError("Another deletion or repair of this project took over. What is left is done afterwards.")
+        raise RepairBusyError("Another deletion or repair of this project took over. The rest is done after it.")

@@ -38,7 +38,7 @@ def check_token(token: str, project_id: UUID, session_id: str) -> None:
     try:
         signed = Signer(salt=_SIGNER).unsign(f"{_subject(project_id, session_id)}:{token}")
     except BadSignature:
-        raise FeedbackTokenError(f"{HEADER} is no token of this session.") from None
+        raise FeedbackTokenError(f"{HEADER} is not a token of this session.") from None
     if datetime.fromtimestamp(int(signed.rpartition(":")[2]), UTC) <= timezone.now():
         raise FeedbackTokenError(f"{HEADER} has expired.")
 

@@ -118,7 +118,7 @@ def _money(text: str) -> str:
     try:
         value = Decimal(text)
     except InvalidOperation as error:
-        raise ValueError("a cost is no decimal number") from error
+        raise ValueError("a cost is not a decimal number") from error
     if not abs(value) <= _MAX_MONEY:
         raise ValueError("a cost is beyond Decimal(18, 10)")
     return str(value.quantize(_PLACES))

@@ -99,7 +99,7 @@ def _body(request: HttpRequest) -> bytes:
             limit=settings.OTLP_BODY_BYTES,
         )
     except OSError:
-        raise MalformedExportError("The body did not arrive whole.") from None
+        raise MalformedExportError("The body did not arrive completely.") from None
 
 
 def _known(error: Exception, request: HttpRequest) -> ApplicationError:

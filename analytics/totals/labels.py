@@ -89,5 +89,5 @@ class Places:
 
 
 def bounded(known: Collection[str], name: str, max_names: int) -> str:
-    """Returns the name while there is room for it, else `other`. Of `known` each name is different."""
+    """Returns the name if there is room for it, and `other` otherwise. The names in `known` already have their room."""
     return name if name in known or len(known) < max_names else OTHER

@@ -277,7 +277,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if len(hosts) > 1:
             raise refusals.MalformedRequestError("The request has more than one Host header")
         if hosts:
-            raise refusals.MalformedRequestError("The Host header is no name or address of a host")
+            raise refusals.MalformedRequestError("The Host header is not the name or address of a host")
         if self.parser.get_http_version() == "1.1":
             raise refusals.MalformedRequestError("The request has no Host header, which HTTP/1.1 needs")
 

@@ -1,4 +1,4 @@
-"""The tiles of Home: six figures, against the period before or against the month's budget."""
+"""The tiles of Home: six figures, each compared with the period before or with the month's budget."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class PricePage(Page):
 
 
 def price_in_words(value: Decimal | None) -> str:
-    """Returns a price per million tokens: at least cents, and no zeros behind what counts."""
+    """Returns a price per million tokens, with at least two decimals and no trailing zeros beyond them."""
     if value is None:
         return UNKNOWN
     text = _plain(value)

@@ -90,8 +90,8 @@ class VersionForm(forms.Form):
             raise forms.ValidationError(error.message.partition(": ")[2] or error.message) from error
 
     def content(self, variables: Sequence[Mapping[str, Any]], rows: Sequence[MessageRow] = ()) -> VersionContent | None:
-        """Returns the content of a form that is valid, with the messages of `rows`; None with the faults as errors of
-        the form."""
+        """Returns the content of a form that is valid, with the messages of `rows`; None if there are faults, which are
+        then errors of the form."""
         data = self.cleaned_data
         parsed: dict[str, Any] = {}
         for name in ("tools", "response_format"):

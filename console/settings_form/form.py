@@ -49,7 +49,7 @@ class LinesField(forms.CharField):
         if len(names) > max_names:
             raise ValidationError(f"At most {max_names} names are allowed.", code="too_many")
         if len(set(names)) != len(names):
-            raise ValidationError("A name stands there twice.", code="repeated")
+            raise ValidationError("A name occurs twice.", code="repeated")
         if any(len(name) > max_characters for name in names):
             raise ValidationError(f"A name has at most {max_characters} characters.", code="too_long")
         if self._check is not None:

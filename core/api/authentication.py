@@ -70,7 +70,7 @@ class StaffSessionAuthentication(SessionAuthentication):
         rights = rights_in(user, project_id)
         if not rights:
             # Only members learn whether a project exists.
-            raise PermissionDeniedError("You are no member of this project.", code="permission_denied")
+            raise PermissionDeniedError("You are not a member of this project.", code="permission_denied")
         if user.is_superuser and not project_exists(project_id):
             raise AuthenticationError("The project does not exist.", code="invalid_project")
         return user, ProjectAccess(project_id, rights, actor_of(user), user.pk)

@@ -55,7 +55,7 @@ def refuse_coding(content_encoding: str) -> None:
     if content_encoding.strip().lower() not in _NO_CODINGS:
         # RFC 9110, section 15.5.16: the answer names the codings that would be taken.
         raise CompressedBodyError(
-            f"Content-Encoding: {content_encoding[:40]!a} is not read here; send the body without compression.",
+            f"Content-Encoding: {content_encoding[:40]!a} is not supported here; send the body without compression.",
             headers={"accept-encoding": "identity"},
         )
 

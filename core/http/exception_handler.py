@@ -73,7 +73,7 @@ def translate(error: Exception) -> ApplicationError | None:
     if isinstance(error, PermissionDenied):
         return PermissionDeniedError("Not allowed.", code="forbidden")
     if isinstance(error, DisallowedHost):
-        return UnknownHostError("The Host header is no name of this service: ALLOWED_HOSTS lists those it has.")
+        return UnknownHostError("The Host header is not a name of this service; ALLOWED_HOSTS lists its names.")
     if isinstance(error, RequestDataTooBig):
         return BodyTooLargeError(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
     if isinstance(error, SuspiciousOperation | BadRequest):

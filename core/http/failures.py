@@ -49,7 +49,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponseBase:
-    return failure(request, PermissionDeniedError("You may not do this, or not see it.", code="forbidden"))
+    return failure(request, PermissionDeniedError("You may not see or do this.", code="forbidden"))
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:

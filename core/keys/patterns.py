@@ -14,8 +14,8 @@ def permits(
     models: tuple[str, ...], providers: tuple[str, ...], provider: str, model: str, deployment: str = ""
 ) -> bool:
     """Returns whether a key with these patterns may call `model` at `provider`; no patterns permit everything. A model
-    is matched by its own name and by its name with the provider before it. `deployment` is empty where it is called
-    like its provider."""
+    is matched by its own name and by its name with the provider before it. `deployment` is empty for a deployment that
+    has its provider's name."""
     if providers and not any(_matches(pattern, provider, deployment or provider) for pattern in providers):
         return False
     names = (model, f"{provider}/{model}")

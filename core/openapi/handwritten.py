@@ -1,4 +1,4 @@
-"""The parts of operations that no Django view serves, and that the OpenAPI document therefore has written by hand."""
+"""The handwritten parts of the OpenAPI document, for operations that no Django view serves."""
 
 from __future__ import annotations
 

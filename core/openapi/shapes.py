@@ -43,6 +43,6 @@ def add_shapes(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     schemas = result.setdefault("components", {}).setdefault("schemas", {})
     doubled = sorted(set(schemas) & set(components))
     if doubled:
-        raise ValueError(f"Two components are called the same: {', '.join(doubled)}")
+        raise ValueError(f"Two components have the same name: {', '.join(doubled)}")
     schemas.update(components)
     return result

@@ -107,5 +107,5 @@ class NameListField(serializers.ListField):
             self.fail("not_a_list", input_type=type(data).__name__)
         names = super().to_internal_value(data)
         if len(set(names)) != len(names):
-            raise serializers.ValidationError("A name stands there twice.")
+            raise serializers.ValidationError("A name occurs twice.")
         return names

@@ -65,7 +65,7 @@ def _send(row: AlertDelivery) -> None:
     given = project_settings(row.alert.project_id)
     url, addresses = given.alert_webhook_url, given.alert_emails
     if not (url if row.channel == AlertDelivery.Channel.WEBHOOK else addresses):
-        raise DeliveryError("no address is set any more", is_final=True)
+        raise DeliveryError("the address is no longer set", is_final=True)
     if row.channel == AlertDelivery.Channel.EMAIL:
         mail.send(row.alert, addresses)
         return

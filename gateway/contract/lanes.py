@@ -18,8 +18,8 @@ _MAX_PROJECTS = 1_000
 
 
 class CheckLanes:
-    """The usual process and the slow one, with the time (monotonic seconds) until which each slow project uses the
-    latter."""
+    """The process for most checks and the one for slow projects, with the time (in monotonic seconds) until which each
+    slow project uses the second."""
 
     def __init__(self) -> None:
         self._usual = CheckProcess("contract")

@@ -34,7 +34,7 @@ def wait_for_sessions(access: Access, prefix: str, played: Sequence[Played]) -> 
             return [listed[name] for name in sorted(listed)]
         if time.monotonic() > deadline:
             raise NotListedError(
-                f"{len(missing)} of {len(expected)} sessions are not listed whole, first {missing[0]}."
+                f"{len(missing)} of {len(expected)} sessions are not listed completely, the first of them {missing[0]}."
             )
         time.sleep(0.3)
 

@@ -86,7 +86,7 @@ def _wait_until_announced(service: subprocess.Popen[bytes]) -> str:
     deadline = time.monotonic() + _START_SECONDS
     while (address := _announced()) is None or not _answers(address):
         if service.poll() is not None:
-            raise ServiceError(f"`manage.py serve` ended with exit code {service.returncode}; its lines are above.")
+            raise ServiceError(f"`manage.py serve` ended with exit code {service.returncode}; its output is above.")
         if time.monotonic() > deadline:
             raise ServiceError(f"`manage.py serve` did not serve within {_START_SECONDS:.0f} seconds.")
         time.sleep(0.1)

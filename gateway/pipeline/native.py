@@ -32,7 +32,7 @@ def translate(state: RequestState, reply: Reply) -> NativeRequest:
 
 
 def read_native(state: RequestState, reply: Reply) -> NativeRequest:
-    """Does the same for a request whose answer no output guardrail has to read."""
+    """Replaces the body as `translate` does, for a request whose answer no output guardrail has to read."""
     body = state.body
     reply.request = request = state.surface.read(body)
     state.body = request.body
@@ -106,7 +106,8 @@ def _speaker(native: NativeRequest, attempt: Attempt) -> NativeAdapter | None:
 
 
 def native_body(body: bytes) -> bytes:
-    """Returns the client's body without the fields that concern only the gateway, the very bytes where it has none."""
+    """Returns the client's body without the fields that concern only the gateway; a body without such fields is
+    returned byte for byte."""
     # Each of the names has one of these beginnings.
     if find(body, b'"prompt_') < 0 and find(body, b'"provider"') < 0 and find(body, b'"models"') < 0:
         return body

@@ -179,10 +179,10 @@ class StreamedAnswer:
             self._note_break(failure_of(error), stream.attempt)
 
     def _take(self, data: bytes) -> bool:
-        """Sends on what arrived of the provider's stream. Returns False when that has to wait for a guardrail or for
-        the client: the events are `_stream.events` then. Raises ProviderError.
+        """Forwards what has arrived of the provider's stream. Returns False when that has to wait for a guardrail or
+        for the client: the events are `_stream.events` then. Raises ProviderError.
 
-        The transport calls this for all that it has read at a time: a task that wakes up for each read, and passes
+        The transport calls this once for everything that it has read: a task that wakes up for each read, and passes
         through all the coroutines of a request, costs more than the rest. So does, between two system calls, any call
         of a function that is not needed.
         """

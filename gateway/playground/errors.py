@@ -17,7 +17,7 @@ class PlaygroundError(ApplicationError):
     def __init__(self, answer: InternalAnswer) -> None:
         failure = answer.error
         if failure is None:
-            raise ValueError("the answer is no failure")
+            raise ValueError("the answer is not a failure")
         headers = {name: value for name, value in failure.headers.items() if name.startswith(_PASSED_ON)}
         super().__init__(failure.message, code=failure.code, headers={**headers, REQUEST_ID: answer.request_id})
         # The class attributes are overridden, because each answer has a status and a type of its own.

@@ -76,7 +76,7 @@ def refuse_chat_fields(fields: Any, operation: str, *, fallbacks: bool) -> None:
         raise ValidationError(f"prompt_config: managed prompts do not apply to {operation}", code=_UNSUPPORTED)
     if fields.models and not fallbacks:
         raise ValidationError(
-            f"models: another model's answer cannot stand in for that of this one in {operation}", code=_UNSUPPORTED
+            f"models: another model's answer cannot replace this model's answer in {operation}", code=_UNSUPPORTED
         )
     if fields.stream:
         raise ValidationError(f"stream: {operation} are answered whole", code=_UNSUPPORTED)
@@ -85,9 +85,9 @@ def refuse_chat_fields(fields: Any, operation: str, *, fallbacks: bool) -> None:
 
 
 def as_chat(fields: Any, texts: list[str], place: str) -> bytes:
-    """Returns the chat completion in which the stages see a request: a message of the user for each of its texts, or
-    for several where it has more than a chat completion may have. Raises ValidationError, which names the text at
-    `place` that is too large."""
+    """Returns the chat completion that stands for a request in the pipeline's stages. It has a user message for each
+    text, or for several texts together if there are more than a chat completion may have messages. Raises
+    ValidationError, which names the text at `place` that is too large."""
     for index, text in enumerate(texts):
         # A character has at most four bytes.
         if len(text) > MAX_MESSAGE_BYTES // 4 and len(text.encode("utf-8", "replace")) > MAX_MESSAGE_BYTES:

@@ -49,7 +49,7 @@ def validate_members(value: Any) -> None:
     models_ = [member["model"] for member in value]
     repeated = [model for model in models_ if models_.count(model) > 1]
     if repeated:
-        raise ValidationError(f"{repeated[0]} stands there twice.", code="repeated")
+        raise ValidationError(f"{repeated[0]} occurs twice.", code="repeated")
     if AUTO in models_:
         raise ValidationError("auto cannot be in a group.", code="reserved")
     if not any(member["weight"] for member in value):

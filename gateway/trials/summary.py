@@ -59,8 +59,8 @@ class CandidateSummary:
 
 
 def verdict(figures: InputFigures) -> str:
-    """Returns the label of the winner, `tie`, or an empty text: what a person picked, else by the judge's scores. An
-    answer that failed loses to one that did not."""
+    """Returns the label of the winner, `tie`, or an empty text: the one that a person picked, or else the one that the
+    judge's scores favour. An answer that failed loses to one that did not."""
     if figures.picked:
         return figures.picked
     if not figures.answers or not all(answer.is_done for answer in figures.answers):

@@ -63,7 +63,10 @@ def check(credentials: Credentials, send: Callable[[UpstreamRequest], HttpAnswer
             lists = False
         if not lists:
             raise ProviderError(
-                "what answers does not list models", kind=FailureKind.UNUSABLE, provider=_PROVIDER, status=200
+                "the server does not list models",
+                kind=FailureKind.UNUSABLE,
+                provider=_PROVIDER,
+                status=200,
             )
 
 
@@ -217,7 +220,7 @@ def _provider_error(error: Any) -> ProviderError:
 
 
 def _connection_error(error: Any) -> ProviderError:
-    """Returns the failure for a call without an answer. Its text names the kind of failure only, since the library's
+    """Returns the failure for a call without an answer. Its text names only the kind of failure, since the library's
     own messages may quote addresses and keys."""
     from botocore.exceptions import ConnectionError as NotReached
     from botocore.exceptions import ConnectTimeoutError, HTTPClientError, ReadTimeoutError

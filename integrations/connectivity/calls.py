@@ -108,7 +108,7 @@ def _address(call: Call, chat_url: str) -> str:
     integration's own. Raises ProviderError."""
     found = re.search(call.ending, chat_url)
     if found is None:
-        raise ProviderError("the address has not the form of the provider's", kind=FailureKind.NOT_FOUND)
+        raise ProviderError("the address does not have the provider's form", kind=FailureKind.NOT_FOUND)
     new_ending = call.new_ending or _azure_models(found)
     return chat_url[: found.start()] + new_ending + chat_url[found.end() :]
 

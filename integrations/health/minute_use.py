@@ -26,7 +26,7 @@ _REQUESTS, _TOKENS = "requests", "tokens"
 
 @dataclass(slots=True)
 class _Count:
-    """The use of one deployment in a minute; what this worker has not yet added to Redis is `unsent` of it."""
+    """The use of one deployment in a minute. `unsent` is the part that this worker has not yet added to Redis."""
 
     minute: int
     requests: int = 0

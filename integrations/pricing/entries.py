@@ -75,7 +75,7 @@ def amount(value: Any, *, scale: int = 0) -> Decimal | None:
     except msgspec.ValidationError:
         raise ValueError("is no number") from None
     if not number.is_finite():
-        raise ValueError("is no finite number")
+        raise ValueError("is not a finite number")
     # The magnitude is checked before scaling and rounding, which have limits of their own.
     if number.adjusted() + scale > PLACES:
         raise ValueError("is absurdly high")

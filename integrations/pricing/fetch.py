@@ -66,7 +66,7 @@ def _limited(chunks: Iterator[bytes], deadline: float) -> bytes:
         if len(body) > settings.PRICING_MAX_BYTES:
             raise CatalogError(f"larger than {settings.PRICING_MAX_BYTES} bytes")
         if time.monotonic() > deadline:
-            raise CatalogError(f"not here after {settings.PRICING_FETCH_SECONDS:g} seconds")
+            raise CatalogError(f"no answer within {settings.PRICING_FETCH_SECONDS:g} seconds")
     return bytes(body)
 
 

@@ -43,7 +43,7 @@ def read_catalog(source: str, body: bytes) -> Reading:
         else:
             refused.setdefault(key, found)
     if not entries:
-        raise CatalogError("no price of a known provider in it")
+        raise CatalogError("it has no price of a known provider")
     return Reading(entries, {key: refusal for key, refusal in refused.items() if key not in entries})
 
 
@@ -51,4 +51,4 @@ def _decoded(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise CatalogError(f"no valid JSON: {error}") from error
+        raise CatalogError(f"not valid JSON: {error}") from error

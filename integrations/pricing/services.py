@@ -90,7 +90,7 @@ def _lock(project_id: UUID | None) -> None:
 
 def _check_room(project_id: UUID) -> None:
     if ModelPrice.objects.filter(project_id=project_id).count() >= MAX_OVERRIDES:
-        raise TooManyPricesError(f"A project can set at most {MAX_OVERRIDES} prices; take back one it does not need.")
+        raise TooManyPricesError(f"A project can set at most {MAX_OVERRIDES} prices; delete one that it does not need.")
 
 
 def _row(project_id: UUID | None, provider: str, model: str) -> ModelPrice | None:

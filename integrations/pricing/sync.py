@@ -95,7 +95,7 @@ def _outcome(source: str, location: str, state: CatalogState | None) -> CatalogO
 def _store(log: PriceSyncLog, outcomes: list[CatalogOutcome]) -> None:
     states = lock_table()
     if not PriceSyncLog.objects.select_for_update().filter(pk=log.pk, status=_Status.RUNNING).exists():
-        raise SyncBrokenOffError("The run took so long that it was taken for dead.")
+        raise SyncBrokenOffError("The run took so long that it was considered dead.")
     outcomes = [_checked(outcome, states[outcome.source]) for outcome in outcomes]
     for outcome in outcomes:
         if outcome.reading is not None:

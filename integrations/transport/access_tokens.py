@@ -124,7 +124,7 @@ def fetch_token(credentials: Credentials, *, allow_private: bool) -> AccessToken
         ) from error
     except _UNREADABLE as error:
         raise ProviderError(
-            "the token server of the service account answered with something that is no token",
+            "the token server of the service account answered with something that is not a token",
             kind=FailureKind.UNAVAILABLE,
             provider=provider,
         ) from error

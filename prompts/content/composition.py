@@ -129,7 +129,7 @@ def _add(
     if version.config_id in chain:
         raise _IncludeError(f"{reference!r} includes itself.")
     if depth == MAX_DEPTH:
-        raise _IncludeError(f"More than {MAX_DEPTH} prompts stand within each other, down to {reference!r}.")
+        raise _IncludeError(f"More than {MAX_DEPTH} prompts are nested in each other, down to {reference!r}.")
     made.included[version.config_id, version.config.name] = version.number
     made.add_variables(version.variables)
     inner = version.messages or [{"role": "system", "content": version.system_prompt}]

@@ -80,9 +80,9 @@ def power(stages: Sequence[Stage], traffic: Traffic, *, elapsed_minutes: float =
     Raises ValueError without any stage, or for shares and rates that are out of range.
     """
     if not stages:
-        raise ValueError("stages: there is at least the present one")
+        raise ValueError("stages: at least the present one is expected")
     if not (0 <= traffic.unanswered <= 1 and traffic.per_minute >= 0):
-        raise ValueError("traffic: per_minute is at least 0, and unanswered a share")
+        raise ValueError("traffic: per_minute must be at least 0, and unanswered a share from 0 to 1")
     plan = _Plan(tuple(stages), traffic.per_minute, elapsed_minutes, served)
     found = Power(
         fall=_found(plan, traffic.unanswered, _typical(traffic.unanswered), holds=True),

@@ -115,7 +115,7 @@ def test_read_bill__forms__charges(text: str, charges: list[Charge] | None) -> N
         (b"\xff\xfe\x00", "not text"),
         (b"", "columns"),
         (b"a,b\n1,2\n", "columns"),
-        (b"{", "no valid JSON"),
+        (b"{", "not valid JSON"),
         (b'{"error": 1}', "no list named data"),
         (b'{"data": []}', "no charge"),
         (b'{"data": [{"results": []}]}', r"data\[0\]"),

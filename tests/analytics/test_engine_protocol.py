@@ -262,7 +262,7 @@ def test_compression__requested__is_refused_with_a_message(engine: EngineProcess
         client.execute("SELECT 1")
         client.connection.compression = 1  # The test sets the flag alone, since the codecs are a package of their own.
 
-        with pytest.raises(ServerException, match="compression is not for a loopback connection"):
+        with pytest.raises(ServerException, match="compression is not supported on a loopback connection"):
             client.execute("SELECT 1")
 
 

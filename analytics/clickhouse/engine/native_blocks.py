@@ -99,7 +99,7 @@ def copy_wire_block(
     _skip_block_info(reader)
     column_count, rows = reader.varint(), reader.varint()
     if column_count > _MAX_COLUMNS or rows > _MAX_ROWS:
-        raise PacketError(f"a block of {column_count} columns and {rows} rows")
+        raise PacketError(f"a block has {column_count} columns and {rows} rows")
     if rows:
         write(memoryview(encode_varint(column_count) + encode_varint(rows)))
     columns = []
@@ -115,7 +115,7 @@ def copy_wire_block(
         _skip_column_data(reader, column, rows)
         size += reader.position - start
         if size > limit:
-            raise PacketError(f"a block of more than {limit} bytes")
+            raise PacketError(f"a block has more than {limit} bytes")
         if rows:
             with memoryview(reader.buffer) as buffer, buffer[:head] as names, buffer[start : reader.position] as data:
                 write(names)

@@ -119,11 +119,11 @@ class LowCardinality:
         while rows > 0:
             flags = reader.uint64()
             if not flags & _HAS_ADDITIONAL_KEYS:
-                raise PacketError("a LowCardinality column without its own dictionary")
+                raise PacketError("a LowCardinality column has no dictionary of its own")
             self.dictionary.skip_data(reader, reader.uint64())
             portion = reader.uint64()
             if not 0 < portion <= rows:
-                raise PacketError("a LowCardinality column with a wrong number of rows")
+                raise PacketError("a LowCardinality column has a wrong number of rows")
             reader.skip(portion << (flags & 0xFF))
             rows -= portion
 

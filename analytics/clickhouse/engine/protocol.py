@@ -86,7 +86,7 @@ def _skip_client_info(reader: ByteReader) -> None:
     # The initial query's start time has 8 bytes.
     reader.skip(8)
     if reader.byte() != _TCP_INTERFACE:
-        raise PacketError("a query of another interface than TCP")
+        raise PacketError("a query over an interface other than TCP")
     for _ in ("operating system user", "host name", "client name"):
         reader.raw_string()
     for _ in ("major version", "minor version", "revision"):

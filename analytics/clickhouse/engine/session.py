@@ -51,7 +51,7 @@ class Access:
 
     def __post_init__(self) -> None:
         if not self.password:
-            raise ValueError("the engine takes nobody without a password")
+            raise ValueError("the engine accepts nobody without a password")
 
 
 class Session:
@@ -96,7 +96,7 @@ class Session:
     def _greet(self) -> bool:
         """Answers the client's hello. Returns False when the client is refused."""
         if self._reader.varint() != ClientPacket.HELLO:
-            raise PacketError("the first packet is no hello")
+            raise PacketError("the first packet is not a hello")
         hello = protocol.read_hello(self._reader)
         if hello.revision < protocol.REVISION:
             raise PacketError(f"the client's revision {hello.revision} is older than {protocol.REVISION}")
@@ -134,7 +134,7 @@ class Session:
     def _serve_query(self, query: Query) -> bool:
         """Runs a query and answers it. Returns False after an error amid a client's data, which cannot be resumed."""
         if query.compressed:
-            raise PacketError("compression is not for a loopback connection")
+            raise PacketError("compression is not supported on a loopback connection")
         tables = self._receive_external_tables()
         target = statement.insert_target(query.text)
         try:

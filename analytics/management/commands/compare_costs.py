@@ -56,7 +56,7 @@ class Command(BaseCommand):
             f"{len(days)} days: charged {charged:.4f}, recorded {recorded:.4f}, {len(differences)} differences"
         )
         if differences:
-            raise CommandError("What is charged and what is recorded differ.", returncode=_DIFFERS)
+            raise CommandError("The charges and the recorded costs differ.", returncode=_DIFFERS)
 
 
 def _dollars(text: str) -> Decimal:

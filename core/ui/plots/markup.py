@@ -11,7 +11,7 @@ _VOID = frozenset({"br", "col", "hr", "img", "input"})
 
 
 def element(name: str, *children: object, **attributes: object) -> SafeString:
-    """Returns an element; children that are no safe strings are escaped, attributes that are None or "" are left out.
+    """Returns an element; children that are not safe strings are escaped, attributes that are None or "" are left out.
 
     A trailing underscore of an attribute's name is dropped, other underscores are hyphens: `class_`, `aria_label`.
     `viewBox` and `preserveAspectRatio` are spelled as they are.

@@ -126,9 +126,9 @@ def _cards_among(data: bytes, groups: list[Span]) -> Iterator[Span]:
 
 
 def _split_cards(data: bytes) -> Iterator[Span]:
-    """Yields the cards that are split by any signs. Lists of numbers look the same, so that a card has to be all of the
-    numbers in a row without points, a row of single digits, or groups that are printed on cards, with no further group
-    of four beside them."""
+    """Yields the card numbers whose digits are separated by other characters. Because a list of numbers looks the same,
+    a card has to be all of the numbers in a row without points, a row of single digits, or groups that are printed on
+    cards, with no further group of four beside them."""
     for match in _SPLIT.finditer(data):
         groups = _groups(data, match.span())
         lengths = [end - start for start, end in groups]

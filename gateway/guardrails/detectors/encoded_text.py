@@ -41,7 +41,8 @@ def base64_of_text(*, separators: str = "", backwards: bool = False) -> str:
 
 
 def _bytes(sequences: Iterable[str], signs: str, *, backwards: bool) -> str:
-    """Returns a pattern for the base64 of any of the sequences of kinds, starting at a border of three bytes."""
+    """Returns a pattern for the base64 of any of the sequences, each a text of kinds of bytes. Encoding begins at the
+    first of three bytes."""
     ways = []
     for kinds in sequences:
         # The last character holds the remaining bits of the last byte, or padding bits.

@@ -36,13 +36,13 @@ def read(body: bytes) -> SurfaceRequest:
 
 
 def _texts(given: str | list[Any]) -> tuple[list[str], bool]:
-    """Returns the inputs as texts, of token arrays their JSON, and whether there are token arrays. Raises
+    """Returns the inputs as texts, with each token array as its JSON, and whether there are any token arrays. Raises
     ValidationError."""
     if isinstance(given, str):
         given = [given]
     kinds = {type(one) for one in given}
     if len(kinds) > 1:
-        raise ValidationError("input: expected texts, or tokens, or arrays of tokens, and not several of them")
+        raise ValidationError("input: expected texts, tokens, or arrays of tokens, but not a mixture of them")
     if kinds == {int}:
         given, kinds = [given], {list}
     if len(given) > MAX_INPUTS:

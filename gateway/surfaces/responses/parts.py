@@ -1,4 +1,4 @@
-"""Translates the parts of a message's content, both ways of writing them: a string, or a list of typed parts."""
+"""Translates the content of messages, which is a string or a list of typed parts."""
 
 from __future__ import annotations
 

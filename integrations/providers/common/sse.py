@@ -83,7 +83,7 @@ class EventParser:
         # A piece may hold many whole events, so only the rest of an unfinished one counts against the limit.
         unfinished = len(b"".join(self._parts).rpartition(b"\n\n")[2])
         if unfinished > MAX_EVENT_BYTES:
-            raise EventTooLargeError(f"an event of more than {MAX_EVENT_BYTES} bytes")
+            raise EventTooLargeError(f"an event has more than {MAX_EVENT_BYTES} bytes")
 
     def _normalised(self, data: bytes) -> bytes:
         """Returns the data with LF as line ends. A CR at the very end waits for the next piece."""

@@ -59,7 +59,7 @@ class VertexAdapter(GoogleAdapter):
         place = self._places.get(credentials)
         if not place.project:
             raise ProviderError(
-                f"the {self.provider} integration has an API key, with which Google's own models alone can be asked",
+                f"the {self.provider} integration has an API key, with which only Google's own models can be called",
                 kind=FailureKind.NOT_FOUND,
                 provider=self.provider,
             )

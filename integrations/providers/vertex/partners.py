@@ -85,7 +85,7 @@ def partner_of(model: PublisherModel) -> Partner:
         raise UnsupportedParameterError("model", "the name is empty", provider=PROVIDER)
     if model.publisher in _UNSUPPORTED_PUBLISHERS:
         raise ProviderError(
-            f"models of {model.publisher!r} cannot be asked at {PROVIDER}",
+            f"models of {model.publisher!r} cannot be called through {PROVIDER}",
             kind=FailureKind.NOT_FOUND,
             provider=PROVIDER,
         )

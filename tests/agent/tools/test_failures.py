@@ -48,7 +48,7 @@ def test_tool__query_above_its_limits__error_suggests_a_narrower_one(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
-        raise AnalyticsLimitError("The question takes longer than one query may run. Narrow its range.")
+        raise AnalyticsLimitError("The query takes longer than is allowed. Narrow its range.")
 
     monkeypatch.setattr(client, "query", refuse)
     outcome = world.call("list_requests")
@@ -57,7 +57,7 @@ def test_tool__query_above_its_limits__error_suggests_a_narrower_one(
     assert json.loads(outcome.content)["error"] == {
         "type": "service_unavailable_error",
         "code": "analytics_limit",
-        "message": "The question takes longer than one query may run. Narrow its range.",
+        "message": "The query takes longer than is allowed. Narrow its range.",
     }
 
 

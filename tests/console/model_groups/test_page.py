@@ -59,7 +59,7 @@ def test_form__administrator__makes_changes_and_deletes(administrator: Client, p
         ("fast", "gpt-4o", "already"),
         ("new", "gpt-4o many", "a weight from 0 to 1000"),
         ("new", "gpt-4o 1 2", "a weight from 0 to 1000"),
-        ("new", "gpt-4o\ngpt-4o", "stands there twice"),
+        ("new", "gpt-4o\ngpt-4o", "occurs twice"),
         ("new", "fast", "may not contain a group"),
         ("new", "", "This field is required"),
     ],

@@ -47,7 +47,7 @@ def test_sections__of_all_settings__each_field_once() -> None:
     ("changes", "message"),
     [
         ({"fallback_order": "nobody"}, "Unknown provider: nobody."),
-        ({"fallback_order": "openai\nopenai"}, "A name stands there twice."),
+        ({"fallback_order": "openai\nopenai"}, "A name occurs twice."),
         ({"preferred_models": "x" * 201}, "A name has at most 200 characters."),
         ({"preferred_models": "\n".join(map(str, range(51)))}, "At most 50 names are allowed."),
         ({"preferred_models": "a\x00b"}, "Null characters are not allowed."),

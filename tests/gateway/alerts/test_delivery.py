@@ -195,7 +195,7 @@ def test_nobody_listens__is_tried_again(settings: Any) -> None:
 def test_address_taken_away__ends_it(channel: str) -> None:
     row = make(channel)
     deliver(row.pk)
-    assert (after(row).state, after(row).last_error) == ("failed", "no address is set any more")
+    assert (after(row).state, after(row).last_error) == ("failed", "the address is no longer set")
 
 
 def test_worker_that_died__leaves_it_to_the_next(receiver: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,7 +132,7 @@ def elsewhere(request: Any) -> None:
     ("answer", "problem"),
     [
         (truncated, "broke off"),
-        (cut_json, "no valid JSON"),
+        (cut_json, "not valid JSON"),
         (endless, "larger than"),
         (elsewhere, "redirects"),
     ],
@@ -210,7 +210,7 @@ def test_sync__slow_pieces__given_up(alone: CatalogServer, settings: Settings, m
     alone.pages["/a"] = dripping
     log = run()
     assert statuses(log) == ["failed", "read"]
-    assert f"not here after {2 * TIMEOUT_SECONDS:.0f} seconds" in log.errors[0]["message"]
+    assert f"no answer within {2 * TIMEOUT_SECONDS:.0f} seconds" in log.errors[0]["message"]
 
 
 def test_sync__no_answer_at_all__given_up(alone: CatalogServer, settings: Settings) -> None:

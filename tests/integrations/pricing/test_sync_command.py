@@ -55,7 +55,7 @@ def test_sync_pricing__nothing_readable__command_error(server: CatalogServer, tm
         run(catalog_a=str(tmp_path / "missing.json"), catalog_b=str(tmp_path / "b.json"))
     problems = [error["message"] for error in PriceSyncLog.objects.get().errors]
     assert problems[0] == "missing.json: No such file or directory"
-    assert problems[1].startswith("no valid JSON")
+    assert problems[1].startswith("not valid JSON")
 
 
 def test_sync_pricing__one_running__command_error() -> None:

@@ -276,7 +276,7 @@ def test_cost_of__tier_fee_or_class__by_hand(price: Price, usage: Usage, dollars
         ({**GPT_AUDIO, "output_cost_per_audio_token": "much"}, "output_cost_per_audio_token is no number"),
         (
             {**SONAR, "search_context_cost_per_query": {"search_context_size_low": float("inf")}},
-            "search_context_cost_per_query.search_context_size_low is no finite number",
+            "search_context_cost_per_query.search_context_size_low is not a finite number",
         ),
     ],
 )

@@ -102,5 +102,5 @@ async def test_addresses__public_and_private_ones__only_the_public_are_left(poli
 
 
 async def test_addresses__system_lookup_of_no_name__is_an_os_error() -> None:
-    with pytest.raises(OSError, match="is not a name"):
+    with pytest.raises(OSError, match="is not a host name"):
         await Resolver(any_address).addresses("a..b", 443)
