@@ -22,5 +22,5 @@ def get_project(project_id: UUID) -> Project | None:
 
 
 def api_key_names(project_id: UUID, ids: Collection[int]) -> Mapping[int, str]:
-    """Returns the names of those API keys of the project that exist, revoked ones too, by id."""
+    """Returns the names of the project's API keys by id, including revoked ones. Ids that do not exist are left out."""
     return dict(ApiKey.objects.for_project(project_id).filter(pk__in=ids).values_list("pk", "name"))

@@ -19,7 +19,8 @@ RESERVED_PATHS = f"(?:{'|'.join(RESERVED_NAMES)})(?:/|$)"
 
 
 def route(pattern: str, application: Any) -> URLPattern:
-    """A pattern for Channels' URLRouter, which takes any ASGI application where Django's types know views only."""
+    """A pattern for Channels' URLRouter, which accepts any ASGI application, whereas Django's types allow only
+    views."""
     return cast(URLPattern, re_path(pattern, application))
 
 

@@ -171,7 +171,7 @@ class RolloutEvaluation(models.Model):
 
 
 class RolloutMinute(models.Model):
-    """One closed minute of one stage as the evaluation saw it: `counts` is a `MinuteCounts`, of the requests that were
+    """One closed minute of one stage as the evaluation saw it. `counts` is a `MinuteCounts` of the requests that were
     recorded in this minute."""
 
     rollout = models.ForeignKey(Rollout, on_delete=models.CASCADE, related_name="minutes")

@@ -29,7 +29,7 @@ def wants_masks(guardrails: GuardrailSettings) -> bool:
 
 
 def masked_text(text: str) -> str:
-    """Returns the text with the kind of each piece of personal data in its place, as `[EMAIL]`."""
+    """Returns the text with each piece of personal data replaced by its kind, such as `[EMAIL]`."""
     if not _masks.suspects(text, 0, len(text)):
         return text
     out, place = [], 0

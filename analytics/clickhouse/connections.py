@@ -47,7 +47,7 @@ class _Idle:
 
 
 class Connections:
-    """A pool of connections, safe for threads.
+    """A thread-safe pool of connections.
 
     `lent` gives the connection used last, so that extra ones fall out of use.
     """

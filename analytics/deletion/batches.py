@@ -1,4 +1,4 @@
-"""Makes requests anonymous, a batch at a time, each exactly once whatever is killed on the way.
+"""Makes requests anonymous, a batch at a time, each exactly once even if a process is killed on the way.
 
 The content of a batch is stored before its first step. Its rows enter `anonymised` under the batch's id as their token,
 so that a repeated try counts them once; only then the originals are deleted. A try skips the steps that are already

@@ -90,7 +90,7 @@ def list_session_requests(
 def list_requests_after(
     project_id: UUID, session_id: str, *, after: RequestCursor | None, limit: int
 ) -> list[RequestRow] | None:
-    """Returns the session's requests behind the cursor, the earliest first; None when there is no such session."""
+    """Returns the session's requests after the cursor, the earliest first; None when there is no such session."""
     params = {"project": project_id, "session": session_id}
     days = visible.query(_DAYS, params, row=_Day, name="session_requests.days")
     if not days:

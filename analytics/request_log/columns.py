@@ -1,4 +1,4 @@
-"""The columns of the request log by what is done with them, made from the declaration of the record."""
+"""The columns of the request log, grouped by their use. They are made from the declaration of the record."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _SCOPES = frozenset(scopes_of_operation("prometheusMetrics"))
 
 
 class Metrics(SharedConsumer):
-    """GET /metrics: answers from what the host's processes reported last; only the key may have to be looked up."""
+    """GET /metrics: answers with what the host's processes reported last; only the key may have to be looked up."""
 
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

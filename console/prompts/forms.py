@@ -188,7 +188,7 @@ def initial_of(version: PromptVersion | None) -> dict[str, Any]:
 def draft_of(
     data: Mapping[str, Any], variables: Sequence[Mapping[str, Any]], rows: Sequence[MessageRow], config_id: UUID | None
 ) -> Draft:
-    """Returns what a form says that need not be valid."""
+    """Returns the content of a form, which need not be valid."""
     system_prompt, messages = written(str(data.get("system_prompt") or "").replace("\r\n", "\n"), rows)
     return Draft(
         system_prompt=system_prompt,

@@ -59,8 +59,8 @@ def changed(rows: Sequence[MessageRow], action: str) -> list[MessageRow]:
 
 
 def written(text: str, rows: Sequence[MessageRow]) -> tuple[str, list[dict[str, Any]]]:
-    """Returns the system prompt and the messages of a version with this text and these rows, of which only one is set.
-    A row without a text is left out."""
+    """Returns the system prompt and the messages of a version with this text and these rows; only one of the two is not
+    empty. A row without a text is left out."""
     messages = [
         {INCLUDE: row.text.strip()} if row.role == INCLUDE else {"role": row.role, "content": row.text}
         for row in rows

@@ -1,6 +1,6 @@
 """The one table of what the audit log records: the models whose rows people change, and the fields that may be shown.
 
-A field that is in no list here is in no entry, so that a new secret stays out by default.
+A field that is not listed here is in no entry, so that a new secret stays out by default.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Encrypts every stored secret under the first of the encryption keys.
 
-A model names its columns with tokens of core.encryption.fernet: `encrypted_fields = ("token",)`; empty ones hold none.
+A model names the columns that hold tokens of core.encryption.fernet: `encrypted_fields = ("token",)`. An empty column
+holds none.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _LOOKS = 5
 
 @dataclass(slots=True)
 class Rotation:
-    """The result for one model's secrets. `lost` are the ids of rows that no configured key reads, `projects` the
-    numbers of rotated secrets by project; None stands for those of no project."""
+    """The result for one model's secrets. `lost` has the ids of rows that no configured key can decrypt, `projects` the
+    number of rotated secrets by project, with None for those without a project."""
 
     model: str
     current: int = 0

@@ -40,7 +40,7 @@ def _patterns(help_text: str) -> NameListField:
 
 
 class MetadataField(serializers.DictField):
-    """A small object of texts."""
+    """Metadata of a key: a small object whose values are texts."""
 
     child = serializers.CharField(max_length=METADATA_CHARACTERS, allow_blank=True, trim_whitespace=False)
 

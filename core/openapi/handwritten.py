@@ -14,8 +14,8 @@ from core.openapi.shapes import any_of
 def failures(
     statuses: Iterable[int], descriptions: Mapping[int, str], shapes: tuple[Any, ...] = (ErrorBody,)
 ) -> dict[str, Any]:
-    """Returns the failures by status. `descriptions` say what differs from every management call, and `shapes` are
-    those that an error may have."""
+    """Returns the failures by status. `descriptions` replace those that all management calls share, and `shapes` are
+    the forms that an error body may have."""
     return {
         str(status): {
             "description": descriptions.get(status) or ERRORS[status],

@@ -1,5 +1,5 @@
-"""Keeps the background work of a process going, whatever it meets: a failure is logged with its traceback, counted for
-the host's monitor, and followed by another run, after pauses that grow from a quarter of a second to four seconds."""
+"""Keeps the background work of a process going. A failure is logged with its traceback, counted for the host's monitor,
+and followed by another run after a pause, which grows from a quarter of a second to four seconds."""
 
 from __future__ import annotations
 

@@ -94,7 +94,8 @@ class Attempt(msgspec.Struct, frozen=True):
     own_prices: Mapping[str, Price] | None = None
 
     def price_in(self, snapshot: ProjectSnapshot) -> Price | None:
-        """Returns the price of the attempt, the deployment's own before that of the price list; None if unknown."""
+        """Returns the price of the attempt: the deployment's own or else that of the price list; None if it is
+        unknown."""
         if self.own_prices is not None and self.model in self.own_prices:
             return self.own_prices[self.model]
         return snapshot.price_of(self.provider, self.model)

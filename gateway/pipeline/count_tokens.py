@@ -1,7 +1,7 @@
-"""Answers the count of a prompt's tokens: by the provider's own count where it has one, else by an estimate.
+"""Counts a prompt's tokens: the provider counts them if it can, and otherwise they are estimated.
 
-A count takes part in no rollout, reserves nothing and costs nothing. The health monitor learns nothing of it, since a
-count says little about how fast a model answers.
+A count takes part in no rollout, reserves nothing and costs nothing. It is not reported to the health monitor, since it
+says little about how fast a model answers.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def late_body() -> RequestTimeoutError:
 
 
 async def _rest(receive: Receive, message: Any, limit: int) -> bytes:
-    """Returns the whole of a body that `message` begins and does not end."""
+    """Returns the whole body, of which `message` is the first part but not the last."""
     parts = [message.get("body", b"")]
     size = len(parts[0])
     while message["type"] == "http.request" and message.get("more_body", False):

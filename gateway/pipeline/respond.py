@@ -50,7 +50,7 @@ async def whole_answer(
 
 
 async def _guarded(runtime: Runtime, context: RequestContext, attempts: list[Attempt], state: RequestState) -> bytes:
-    """Returns what output guardrails let out of the first answer, or of a second one."""
+    """Returns what output guardrails let through of the first answer, or of a second one."""
 
     async def once(left: list[Attempt]) -> bytes:
         completion = await complete(runtime, context, left, state)

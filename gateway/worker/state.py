@@ -95,7 +95,7 @@ class WorkerMonitor:
         self._runtime.readiness.analytics_migrated = True
 
     async def _measure(self) -> None:
-        """Measures for a second how late the event loop wakes up."""
+        """Measures, for one second, how late the event loop wakes up."""
         loop, max_lag = self._runtime.loop, 0.0
         for _ in range(_TICKS_A_LOOK):
             asleep = loop.time()

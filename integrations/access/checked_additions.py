@@ -63,8 +63,8 @@ class _Known(msgspec.Struct):
 
 
 def checked_parameters(field: str, given: Any, *, may_remove: bool) -> dict[str, Any]:
-    """Returns the checked parameters of the integration's field. With `may_remove` a null is allowed and takes the
-    parameter out of requests. Raises ValidationError."""
+    """Returns the checked parameters of the integration's field. With `may_remove` a value may be null, which removes
+    the parameter from requests. Raises ValidationError."""
     if not isinstance(given, Mapping):
         raise _invalid(field, "", "must be an object of parameters")
     if len(given) > MAX_PARAMETERS:

@@ -161,7 +161,8 @@ def _users_judged(state: State, block: UserBlock) -> State:
 
 
 def _without(totals: ArmTotals, block: ArmCounts) -> ArmTotals:
-    """Returns the totals before an open block: the margin must not know the requests it is applied to."""
+    """Returns the totals without an open block, since the margin must not depend on the requests that it is applied
+    to."""
     if not block.requests and not block.judged:
         return totals
     return replace(

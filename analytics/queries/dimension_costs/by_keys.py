@@ -33,7 +33,7 @@ _KEYS_BEFORE = 1000
 
 @dataclass(frozen=True)
 class _AllKeys:
-    """The number of all keys and the cost of all their requests, beside each row of a page."""
+    """The number of all keys and the cost of all their requests, which every row of a page carries."""
 
     keys: int = 0
     all_requests: int = 0

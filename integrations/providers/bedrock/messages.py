@@ -115,7 +115,7 @@ class MessageWriter:
         return blocks
 
     def _written(self, block: Text | Attachment | ToolCall | ToolResult) -> list[NativeBlock]:
-        """Returns the block in Converse's form, nothing for a blank text."""
+        """Returns the block in Converse's form, or nothing for a blank text."""
         match block:
             case Text():
                 return [{"text": block.text}] if block.text.strip() else []

@@ -31,8 +31,8 @@ def usage_of(usage: Any) -> Usage | None:
 
 
 def logprobs_of(items: Any) -> dict[str, Any] | None:
-    """Returns OpenAI's `logprobs`. Cohere gives a piece of text with the probabilities of its tokens, but not the
-    tokens' texts, so the piece gets the sum."""
+    """Returns OpenAI's `logprobs`. Cohere returns a piece of text with the log probabilities of its tokens, but not the
+    tokens' texts, so the piece gets their sum."""
     content = []
     for item in items if isinstance(items, list) else [items]:
         if not isinstance(item, Mapping):

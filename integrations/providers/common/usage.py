@@ -65,8 +65,8 @@ def read_usage(usage: Mapping[str, Any], service_tier: object = None) -> Usage |
 
 
 def _counts(usage: Mapping[str, Any]) -> tuple[int, int, bool] | None:
-    """Returns the tokens of prompt and completion, under whatever names and in whatever form they stand, and whether
-    the former are those of both; None where there is no count, and no stated cost in place of one."""
+    """Returns the tokens of prompt and completion, read from any of their known names and forms, and whether the first
+    number counts both. Returns None if there is neither a count nor a stated cost in its place."""
     prompt, completion = _named(usage, _PROMPT), _named(usage, _COMPLETION)
     counts = with_total(prompt or 0, completion or 0, _named(usage, _TOTAL) or 0)
     if prompt is None and completion is None and not counts[0] and CHARGES.isdisjoint(usage):
@@ -151,7 +151,7 @@ def _is_readable(details: object) -> bool:
 
 
 def _is_count(value: object) -> bool:
-    """Returns whether the value is a count that needs no other: a 0 is replaced by what else was read."""
+    """Returns whether the value is a count that is not 0: a 0 is replaced by a count that was read elsewhere."""
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 

@@ -159,7 +159,7 @@ def calls_tools(items: list[Item] | None) -> bool:
 
 
 def failure_in(response: Response, *, provider: str) -> ProviderError | None:
-    """Returns the failure of a response that did not come to an answer, None for an answer."""
+    """Returns the failure of a response that has no answer, or None if it has one."""
     if response.status == "cancelled":
         return ProviderError(
             f"{provider} cancelled the response", kind=FailureKind.UNAVAILABLE, provider=provider, status=200
