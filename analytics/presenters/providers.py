@@ -1,4 +1,4 @@
-"""Presents the errors of a project in groups, how each provider performed over time, and which one took over from which."""
+"""Presents the errors of a project in groups, how each provider performed, and which provider took over from which."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def _addresses(host: str, port: int) -> list[str]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError as error:  # Python raises UnicodeError for an empty or overlong label of a host name.
-        raise OSError(f"{host} is not a name") from error
+        raise OSError(f"{host} is not a host name") from error
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 

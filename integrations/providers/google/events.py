@@ -128,7 +128,7 @@ class ObjectParser:
         self._parts.append(rest)
         self._size += len(rest)
         if self._size > MAX_EVENT_BYTES:
-            raise EventTooLargeError(f"an event of more than {MAX_EVENT_BYTES} bytes")
+            raise EventTooLargeError(f"an event has more than {MAX_EVENT_BYTES} bytes")
 
 
 def _check_between(data: bytes) -> None:
