@@ -64,7 +64,7 @@ class BodyTooLargeError(ValidationError):
     code = "body_too_large"
 
     def __init__(self, limit: int) -> None:
-        """Says that a body is larger than `limit` bytes."""
+        """Makes the error for a body that is larger than `limit` bytes."""
         super().__init__(f"The body is larger than {limit} bytes.")
 
 

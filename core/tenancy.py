@@ -23,7 +23,7 @@ class ProjectManager(models.Manager[Row]):
 
 
 def requested_project(request: HttpRequest) -> UUID:
-    """Returns the project in the header; 401 `invalid_project` when it is missing or no UUID."""
+    """Returns the project in the header. A header that is missing or not a UUID is 401 `invalid_project`."""
     found = request.headers.get(PROJECT_HEADER, "").strip()
     if not found:
         raise AuthenticationError(f"The header {PROJECT_HEADER} is missing.", code="invalid_project")

@@ -59,7 +59,7 @@ class Situation:
 
 
 def instructions(situation: Situation, fence: Fence, *, closing: bool = False) -> str:
-    """Returns the system prompt; `closing` is for the answer after which no tool is called any more."""
+    """Returns the system prompt. `closing` is true for the last answer, after which no tool is called."""
     text = _TEXT.format(
         project=fence.around("project name", " ".join(situation.project.split())),
         project_id=situation.project_id,

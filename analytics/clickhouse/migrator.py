@@ -164,7 +164,7 @@ def _run(statement: str, lease: Lease) -> None:
 
 
 def _wait_for_inserts(statement: str) -> None:
-    """Returns when the inserts are stored that were under way into a table which `statement` has renamed.
+    """Waits until the inserts are stored that were running when `statement` renamed their table.
 
     Shippers of other hosts go on while a store is migrated. An insert that began before its table was renamed ends
     later, in some tables before the migration reads or empties them and in others afterwards.

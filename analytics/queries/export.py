@@ -35,7 +35,8 @@ class _KeyedPayload:
 def export_chunks(project_id: UUID, filters: RequestFilter, *, content: bool) -> Iterator[list[Exported]]:
     """Yields chunks of (request, bodies), oldest first; bodies are None without `content` and where none are stored.
 
-    Raises what `visible.query` does. What is written while it goes on is included if it is newer than the last key.
+    Raises the errors of `visible.query`. Requests that are written during the export are included if they are newer
+    than the last key.
     """
     last: RequestRow | None = None
     while rows := _rows_after(project_id, filters, last):

@@ -68,6 +68,6 @@ ORDER BY saved_usd DESC, missed_tokens DESC, provider, model, prompt_config_id, 
 
 
 def list_prompt_cache(project_id: UUID, start: datetime, end: datetime) -> Sequence[PromptCacheRow]:
-    """Returns all such rows, those that saved most first."""
+    """Returns the rows of all models and versions, those that saved most first."""
     params = {"project": project_id, "start": start, "end": end}
     return client.query(_SQL, params, row=PromptCacheRow, name="metrics.prompt_cache")

@@ -17,7 +17,8 @@ from analytics.request_log.record import LoggedRequest
 
 
 class RequestRow(LoggedRequest, frozen=True, kw_only=True):
-    """A request without its texts. `cost_usd` is 0 when it is not known; the id of no prompt is the zero UUID."""
+    """A request without its texts. `cost_usd` is 0 when the cost is not known; without a prompt its id is the zero
+    UUID."""
 
     request_id: UUID
     ts: datetime

@@ -78,8 +78,9 @@ class InflightTable:
 
     Without room on the disk the slots are in memory alone, and requests in flight when the worker dies go unrecorded.
 
-    Call `begin` when a request is admitted, and `end` right after its record was appended to the spool, with nothing
-    awaited between: then a worker killed in between has the record in its newest segment, which is where it is sought.
+    Call `begin` when a request is admitted, and `end` right after its record was appended to the spool, without
+    awaiting anything in between: if the worker is killed there, the record is in its newest segment, where it is looked
+    for.
     """
 
     def __init__(self, directory: Path) -> None:

@@ -1,5 +1,5 @@
-"""Reads the records of an export in JSON, one by one. Deeper parts are parsed when needed: a document of many
-megabytes is never one object of many more."""
+"""Reads the records of an export in JSON, one by one. Deeper parts are parsed only when they are needed, so that a
+large document is never in memory as one much larger object."""
 
 from __future__ import annotations
 

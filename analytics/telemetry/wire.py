@@ -44,7 +44,7 @@ def fields(data: memoryview) -> Iterator[tuple[int, int, int, int, int]]:
             position += _FIXED[kind]
         else:
             # Groups have not been written by anything for fifteen years, and OTLP has none.
-            raise BrokenMessageError(f"wire type {kind}")
+            raise BrokenMessageError(f"a field has the unknown wire type {kind}")
         if position > size:
             raise BrokenMessageError("a field ends beyond its message")
         yield number, kind, began, content, position

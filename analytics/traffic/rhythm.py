@@ -61,7 +61,7 @@ def slices(
     seed: int,
     largest_with_texts: int = MAX_TEXT_SLICE,
 ) -> list[Slice]:
-    """Returns the slices of the whole history in order of time; the requests of all slices are `requests`."""
+    """Returns the slices of the whole history in order of time, with `requests` requests in all of them together."""
     hours = hourly_weights(start, end, seed)
     total = sum(weight for _, weight in hours)
     pieces = list(_pieces(hours, end, math.ceil(max(w for _, w in hours) * requests / total / largest_with_texts)))

@@ -1,4 +1,4 @@
-"""The endpoints of what guardrails found."""
+"""The endpoints of the findings of guardrails."""
 
 from __future__ import annotations
 

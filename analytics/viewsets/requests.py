@@ -80,7 +80,7 @@ class RequestViewSet(ProjectViewSet):
     @operation("requestFacets", "Count the values of requests", query=[RequestParameters], answer=RequestFacets)
     @action(detail=False)
     def facets(self, request: Request) -> Response:
-        """For each column that has few values the ten commonest ones among the requests that match."""
+        """For each column that has few values, the ten most common ones among the requests that match."""
         filters = RequestParameters(data=request.query_params.dict()).to_filter()
         return Response(requests.facets(self.project_id, filters))
 

@@ -21,8 +21,8 @@ class Placed(Generic[Key]):
 def in_tree_order(nodes: Sequence[tuple[Key, Key | None, int]]) -> list[Placed[Key]]:
     """Returns the places of nodes, which are (key, key of the parent, start), depth first and by start.
 
-    A node whose parent is missing is a root, and so is the earliest one of a circle. Of nodes with one key the first is
-    the parent.
+    A node whose parent is missing is a root, and so is the earliest node of a cycle. If several nodes have the same
+    key, the first one is the parent.
     """
     first = {key: index for index, (key, _, _) in reversed(list(enumerate(nodes)))}
     children: dict[int, list[int]] = {}

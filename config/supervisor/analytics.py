@@ -60,7 +60,7 @@ class AnalyticsPreparation:
         return {"problem": self._problem}
 
     def _note(self, error: Exception) -> None:
-        """Logs each problem once, and one that was not foreseen with its traceback."""
+        """Logs each problem once, and an unexpected one with its traceback."""
         is_foreseen = isinstance(error, (ApplicationError, CommandError))
         problem = str(error) if is_foreseen else type(error).__name__
         if problem != self._problem:

@@ -19,7 +19,7 @@ class AlreadyRunningError(Exception):
 
 @contextmanager
 def only_one(file: Path, *, pid: int) -> Iterator[None]:
-    """Holds the lock and writes `pid` there, the process to be named to whoever comes second. Raises
+    """Holds the lock, and writes `pid` into its file, so that a second process can name the first. Raises
     AlreadyRunningError."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     try:

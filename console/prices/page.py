@@ -206,7 +206,7 @@ def _table(visit: Visit) -> Table:
 
 
 def _after(found: Any, query: QueryDict) -> Any:
-    """Returns the prices behind the cursor, which names the last row of the page before."""
+    """Returns the prices after the cursor, which names the last row of the page before."""
     provider, _, model = query.get("cursor", "").partition("\n")
     if not provider or "\x00" in provider + model:
         return found

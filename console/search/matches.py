@@ -51,8 +51,8 @@ class Matches:
         return found[0]["href"] if len(found) == 1 else ""
 
     def all(self, seconds: float | None = None) -> Sequence[Mapping[str, str]]:
-        """Returns kind, label and address of each record. Raises TimeoutError after the seconds, and the errors of the
-        store."""
+        """Returns kind, label and address of each record. Raises TimeoutError when the time is over, and the errors of
+        the store."""
         found = [*self._of_the_store.result(seconds)["results"], *self._of_the_database]
         return [
             {"kind": _LABELS[one["kind"]], "label": one["label"], "href": _address(self._visit, one)} for one in found

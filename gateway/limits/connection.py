@@ -51,7 +51,7 @@ class ScriptConnection:
         return self._channel is not None
 
     async def tried(self) -> None:
-        """Returns when the first attempt to connect has succeeded or failed."""
+        """Waits until the first attempt to connect has succeeded or failed."""
         await self._tried.wait()
 
     def ask(self, command: Command) -> None:

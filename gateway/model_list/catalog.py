@@ -40,7 +40,7 @@ class CallableModel:
 
 
 def callable_models(snapshot: ProjectSnapshot) -> dict[str, CallableModel]:
-    """Returns the models by id, in alphabetical order behind `auto` and the model groups, which are there if they stand
+    """Returns the models by id, in alphabetical order after `auto` and the model groups, which are listed if they stand
     for a model."""
     enabled = snapshot.credentials
     priced: dict[str, list[str]] = {provider: [] for provider in enabled}

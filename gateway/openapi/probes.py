@@ -29,7 +29,7 @@ class Readiness(TypedDict):
 
 
 def probes() -> dict[str, Any]:
-    """Returns the paths."""
+    """Returns the OpenAPI paths of the two health checks."""
     alive = {"200": _answer("The worker is alive.", Health)}
     ready = {"200": _answer("It should.", Readiness), "503": _answer("It should not.", Readiness)}
     return {

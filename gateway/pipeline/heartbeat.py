@@ -23,7 +23,7 @@ class Heartbeat:
         self._handle = loop.call_later(self._interval, self._tick)
 
     def touch(self) -> None:
-        """Restarts the silence, since something was sent just now."""
+        """Starts the wait for the next heartbeat anew, since something was sent just now."""
         self.last = self._loop.time()
 
     async def settled(self) -> None:

@@ -116,7 +116,8 @@ async def second_try(
 
 
 def _behind(state: RequestState, attempts: list[Attempt]) -> list[Attempt]:
-    """Returns the attempts behind the one that was graded too low, which is noted as failed unless none is left."""
+    """Returns the attempts after the one whose answer was graded too low. That one is recorded as failed, unless no
+    attempt is left."""
     served = state.routing.provider, state.routing.model
     place = next((i for i, one in enumerate(attempts) if (one.provider, one.model) == served), None)
     left = [] if place is None else attempts[place + 1 :]

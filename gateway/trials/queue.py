@@ -41,7 +41,7 @@ def claim_trial() -> Trial | None:
 
 
 def keep_claim(trial_id: UUID) -> bool:
-    """Moves the claim on; returns False once the trial has ended or is gone."""
+    """Extends the claim. Returns False if the trial has ended or was deleted."""
     return bool(Trial.objects.filter(pk=trial_id, state=TrialState.RUNNING).update(claimed_until=_claim()))
 
 

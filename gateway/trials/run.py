@@ -153,7 +153,7 @@ class _TrialRun:
         await self._store(answer, request, given)
 
     async def _goes_on(self, answer: TrialAnswer, given: InternalAnswer) -> bool:
-        """Returns whether a failure is the answer's outcome, and not one of the whole trial or for a while."""
+        """Returns whether a failure is the outcome of one answer, and neither temporary nor one of the whole trial."""
         error = given.error
         if error is None:
             return True

@@ -67,7 +67,7 @@ class Entry:
         return True
 
     def count_pending(self) -> None:
-        """Counts the successes that have waited."""
+        """Adds the successes that were kept back to the window and the circuit."""
         pending, since = self._pending, self._pending_since
         if not pending:
             return

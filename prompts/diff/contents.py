@@ -72,8 +72,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class VersionDiff:
-    """The differences between two versions; an empty field is unchanged. `system_prompt` has all lines, `messages` all
-    messages, unless neither version has any: a system prompt is a message beside them."""
+    """The differences between two versions; a field without differences is empty. `system_prompt` has all lines.
+    `messages` has all messages, with the system prompt as one of them, and is empty if neither version has messages."""
 
     system_prompt: tuple[Row, ...]
     messages: tuple[MessageChange, ...]

@@ -38,5 +38,5 @@ def read(body: bytes) -> SurfaceRequest:
     fields = decoded(_decoder, body)
     refuse_chat_fields(fields, "speech", fallbacks=True)
     if fields.stream_format not in (None, "audio"):
-        raise ValidationError("stream_format: speech comes back whole, as audio", code="unsupported_parameter")
+        raise ValidationError("stream_format: speech cannot be streamed as events", code="unsupported_parameter")
     return SurfaceRequest(as_chat(fields, [fields.input], "input"), echo=MEDIA_TYPES[fields.response_format])

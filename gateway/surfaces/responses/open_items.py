@@ -172,7 +172,7 @@ class OpenMessage:
         out.add("response.content_part.done", {**place, "part": part})
 
     def _settle(self) -> None:
-        """Puts the texts that have come into the open part."""
+        """Writes the texts that have arrived into the open part."""
         if self._texts:
             name = "refusal" if self._parts[-1]["type"] == "refusal" else "text"
             self._parts[-1][name] += "".join(self._texts)

@@ -253,7 +253,7 @@ def _short(blocks: list[Json]) -> str | list[Json]:
 
 
 def _strip_prefill(messages: list[Json]) -> None:
-    """Removes white space at the end of a last assistant message: the API refuses a beginning of the answer that ends
+    """Removes white space from the end of a last assistant message: the API refuses an answer's beginning that ends
     with it."""
     if not messages or messages[-1]["role"] != "assistant":
         return

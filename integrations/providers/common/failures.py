@@ -168,8 +168,8 @@ def failure(
 
 
 def failure_in_body(decoded: Any, *, provider: str, status: int | None = None) -> ProviderError:
-    """Returns the error in a 200 body or stream event (`error`, or a bare `{"message", "code"}`). `status` is given
-    where the vendor's own words stand for a status."""
+    """Returns the error in a 200 body or stream event (`error`, or a bare `{"message", "code"}`). `status` is the
+    status that the vendor's own code or name of the error stands for, if it is known."""
     status = _status_in(decoded) if status is None else status
     kind = kind_of(status) if status else FailureKind.UNAVAILABLE
     message = message_in(decoded) or f"{provider} reported an error without a message"
