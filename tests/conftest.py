@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, settings
 from pytest_django import DjangoAssertNumQueries
+from whitenoise.middleware import WhiteNoiseMiddleware
 
 from core.openapi.views import document
 from tests.described import clients_checked
@@ -46,6 +48,23 @@ def certificates_read_once() -> Iterator[None]:
             # A client that no collected test has imported is left as it is.
             if module := sys.modules.get(name):
                 stack.enter_context(patch.object(module, "create_ssl_context", _shared(module.create_ssl_context)))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def static_files_found_once() -> Iterator[None]:
+    """Has all test clients serve the static files that the first one found. Every client loads the middleware anew, and
+    WhiteNoise then looks for 200 files, which takes longer than most requests."""
+    find = WhiteNoiseMiddleware.add_files_from_finders
+    found: dict[str, dict[str, Any]] = {}
+
+    def found_once(self: WhiteNoiseMiddleware) -> None:
+        if self.static_prefix not in found:
+            find(self)
+            found[self.static_prefix] = dict(self.files)
+        self.files.update(found[self.static_prefix])
+
+    with patch.object(WhiteNoiseMiddleware, "add_files_from_finders", found_once):
         yield
 
 
