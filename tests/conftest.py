@@ -13,10 +13,13 @@ from unittest.mock import patch
 import pytest
 from hypothesis import HealthCheck, settings
 from pytest_django import DjangoAssertNumQueries
+from rest_framework.test import APIClient
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from core.models import Project
 from core.openapi.views import document
 from tests.described import clients_checked
+from tests.factories.core import client_of, make_project
 from tests.recordings import EXPECTED, SHARED_DIR, missing_recordings
 
 # The duration of an example depends on the machine's load, so no deadline is set.
@@ -87,6 +90,17 @@ def django_db_modify_db_settings(stores: None) -> None:
 
     The OpenAPI document is made here too, before any test replaces parts of a view: the first answer needs it."""
     document()
+
+
+@pytest.fixture
+def project(db: None) -> Project:
+    return make_project()
+
+
+@pytest.fixture
+def api(project: Project) -> APIClient:
+    """A client with a key of `project`."""
+    return client_of(project)
 
 
 @pytest.fixture

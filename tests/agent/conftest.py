@@ -8,11 +8,6 @@ from tests.factories.core import make_key, make_project
 
 
 @pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
-
-
-@pytest.fixture
 def other(db: None) -> Project:
     return make_project()
 

@@ -8,23 +8,15 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 from clickhouse_driver import Client
 from pytest_django import Settings
-from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
-from core.models import Project
-from tests.analytics.engine_process import running_engine
-from tests.factories.core import client_of, make_project
+from tests.analytics.engine_process import EngineProcess, running_engine
 
 
-@pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
-
-
-@pytest.fixture
-def api(project: Project) -> APIClient:
-    """A client with a key of `project`."""
-    return client_of(project)
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
+    with running_engine(tmp_path_factory.mktemp("engine") / "data") as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

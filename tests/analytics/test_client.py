@@ -31,12 +31,6 @@ class Named:
     count: int
 
 
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
-    with running_engine(tmp_path_factory.mktemp("engine") / "data") as started:
-        yield started
-
-
 @pytest.fixture
 def run_dir(tmp_path: Path, settings: Settings) -> Iterator[Path]:
     """An embedded installation whose engine has not announced its address yet."""

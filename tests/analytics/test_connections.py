@@ -16,7 +16,7 @@ from analytics.clickhouse import connections as pool
 from analytics.clickhouse.address import resolve_url
 from analytics.clickhouse.connections import Connections, connections
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
-from tests.analytics.engine_process import EngineProcess, running_engine
+from tests.analytics.engine_process import EngineProcess
 
 READ_SECONDS = 30.0
 
@@ -24,12 +24,6 @@ READ_SECONDS = 30.0
 @dataclass(frozen=True)
 class Number:
     number: int
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
-    with running_engine(tmp_path_factory.mktemp("engine") / "data") as started:
-        yield started
 
 
 @pytest.fixture(autouse=True)

@@ -5,22 +5,13 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
-from tests.analytics.engine_process import EngineProcess, running_engine
+from tests.analytics.engine_process import EngineProcess
 from tests.waiting import TIMEOUT_SECONDS
 
 CLIENTS = 16
 ROUNDS = 60
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
-    with running_engine(tmp_path_factory.mktemp("engine") / "data") as started:
-        yield started
 
 
 def test_parameters__sixteen_clients_at_once__never_meet(engine: EngineProcess) -> None:

@@ -12,7 +12,7 @@ import pytest
 from clickhouse_driver import Client
 from clickhouse_driver.errors import ServerException
 
-from tests.analytics.engine_process import EngineProcess, running_engine
+from tests.analytics.engine_process import EngineProcess
 
 ROWS = [
     (n, uuid.UUID(int=n), datetime.fromtimestamp(1_700_000_000 + n, UTC), f"session {n % 7}", Decimal(n), {"k": str(n)})
@@ -43,12 +43,6 @@ INGEST = [
     " SELECT part, count() AS count, sum(toDecimal128(i.cost, 10)) AS cost FROM ingest AS i GROUP BY part",
     "CREATE MATERIALIZED VIEW total_mv TO total AS SELECT 1 AS one, count() AS count FROM ingest GROUP BY one",
 ]
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
-    with running_engine(tmp_path_factory.mktemp("engine") / "data") as started:
-        yield started
 
 
 @pytest.fixture

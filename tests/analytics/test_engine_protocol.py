@@ -10,16 +10,10 @@ import pytest
 from clickhouse_driver import Client
 from clickhouse_driver.errors import ServerException
 
-from tests.analytics.engine_process import EngineProcess, running_engine
+from tests.analytics.engine_process import EngineProcess
 from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 ENDLESS = "SELECT count() FROM numbers(1000000000000) WHERE sipHash64(number) = 1"
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
-    with running_engine(tmp_path_factory.mktemp("engine") / "data") as started:
-        yield started
 
 
 @pytest.fixture

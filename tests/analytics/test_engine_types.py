@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from clickhouse_driver import Client
 
-from tests.analytics.engine_process import EngineProcess, running_engine
+from tests.analytics.engine_process import EngineProcess
 
 NASTY = [
     "",
@@ -78,12 +78,6 @@ COLUMNS: list[tuple[str, list[Any]]] = [
     ("SimpleAggregateFunction(groupUniqArrayArray, Array(String))", [["b"], []]),
     ("IPv4", []),
 ]
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
-    with running_engine(tmp_path_factory.mktemp("engine") / "data") as started:
-        yield started
 
 
 @pytest.fixture

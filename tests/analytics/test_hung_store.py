@@ -28,8 +28,8 @@ from analytics.clickhouse.liveness import Liveness, liveness
 from analytics.errors import AnalyticsUnavailableError
 from core.models import Project
 from tests.analytics.contract.endpoints import ENDPOINTS, Endpoint
-from tests.analytics.engine_process import EngineProcess, running_engine
-from tests.factories.core import client_of, make_project
+from tests.analytics.engine_process import EngineProcess
+from tests.factories.core import client_of
 from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 ENDLESS = "SELECT count() AS number FROM numbers(1000000000000) AS n WHERE sipHash64(n.number) = 1"
@@ -39,12 +39,6 @@ READS = [endpoint for endpoint in ENDPOINTS if endpoint.store]
 @dataclass(frozen=True)
 class Number:
     number: int
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
-    with running_engine(tmp_path_factory.mktemp("engine") / "data") as started:
-        yield started
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +58,6 @@ def address(engine: EngineProcess, migrated: list[str], settings: Settings) -> I
     settings.CLICKHOUSE_SILENT_SECONDS = 1.0
     yield
     client.close()
-
-
-@pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
 
 
 @contextmanager

@@ -47,11 +47,6 @@ def long_rests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(circuit, "MAX_OPEN_SECONDS", 600.0)
 
 
-@pytest.fixture
-def project() -> Project:
-    return make_project()
-
-
 def integration(project: Project, provider: str, *, enabled: bool = True) -> int:
     row = ProviderIntegration(pk=_ids.pop(), project=project, provider=provider, enabled=enabled)
     store_secret(row, "sk-test-0000")

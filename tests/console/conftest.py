@@ -8,22 +8,16 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from rest_framework.test import APIClient
 
 from core.models import Project
 from core.roles import Role
 from core.ui import panels
 from prompts.models import PromptConfig
-from tests.factories.core import client_of, make_project, make_staff
+from tests.factories.core import make_staff
 from tests.factories.prompts import make_config, make_version
 from tests.waiting import TIMEOUT_SECONDS
 
 Open = Callable[..., str]
-
-
-@pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
 
 
 @pytest.fixture
@@ -35,6 +29,12 @@ def administrator(project: Project) -> Client:
 def store_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has the first byte of a page wait for the store however busy the machine is."""
     monkeypatch.setattr(panels, "FIRST_BYTE_SECONDS", TIMEOUT_SECONDS)
+
+
+@pytest.fixture
+def reader(client: Client, project: Project) -> Client:
+    client.force_login(make_staff(Role.READER_WITHOUT_CONTENT, project))
+    return client
 
 
 @pytest.fixture
@@ -51,12 +51,6 @@ def config(project: Project) -> PromptConfig:
     make_version(config, "Help {{ user }} quickly.", variables=[{"name": "user"}], commit_message="Be quick")
     config.refresh_from_db()
     return config
-
-
-@pytest.fixture
-def api(project: Project) -> APIClient:
-    """A client with a key of `project`."""
-    return client_of(project)
 
 
 def signed_in(project: Project, role: Role) -> Client:

@@ -7,12 +7,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from core.models import Project
-from tests.factories.core import make_key, make_project
-
-
-@pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
+from tests.factories.core import make_key
 
 
 @pytest.fixture

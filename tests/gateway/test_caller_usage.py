@@ -23,10 +23,9 @@ from tests.gateway.test_usage_api import (
     long_redis_timeout,
     make,
     spent_in_log,
-    spool,
 )
 
-__all__ = ["client", "long_redis_timeout", "spool"]
+__all__ = ["client", "long_redis_timeout"]
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 NOTHING = {"used": None, "limit": None, "remaining": None}

@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 from core.models import AuditEntry, Project
 from gateway.selectors import end_user_limits
 from gateway.tables.end_user import EndUserLimit
-from tests.factories.core import client_of, make_project
+from tests.factories.core import make_project
 
 pytestmark = pytest.mark.django_db
 PATH = "/api/llm/end-user-limits"
@@ -20,16 +20,6 @@ LIMITS: dict[str, Any] = {
     "rate_limit_tpm": 20_000,
     "max_concurrent_requests": 3,
 }
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
-
-
-@pytest.fixture
-def api(project: Project) -> APIClient:
-    return client_of(project)
 
 
 def test_post__then_get_patch_delete(api: APIClient, project: Project) -> None:

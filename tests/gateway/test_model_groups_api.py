@@ -17,16 +17,6 @@ MEMBERS = [{"model": "openai/gpt-4o-mini", "weight": 3}, {"model": "anthropic/cl
 FAST: dict[str, Any] = {"name": "fast", "strategy": "weighted", "members": MEMBERS}
 
 
-@pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
-
-
-@pytest.fixture
-def api(project: Project) -> APIClient:
-    return client_of(project)
-
-
 def test_groups__made__are_listed_read_and_in_the_snapshot(api: APIClient, project: Project) -> None:
     made = api.post(PATH, FAST)
 

@@ -46,11 +46,6 @@ def healthy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(problems, "project_health", lambda project_id: [])
 
 
-@pytest.fixture
-def project() -> Project:
-    return make_project()
-
-
 def found(project: Project, **query: Any) -> list[dict[str, Any]]:
     answer = client_of(project).get("/api/llm/problems", query)
     assert answer.status_code == 200, answer.json()

@@ -18,16 +18,6 @@ from tests.factories.core import client_of, make_project
 from tests.gateway.settings_objects import DEFAULTS, FULL, GUARDRAILS, PATH, without_warnings
 
 
-@pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
-
-
-@pytest.fixture
-def api(project: Project) -> APIClient:
-    return client_of(project)
-
-
 def test_settings__never_set__are_the_defaults(api: APIClient) -> None:
     assert api.get(PATH).json() == DEFAULTS
 

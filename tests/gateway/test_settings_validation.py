@@ -10,21 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from rest_framework.test import APIClient
 
 from core.caller_limits import MAX_BUDGET_USD
-from core.models import Project
 from gateway.project_settings.declaration import Kind, Setting
-from tests.factories.core import client_of, make_project
 from tests.gateway.settings_objects import DEFAULTS, FULL, GUARDRAILS, PATH, SETTINGS, without_warnings
-
-
-@pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
-
-
-@pytest.fixture
-def api(project: Project) -> APIClient:
-    return client_of(project)
-
 
 NUMBERS: list[tuple[str, Any, Any]] = [
     (one.name, one.minimum or 0, MAX_BUDGET_USD if one.kind is Kind.MONEY else one.maximum)

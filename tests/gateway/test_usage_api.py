@@ -72,13 +72,6 @@ def certain(client: redis.Redis, scope: Scope, **fields: Any) -> None:
     client.hset(scope.spend, mapping=fields_stored)
 
 
-@pytest.fixture
-def spool(tmp_path: Path) -> Path:
-    directory = tmp_path / "spool"
-    directory.mkdir()
-    return directory
-
-
 def spent_in_log(spool: Path, project: Project, cost: str, *, at: datetime, session: str = "", **fields: Any) -> None:
     record = make_record(
         project_id=str(project.pk),

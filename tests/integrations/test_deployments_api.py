@@ -10,7 +10,7 @@ from django.db import IntegrityError, connection, transaction
 from core.models import Project
 from integrations.models import ProviderIntegration
 from integrations.selectors import disabled_providers, read_deployments
-from tests.factories.core import client_of, make_project
+from tests.factories.core import client_of
 
 pytestmark = pytest.mark.django_db
 
@@ -27,11 +27,6 @@ EU = {
     "models": [{"model": "gpt-4o", "deployment": "my-gpt4o-eu"}, {"model": "gpt-4o-mini"}],
     "prices": [{"model": "gpt-4o", "input_cost_per_1m": "2.20", "output_cost_per_1m": 8}],
 }
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
 
 
 def test_post__second_of_a_provider__both_listed_and_changed_by_name(project: Project) -> None:

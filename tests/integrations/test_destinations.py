@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from core.models import Project
 from integrations.models import ProviderIntegration
-from tests.factories.core import make_key, make_project
+from tests.factories.core import make_key
 
 pytestmark = pytest.mark.django_db
 
@@ -33,11 +33,6 @@ AZURE: dict[str, Any] = {"provider": "azure_openai", "api_key": KEY, "base_url":
 BEDROCK: dict[str, Any] = {"provider": "bedrock", "region": "eu-west-1", **KEYS}
 BEARER: dict[str, Any] = {"provider": "bedrock", "region": "eu-west-1", "api_key": KEY}
 VERTEX: dict[str, Any] = {"provider": "google_vertex", "location": "europe-west1", "api_key": ACCOUNT}
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from core.models import Project
 from integrations.access.checked_additions import checked_parameters
 from integrations.models import ProviderIntegration
 from integrations.selectors import enabled_credentials
-from tests.factories.core import make_key, make_project
+from tests.factories.core import make_key
 
 pytestmark = pytest.mark.django_db
 
@@ -27,11 +27,6 @@ ADDITIONS: dict[str, Any] = {
     "extra_headers": {"X-Team": HEADER, "x-other": "plain"},
     "forward_headers": ["X-Request-Source", "openai-beta"],
 }
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
 
 
 @pytest.fixture

@@ -28,11 +28,6 @@ pytestmark = pytest.mark.django_db
 KEY = "sk-secret-0123456789"
 
 
-@pytest.fixture
-def project() -> Project:
-    return make_project()
-
-
 def add(project: Project, provider: str = "openai", **change: object) -> ProviderIntegration:
     fields: dict[str, object] = {"secret": KEY, **change}
     return add_integration(project_id=project.pk, provider=provider, change=IntegrationChange(**fields))  # type: ignore[arg-type] # fields of a dataclass by name

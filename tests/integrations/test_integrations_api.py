@@ -20,11 +20,6 @@ KEY = "sk-secret-0123456789"
 PATH = "/api/llm/integrations"
 
 
-@pytest.fixture
-def project() -> Project:
-    return make_project()
-
-
 def test_post__new__201_and_the_key_only_masked(project: Project) -> None:
     response = client_of(project).post(PATH, {"provider": "openai", "api_key": KEY, "enabled": True})
     assert response.status_code == 201

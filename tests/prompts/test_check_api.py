@@ -11,7 +11,7 @@ from core.models import Project
 from core.roles import Role
 from prompts.models import PromptVersion
 from tests.factories.core import make_staff
-from tests.prompts.conftest import BASE
+from tests.prompts.paths import BASE
 
 PATH = f"{BASE}/check"
 

@@ -22,7 +22,7 @@ from prompts.services import activate_version
 from prompts.transfer import export_prompts
 from tests.factories.core import client_of, make_project
 from tests.factories.prompts import make_config, make_version
-from tests.prompts.conftest import BASE, config_path
+from tests.prompts.paths import BASE, config_path
 
 USER = {"role": "user", "content": "Now: {{ question }}"}
 

@@ -14,7 +14,7 @@ from prompts.models import PromptConfig
 from prompts.services import set_rollout_active
 from tests.factories.core import client_of, make_project
 from tests.factories.prompts import make_config, make_version
-from tests.prompts.conftest import BASE, config_path
+from tests.prompts.paths import BASE, config_path
 
 PATH = f"{BASE}/configs"
 

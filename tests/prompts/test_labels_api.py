@@ -18,18 +18,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
-
-
-@pytest.fixture
 def config(project: Project) -> PromptConfig:
     return make_config(project, versions=3)
-
-
-@pytest.fixture
-def api(project: Project) -> APIClient:
-    return client_of(project)
 
 
 def path(config: PromptConfig, rest: str = "labels") -> str:

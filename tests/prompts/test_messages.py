@@ -20,7 +20,7 @@ from prompts.selectors import prompt_configs
 from prompts.transfer import export_prompts
 from tests.factories.core import client_of, make_project
 from tests.factories.prompts import make_config, make_version
-from tests.prompts.conftest import BASE, config_path
+from tests.prompts.paths import BASE, config_path
 
 FEW_SHOT = [
     {"role": "system", "content": "You answer in {{ language }}."},

@@ -20,7 +20,7 @@ from prompts.services import activate_version
 from prompts.transfer import export_prompts
 from tests.factories.core import client_of, make_project, make_staff
 from tests.factories.prompts import make_config, make_version
-from tests.prompts.conftest import BASE, config_path
+from tests.prompts.paths import BASE, config_path
 
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"z": 1, "a": [None, 1.5, "é"]}}}]
 

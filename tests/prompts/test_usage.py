@@ -18,7 +18,7 @@ from prompts.models import PromptVersion
 from prompts.usage import VersionUsage, read_usage_from, version_usage
 from tests.factories.analytics import make_entry, store
 from tests.factories.prompts import make_config
-from tests.prompts.conftest import config_path
+from tests.prompts.paths import config_path
 
 MINUTE = datetime(2026, 11, 20, 13, 5, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ from core.models import Project
 from prompts.models import PromptConfig, PromptVersion
 from prompts.services import set_rollout_active
 from tests.factories.prompts import make_config, make_version
-from tests.prompts.conftest import config_path
+from tests.prompts.paths import config_path
 
 TOOL = {
     "type": "function",

@@ -19,11 +19,6 @@ PATH = "/api/llm/members"
 
 
 @pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
-
-
-@pytest.fixture
 def ada(project: Project) -> User:
     return make_staff(Role.ADMINISTRATOR, project, name="ada")
 

@@ -251,10 +251,3 @@ def test_detail__after_a_verdict__in_short(api: Api) -> None:
     short = api.get(str(rollout.pk))["evaluation"]
     assert (short["status"], short["decision"], short["reason"]) == ("inconclusive", "wait", "minimum_requests")
     assert datetime.fromisoformat(short["decided_at"]) <= datetime.now(UTC)
-
-
-@pytest.fixture
-def spool(tmp_path: Path) -> Path:
-    directory = tmp_path / "spool"
-    directory.mkdir()
-    return directory

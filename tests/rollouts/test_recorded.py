@@ -33,13 +33,6 @@ USD = Decimal("0.0010000000")
 
 
 @pytest.fixture
-def spool(tmp_path: Path) -> Path:
-    directory = tmp_path / "spool"
-    directory.mkdir()
-    return directory
-
-
-@pytest.fixture
 def rollout() -> Rollout:
     return begun(make_rollout(started=True, stages=[Stage(50, 600, 0), Stage(60, 600, 0), Stage(100, 0, 0)]), 10)
 

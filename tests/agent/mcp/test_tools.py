@@ -15,7 +15,6 @@ from mcp.client.streamable_http import streamable_http_client
 from agent.tools import registry
 from tests.agent.chat.playing import agent, headers_of
 from tests.agent.mcp.speaking import PATH, call, content_of, error_code, send, session
-from tests.agent.tools.conftest import spool as spool
 from tests.factories.analytics import make_entry, store
 from tests.gateway.service import PRICED_MODEL, Gateway, GatewayService
 

@@ -23,11 +23,6 @@ RENDERED = "/admin/agent/panel/rendered/"
 
 
 @pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
-
-
-@pytest.fixture
 def request_id(clickhouse: None, project: Project, tmp_path: Path) -> str:
     """The id of a stored request of the user ann in the session s/1."""
     entry = make_entry(project_id=str(project.pk), session_id="s/1", user_id="ann")

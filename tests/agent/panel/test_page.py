@@ -28,11 +28,6 @@ def signed_in(role: Role, project: Project) -> Client:
 
 
 @pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
-
-
-@pytest.fixture
 def client(project: Project) -> Client:
     return signed_in(Role.READER, project)
 

@@ -8,13 +8,6 @@ from tests.agent.tools.world import World, make_world
 
 
 @pytest.fixture
-def spool(tmp_path: Path) -> Path:
-    directory = tmp_path / "spool"
-    directory.mkdir()
-    return directory
-
-
-@pytest.fixture
 def world(db: None, clickhouse: None, spool: Path) -> World:
     return make_world(spool, "umber")
 

@@ -27,13 +27,6 @@ FAILED = AttemptRecord("groq", "llama", 503, "unavailable", 40, offset_us=150)
 SERVED = AttemptRecord("openai", "gpt-4o-mini", 200, "", 100, 12, 5, "0.0000048000", offset_us=41_000)
 
 
-@pytest.fixture
-def spool(tmp_path: Path) -> Path:
-    directory = tmp_path / "spool"
-    directory.mkdir()
-    return directory
-
-
 def entry(project: Project, **values: Any) -> SpoolEntry:
     defaults: dict[str, Any] = {"session_id": SESSION, "attempts": (FAILED, SERVED)}
     return make_entry(project_id=str(project.pk), **{**defaults, **values})

@@ -24,12 +24,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 PATH = "/admin/errors/"
 
 
-@pytest.fixture
-def reader(client: Client, project: Project) -> Client:
-    client.force_login(make_staff(Role.READER_WITHOUT_CONTENT, project))
-    return client
-
-
 def fail(spool: Path, project: Project, count: int = 1, **values: Any) -> list[str]:
     fields: dict[str, Any] = {
         "outcome": "error",

@@ -14,7 +14,6 @@ from analytics.errors import AnalyticsUnavailableError
 from analytics.presenters import metrics
 from analytics.request_log.record import Outcome
 from core.models import Project
-from core.roles import Role
 from core.ui import formats
 from rollouts.services import roll_back_rollout
 from tests.factories.analytics import make_entry, store
@@ -26,12 +25,6 @@ from tests.factories.settings import make_settings
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 PATH = "/admin/"
-
-
-@pytest.fixture
-def reader(client: Client, project: Project) -> Client:
-    client.force_login(make_staff(Role.READER_WITHOUT_CONTENT, project))
-    return client
 
 
 @pytest.fixture

@@ -35,12 +35,6 @@ def integration(project: Project) -> ProviderIntegration:
 
 
 @pytest.fixture
-def reader(client: Client, project: Project) -> Client:
-    client.force_login(make_staff(Role.READER_WITHOUT_CONTENT, project))
-    return client
-
-
-@pytest.fixture
 def administrator(client: Client, project: Project) -> Client:
     client.force_login(make_staff(Role.ADMINISTRATOR, project))
     return client

@@ -35,12 +35,6 @@ DIMENSIONS = (
 )  # fmt: skip
 
 
-@pytest.fixture
-def reader(client: Client, project: Project) -> Client:
-    client.force_login(make_staff(Role.READER_WITHOUT_CONTENT, project))
-    return client
-
-
 def spend(spool: Path, project: Project, cost: str = "2.5", *, seconds_ago: int = 5, **values: Any) -> None:
     ts = time.time_ns() // 1000 - seconds_ago * 1_000_000
     store(spool, make_entry(project_id=str(project.pk), ts=ts, cost_usd=cost, cost_output_usd=cost, **values))

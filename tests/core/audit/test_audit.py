@@ -24,11 +24,6 @@ SECRET = "sk-secret-of-a-provider-0123456789"
 
 
 @pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
-
-
-@pytest.fixture
 def api(project: Project) -> APIClient:
     return client_of(project, name="robot")
 

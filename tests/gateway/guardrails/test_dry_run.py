@@ -16,7 +16,7 @@ from core.roles import Role
 from gateway.project_settings.guardrails import GuardrailSettings
 from gateway.reports.dry_run import run_dry
 from tests.factories.analytics import make_entry, store, uuid7
-from tests.factories.core import client_of, make_project, make_staff
+from tests.factories.core import make_project, make_staff
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -27,16 +27,6 @@ TEXTS = (
     "Hello",
     "stocks",
 )
-
-
-@pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
-
-
-@pytest.fixture
-def api(project: Project) -> APIClient:
-    return client_of(project)
 
 
 def _entry(project: Project, index: int, text: str, **values: Any) -> Any:

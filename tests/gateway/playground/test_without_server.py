@@ -19,16 +19,11 @@ from gateway.playground.results import Result
 from gateway.playground.services import PlaygroundRun, judged, with_stored_scores
 from gateway.runtime.runtime import Runtime
 from gateway.worker.current import on_loop
-from tests.factories.core import make_key, make_project, make_staff
+from tests.factories.core import make_key, make_staff
 from tests.gateway.playground.calls import MESSAGES
 from tests.gateway.spooled import spooled_entries
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
 
 
 def post(project: Project, path: str, content: dict[str, Any]) -> Any:
