@@ -6,23 +6,20 @@ import sys
 
 from config import env
 from config.settings.agent import *  # noqa: F403 - Django settings are one namespace, written in several files
+from config.settings.analytics import *  # noqa: F403
 from config.settings.celery import *  # noqa: F403
-from config.settings.clickhouse import *  # noqa: F403
 from config.settings.database import DATABASES as DATABASES
 from config.settings.gateway import *  # noqa: F403
+from config.settings.integrations import *  # noqa: F403
 from config.settings.logging import LOGGING as LOGGING
-from config.settings.mail import *  # noqa: F403
-from config.settings.media import *  # noqa: F403
 from config.settings.monitoring import *  # noqa: F403
 from config.settings.openapi import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
 from config.settings.pages import *  # noqa: F403
 from config.settings.paths import BASE_DIR as BASE_DIR
 from config.settings.paths import VAR_DIR as VAR_DIR
-from config.settings.pricing import *  # noqa: F403
 from config.settings.rollouts import *  # noqa: F403
 from config.settings.secrets import ENCRYPTION_KEYS as ENCRYPTION_KEYS
 from config.settings.secrets import SECRET_KEY as SECRET_KEY
-from config.settings.telemetry import *  # noqa: F403
 from config.settings.web import *  # noqa: F403
 
 DEBUG = env.boolean("DEBUG", False)

@@ -1,4 +1,5 @@
-"""Settings of monitoring: where metrics are served, the thresholds of alarms, and who is notified."""
+"""Settings of monitoring: where metrics are served, the thresholds of alarms, who is notified, and through which mail
+server. Without EMAIL_HOST no mail is sent."""
 
 from __future__ import annotations
 
@@ -19,3 +20,12 @@ OPERATOR_ALERT_WEBHOOK_SECRET = env.secret("OPERATOR_ALERT_WEBHOOK_SECRET") or "
 # The seconds that an alarm's condition has to be over before operators are notified that it ended.
 OPERATOR_ALERT_CLEAR_SECONDS = env.number("OPERATOR_ALERT_CLEAR_SECONDS", 60.0, minimum=0.1, maximum=86_400)
 OPERATOR_ALERT_EMAILS = env.strings("OPERATOR_ALERT_EMAILS", [])
+
+EMAIL_HOST = env.text("EMAIL_HOST")
+EMAIL_PORT = env.integer("EMAIL_PORT", 587, minimum=1, maximum=65535)
+EMAIL_HOST_USER = env.text("EMAIL_HOST_USER")
+EMAIL_HOST_PASSWORD = env.secret("EMAIL_HOST_PASSWORD") or ""
+EMAIL_USE_SSL = env.boolean("EMAIL_USE_SSL", False)
+EMAIL_USE_TLS = env.boolean("EMAIL_USE_TLS", EMAIL_PORT == 587 and not EMAIL_USE_SSL)
+EMAIL_TIMEOUT = env.integer("EMAIL_TIMEOUT", 10, minimum=1, maximum=120)
+DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "prompt-gateway@localhost")

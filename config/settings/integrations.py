@@ -1,4 +1,4 @@
-"""Settings of the price catalogs and their synchronization."""
+"""Settings of integrations: limits on files that requests name by address, and the price catalogs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ from celery.schedules import crontab
 
 from config import env
 from config.settings.celery import CELERY_BEAT_SCHEDULE
+
+MEDIA_MAX_BYTES = env.integer("MEDIA_MAX_BYTES", 20 * 1024 * 1024, minimum=1024)
+MEDIA_REQUEST_BYTES = env.integer("MEDIA_REQUEST_BYTES", 50 * 1024 * 1024, minimum=1024)
+MEDIA_SECONDS = env.number("MEDIA_SECONDS", 20.0, minimum=0.1, maximum=600)
+
+# Clients choose these addresses, and private ones would let them read services that only the gateway may reach.
+ALLOW_PRIVATE_MEDIA = env.boolean("ALLOW_PRIVATE_MEDIA", False)
 
 # Maps each catalog to its address. A catalog without an address keeps the prices that were read last.
 PRICING_CATALOGS = {
