@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.scripted import Script, ScriptedServer, Step, answer
+from tests.gateway.sandbox import SandboxProcess
 from tests.gateway.service import PROVIDER_SECRET, Gateway, GatewayService
 from tests.gateway.stage import Stage, staged
 
@@ -127,6 +128,13 @@ def _routed(
     made = service.new_project(base_urls=urls, routing=settings)
     made.upstream = upstream
     return made, scripts
+
+
+@pytest.fixture(scope="module")
+def sandboxed(service: GatewayService) -> Iterator[Gateway]:
+    """A project that asks a sandbox of its own."""
+    with SandboxProcess() as sandbox:
+        yield service.new_project(base_urls={"openai_compatible": sandbox.base_url})
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,12 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.gateway.sandbox import SandboxProcess
-from tests.gateway.service import Gateway, GatewayService
+from tests.gateway.service import Gateway
 
 SOURCE = Path(__file__).parent / "node"
 MODEL = "openai_compatible/echo"
@@ -34,12 +32,6 @@ def node_folder() -> Path:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=240)
         assert done.returncode == 0, done.stderr
     return folder
-
-
-@pytest.fixture(scope="module")
-def sandboxed(service: GatewayService) -> Iterator[Gateway]:
-    with SandboxProcess() as sandbox:
-        yield service.new_project(base_urls={"openai_compatible": sandbox.base_url})
 
 
 @pytest.fixture(scope="module")

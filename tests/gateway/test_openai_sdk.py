@@ -10,8 +10,7 @@ import pytest
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
 from pydantic import BaseModel
 
-from tests.gateway.sandbox import SandboxProcess
-from tests.gateway.service import Gateway, GatewayService
+from tests.gateway.service import Gateway
 
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAA"
@@ -42,12 +41,6 @@ class Step(BaseModel):
 class Solution(BaseModel):
     steps: list[Step]
     answer: str
-
-
-@pytest.fixture(scope="module")
-def sandboxed(service: GatewayService) -> Iterator[Gateway]:
-    with SandboxProcess() as sandbox:
-        yield service.new_project(base_urls={"openai_compatible": sandbox.base_url})
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import re
 import socket
 import ssl
 import zlib
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,12 +32,6 @@ from tests.integrations.adapters.newcomer import NEWCOMER, registered
 
 BY_HTTP = [provider for provider in providers() if provider != "bedrock"]
 SECRET = "sk-canary-4f9a1c77e2d05b"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[DialectServer]:
-    with DialectServer() as running:
-        yield running
 
 
 def tried(server: DialectServer, provider: str, *steps: Step, **changes: Any) -> ConnectionOutcome:

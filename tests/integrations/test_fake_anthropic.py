@@ -35,12 +35,6 @@ STOP_REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_
 
 
 @pytest.fixture
-def server() -> Iterator[DialectServer]:
-    with DialectServer() as running:
-        yield running
-
-
-@pytest.fixture
 def client(server: DialectServer) -> Iterator[Anthropic]:
     with Anthropic(api_key="sk-ant-test", base_url=server.base_url("s"), max_retries=0) as sdk_client:
         yield sdk_client

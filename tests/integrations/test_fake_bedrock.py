@@ -35,12 +35,6 @@ STOP_REASONS = {
 
 
 @pytest.fixture
-def server() -> Iterator[DialectServer]:
-    with DialectServer() as running:
-        yield running
-
-
-@pytest.fixture
 def client(server: DialectServer) -> Iterator[Any]:
     session = boto3.Session(KEY_ID, SECRET_KEY, region_name=REGION)
     config = Config(retries={"total_max_attempts": 1})

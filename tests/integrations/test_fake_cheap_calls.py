@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import httpx
 import openai
 import pytest
@@ -18,12 +16,6 @@ from tests.fakes.dialects import google
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.server import DialectServer
 from tests.integrations.test_fake_google import sdk as google_sdk
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[DialectServer]:
-    with DialectServer() as running:
-        yield running
 
 
 @pytest.mark.parametrize("provider", ["openai", "groq", "deepseek", "xai", "fireworks", "cerebras", "vllm", "mistral"])

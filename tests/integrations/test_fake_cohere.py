@@ -27,12 +27,6 @@ MESSAGES: list[Any] = [{"role": "user", "content": "Hallo"}]
 
 
 @pytest.fixture
-def server() -> Iterator[DialectServer]:
-    with DialectServer() as running:
-        yield running
-
-
-@pytest.fixture
 def client(server: DialectServer) -> Iterator[ClientV2]:
     with httpx.Client() as transport:
         yield ClientV2(api_key=SECRET, base_url=server.base_url("it"), httpx_client=transport)

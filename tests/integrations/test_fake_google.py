@@ -71,12 +71,6 @@ CONFIG = types.GenerateContentConfig(
 )
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[DialectServer]:
-    with DialectServer() as running:
-        yield running
-
-
 @pytest.fixture(params=[FAKE, VERTEX_FAKE], ids=["google", "google_vertex"])
 def fake(request: pytest.FixtureRequest) -> GoogleFake:
     found: GoogleFake = request.param

@@ -29,12 +29,6 @@ MESSAGES: list[Any] = [{"role": "user", "content": "Hallo"}]
 
 
 @pytest.fixture
-def server() -> Iterator[DialectServer]:
-    with DialectServer() as running:
-        yield running
-
-
-@pytest.fixture
 def client(server: DialectServer) -> Iterator[Mistral]:
     with Mistral(api_key=SECRET, server_url=server.base_url("it")) as sdk:
         yield sdk

@@ -37,12 +37,6 @@ MESSAGES: Any = [
 ]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[DialectServer]:
-    with DialectServer() as running:
-        yield running
-
-
 @pytest.fixture(params=sorted(VENDORS))
 def fake(request: pytest.FixtureRequest) -> OpenAIFake:
     return FAKES[request.param]

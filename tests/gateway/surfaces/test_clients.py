@@ -11,8 +11,7 @@ import pytest
 from anthropic.types import ToolParam
 from pydantic import BaseModel
 
-from tests.gateway.sandbox import SandboxProcess
-from tests.gateway.service import Gateway, GatewayService
+from tests.gateway.service import Gateway
 
 MODEL = "openai_compatible/echo"
 ASK = "Say hello"
@@ -21,12 +20,6 @@ ASK = "Say hello"
 class City(BaseModel):
     name: str
     days: int
-
-
-@pytest.fixture(scope="module")
-def sandboxed(service: GatewayService) -> Iterator[Gateway]:
-    with SandboxProcess() as sandbox:
-        yield service.new_project(base_urls={"openai_compatible": sandbox.base_url})
 
 
 @pytest.fixture

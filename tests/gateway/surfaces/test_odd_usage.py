@@ -4,7 +4,6 @@ recorded with 0 tokens, and what differs from the provider's own counts is marke
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from random import Random
 
 import httpx2
@@ -18,8 +17,8 @@ from tests.fakes.scripted import Step
 from tests.fakes.upstream import Connection, Received
 from tests.gateway.cases.readers import Json, read_answer
 from tests.gateway.every_provider import PROVIDERS
-from tests.gateway.service import Gateway, GatewayService
-from tests.gateway.stage import Stage, model_of, staged
+from tests.gateway.service import Gateway
+from tests.gateway.stage import Stage, model_of
 from tests.gateway.surfaces.golden.streams import REQUEST_ID, encoded, request_of, translator_of
 from tests.gateway.surfaces.golden.streams import SURFACES as PROTOCOLS
 from tests.gateway.surfaces.ways import PATHS, WHOLE_AND_STREAMED, Way
@@ -70,12 +69,6 @@ def plays(provider: str, body: bytes, *, stream: bool) -> Step:
             await connection.send_whole(200, body, headers)
 
     return step
-
-
-@pytest.fixture(scope="module")
-def stage(service: GatewayService) -> Iterator[Stage]:
-    with staged(service) as made:
-        yield made
 
 
 CASES = [
