@@ -6,7 +6,6 @@ from django.contrib import admin
 
 from core.site.admin import RightsAdmin
 from gateway.alerts import admin as alerts_admin  # noqa: F401 - registers itself
-from gateway.alerts import operator_admin  # noqa: F401 - registers itself
 from gateway.models import GatewaySettings, SettingsChange
 
 

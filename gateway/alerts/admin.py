@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -11,7 +13,7 @@ from core.encryption import fernet as crypto
 from core.rights.asking import actor_of
 from core.site.admin import RightsAdmin, RightsInline
 from gateway.alerts.secrets import rotate_secret
-from gateway.tables.alert import AlertDelivery, AlertSecret, BudgetAlert
+from gateway.tables.alert import AlertDelivery, AlertSecret, BudgetAlert, OperatorAlert
 
 
 class DeliveryInline(RightsInline):
@@ -60,3 +62,12 @@ class AlertSecretAdmin(RightsAdmin):
         for row in queryset:
             rotate_secret(row, actor=actor_of(request.user))
         self.message_user(request, "The receivers need the new secrets.", messages.SUCCESS)
+
+
+@admin.register(OperatorAlert)
+class OperatorAlertAdmin(RightsAdmin):
+    """Alerts about the installation, for superusers, since they concern no project."""
+
+    project_lookup: ClassVar[str] = ""
+    list_display = ["raised_at", "over_at", "kind", "subject", "host", "text"]
+    list_filter = ["kind", "host"]

@@ -9,7 +9,6 @@ from uuid import UUID
 from msgspec import Meta
 
 from agent.tools.base import Arguments, Tool, ToolContext
-from agent.tools.llm.changed_rows import with_changes_only
 from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import PageArguments, chosen, filtered, listed_rows, page_of
 from prompts import selectors
@@ -23,6 +22,8 @@ from prompts.viewsets.labels import LabelMoveFilter, LabelMoveSerializer, LabelS
 
 _SEARCH_CHARACTERS = 200
 _ID_CHARACTERS = 36
+# The equal lines that are shown before and after each change of a diff.
+_LINES_AROUND = 2
 _NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 _Config = Annotated[
@@ -110,7 +111,27 @@ def _diff_versions(context: ToolContext, arguments: TwoVersions) -> dict[str, An
     config = _config(context, arguments.config)
     before = _version_id(context, config, arguments.from_version)
     after = _version_id(context, config, arguments.to_version)
-    return with_changes_only(version_diff(context.project_id, config.pk, before, after))
+    return _with_changes_only(version_diff(context.project_id, config.pk, before, after))
+
+
+def _with_changes_only(diff: dict[str, Any]) -> dict[str, Any]:
+    """Returns the diff's changed rows; `unchanged_lines_left_out` counts the equal rows that are not shown."""
+    shown = _near_changes(diff["system_prompt"])
+    messages = [{**message, "lines": _near_changes(message["lines"])} for message in diff["messages"]]
+    left_out = len(diff["system_prompt"]) - len(shown)
+    for whole, part in zip(diff["messages"], messages, strict=True):
+        left_out += len(whole["lines"]) - len(part["lines"])
+    return {**diff, "system_prompt": shown, "messages": messages, "unchanged_lines_left_out": left_out}
+
+
+def _near_changes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    near = {
+        place
+        for index, row in enumerate(rows)
+        if row["kind"] != "equal"
+        for place in range(index - _LINES_AROUND, index + _LINES_AROUND + 1)
+    }
+    return [row for index, row in enumerate(rows) if index in near]
 
 
 def _list_activations(context: ToolContext, arguments: ListActivations) -> dict[str, Any]:

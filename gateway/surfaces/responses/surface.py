@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.errors import ApplicationError
-from gateway.surfaces.base import SurfaceRequest
-from gateway.surfaces.responses.errors import error_body
+from typing_extensions import override
+
+from gateway.surfaces.base import StreamEncoder, SurfaceRequest
+from gateway.surfaces.chat.surface import ChatSurface
 from gateway.surfaces.responses.prompt import with_prompt
 from gateway.surfaces.responses.reasoning import without_foreign
 from gateway.surfaces.responses.request import read
@@ -15,26 +16,29 @@ from gateway.surfaces.responses.stream import ResponseStream
 from prompts.content.messages import PromptMessage
 
 
-class ResponsesSurface:
+class ResponsesSurface(ChatSurface):
+    """Errors are as those of chat completions."""
+
     name = "responses"
     operation = "responses"
-    native_only = False
 
+    @override
     def read(self, body: bytes) -> SurfaceRequest:
         return read(body)
 
+    @override
     def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
         return whole(request, completion, request_id)
 
-    def stream(self, request: SurfaceRequest, request_id: str) -> ResponseStream:
+    @override
+    def stream(self, request: SurfaceRequest, request_id: str) -> StreamEncoder:
         return ResponseStream(request, request_id)
 
-    def error(self, error: ApplicationError, request_id: str) -> bytes:
-        return error_body(error)
-
+    @override
     def forwarded(self, body: bytes) -> bytes:
         return without_foreign(body)
 
+    @override
     def with_prompt(self, body: bytes, messages: Sequence[PromptMessage]) -> bytes:
         return with_prompt(body, messages)
 
