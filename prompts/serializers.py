@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from core.wire.fields import NumberField
 from core.wire.serializers import BodySerializer, StrictSerializer
+from prompts import shapes
 from prompts.content.checks import Draft
 from prompts.content.messages import MAX_MESSAGES
 from prompts.content.version import MAX_TEMPERATURE, MAX_TOKENS, VersionContent, check_content
@@ -354,10 +355,7 @@ def usage_body(usage: VersionUsage | None) -> dict[str, Any] | None:
 
 def _head(version: PromptVersion) -> dict[str, Any]:
     shown = VersionSerializer(version).data
-    return {
-        name: shown[name]
-        for name in ("id", "version_number", "is_active", "commit_message", "created_by", "created_at")
-    }
+    return {name: shown[name] for name in shapes.PromptVersionHead.__annotations__}
 
 
 def _change(change: Change) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from core.wire.fields import NumberField
 from core.wire.serializers import BodySerializer, StrictSerializer
+from rollouts import shapes
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import Action, Metric, to_json
 from rollouts.models import (
@@ -36,7 +37,7 @@ class StageSerializer(serializers.ModelSerializer[RolloutStage]):
 
     class Meta:
         model = RolloutStage
-        fields = ["number", "weight", "min_duration_minutes", "min_requests", "status", "entered_at", "left_at"]
+        fields = [*shapes.RolloutStageEntry.__annotations__]
         read_only_fields = fields
 
     def get_status(self, stage: RolloutStage) -> str:
@@ -46,18 +47,7 @@ class StageSerializer(serializers.ModelSerializer[RolloutStage]):
 class TransitionSerializer(serializers.ModelSerializer[RolloutTransition]):
     class Meta:
         model = RolloutTransition
-        fields = [
-            "id",
-            "action",
-            "from_status",
-            "to_status",
-            "from_stage",
-            "to_stage",
-            "actor",
-            "reason",
-            "figures",
-            "created_at",
-        ]
+        fields = [*shapes.RolloutTransitionEntry.__annotations__]
         read_only_fields = fields
 
 
@@ -80,31 +70,7 @@ class RolloutSerializer(serializers.ModelSerializer[Rollout]):
 
     class Meta:
         model = Rollout
-        fields = [
-            "id",
-            "project_id",
-            "config_id",
-            "config_name",
-            "baseline_version_id",
-            "baseline_version_number",
-            "target_version_id",
-            "target_version_number",
-            "name",
-            "mode",
-            "allocation_type",
-            "policy",
-            "status",
-            "current_stage",
-            "current_weight",
-            "stages",
-            "evaluation",
-            "earlier_rollbacks",
-            "created_by",
-            "created_at",
-            "started_at",
-            "stage_started_at",
-            "ended_at",
-        ]
+        fields = [*shapes.RolloutEntry.__annotations__]
         read_only_fields = fields
 
     def get_policy(self, rollout: Rollout) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, cast
 from uuid import UUID
 
@@ -155,9 +154,8 @@ def _summary(trial: Trial) -> list[shapes.TrialFigures]:
         "completion_tokens", "score",
     )  # fmt: skip
     inputs = TrialInput.objects.filter(trial=trial).prefetch_related(Prefetch("answers", figures))
-    labels = [candidate.label for candidate in candidates_of(trial.candidates)]
-    found = summarize(labels, [_figures_of(past, list(past.answers.all())) for past in inputs])
-    return [cast(shapes.TrialFigures, _as_numbers(asdict(row))) for row in found]
+    labels = [cast(shapes.Label, candidate.label) for candidate in candidates_of(trial.candidates)]
+    return summarize(labels, [_figures_of(past, list(past.answers.all())) for past in inputs])
 
 
 def _figures_of(past: TrialInput, answers: Sequence[TrialAnswer]) -> InputFigures:
@@ -174,8 +172,3 @@ def _answer_figures(answer: TrialAnswer) -> AnswerFigures:
         total_tokens=answer.prompt_tokens + answer.completion_tokens,
         score=answer.score,
     )
-
-
-def _as_numbers(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns the row with its amounts of money as JSON numbers."""
-    return {name: float(value) if name.endswith("_usd") and value is not None else value for name, value in row.items()}

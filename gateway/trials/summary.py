@@ -9,6 +9,7 @@ from math import sqrt
 from statistics import fmean
 
 from gateway.tables.trial import TIE
+from gateway.trials.shapes import Label, TrialFigures
 
 # Grades of a judge that differ by less are no reason to prefer an answer.
 MIN_SCORE_DIFFERENCE = 1.0
@@ -36,28 +37,6 @@ class InputFigures:
     picked: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateSummary:
-    """The figures of a candidate. Means are None without a value. Of the `compared` inputs, which have a winner or a
-    tie, it won `wins`; `win_rate` counts ties as half, with the bounds of its 95 % interval."""
-
-    label: str
-    answered: int
-    failed: int
-    pending: int
-    total_cost_usd: Decimal
-    mean_cost_usd: Decimal | None
-    mean_latency_ms: float | None
-    mean_tokens: float | None
-    mean_score: float | None
-    wins: int
-    ties: int
-    compared: int
-    win_rate: float | None
-    win_rate_low: float | None
-    win_rate_high: float | None
-
-
 def verdict(figures: InputFigures) -> str:
     """Returns the label of the winner, `tie`, or an empty text: the one that a person picked, or else the one that the
     judge's scores favour. An answer that failed loses to one that did not."""
@@ -75,28 +54,30 @@ def verdict(figures: InputFigures) -> str:
     return label
 
 
-def summarize(labels: Sequence[str], inputs: Sequence[InputFigures]) -> list[CandidateSummary]:
+def summarize(labels: Sequence[Label], inputs: Sequence[InputFigures]) -> list[TrialFigures]:
+    """Returns the figures of each candidate. Means are None without a value. Of the `compared` inputs, which have a
+    winner or a tie, it won `wins`; `win_rate` counts ties as half, with the bounds of its 95 % interval."""
     verdicts = [found for one in inputs if (found := verdict(one))]
-    by_label: Mapping[str, list[AnswerFigures]] = {
+    by_label: Mapping[Label, list[AnswerFigures]] = {
         label: [answer for one in inputs for answer in one.answers if answer.label == label] for label in labels
     }
     return [_summary(label, by_label[label], verdicts) for label in labels]
 
 
-def _summary(label: str, answers: Sequence[AnswerFigures], verdicts: Sequence[str]) -> CandidateSummary:
+def _summary(label: Label, answers: Sequence[AnswerFigures], verdicts: Sequence[str]) -> TrialFigures:
     good = [answer for answer in answers if answer.is_done and not answer.failed]
     costs = [answer.cost_usd for answer in answers if answer.cost_usd is not None]
     latencies = [answer.latency_ms for answer in good if answer.latency_ms is not None]
     scores = [answer.score for answer in good if answer.score is not None]
     wins, ties, compared = verdicts.count(label), verdicts.count(TIE), len(verdicts)
     low, high = wilson(wins + ties / 2, compared) if compared else (None, None)
-    return CandidateSummary(
+    return TrialFigures(
         label=label,
         answered=len(good),
         failed=sum(answer.is_done and answer.failed for answer in answers),
         pending=sum(not answer.is_done for answer in answers),
-        total_cost_usd=sum(costs, Decimal(0)),
-        mean_cost_usd=sum(costs, Decimal(0)) / len(costs) if costs else None,
+        total_cost_usd=float(sum(costs)),
+        mean_cost_usd=float(sum(costs) / len(costs)) if costs else None,
         mean_latency_ms=fmean(latencies) if latencies else None,
         mean_tokens=fmean(answer.total_tokens for answer in good) if good else None,
         mean_score=fmean(scores) if scores else None,
