@@ -16,7 +16,7 @@ from analytics.bills.comparison import Difference, compare
 from analytics.bills.formats import BillError, Charge, read_bill
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.queries.day_costs import DayCost, list_day_costs
-from core.management.tables import require_tables
+from core.management.requirements import require_tables
 from core.models import Project
 from core.selectors import find_project
 from integrations.registry import is_known

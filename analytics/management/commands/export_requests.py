@@ -15,7 +15,7 @@ from typing_extensions import override
 from analytics.exports.lines import request_lines
 from analytics.queries.request_filters import RequestFilter
 from core.errors import ApplicationError
-from core.management.tables import require_tables
+from core.management.requirements import require_tables
 from core.selectors import find_project
 
 

@@ -17,7 +17,7 @@ from analytics.traffic.catalogue import PriceListError
 from analytics.traffic.generate import Plan, generate
 from analytics.traffic.texts import OWN_TEXTS, TextFileError, read_texts
 from core.errors import ApplicationError
-from core.management.tables import require_tables
+from core.management.requirements import require_tables
 from core.models import ApiKey, Project
 from core.selectors import find_project
 

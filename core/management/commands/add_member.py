@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from core.audit.entries import audited_command
 from core.errors import ApplicationError, ConflictError
-from core.management.tables import require_tables
+from core.management.requirements import require_tables
 from core.members.services import add_member, change_role
 from core.models import Membership
 from core.roles import Role

@@ -12,7 +12,7 @@ from typing_extensions import override
 from core.audit.entries import audited_command
 from core.errors import ApplicationError
 from core.http.addresses import public_url
-from core.management.tables import require_tables
+from core.management.requirements import require_tables
 from core.services import bootstrap_project
 
 

@@ -14,7 +14,7 @@ from typing_extensions import override
 from core.audit.entries import audited_command
 from core.errors import ApplicationError
 from core.keys.services import issue_key
-from core.management.tables import require_tables
+from core.management.requirements import require_tables
 from core.rights.scopes import SCOPES
 from core.selectors import find_project
 

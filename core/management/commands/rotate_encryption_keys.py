@@ -15,7 +15,7 @@ from core.audit.recording import CHANGED, Change
 from core.audit.subjects import ENCRYPTION
 from core.encryption.canary import replace_canary
 from core.encryption.rotation import Rotation, rotate_all
-from core.management.tables import require_tables
+from core.management.requirements import require_tables
 
 _NAME = "rotate_encryption_keys"
 

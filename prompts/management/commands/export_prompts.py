@@ -11,7 +11,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 from typing_extensions import override
 
-from core.management.tables import require_tables
+from core.management.requirements import require_tables
 from core.selectors import find_project
 from prompts.models import PromptConfig
 from prompts.transfer import export_prompts

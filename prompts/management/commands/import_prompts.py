@@ -15,7 +15,7 @@ from typing_extensions import override
 from core.audit.entries import audited_command
 from core.errors import ApplicationError
 from core.http.exception_handler import translate
-from core.management.tables import require_tables
+from core.management.requirements import require_tables
 from core.selectors import find_project
 from prompts.serializers import ImportSerializer
 from prompts.transfer import ConfigOutcome, import_prompts

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from core.audit.entries import audited_command
 from core.errors import ApplicationError
-from core.management.tables import require_tables
+from core.management.requirements import require_tables
 from rollouts.evaluation import UnknownFormulaError
 from rollouts.models import Rollout
 from rollouts.verdicts.evaluate import EvaluationResult, evaluate_rollout, evaluate_running_rollouts
