@@ -1,4 +1,4 @@
-"""A clear error for commands that need a migrated database."""
+"""Clear errors for commands that need a migrated database, and a project in it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from django.core.management.base import CommandError
 from django.db import OperationalError, connection
 
 from core.models import ApiKey, Project
+from core.selectors import find_project
 
 
 def require_tables() -> None:
@@ -15,3 +16,12 @@ def require_tables() -> None:
         raise CommandError(f"The database cannot be reached: {str(error).strip()}") from error
     if not {Project._meta.db_table, ApiKey._meta.db_table} <= present:
         raise CommandError("The database has no tables yet: run `manage.py migrate`, or start `manage.py serve`.")
+
+
+def require_project(named: str) -> Project:
+    """Returns the project with this id or name."""
+    require_tables()
+    project = find_project(named)
+    if project is None:
+        raise CommandError(f"There is no project with the id or name {named!r}.")
+    return project

@@ -15,8 +15,7 @@ from typing_extensions import override
 from analytics.exports.lines import request_lines
 from analytics.queries.request_filters import RequestFilter
 from core.errors import ApplicationError
-from core.management.requirements import require_tables
-from core.selectors import find_project
+from core.management.requirements import require_project
 
 
 class Command(BaseCommand):
@@ -30,10 +29,7 @@ class Command(BaseCommand):
 
     @override
     def handle(self, *args: Any, **options: Any) -> None:
-        require_tables()
-        project = find_project(options["project"])
-        if project is None:
-            raise CommandError(f"There is no project with the id or name {options['project']!r}.")
+        project = require_project(options["project"])
         try:
             with _output(options["output"]) as output:
                 for piece in request_lines(project.pk, RequestFilter(), content=options["content"]):

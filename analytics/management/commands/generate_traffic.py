@@ -17,9 +17,8 @@ from analytics.traffic.catalogue import PriceListError
 from analytics.traffic.generate import Plan, generate
 from analytics.traffic.texts import OWN_TEXTS, TextFileError, read_texts
 from core.errors import ApplicationError
-from core.management.requirements import require_tables
+from core.management.requirements import require_project, require_tables
 from core.models import ApiKey, Project
-from core.selectors import find_project
 
 _MAX_REQUESTS = 100_000_000
 _MAX_DAYS = 365  # Requests are kept for 400 days.
@@ -102,10 +101,7 @@ def _moment(text: str) -> datetime:
 
 def _project(named: str | None) -> Project:
     if named is not None:
-        project = find_project(named)
-        if project is None:
-            raise CommandError(f"There is no project with the id or name {named!r}.")
-        return project
+        return require_project(named)
     projects = list(Project.objects.all()[:2])
     if not projects:
         raise CommandError("There is no project yet: create one with `manage.py bootstrap`.")

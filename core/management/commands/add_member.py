@@ -10,11 +10,10 @@ from typing_extensions import override
 
 from core.audit.entries import audited_command
 from core.errors import ApplicationError, ConflictError
-from core.management.requirements import require_tables
+from core.management.requirements import require_project
 from core.members.services import add_member, change_role
 from core.models import Membership
 from core.roles import Role
-from core.selectors import find_project
 
 
 class Command(BaseCommand):
@@ -31,10 +30,7 @@ class Command(BaseCommand):
     @override
     @audited_command
     def handle(self, *args: Any, **options: Any) -> None:
-        require_tables()
-        project = find_project(options["project"])
-        if project is None:
-            raise CommandError(f"There is no project with the id or name {options['project']!r}.")
+        project = require_project(options["project"])
         username, role = options["username"], Role(options["role"])
         try:
             row = add_member(project_id=project.pk, username=username, role=role, actor="command")

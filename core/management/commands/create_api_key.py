@@ -14,9 +14,8 @@ from typing_extensions import override
 from core.audit.entries import audited_command
 from core.errors import ApplicationError
 from core.keys.services import issue_key
-from core.management.requirements import require_tables
+from core.management.requirements import require_project
 from core.rights.scopes import SCOPES
-from core.selectors import find_project
 
 
 class Command(BaseCommand):
@@ -35,10 +34,7 @@ class Command(BaseCommand):
     @override
     @audited_command
     def handle(self, *args: Any, **options: Any) -> None:
-        require_tables()
-        project = find_project(options["project"])
-        if project is None:
-            raise CommandError(f"There is no project with the id or name {options['project']!r}.")
+        project = require_project(options["project"])
         try:
             _, key = issue_key(project, name=options["name"], scopes=options["scope"], expires_at=options["expires"])
         except ApplicationError as error:

@@ -11,8 +11,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 from typing_extensions import override
 
-from core.management.requirements import require_tables
-from core.selectors import find_project
+from core.management.requirements import require_project
 from prompts.models import PromptConfig
 from prompts.transfer import export_prompts
 
@@ -28,10 +27,7 @@ class Command(BaseCommand):
 
     @override
     def handle(self, *args: Any, **options: Any) -> None:
-        require_tables()
-        project = find_project(options["project"])
-        if project is None:
-            raise CommandError(f"There is no project with the id or name {options['project']!r}.")
+        project = require_project(options["project"])
         config_id = None if options["config"] is None else _config_id(project.pk, options["config"])
         document = json.dumps(export_prompts(project.pk, config_id), ensure_ascii=False, indent=2)
         if options["output"] is None:

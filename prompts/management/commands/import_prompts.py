@@ -15,8 +15,7 @@ from typing_extensions import override
 from core.audit.entries import audited_command
 from core.errors import ApplicationError
 from core.http.exception_handler import translate
-from core.management.requirements import require_tables
-from core.selectors import find_project
+from core.management.requirements import require_project
 from prompts.serializers import ImportSerializer
 from prompts.transfer import ConfigOutcome, import_prompts
 
@@ -39,10 +38,7 @@ class Command(BaseCommand):
     @override
     @audited_command
     def handle(self, *args: Any, **options: Any) -> None:
-        require_tables()
-        project = find_project(options["project"])
-        if project is None:
-            raise CommandError(f"There is no project with the id or name {options['project']!r}.")
+        project = require_project(options["project"])
         document = _checked(_read(options["file"]))
         try:
             outcomes = import_prompts(
