@@ -32,7 +32,6 @@ RATE_LIMIT_REQUESTS, RATE_LIMIT_TOKENS = (
 )
 CONTRACT_VIOLATION = b"x-output-contract-violation"
 
-_PREFIX_BYTES = PREFIX.encode()
 _PROMPT_CONFIG = f"{PREFIX}prompt-config".encode()
 _VARIABLE_PREFIX = f"{PREFIX}var-".encode()
 _SESSION_ID = f"{PREFIX}session-id".encode()
