@@ -1,4 +1,4 @@
-"""The helpers that tests of pages share."""
+"""Pages as they are sent, with their entities; `tests.console.conftest` has their texts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from django.test import Client
 from core.models import Project
 
 
-def shown(client: Client, path: str, project: Project, **query: Any) -> str:
-    """Returns the text of a page with all of its panels."""
-    answer = client.get(path, {"project": str(project.pk), **query})
+def text_of(answer: Any) -> str:
+    """Returns the text of a page with all of its panels, which has to be there."""
     assert answer.status_code == 200, answer
-    return b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+    return b"".join(answer.streaming_content).decode() if answer.streaming else answer.content.decode()
+
+
+def shown(client: Client, path: str, project: Project, **query: Any) -> str:
+    return text_of(client.get(path, {"project": str(project.pk), **query}))

@@ -17,21 +17,13 @@ from core.keys.services import find_key, hash_key, revoke_key
 from core.models import ApiKey, AuditEntry, Project
 from core.rights.scopes import DESCRIPTIONS
 from core.roles import Role
-from tests.console.conftest import signed_in, text_of
+from tests.console.conftest import sent, shown, signed_in, text_of
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 PATH = "/admin/keys/api/"
-
-
-def _shown(client: Client, project: Project) -> str:
-    return text_of(client.get(PATH, {"project": str(project.pk)}))
-
-
-def _sent(client: Client, project: Project, **values: Any) -> Any:
-    return client.post(f"{PATH}?project={project.pk}", values)
 
 
 def test_list__keys_with_requests__their_number_and_cost_lead_to_requests(
@@ -43,7 +35,7 @@ def test_list__keys_with_requests__their_number_and_cost_lead_to_requests(
     values: dict[str, Any] = {"project_id": str(project.pk), "ts": ts, "api_key_id": row.pk, "cost_usd": "1.2500000000"}
     store(tmp_path, *(make_entry(**values) for _ in range(2)))
 
-    text = _shown(administrator, project)
+    text = shown(administrator, project, PATH)
 
     assert f"api_key_id={row.pk}" in text
     assert '<td data-label="Cost" class="number">$2.50</td>' in text
@@ -51,20 +43,20 @@ def test_list__keys_with_requests__their_number_and_cost_lead_to_requests(
 
 
 def test_make__key__shown_once_and_works(administrator: Client, project: Project) -> None:
-    answer = _sent(administrator, project, action="make", name="shop", scopes=["gateway"])
+    answer = sent(administrator, project, PATH, action="make", name="shop", scopes=["gateway"])
 
     [key] = re.findall(r"svc_[\w-]{43}", text_of(answer))
     row = ApiKey.objects.get()
     assert (row.name, row.scopes, key.startswith(row.prefix)) == ("shop", ["gateway"], True)
     assert "no-store" in answer.headers["Cache-Control"]
-    assert key not in _shown(administrator, project)
+    assert key not in shown(administrator, project, PATH)
 
 
 @pytest.mark.parametrize("values", [{"expires_at": "2020-01-01T00:00"}, {"scopes": ["root"]}])
 def test_make__bad_value__refused_and_the_name_kept(
     administrator: Client, project: Project, values: dict[str, Any]
 ) -> None:
-    text = text_of(_sent(administrator, project, **{"name": "shop-of-ann", "scopes": ["gateway"], **values}))
+    text = text_of(sent(administrator, project, PATH, **{"name": "shop-of-ann", "scopes": ["gateway"], **values}))
 
     assert "errorlist" in text
     assert "shop-of-ann" in text
@@ -76,7 +68,7 @@ def test_make__with_limits__stored_and_shown_beside_their_use(
 ) -> None:
     given = {"monthly_budget_usd": "20", "total_budget_usd": "100.5", "rate_limit_rpm": "60", "rate_limit_tpm": ""}
     lists = {"allowed_models": "gpt-*\r\n anthropic/* \r\n", "metadata": "team = search\r\nregion=eu"}
-    text_of(_sent(administrator, project, name="shop", scopes=["gateway"], **given, **lists))
+    text_of(sent(administrator, project, PATH, name="shop", scopes=["gateway"], **given, **lists))
 
     row = ApiKey.objects.get()
     assert (row.monthly_budget_usd, row.rate_limit_rpm, row.rate_limit_tpm) == (20, 60, None)
@@ -84,7 +76,7 @@ def test_make__with_limits__stored_and_shown_beside_their_use(
     assert row.limits_changed_at is not None
     values: dict[str, Any] = {"project_id": str(project.pk), "api_key_id": row.pk, "cost_usd": "1.2500000000"}
     store(tmp_path, make_entry(**values, ts=int(time.time() * 1_000_000)))
-    text = _shown(administrator, project)
+    text = shown(administrator, project, PATH)
     assert "$1.25 of $20" in text
     assert "60 requests a minute; models gpt-*, anthropic/*" in text
 
@@ -100,23 +92,23 @@ def test_make__with_limits__stored_and_shown_beside_their_use(
     ],
 )
 def test_make__bad_limit__refused_at_its_field(administrator: Client, project: Project, values: dict[str, Any]) -> None:
-    text = text_of(_sent(administrator, project, name="shop", scopes=["gateway"], **values))
+    text = text_of(sent(administrator, project, PATH, name="shop", scopes=["gateway"], **values))
 
     assert "errorlist" in text
     assert not ApiKey.objects.exists()
 
 
 def test_make__name_alone__calls_models_and_nothing_else(administrator: Client, project: Project) -> None:
-    form = _shown(administrator, project)
+    form = shown(administrator, project, PATH)
     boxes = re.findall(r'<input type="checkbox" name="scopes" value="([^"]*)"([^>]*)>', form)
-    text_of(_sent(administrator, project, name="my app"))
+    text_of(sent(administrator, project, PATH, name="my app"))
 
     assert [name for name, more in boxes if "checked" in more] == ["gateway"]
     assert ApiKey.objects.get().scopes == ["gateway"]
 
 
 def test_make__manage__stands_apart_and_says_what_it_opens(administrator: Client, project: Project) -> None:
-    form = _shown(administrator, project)
+    form = shown(administrator, project, PATH)
     before, _, after = form.partition("Only for what administers the project:")
 
     assert re.findall(r'name="scopes" value="([^"]*)"', after) == ["manage"]
@@ -141,7 +133,7 @@ def test_change__one_limit__leaves_the_others_even_of_an_expired_key(administrat
     kept = {"monthly_budget_usd": Decimal("20.5"), "allowed_models": ["gpt-*", "o?"], "metadata": {"team": "a\nb"}}
     row, _ = make_key(project, name="shop", expires_at=until)
     ApiKey.objects.filter(pk=row.pk).update(rate_limit_rpm=60, max_concurrent_requests=3, **kept)
-    link = re.findall(r'href="([^"#]*key=\d+[^"#]*)#', _shown(administrator, project))[0]
+    link = re.findall(r'href="([^"#]*key=\d+[^"#]*)#', shown(administrator, project, PATH))[0]
     given = _fields(text_of(administrator.get(link)))
     assert (given["monthly_budget_usd"], given["rate_limit_rpm"], given["allowed_models"]) == (
         "20.5",
@@ -158,7 +150,7 @@ def test_change__one_limit__leaves_the_others_even_of_an_expired_key(administrat
     assert (row.name, row.expires_at, row.rate_limit_rpm, row.max_concurrent_requests) == ("shop", until, 90, None)
     assert {name: getattr(row, name) for name in kept} == kept
     assert row.limits_changed_at is not None
-    assert "The key shop is changed" in _shown(administrator, project)
+    assert "The key shop is changed" in shown(administrator, project, PATH)
     entry = AuditEntry.objects.for_project(project.pk).get(object_id=str(row.pk))
     assert entry.changes["rate_limit_rpm"] == [60, 90]
 
@@ -201,13 +193,13 @@ def test_rotate__own_key__shows_the_new_secret_and_keeps_the_earlier_for_a_while
     row, old = make_key(project)
     foreign, _ = make_key(make_project())
 
-    [key] = re.findall(r"svc_[\w-]{43}", text_of(_sent(administrator, project, action="rotate", key=row.pk)))
+    [key] = re.findall(r"svc_[\w-]{43}", text_of(sent(administrator, project, PATH, action="rotate", key=row.pk)))
 
     for secret in (key, old):
         record = find_key(hash_key(secret))
         assert record is not None
         assert record.id == row.pk
-    assert _sent(administrator, project, action="rotate", key=foreign.pk).status_code == 302
+    assert sent(administrator, project, PATH, action="rotate", key=foreign.pk).status_code == 302
     foreign.refresh_from_db()
     assert foreign.previous_key_hash is None
 
@@ -217,13 +209,13 @@ def test_revoke__own_and_another_project_s__only_the_own(administrator: Client, 
     other, _ = make_key(make_project())
 
     for row in (own, other):
-        assert _sent(administrator, project, action="revoke", key=row.pk).status_code == 302
+        assert sent(administrator, project, PATH, action="revoke", key=row.pk).status_code == 302
 
     own.refresh_from_db()
     other.refresh_from_db()
     assert own.revoked_at is not None
     assert other.revoked_at is None
-    assert "revoked" in _shown(administrator, project)
+    assert "revoked" in shown(administrator, project, PATH)
 
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.ADMINISTRATOR])
@@ -231,4 +223,4 @@ def test_page__lower_roles__403(project: Project, role: Role) -> None:
     client = signed_in(project, role)
 
     assert client.get(PATH, {"project": str(project.pk)}).status_code == 403
-    assert _sent(client, project, name="x", scopes=["gateway"]).status_code == 403
+    assert sent(client, project, PATH, name="x", scopes=["gateway"]).status_code == 403

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -16,6 +15,7 @@ from analytics.request_log.record import Outcome
 from core.models import Project
 from core.ui import formats
 from rollouts.services import roll_back_rollout
+from tests.console.pages import shown
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project, make_staff
 from tests.factories.prompts import make_config
@@ -52,12 +52,6 @@ def traffic(project: Project, tmp_path: Path) -> tuple[datetime, datetime]:
     return end - timedelta(hours=2), end
 
 
-def shown(client: Client, project: Project, **query: Any) -> str:
-    answer = client.get(PATH, {"project": str(project.pk), **query})
-    assert answer.status_code == 200
-    return b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
-
-
 def custom(range_: tuple[datetime, datetime]) -> dict[str, str]:
     return {"range": "custom", "start": range_[0].isoformat(), "end": range_[1].isoformat()}
 
@@ -67,7 +61,7 @@ def test_home__tiles__equal_the_totals_of_the_api(
 ) -> None:
     make_settings(project, monthly_budget_usd=1000)
     start, end = traffic
-    text = shown(reader, project, panel="tiles", **custom(traffic))
+    text = shown(reader, PATH, project, panel="tiles", **custom(traffic))
     totals = api.get("/api/llm/metrics/totals", {"start_date": start.isoformat(), "end_date": end.isoformat()}).json()
     month = api.get("/api/llm/usage").json()["month"]
 
@@ -89,7 +83,7 @@ def test_home__plots__have_the_usage_of_the_api_until_now(
     reader: Client, project: Project, api: APIClient, traffic: tuple[datetime, datetime]
 ) -> None:
     start, end = traffic
-    text = shown(reader, project, panel="plots", **custom(traffic))
+    text = shown(reader, PATH, project, panel="plots", **custom(traffic))
     query = {"start_date": start.isoformat(), "end_date": end.isoformat(), "limit": "1000"}
     usage = api.get("/api/llm/metrics/usage", query).json()
 
@@ -108,7 +102,7 @@ def test_home__tables__have_the_entries_of_the_api(
 ) -> None:
     make_rollout(make_config(project, versions=2), started=True, name="Shorter answers")
     start, end = traffic
-    text = shown(reader, project, **custom(traffic))
+    text = shown(reader, PATH, project, **custom(traffic))
     query = {"start_date": start.isoformat(), "end_date": end.isoformat()}
     for path in ("models", "users"):
         for entry in api.get(f"/api/llm/metrics/{path}", query).json()["results"]:
@@ -130,7 +124,7 @@ def test_home__problems__each_with_its_page(
 ) -> None:
     rollout = make_rollout(make_config(project, versions=2), started=True, name="Longer answers")
     roll_back_rollout(project_id=project.pk, rollout_id=rollout.pk, actor="test", reason="<i>Errors</i>")
-    text = shown(reader, project, panel="problems")
+    text = shown(reader, PATH, project, panel="problems")
     assert "of the requests of the last hour failed: 15 of" in text
     assert "outcome=error" in text
     assert f"/admin/rollouts/rollout/{rollout.pk}/change/" in text
@@ -138,7 +132,7 @@ def test_home__problems__each_with_its_page(
 
 
 def test_home__nothing_yet__says_the_next_step(reader: Client, project: Project) -> None:
-    text = shown(reader, project)
+    text = shown(reader, PATH, project)
     for part in (
         "No requests in this range.",
         "Nothing failed in this range.",
@@ -156,7 +150,7 @@ def test_home__store_away__says_so_and_shows_the_rest(
 
     for name in ("totals", "usage", "errors", "models", "users"):
         monkeypatch.setattr(metrics, name, away)
-    text = shown(reader, project)
+    text = shown(reader, PATH, project)
     assert "The request log does not answer" in text
     assert text.count("The analytics store does not answer.") == 5
     assert "No rollout is running." in text

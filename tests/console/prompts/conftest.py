@@ -5,12 +5,7 @@ from typing import Any
 from django.test import Client
 
 from core.models import Project
-
-
-def text_of(answer: Any) -> str:
-    """Returns the text of a page that must have been shown."""
-    assert answer.status_code == 200, answer
-    return b"".join(answer.streaming_content).decode() if answer.streaming else answer.content.decode()
+from tests.console.pages import text_of
 
 
 def shown(client: Client, path: str, project: Project, **query: Any) -> str:

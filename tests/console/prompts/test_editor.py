@@ -10,7 +10,8 @@ from django.test import Client
 from core.models import Project
 from core.roles import Role
 from prompts.models import PromptConfig, PromptVersion
-from tests.console.prompts.conftest import shown, text_of
+from tests.console.pages import text_of
+from tests.console.prompts.conftest import shown
 from tests.factories.core import client_of, make_staff
 from tests.factories.prompts import make_version
 

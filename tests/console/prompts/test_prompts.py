@@ -16,7 +16,8 @@ from core.roles import Role
 from core.ui.formats import money
 from prompts.labels import set_label
 from prompts.models import PromptActivation, PromptConfig, PromptLabel, PromptLabelMove
-from tests.console.prompts.conftest import shown, text_of
+from tests.console.pages import text_of
+from tests.console.prompts.conftest import shown
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import client_of, make_project, make_staff
 from tests.factories.prompts import make_config

@@ -13,7 +13,7 @@ from core.models import AuditEntry, Project
 from core.roles import Role
 from integrations.access.credentials import credentials_of
 from integrations.models import ProviderIntegration
-from tests.console.conftest import signed_in, text_of
+from tests.console.conftest import shown, signed_in, text_of
 from tests.fakes.cheap_calls import cheap_call
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.server import DialectServer
@@ -38,10 +38,6 @@ def base_url(upstream: DialectServer, settings: Settings) -> str:
     return FAKES["openai"].credentials(upstream.base_url("openai")).base_url
 
 
-def _shown(client: Client, project: Project, path: str, **query: str) -> str:
-    return text_of(client.get(path, {"project": str(project.pk), **query}))
-
-
 def _sent(client: Client, project: Project, provider: str, **values: str) -> Any:
     return client.post(f"{ONE}?project={project.pk}&provider={provider}", values)
 
@@ -52,7 +48,7 @@ def test_add__test_and_save__saved_with_the_outcome(administrator: Client, proje
     assert answer.status_code == 302
     row = ProviderIntegration.objects.get()
     assert (credentials_of(row).secret, row.last_test_ok) == (GOOD, True)
-    text = _shown(administrator, project, LIST)
+    text = shown(administrator, project, LIST)
     assert f"****{GOOD[-4:]}" in text
     assert '">ok</span>' in text
     assert GOOD not in text
@@ -79,7 +75,7 @@ def test_rotate__new_key__forgets_the_old_test_and_the_key_is_new(
     assert answer.status_code == 302
     row = ProviderIntegration.objects.get()
     assert (credentials_of(row).secret, row.last_tested_at) == (BAD, None)
-    assert "not tested" in _shown(administrator, project, ONE, provider="openai")
+    assert "not tested" in shown(administrator, project, ONE, provider="openai")
     [rotated, added] = AuditEntry.objects.filter(object_kind="provider key")
     assert rotated.changes["encrypted_secret"] == ["set", "set anew"]
     assert added.action == "created"
@@ -98,7 +94,7 @@ def test_additions__parameters_and_headers__stored_masked_and_kept(administrator
     fields |= {"extra_headers": '{"x-team": "of-canaries"}', "forward_headers": "openai-beta"}
     assert _sent(administrator, project, "openai", **fields, action="save").status_code == 302
 
-    text = _shown(administrator, project, ONE, name="openai")
+    text = shown(administrator, project, ONE, name="openai")
     assert '{"x-team": "****"}' in text
     assert "of-canaries" not in text
     again = {**fields, "api_key": "", "default_parameters": "", "extra_headers": '{"x-team": "****"}'}
@@ -154,7 +150,7 @@ def test_actions__of_a_stored_key__test_disable_enable_remove(
 def test_form__of_a_provider__its_fields_and_no_others(
     administrator: Client, project: Project, provider: str, fields: list[str], others: list[str]
 ) -> None:
-    text = _shown(administrator, project, ONE, provider=provider)
+    text = shown(administrator, project, ONE, provider=provider)
 
     assert all(f'name="{name}"' in text for name in fields)
     assert not any(f'name="{name}"' in text for name in others)

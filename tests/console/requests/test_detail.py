@@ -19,6 +19,7 @@ from core.models import Project
 from core.roles import Role
 from core.ui.formats import money
 from tests.analytics.conversation.test_bodies import PNG
+from tests.console.pages import text_of
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_staff
 from tests.factories.reviews import make_queue
@@ -63,11 +64,6 @@ def signed_in(project: Project, role: Role = Role.ADMINISTRATOR) -> Client:
 
 def address(project: Project, request_id: str) -> str:
     return f"/admin/analytics/requests/{project.pk}/{request_id}/"
-
-
-def text_of(answer: Any) -> str:
-    assert answer.status_code == 200, answer
-    return b"".join(answer.streaming_content).decode() if answer.streaming else answer.content.decode()
 
 
 def page(project: Project, request_id: str, role: Role = Role.ADMINISTRATOR, **query: str) -> str:

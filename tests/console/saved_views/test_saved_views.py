@@ -10,16 +10,12 @@ from django.test import Client
 from analytics.models import SavedView
 from core.models import Project
 from core.roles import Role
+from tests.console.pages import shown
 from tests.factories.core import make_staff
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 PATH = "/admin/analytics/sessions/"
-
-
-def shown(client: Client, project: Project) -> str:
-    answer: Any = client.get(PATH, {"project": str(project.pk)})
-    return b"".join(answer.streaming_content).decode()
 
 
 def test_sessions__list_saved_as_a_view__offered_on_their_page_alone(client: Client, project: Project) -> None:
@@ -30,6 +26,6 @@ def test_sessions__list_saved_as_a_view__offered_on_their_page_alone(client: Cli
 
     assert (saved.status_code, saved.headers["Location"]) == (302, address)
     assert (SavedView.objects.get().page, SavedView.objects.get().owner) == ("sessions", "user:ann")
-    assert f"{PATH}?project={project.pk}&amp;feedback=bad" in shown(client, project)
+    assert f"{PATH}?project={project.pk}&amp;feedback=bad" in shown(client, PATH, project)
     requests: Any = client.get("/admin/analytics/requests/", {"project": str(project.pk)})
     assert "unhappy" not in b"".join(requests.streaming_content).decode()

@@ -24,7 +24,8 @@ from core.ui.formats import money, number
 from tests.analytics.sessions.entries import entry
 from tests.analytics.sessions.test_transcript import store_conversation
 from tests.analytics.telemetry.sending import Sender, log, span
-from tests.console.requests.test_detail import signed_in, text_of
+from tests.console.pages import text_of
+from tests.console.requests.test_detail import signed_in
 from tests.factories.analytics import store
 from tests.factories.core import make_key
 

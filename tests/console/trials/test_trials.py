@@ -14,7 +14,8 @@ from core.roles import Role
 from core.ui.formats import money
 from gateway.models import Trial, TrialInput
 from prompts.models import PromptConfig
-from tests.console.prompts.conftest import shown, text_of
+from tests.console.pages import text_of
+from tests.console.prompts.conftest import shown
 from tests.factories.core import make_staff
 from tests.factories.prompts import make_config, make_version
 from tests.gateway.trials.conftest import Scene, run_all, scene, upstream
