@@ -31,7 +31,7 @@ class Everything(Team):
         stages = [{"weight": 10}, {"weight": 100}]
         self.prompt("shown", _PROMPT, second).rollout(stages=stages)
         self.prompt(_LONG_NAME, _PROMPT, second).rollout(stages=stages)
-        self.planned = self.prompt("planned", _PROMPT, second)
+        self.prompt("planned", _PROMPT, second)
         self.trial = self._trial()
         self.queue = self.call("POST", "../reviews", {"name": "Helpful?", "score_name": "helpful", "kind": "boolean"})
         self.command("shell", "--verbosity", "0", "-c", _ROWS.format(project_id=self.project_id))

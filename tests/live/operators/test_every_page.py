@@ -85,14 +85,13 @@ def _shown(wrong: Mapping[str, list[str]]) -> str:
 
 def _first(everything: Everything) -> list[str]:
     """Returns the addresses that the crawl begins with: Home, and the forms that no link leads to."""
-    base, project, prompt = everything.service.base_url, f"project={everything.project_id}", everything.planned
+    base, project = everything.service.base_url, f"project={everything.project_id}"
     pages = (
         "/admin/?range=7d&",
         "/admin/keys/provider/?provider=bedrock&",
         "/admin/reviews/?outcome=success&",
         "/admin/search/?q=parcel&",
         "/admin/search/?",
-        f"/admin/prompts/promptconfig/{prompt.config_id}/activate/{prompt.version_ids[1]}/?",
     )
     return [f"{base}{page}{project}" for page in pages]
 
