@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msgspec import structs
+
 from gateway.judging.rubric import CRITERIA, Criterion, Grade, UnreadableGradesError, judge_request, read_grades
 from gateway.pipeline.internal_client import Caller, InternalAnswer, Reported, ask
 from gateway.project_settings.guardrails import NO_GUARDRAILS
@@ -86,7 +88,7 @@ def _unguarded(snapshot: ProjectSnapshot) -> ProjectSnapshot:
     be judged in turn."""
     if not snapshot.settings.guardrails.is_on:
         return snapshot
-    return replace(snapshot, settings=replace(snapshot.settings, guardrails=NO_GUARDRAILS))
+    return replace(snapshot, settings=structs.replace(snapshot.settings, guardrails=NO_GUARDRAILS))
 
 
 def _content(answer: InternalAnswer) -> Any:

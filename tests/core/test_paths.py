@@ -30,7 +30,7 @@ def request_with_raw_path(raw: str, variable: str, raw_path: str) -> HttpRequest
 
 @pytest.mark.parametrize("variable", ["REQUEST_URI", "RAW_URI", "scope"])
 @pytest.mark.parametrize("name", IDS)
-@pytest.mark.parametrize(("end", "view"), [("", "SessionView"), ("/feedback", "SessionFeedbackView")])
+@pytest.mark.parametrize(("end", "view"), [("", "SessionViewSet"), ("/feedback", "FeedbackViewSet")])
 def test_id__encoded_in_the_path__found_whole(name: str, end: str, view: str, variable: str) -> None:
     raw = f"/api/llm/sessions/{quote(name, safe='')}{end}"
     request = request_with_raw_path(raw, variable, f"{raw}?limit=1")
