@@ -1,4 +1,4 @@
-"""Where the operations of requests are served, and the names that spans give them."""
+"""The paths of the operations of requests, and the names that spans give them."""
 
 from __future__ import annotations
 

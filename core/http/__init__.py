@@ -1,1 +1,1 @@
-"""What Django serves of HTTP: hosts, paths, bodies, failures."""
+"""HTTP around Django's views: hosts, paths, bodies, sign-ins and failures."""

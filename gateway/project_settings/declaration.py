@@ -1,5 +1,5 @@
-"""How a setting is declared: beside its type and default, its words and its part of the form. The API, the operators'
-form, the history, the audit log and docs/settings.md are made from what `declared` reads."""
+"""The declaration of a setting: beside its type and default, its words and its section of the form. The API, the
+operators' form, the history, the audit log and docs/settings.md are made from what `declared` reads."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the management API and the pages tell of a project now: use of limits, problems, settings without effect."""
+"""Reports on a project as it is now, for API and pages: limits used, problems, settings without effect."""

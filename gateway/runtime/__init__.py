@@ -1,1 +1,1 @@
-"""What a web worker holds while it serves: its clients, time limits, readiness and announcements."""
+"""The state of a web worker while it serves: its clients, time limits, readiness and announcements."""

@@ -1,1 +1,1 @@
-"""What gives access to a provider: credentials, their destination, and the checks of what an integration holds."""
+"""Access to a provider: credentials, the addresses they may be sent to, and the checks of an integration's fields."""

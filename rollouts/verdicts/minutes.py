@@ -1,4 +1,4 @@
-"""What an evaluation reads: a window of minutes, and the usual values of the day before the start."""
+"""The input of an evaluation: a window of minutes, and the usual values of the day before the rollout's start."""
 
 from __future__ import annotations
 

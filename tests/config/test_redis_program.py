@@ -1,4 +1,4 @@
-"""Which Redis `serve` starts: one on PATH before the wheel's, which is older."""
+"""The choice of the Redis that `serve` starts: a program on PATH before the older one of the wheel."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_verdict__check_failed__fails_at_once(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_checks__of_this_suite__are_all_programs_that_make_check_runs() -> None:
-    """What it runs of Node.js, which compiles the client for TypeScript, is left to the tests of the clients."""
+    """The unit of checks leaves out compiling the TypeScript client, which the tests of the clients do."""
 
     def programs(words: list[str]) -> list[str]:
         printed = subprocess.run([*words, "--dry-run"], cwd=ROOT.parent, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""What a ViewSet's paths answer to methods of HTTP that are no actions."""
+"""The answers of a ViewSet's paths to HTTP methods that are not actions: 405 with Allow, HEAD, OPTIONS."""
 
 from __future__ import annotations
 
