@@ -20,6 +20,13 @@ def carry_over(apps, schema_editor):
         rows.filter(pk=row.pk).update(values=values)
 
 
+def carry_back(apps, schema_editor):
+    """Puts the values back into their columns."""
+    rows = apps.get_model('gateway', 'GatewaySettings').objects
+    for row in rows.iterator():
+        rows.filter(pk=row.pk).update(**{name: row.values[name] for name in SETTINGS if name in row.values})
+
+
 def _plain(value):
     return f'{value.normalize():f}' if isinstance(value, Decimal) else value
 
@@ -32,6 +39,6 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField('gatewaysettings', 'values', models.JSONField(blank=True, default=dict)),
-        migrations.RunPython(carry_over, elidable=True),
+        migrations.RunPython(carry_over, carry_back, elidable=True),
         *[migrations.RemoveField('gatewaysettings', name) for name in SETTINGS],
     ]
