@@ -18,6 +18,7 @@ from django.contrib import admin  # noqa: E402
 from agent.routing import http_urlpatterns as agent_urlpatterns  # noqa: E402
 from agent.worker.running import with_last_words  # noqa: E402
 from config.monitor.pages import Metrics  # noqa: E402
+from config.web.websockets import NoWebSockets  # noqa: E402
 from core.http.arrival import with_arrival  # noqa: E402
 from core.http.bodies import with_bounded_body  # noqa: E402
 from gateway.http.cors import with_cors  # noqa: E402
@@ -27,23 +28,14 @@ from gateway.worker.lifespan import lifespan  # noqa: E402
 admin.autodiscover()
 
 
-async def no_websocket(scope: Any, receive: Any, send: Any) -> None:
-    """Refuses the handshake (403). A worker of `serve` does so before; other servers ask the application."""
-    await receive()
-    await send({"type": "websocket.close"})
-
-
 # Each path of Django refuses what is above its own limit.
 _MAX_BODY_BYTES = max(settings.MANAGEMENT_BODY_BYTES, settings.OTLP_BODY_BYTES)
-http = URLRouter(
-    [
-        *http_urlpatterns,
-        *agent_urlpatterns,
-        route(r"^metrics$", Metrics.as_asgi()),
-        route(r"", with_arrival(with_bounded_body(django_application, _MAX_BODY_BYTES))),
-    ]
+_WITHOUT_DJANGO = [*http_urlpatterns, *agent_urlpatterns, route(r"^metrics$", Metrics.as_asgi())]
+_BY_DJANGO = route(r"", with_arrival(with_bounded_body(django_application, _MAX_BODY_BYTES)))
+http = URLRouter([*_WITHOUT_DJANGO, _BY_DJANGO])
+router = ProtocolTypeRouter(
+    {"websocket": NoWebSockets(_WITHOUT_DJANGO), "http": http, "lifespan": with_last_words(lifespan)}
 )
-router = ProtocolTypeRouter({"websocket": no_websocket, "http": http, "lifespan": with_last_words(lifespan)})
 # A web worker hands POST requests to these consumers itself (`config.web.direct`), which saves the 2 to 7 µs that the
 # router takes. With origins it finds none: every request passes the answers to browsers first.
 router.direct = direct_consumers(http.routes)

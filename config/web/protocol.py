@@ -19,6 +19,7 @@ from config.web import refusals
 from config.web.direct import DirectCycle
 from config.web.guard import guard_of
 from config.web.half_closed import HalfClosed
+from config.web.handshake import as_handshake
 from config.web.hosts import host_of_url, is_host, without_default_port
 from config.web.response import OneWriteCycle
 from core.errors import ApplicationError
@@ -335,15 +336,21 @@ class BoundedProtocol(HttpToolsProtocol):
         """Parses the request again without its offer of another protocol, such as HTTP/2, which a server may ignore.
         httptools takes the bytes after such a head for the other protocol, and the body for a new request."""
         self._begin(_HEAD)
-        if self._get_upgrade() == b"websocket":
-            text = "There are no WebSockets here; streams are server-sent events over HTTP"
-            self._refuse(refusals.WebSocketError(text))
-        elif self.scope["method"] == "CONNECT" or self._answering():
+        if self.scope["method"] == "CONNECT" or self._answering():
             self._refuse(refusals.MalformedRequestError("The connection cannot change to another protocol"))
+        elif self.scope["method"] == "GET" and self._get_upgrade() == b"websocket":
+            self.app = as_handshake(self.app)
+            self._parse_again(b"")
+            # Nothing else is asked in this way: the answer ends the connection.
+            self.cycle.keep_alive = False
         else:
-            self.parser = httptools.HttpRequestParser(self)
-            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
-            self.data_received(without_offer(self.scope["method"].encode(), self.url, self.headers) + rest)
+            self._parse_again(rest)
+
+    def _parse_again(self, rest: bytes) -> None:
+        """Parses the head without its offer, and `rest`, which came behind it."""
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self.data_received(without_offer(self.scope["method"].encode(), self.url, self.headers) + rest)
 
 
 def _too_many_headers(limit: int) -> ApplicationError:

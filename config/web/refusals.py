@@ -2,7 +2,7 @@
 
 ValidationError                 core: 400 invalid_request_error
 ├── MalformedRequestError           400 malformed_request: not HTTP, or ambiguous
-├── WebSocketError                  400 websocket_unsupported
+├── WebSocketError                  426 websocket_unsupported
 ├── SlowRequestError                408 request_timeout: head or body did not arrive in time
 ├── UrlTooLongError                 414 url_too_long
 └── HeadTooLargeError               431 head_too_large
@@ -25,6 +25,7 @@ class MalformedRequestError(ValidationError):
 
 
 class WebSocketError(ValidationError):
+    status = 426
     code = "websocket_unsupported"
 
 

@@ -31,6 +31,7 @@ PARTS: dict[type[Any], set[str]] = {
         *("on_message_complete", "on_response_complete"),
         *(
             "access_log",
+            "app",
             "client",
             "connections",
             "cycle",

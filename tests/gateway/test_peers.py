@@ -210,15 +210,35 @@ def test_body__that_takes_longer_than_a_head_may__is_no_reason_to_cut_a_stream(b
     assert second.status == 200
 
 
-@pytest.mark.parametrize("path", ["/", ENDPOINT, "/admin/login/", _MANAGED, "/nowhere"])
-def test_websocket__on_any_path__is_refused_in_one_line(gateway: Gateway, path: str) -> None:
-    before = gateway.service.log.stat().st_size
-    head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-    answer = answer_to(gateway, f"{head}Sec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n".encode())
+_HANDSHAKE = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n"
 
-    assert (answer.status, answer.code) == (400, "websocket_unsupported")
+
+@pytest.mark.parametrize("path", ["/", ENDPOINT, "/api/gateway/v1/responses", "/admin/login/", _MANAGED])
+def test_websocket__on_a_path_that_exists__asks_for_http_in_one_line(gateway: Gateway, path: str) -> None:
+    before = gateway.service.log.stat().st_size
+    answer = answer_to(gateway, f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{_HANDSHAKE}\r\n".encode())
+
+    assert (answer.status, answer.code) == (426, "websocket_unsupported")
+    assert answer.headers["upgrade"] == "HTTP/1.1"
     (line,) = log_since(gateway, before).splitlines()
-    assert "request.refused status=400 code=websocket_unsupported" in line
+    assert "request.refused status=426 code=websocket_unsupported client=127.0.0.1" in line
+
+
+def test_websocket__with_a_request_behind_it__gets_one_answer(gateway: Gateway) -> None:
+    answer = answer_to(gateway, f"GET / HTTP/1.1\r\nHost: localhost\r\n{_HANDSHAKE}\r\n".encode() + _HEALTH)
+    assert answer.status == 426
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/api/gateway/v1/nothing"])
+def test_websocket__on_no_path__is_not_found(gateway: Gateway, path: str) -> None:
+    answer = answer_to(gateway, f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{_HANDSHAKE}\r\n".encode())
+    assert (answer.status, answer.code) == (404, "not_found")
+
+
+def test_websocket__offered_with_a_post__is_passed_over(gateway: Gateway) -> None:
+    """A handshake is a GET (RFC 6455, section 4.1)."""
+    content = completion(gateway).replace(b"host: x\r\n", f"host: x\r\n{_HANDSHAKE}".encode())
+    assert answer_to(gateway, content, then_end=True).status == 200
 
 
 _OFFER = b"Upgrade: h2c\r\nConnection: keep-alive, Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABk\r\n"
