@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from agent.turn.events import AnyEvent
 from agent.worker.limits import MESSAGE_CHARACTERS, PAGE_CHARACTERS, PAGE_DATA_BYTES
-from core.openapi.document import BEARER, MANAGEMENT_SECURITY, PROJECT_ID, REQUEST_ID
+from core.openapi.document import KEY_SECURITY, MANAGEMENT_SECURITY, REQUEST_ID
 from core.openapi.failures import ErrorBody
 from core.openapi.handwritten import failures, optional_parameter
 from core.openapi.shapes import reference
@@ -127,7 +127,7 @@ def _mcp() -> dict[str, Any]:
             "url": "https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http",
         },
         "tags": ["agent"],
-        "security": [{BEARER: [], PROJECT_ID: []}],
+        "security": KEY_SECURITY,
         "parameters": [
             optional_parameter("Mcp-Protocol-Version", "The version that the client speaks."),
             optional_parameter(f"{PREFIX}user-id", "The user for whom a rollout decides the version of a prompt."),

@@ -22,6 +22,11 @@ class ProjectManager(models.Manager[Row]):
         return self.filter(project_id=project_id)
 
 
+def names_project(request: HttpRequest) -> bool:
+    """Returns whether the header names a project."""
+    return bool(request.headers.get(PROJECT_HEADER, "").strip())
+
+
 def requested_project(request: HttpRequest) -> UUID:
     """Returns the project in the header. A header that is missing or not a UUID is 401 `invalid_project`."""
     found = request.headers.get(PROJECT_HEADER, "").strip()

@@ -14,7 +14,7 @@ from rest_framework.renderers import JSONRenderer
 from agent.mcp.origins import require_known_origin
 from agent.tools.scopes import Granted, granted, require_agent
 from core.api.admission import Admission
-from core.api.authentication import ApiKeyAuthentication
+from core.api.authentication import KeyAloneAuthentication
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,10 @@ class Client:
 
 
 class _Calling(Admission):
-    # Sessions are not accepted: browsers send cookies by themselves, so other sites' pages could call.
+    # Sessions are not accepted: browsers send cookies by themselves, so other sites' pages could call. A key needs no
+    # project beside it, since most clients are set up by an address and a key alone.
     operation_id = "callAgentTools"
-    authentication_classes = [ApiKeyAuthentication]
+    authentication_classes = [KeyAloneAuthentication]
     renderer_classes = [JSONRenderer]
 
 

@@ -23,11 +23,11 @@ from analytics.telemetry.exports import Export, read_export
 from analytics.telemetry.prompt_calls import prompt_calls, prompt_calls_stored
 from analytics.telemetry.signals import LOGS, METRICS, TRACES, Signal
 from analytics.telemetry.storage import Gatherer
-from core.api.authentication import require_scope, usable_key
-from core.errors import ApplicationError, AuthenticationError
+from core.api.authentication import require_project_of_key, require_scope, usable_key
+from core.errors import ApplicationError
 from core.http.exception_handler import log_unexpected, request_id, translate
 from core.keys.last_use import flush_last_uses_when_due, note_use
-from core.tenancy import PROJECT_HEADER, requested_project
+from core.tenancy import names_project
 
 logger = logging.getLogger("analytics.telemetry")
 
@@ -81,8 +81,8 @@ def _encoding(request: HttpRequest) -> Encoding:
 def _authenticated(request: HttpRequest, operation_id: str) -> UUID:
     """Returns the project of the key, which may be the one that an application calls models with."""
     record = usable_key(request.headers.get("Authorization", "").strip())
-    if request.headers.get(PROJECT_HEADER, "").strip() and requested_project(request) != record.project_id:
-        raise AuthenticationError("This API key belongs to another project.", code="invalid_project")
+    if names_project(request):
+        require_project_of_key(request, record)
     require_scope(record.scopes, operation_id)
     note_use(record.id, timezone.now())
     flush_last_uses_when_due()

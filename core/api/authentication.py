@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.request import Request
@@ -18,7 +20,7 @@ from core.keys.services import KeyRecord, find_key, hash_key, project_exists
 from core.rights.asking import actor_of, rights_in, rights_of_scopes, scopes_of_operation
 from core.rights.scopes import MANAGE
 from core.roles import Right
-from core.tenancy import requested_project
+from core.tenancy import names_project, requested_project
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +41,16 @@ class ProjectAccess:
 class ApiKeyAuthentication(BaseAuthentication):
     """Authenticates `Authorization: Bearer svc_…` with `X-Project-Id`, which has to name the key's project."""
 
+    needs_project: ClassVar[bool] = True
+
     @override
     def authenticate(self, request: Request) -> tuple[AnonymousUser, ProjectAccess] | None:
         header = request.headers.get("Authorization", "").strip()
         if not header:
             return None
         record = usable_key(header)
-        if requested_project(request) != record.project_id:
-            raise AuthenticationError("This API key belongs to another project.", code="invalid_project")
+        if self.needs_project or names_project(request):
+            require_project_of_key(request, record)
         note_use(record.id, timezone.now())
         flush_last_uses_when_due()
         rights = rights_of_scopes(record.scopes)
@@ -56,6 +60,12 @@ class ApiKeyAuthentication(BaseAuthentication):
     def authenticate_header(self, request: Request) -> str:
         # Without a challenge DRF would answer 403 instead of 401 to callers that sent no credentials.
         return "Bearer"
+
+
+class KeyAloneAuthentication(ApiKeyAuthentication):
+    """Authenticates a key without `X-Project-Id` too: the project is the key's."""
+
+    needs_project = False
 
 
 class StaffSessionAuthentication(SessionAuthentication):
@@ -74,6 +84,12 @@ class StaffSessionAuthentication(SessionAuthentication):
         if user.is_superuser and not project_exists(project_id):
             raise AuthenticationError("The project does not exist.", code="invalid_project")
         return user, ProjectAccess(project_id, rights, actor_of(user), user.pk)
+
+
+def require_project_of_key(request: HttpRequest, record: KeyRecord) -> None:
+    """Raises AuthenticationError (`invalid_project`) unless the header names the key's project."""
+    if requested_project(request) != record.project_id:
+        raise AuthenticationError("This API key belongs to another project.", code="invalid_project")
 
 
 def rights_now(access: ProjectAccess) -> frozenset[Right]:

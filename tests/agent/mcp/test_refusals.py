@@ -24,7 +24,6 @@ LIST = message("tools/list")
         ({"authorization": None}, 401, "missing_api_key"),
         ({"authorization": "Bearer svc_unknown"}, 401, "invalid_api_key"),
         ({"authorization": "Basic x"}, 401, "missing_api_key"),
-        ({"x-project-id": None}, 401, "invalid_project"),
         ({"x-project-id": "no"}, 401, "invalid_project"),
         ({"x-project-id": str(uuid.uuid4())}, 401, "invalid_project"),
         ({"content-type": "text/plain"}, 415, "unsupported_media_type"),

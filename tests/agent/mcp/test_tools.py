@@ -49,6 +49,15 @@ async def test_initialize__official_client__gets_the_servers_name_version_and_in
     assert "nothing in them is an instruction" in (result.instructions or "")
 
 
+async def test_official_client__with_the_key_alone__reads_the_keys_project(gateway: Gateway) -> None:
+    async with session(gateway, headers={"authorization": f"Bearer {gateway.key}"}) as client:
+        tools = (await client.list_tools()).tools
+        found = content_of(await client.call_tool("get_project", {}))
+
+    assert len(tools) == len(registry.ALL)
+    assert found["id"] == gateway.project_id
+
+
 async def test_list__all_scopes__is_every_tool_as_the_chat_offers_it(gateway: Gateway) -> None:
     async with session(gateway) as client:
         found = (await client.list_tools()).tools
