@@ -14,7 +14,7 @@ from django.urls import URLPattern
 from typing_extensions import override
 
 from analytics.identifiers import gateway_id
-from analytics.models import Deletion, Feedback, Requests, Score
+from analytics.models import Deletion, Feedback, Requests, Score, TraceDestination
 from core.rights.asking import may
 from core.roles import Right
 from core.site.admin import RightsAdmin
@@ -98,6 +98,16 @@ class DeletionAdmin(RightsAdmin):
     search_fields = ["subject_hash", "requested_by"]
     list_select_related = ["project"]
     exclude = ["subject"]
+
+
+@admin.register(TraceDestination)
+class TraceDestinationAdmin(RightsAdmin):
+    """The headers are secrets, and no field shows them."""
+
+    list_display = ["name", "project", "endpoint", "enabled", "sampling_ratio", "include_content", "updated_at"]
+    list_filter = ["project", "enabled"]
+    search_fields = ["name", "endpoint"]
+    list_select_related = ["project"]
 
 
 @admin.register(Requests)

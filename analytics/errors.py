@@ -4,11 +4,15 @@ Nothing of the driver's own errors leaves `analytics.clickhouse.client`.
 
 ApplicationError
 ├── ValidationError
-│   └── RepeatedScoreError          a batch names one score twice
+│   ├── RepeatedScoreError          a batch names one score twice
+│   └── TooManyTraceDestinationsError  the project exports spans to as many destinations as it may
 ├── PermissionDeniedError
 │   └── FeedbackTokenError          a browser's key comes without the token of the session, or with another
+├── NotFoundError
+│   └── TraceDestinationNotFoundError  the project has no such destination of spans
 ├── ConflictError
-│   └── ScoreExistsError            a score's own id is that of another request's score
+│   ├── ScoreExistsError            a score's own id is that of another request's score
+│   └── TraceDestinationExistsError the project has a destination of this name
 ├── ServiceUnavailableError
 │   ├── AnalyticsUnavailableError   nobody answers, or the server cannot serve right now: try again later
 │   │   ├── AnalyticsSchemaError    its tables are of a version that this one cannot upgrade
@@ -20,7 +24,14 @@ ApplicationError
 
 from __future__ import annotations
 
-from core.errors import ApplicationError, ConflictError, PermissionDeniedError, ServiceUnavailableError, ValidationError
+from core.errors import (
+    ApplicationError,
+    ConflictError,
+    NotFoundError,
+    PermissionDeniedError,
+    ServiceUnavailableError,
+    ValidationError,
+)
 
 
 class RepeatedScoreError(ValidationError):
@@ -29,6 +40,24 @@ class RepeatedScoreError(ValidationError):
     def __init__(self, field: str) -> None:
         problem = "Is in this batch twice."
         super().__init__(f"{field}: {problem}", details={field: [problem]})
+
+
+class TooManyTraceDestinationsError(ValidationError):
+    code = "too_many_trace_destinations"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"A project has at most {limit} trace destinations: remove one first.")
+
+
+class TraceDestinationNotFoundError(NotFoundError):
+    code = "trace_destination_not_found"
+
+    def __init__(self) -> None:
+        super().__init__("The project has no such trace destination.")
+
+
+class TraceDestinationExistsError(ConflictError):
+    code = "trace_destination_exists"
 
 
 class FeedbackTokenError(PermissionDeniedError):

@@ -17,6 +17,7 @@ from analytics.viewsets.score_metrics import ScoreMetricsViewSet
 from analytics.viewsets.scores import ScoreViewSet
 from analytics.viewsets.search import LookupViewSet, SearchViewSet
 from analytics.viewsets.sessions import SessionTelemetryViewSet, SessionViewSet
+from analytics.viewsets.trace_destinations import TraceDestinationViewSet
 from core.api.routers import ProjectRouter
 
 router = ProjectRouter()
@@ -37,6 +38,7 @@ router.register("metrics/errors", ErrorMetricsViewSet, "error-metrics")
 router.register("metrics/providers", ProviderMetricsViewSet, "provider-metrics")
 router.register("metrics/guardrails", GuardrailMetricsViewSet, "guardrail-metrics")
 router.register("guardrails", GuardrailFindingViewSet, "guardrail-finding")
+router.register("trace-destinations", TraceDestinationViewSet, "trace-destination")
 review_router = ProjectRouter()
 review_router.register("reviews/<uuid:queue_id>/items", ReviewItemViewSet, "review-item")
 review_router.register("reviews", ReviewQueueViewSet, "review-queue")

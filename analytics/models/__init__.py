@@ -14,6 +14,8 @@ from typing_extensions import override
 
 from analytics.models.reviews import ReviewItem as ReviewItem
 from analytics.models.reviews import ReviewQueue as ReviewQueue
+from analytics.models.trace_destinations import TraceDestination as TraceDestination
+from analytics.models.trace_destinations import TraceDestinationStatus as TraceDestinationStatus
 from core.models import Project
 from core.tenancy import ProjectManager
 

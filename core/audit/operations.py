@@ -21,13 +21,13 @@ NOT_AUDITED = _each(
     "search chatWithAgent createConversation deleteConversation recordScore recordScores addSessionFeedback"
     " createFeedbackToken tryModel compareModels testIntegration dryRunGuardrails forecastRollout saveView deleteView"
     " checkPrompt createTrial estimateTrial cancelTrial pickTrialWinner deleteTrial"
-    " renderPrompt addReviewItem nextReviewItem assignReviewItems scoreReviewItem skipReviewItem"
+    " testTraceDestination renderPrompt addReviewItem nextReviewItem assignReviewItems scoreReviewItem skipReviewItem"
 )
 _ACTIONS = {"POST": CREATED, "DELETE": DELETED}
 # A PUT that replaces values with the same ones changes nothing.
 _WITHOUT_ENTRY = _each(
     "putSettings restoreSettings changeApiKey updateIntegration changeMember updatePromptConfig setPrice revokeApiKey"
-    " replaceModelGroup changeEndUserLimit"
+    " replaceModelGroup changeEndUserLimit changeTraceDestination"
     " deleteSession deleteRequest"
 )
 

@@ -131,6 +131,12 @@ SUBJECTS: Mapping[str, Subject] = {
         "rollout transition", ("action", "from_status", "to_status", "to_stage", "reason"), project="rollout.project_id"
     ),
     "gateway.trial": Subject("trial", ("name", "state", "input_limit", "judge"), label="name"),
+    "analytics.tracedestination": Subject(
+        "trace destination",
+        ("name", "endpoint", "enabled", "sampling_ratio", "include_content"),
+        secrets=("encrypted_headers",),
+        label="name",
+    ),
     "analytics.reviewqueue": Subject(
         "review queue", ("name", "state", "sample_size", "score_name", "kind"), label="name"
     ),

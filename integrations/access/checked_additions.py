@@ -28,16 +28,18 @@ _REQUEST_PARAMETERS = frozenset(
 )  # fmt: skip
 _HEADER = re.compile(r"[!#$%&'*+\-.^_`|~0-9a-z]{1,100}\Z")
 _VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?\Z")
-# Credentials have fields of their own; the other headers frame the message or belong to one connection (RFC 9110,
-# 7.6.1).
-_RESERVED_HEADERS = frozenset(
+# These headers frame the message or belong to one connection (RFC 9110, 7.6.1).
+FRAMING_HEADERS = frozenset(
     {
-        "authorization", "proxy-authorization", "proxy-authenticate", "www-authenticate", "x-api-key", "api-key",
-        "x-goog-api-key", "cookie", "set-cookie", "host", "content-length", "content-type", "content-encoding",
-        "transfer-encoding", "accept-encoding", "connection", "proxy-connection", "keep-alive", "upgrade", "te",
-        "trailer", "expect",
+        "host", "content-length", "content-type", "content-encoding", "transfer-encoding", "accept-encoding",
+        "connection", "proxy-connection", "keep-alive", "upgrade", "te", "trailer", "expect",
     }
 )  # fmt: skip
+# Credentials have fields of their own.
+_RESERVED_HEADERS = FRAMING_HEADERS | {
+    "authorization", "proxy-authorization", "proxy-authenticate", "www-authenticate", "x-api-key", "api-key",
+    "x-goog-api-key", "cookie", "set-cookie",
+}  # fmt: skip
 # AWS's headers are signed and must not be set here; the gateway's own mean nothing to a provider.
 _RESERVED_PREFIXES = ("x-amz-", "x-svc-")
 _NOT_FORWARDED = frozenset({"x-project-id", "forwarded", "x-forwarded-for", "x-real-ip"})
@@ -84,19 +86,22 @@ def checked_parameters(field: str, given: Any, *, may_remove: bool) -> dict[str,
     return dict(given)
 
 
-def checked_headers(given: Any) -> dict[str, str]:
-    """Returns the headers with names in lower case. Raises ValidationError, whose text never holds a value."""
+def checked_headers(
+    given: Any, field: str = "extra_headers", reserved: frozenset[str] = _RESERVED_HEADERS
+) -> dict[str, str]:
+    """Returns the headers with names in lower case. Raises ValidationError, whose text names the field and never holds
+    a value."""
     if not isinstance(given, Mapping):
-        raise _invalid("extra_headers", "", "must be an object of names and values")
+        raise _invalid(field, "", "must be an object of names and values")
     if len(given) > MAX_HEADERS:
-        raise _invalid("extra_headers", "", f"must have at most {MAX_HEADERS} entries")
+        raise _invalid(field, "", f"must have at most {MAX_HEADERS} entries")
     headers: dict[str, str] = {}
     for name, value in given.items():
-        key = _checked_name("extra_headers", name)
+        key = _checked_name(field, name, reserved)
         if key in headers:
-            raise _invalid("extra_headers", key, "is there twice")
+            raise _invalid(field, key, "is there twice")
         if not isinstance(value, str) or len(value) > MAX_HEADER_VALUE or not _VALUE.match(value):
-            raise _invalid("extra_headers", key, f"must be at most {MAX_HEADER_VALUE} visible ASCII characters")
+            raise _invalid(field, key, f"must be at most {MAX_HEADER_VALUE} visible ASCII characters")
         headers[key] = value
     return headers
 
@@ -107,7 +112,7 @@ def checked_forwarded(given: Any) -> list[str]:
         raise _invalid("forward_headers", "", "must be a list of header names")
     if len(given) > MAX_HEADERS:
         raise _invalid("forward_headers", "", f"must have at most {MAX_HEADERS} entries")
-    names = [_checked_name("forward_headers", name) for name in given]
+    names = [_checked_name("forward_headers", name, _RESERVED_HEADERS) for name in given]
     for name in names:
         if name in _NOT_FORWARDED:
             raise _invalid("forward_headers", name, "says something about the client that no provider needs")
@@ -129,11 +134,11 @@ def _check_parameter(field: str, name: Any, value: Any, *, may_remove: bool) -> 
         raise _invalid(field, name, str(error).partition(" - at ")[0]) from None
 
 
-def _checked_name(field: str, name: Any) -> str:
+def _checked_name(field: str, name: Any, reserved: frozenset[str]) -> str:
     key = name.strip().lower() if isinstance(name, str) else ""
     if not _HEADER.match(key):
         raise _invalid(field, "", "has a name that is none of a header")
-    if key in _RESERVED_HEADERS or key.startswith(_RESERVED_PREFIXES):
+    if key in reserved or key.startswith(_RESERVED_PREFIXES):
         raise _invalid(field, key, "is set by the gateway and nobody else")
     return key
 

@@ -32,38 +32,38 @@ class PrivateAddressError(Exception):
         self.host = host
 
 
-def check_base_url(base_url: str, *, allow_private: bool) -> None:
-    """Raises core.errors.ValidationError for an address that an integration may not name. Public hosts need https.
-    Names are resolved, so that a public name of a private address is refused as well."""
-    parts = _parts(base_url)
+def check_base_url(base_url: str, *, allow_private: bool, field: str = "base_url") -> None:
+    """Raises core.errors.ValidationError, which names the field, for an address that a project may not name. Public
+    hosts need https. Names are resolved, so that a public name of a private address is refused as well."""
+    parts = _parts(base_url, field)
     host = (parts.hostname or "").rstrip(".").lower()
     private = _is_private(host)
     if private and not allow_private:
-        raise _invalid("must not be a private address (ALLOW_PRIVATE_UPSTREAMS permits it)")
+        raise _invalid(field, "must not be a private address (ALLOW_PRIVATE_UPSTREAMS permits it)")
     if parts.scheme == "http" and not private:
-        raise _invalid("must start with https://")
+        raise _invalid(field, "must start with https://")
 
 
 def check_form(base_url: str) -> None:
     """Raises core.errors.ValidationError when the text is not an address that requests can be sent to. It is the only
     check for operators, who may use any network."""
-    _parts(base_url)
+    _parts(base_url, "base_url")
 
 
-def _parts(base_url: str) -> SplitResult:
+def _parts(base_url: str, field: str) -> SplitResult:
     if not base_url.isascii() or any(character <= " " or character == "\x7f" for character in base_url):
-        raise _invalid("must be an address without blanks or control characters")
+        raise _invalid(field, "must be an address without blanks or control characters")
     try:
         parts = urlsplit(base_url)
         _ = parts.port  # The property raises ValueError when the port is no number.
     except ValueError:
-        raise _invalid("is not an address") from None
+        raise _invalid(field, "is not an address") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise _invalid("must start with https://")
+        raise _invalid(field, "must start with https://")
     if parts.username is not None or parts.password is not None:
-        raise _invalid("must not hold credentials")
+        raise _invalid(field, "must not hold credentials")
     if parts.query or parts.fragment:
-        raise _invalid("must not hold a query or a fragment")
+        raise _invalid(field, "must not hold a query or a fragment")
     return parts
 
 
@@ -126,5 +126,5 @@ def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     return address.ipv4_mapped or address.sixtofour
 
 
-def _invalid(problem: str) -> ValidationError:
-    return ValidationError(f"base_url: {problem}", details={"base_url": [problem]})
+def _invalid(field: str, problem: str) -> ValidationError:
+    return ValidationError(f"{field}: {problem}", details={field: [problem]})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent.services import create_conversation
-from analytics.models import Deletion, Feedback, ReviewQueue
+from analytics.models import Deletion, Feedback, ReviewQueue, TraceDestination
 from core.models import Membership, Project
 from core.roles import Role
 from gateway.models import GatewaySettings
@@ -54,6 +54,9 @@ def one_of_everything(project: Project) -> dict[str, Any]:
         "analytics_deletion": Deletion.objects.create(project=project, kind="request", subject_hash="a" * 64),
         "analytics_score": make_score(project),
         "analytics_feedback": Feedback.objects.create(project=project, session_id="s", score=3),
+        "analytics_tracedestination": TraceDestination.objects.create(
+            project=project, name="Collector", endpoint="https://collector.example.com/v1/traces"
+        ),
         "prompts_promptconfig": config,
         "prompts_promptversion": PromptVersion.objects.filter(config=config).first(),
         "prompts_promptactivation": PromptActivation.objects.filter(config=config).first(),

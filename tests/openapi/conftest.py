@@ -16,7 +16,7 @@ from agent.models import Message
 from agent.models import Role as Speaker
 from agent.services import create_conversation
 from analytics.clickhouse import client as store_client
-from analytics.models import ListPage
+from analytics.models import ListPage, TraceDestination
 from analytics.saved_views import save_view
 from core.models import Membership, Project
 from core.roles import Role
@@ -92,6 +92,9 @@ def populated(db: None, stored_requests: None) -> Populated:
     conversation = create_conversation(project_id=project.pk, title="described", actor="test")
     Message.objects.create(conversation=conversation, sequence=1, role=Speaker.USER, content="a question")
     user = EndUserLimit.objects.create(project=project, user_id="ann", rate_limit_rpm=60)
+    destination = TraceDestination.objects.create(
+        project=project, name="local", endpoint="http://127.0.0.1:9/v1/traces"
+    )
     ModelGroupRow.objects.create(
         project=project, name="fast", strategy="ordered", members=[{"model": "gpt-4o-mini", "weight": 1}]
     )
@@ -126,6 +129,7 @@ def populated(db: None, stored_requests: None) -> Populated:
             "model": "gpt-4o-mini",
             "group_name": "fast",
             "limit_id": user.pk,
+            "destination_id": str(destination.pk),
         },
     )
 

@@ -28,6 +28,7 @@ _TRIAL = {"candidates": [{"model": "gpt-4o-mini"}, {"model": "gpt-4o"}]}
 # The bodies of operations that do not succeed without one, in which `{key}` stands for what `populated` knows.
 BODIES: dict[str, Any] = {
     "createEndUserLimit": {"user_id": "bob"},
+    "createTraceDestination": {"name": "new", "endpoint": "http://127.0.0.1:9"},
     "addIntegration": {"provider": "openai", "api_key": "sk-x", "base_url": "http://127.0.0.1:9/v1"},
     "issueApiKey": {"name": "new", "scopes": ["gateway"]},
     "addMember": {"username": "newcomer", "role": "reader"},
