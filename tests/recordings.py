@@ -30,7 +30,8 @@ EXPECTED = {
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One recorded exchange: `request` is the body that was sent upstream, `body` the answer's, with its headers."""
+    """One recorded exchange: `request` is the body that was sent upstream, with `request_headers`, and `body` is the
+    answer's, with its `headers`."""
 
     api: str
     name: str
@@ -43,6 +44,7 @@ class Recording:
     request: Mapping[str, Any]
     headers: Mapping[str, str]
     body: bytes
+    request_headers: Mapping[str, str]
 
     @override
     def __str__(self) -> str:
@@ -89,6 +91,7 @@ def _load(file: Path, row: Mapping[str, Any]) -> Recording:
         request=exchange["request"]["body"] or {},
         headers=response["headers"],
         body=_body(response),
+        request_headers=exchange["request"]["headers"],
     )
 
 

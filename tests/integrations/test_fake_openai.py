@@ -24,7 +24,7 @@ STORY = Story(
     finish="tool_calls",
     usage=Usage(prompt_tokens=30, completion_tokens=12, cache_read_tokens=8, reasoning_tokens=4),
 )
-TOOL: Any = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+TOOL: Any = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}
 MESSAGES: Any = [
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": [{"type": "text", "text": "Weather?"}]},

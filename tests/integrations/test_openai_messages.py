@@ -347,7 +347,7 @@ def test_tool_result__with_media__text_stays_and_the_media_follow_the_last_resul
 
 
 TEXTS = st.text(max_size=20)
-PARTS = st.lists(st.builds(lambda text: {"type": "text", "text": text}, TEXTS), max_size=3)
+PARTS = st.lists(st.builds(lambda text: {"type": "text", "text": text}, TEXTS), min_size=1, max_size=3)
 CONTENTS = st.one_of(TEXTS, PARTS)
 MESSAGES = st.lists(
     st.one_of(

@@ -13,7 +13,10 @@ from integrations.providers.errors import UnsupportedParameterError
 from integrations.registry import adapter_for
 from tests.integrations.exchanges import chat_request, credentials
 
-TOOL: dict[str, Any] = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+TOOL: dict[str, Any] = {
+    "type": "function",
+    "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}},
+}
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
 THINKING = {"type": "enabled", "budget_tokens": 2048}
 OFF = {"type": "disabled"}

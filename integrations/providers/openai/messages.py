@@ -22,6 +22,7 @@ from integrations.providers.openai.dialect import (
     Images,
     is_one_of,
 )
+from integrations.providers.openai.limits import fit_message
 from integrations.providers.openai.shapes import whole_arguments
 
 Fields = dict[str, Any]
@@ -142,6 +143,8 @@ class MessageRules:
         elif self._dialect.history is History.BOTH:
             _name_reasoning_twice(made)
         self._fit_calls(made, request)
+        if request.is_foreign:
+            fit_message(made)
         return made
 
     def _fit_calls(self, made: Fields, request: ChatRequest) -> None:

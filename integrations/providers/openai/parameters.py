@@ -26,6 +26,7 @@ from integrations.providers.openai.dialect import (
     Thinking,
     is_one_of,
 )
+from integrations.providers.openai.limits import MAX_STOPS, fit_function, is_closed
 
 RawFields = dict[str, msgspec.Raw]
 
@@ -41,6 +42,7 @@ _TOOL_FIELDS = frozenset({"type", "function", "custom", "cache_control", "prompt
 _THINKING_IN_SILENCE = frozenset({"type", "budget_tokens", "block_binding"})
 _AS_IF_ABSENT = frozenset({b"null", b"false", b"0", b"0.0", b"{}", b"[]"})
 _DEFAULT_EFFORTS = ("low", "medium", "high")
+_NOT_CLOSED = "it needs a schema whose objects require all of their properties and allow no others"
 _encode = msgspec.json.Encoder().encode
 
 
@@ -140,6 +142,26 @@ def _keep_known(account: _Account, request: ChatRequest) -> None:
         # (https://platform.openai.com/docs/api-reference/chat/create).
         account.drop("metadata", "it needs store")
     _fit_tools(account)
+    if account.dialect.parameters >= OPENAI_PARAMETERS:
+        _fit_stop(account)
+        _fit_answer_schema(account)
+
+
+def _fit_stop(account: _Account) -> None:
+    stop = account.value("stop")
+    if isinstance(stop, list) and len(stop) > MAX_STOPS:
+        account.set("stop", stop[:MAX_STOPS])
+        account.warnings.append(f"stop: {len(stop)} became {MAX_STOPS}, {account.dialect.provider} takes no more")
+
+
+def _fit_answer_schema(account: _Account) -> None:
+    """Leaves out `strict` where OpenAI would refuse the schema for it; the schema still describes the answer."""
+    answer_format = account.value("response_format")
+    held = answer_format.get("json_schema") if isinstance(answer_format, Mapping) else None
+    if isinstance(held, Mapping) and held.get("strict") is True and not is_closed(held.get("schema")):
+        kept = {name: value for name, value in held.items() if name != "strict"}
+        account.set("response_format", {**answer_format, "json_schema": kept})
+        account.warnings.append(f"response_format.json_schema.strict: dropped, {_NOT_CLOSED}")
 
 
 def _fit_tools(account: _Account) -> None:
@@ -155,12 +177,21 @@ def _fit_tools(account: _Account) -> None:
     fitted = [_of_dialect(tool) for tool in fit_tools(tools, account.dialect)]
     if fitted != tools:
         account.set("tools", fitted)
+        if sum(map(_is_strict, fitted)) < sum(map(_is_strict, tools)):
+            account.warnings.append(f"tools.strict: dropped, {_NOT_CLOSED}")
 
 
 def _of_dialect(tool: Any) -> Any:
     if not isinstance(tool, Mapping):
         return tool
-    return {name: value for name, value in tool.items() if name in _TOOL_FIELDS}
+    kept = {name: value for name, value in tool.items() if name in _TOOL_FIELDS}
+    function = kept.get("function")
+    return {**kept, "function": fit_function(function)} if isinstance(function, Mapping) else kept
+
+
+def _is_strict(tool: Any) -> bool:
+    function = tool.get("function") if isinstance(tool, Mapping) else None
+    return isinstance(function, Mapping) and function.get("strict") is True
 
 
 def _has_settings(name: str, value: Any) -> bool:

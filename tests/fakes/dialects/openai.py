@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from openai.types.chat.completion_create_params import CompletionCreateParamsBase
-
 from integrations.providers.base import Credentials
 from integrations.providers.usage import Usage
+from tests.fakes.dialects.rules import openai as rules
+from tests.fakes.dialects.rules.table import Request, Table
 from tests.fakes.dialects.story import Call, Can, ReadRequest, Reply, Story, Streamed
 
 CREATED = 1_760_000_000
@@ -32,8 +32,8 @@ class Vendor:
 
     `path` is the API's, below the integration's base address. `reasoning` is the field of the vendor's reasoning.
     `usage_in` is the chunk of a stream that carries the usage. `error` is the shape of an error body. `message_fields`
-    are the accepted fields beside OpenAI's; None accepts all. `parameters` are all accepted fields of a request, None
-    for a vendor that ignores unknown ones.
+    are the accepted fields beside OpenAI's; None accepts all. `rules` is the table of what the vendor refuses beside
+    that.
     """
 
     can: Can
@@ -46,16 +46,9 @@ class Vendor:
     developer: bool = False
     image_addresses: bool = True
     many: bool = True
-    parameters: frozenset[str] | None = None
+    rules: Table | None = None
 
 
-# OpenAI answers any other field with 400 "Unknown parameter". The names are those of its SDK, and one that stands for
-# what it will have tomorrow.
-_OPENAI_PARAMETERS = frozenset({*CompletionCreateParamsBase.__annotations__, "stream", "a_field_of_tomorrow"})
-# https://platform.openai.com/docs/api-reference/chat/create#chat-create-max_tokens: "not compatible with o-series
-# models", which holds for later reasoning models as well.
-_WITHOUT_MAX_TOKENS = ("o1", "o3", "o4", "gpt-5", "gpt-6")
-_TOOL_FIELDS = {"type", "function", "custom", "prompt_cache_breakpoint"}
 _NO_DOCUMENTS = Can(documents=False)
 _SERVER = Vendor(_NO_DOCUMENTS, reasoning="reasoning_content", message_fields=None)
 _ROUTER = Can(signatures=True, routes=True)
@@ -67,9 +60,9 @@ _LIKE_ANY_SERVER = (
     "siliconflow", "gmi", "chutes", "io_net", "requesty", "helicone", "venice",
 )  # fmt: skip
 VENDORS: Mapping[str, Vendor] = {
-    "openai": Vendor(Can(reasoning=False), developer=True, parameters=_OPENAI_PARAMETERS),
+    "openai": Vendor(Can(reasoning=False), developer=True, rules=rules.CHAT),
     "azure_openai": Vendor(
-        Can(reasoning=False), path="", key="canary0azure0key0c41d8", developer=True, parameters=_OPENAI_PARAMETERS
+        Can(reasoning=False), path="", key="canary0azure0key0c41d8", developer=True, rules=rules.CHAT
     ),
     "groq": Vendor(
         _NO_DOCUMENTS,
@@ -219,13 +212,14 @@ class OpenAIFake:
         assert not _PARAMETERS_OF_THE_GATEWAY & fields.keys(), "a field of the gateway"
         assert self.vendor.many or fields.get("n") in (None, 1), "n has to be 1"
         assert headers["content-type"] == "application/json"
-        if self.vendor.parameters is not None:
-            _check_parameters(fields, self.vendor.parameters)
+        model = self._model(path, fields)
+        if self.vendor.rules is not None:
+            self.vendor.rules.check(Request(fields, model, headers))
         reader = _Reader(self.vendor)
         for message in fields["messages"]:
             reader.read(message)
         return ReadRequest(
-            model=self._model(path, fields),
+            model=model,
             stream=fields.get("stream") is True,
             system="\n".join(reader.system),
             turns=tuple(reader.turns),
@@ -375,14 +369,6 @@ class _Reader:
                 self.documents.append(_medium(part["document_url"]["url"]))
             case "file_url":
                 self.documents.append(_bare_medium(part["file_url"]["url"]))
-
-
-def _check_parameters(fields: Mapping[str, Any], known: frozenset[str]) -> None:
-    unknown = fields.keys() - known
-    assert not unknown, f"Unknown parameter: {', '.join(sorted(unknown))}"
-    assert "max_tokens" not in fields or not str(fields.get("model")).startswith(_WITHOUT_MAX_TOKENS), "max_tokens"
-    for tool in fields.get("tools") or ():
-        assert tool.keys() <= _TOOL_FIELDS, f"Unknown parameter: {', '.join(sorted(tool.keys() - _TOOL_FIELDS))}"
 
 
 def _medium(url: str) -> tuple[str, bytes | str]:

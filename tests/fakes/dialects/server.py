@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from typing_extensions import override
 
+from tests.fakes.dialects.rules.table import Refused
 from tests.fakes.dialects.story import FakeDialect, ReadRequest, Reply, Story, Streamed
 from tests.fakes.scripted import Script, ScriptedServer, Step
 from tests.fakes.upstream import Connection, Received
@@ -27,11 +28,14 @@ def read_request(fake: FakeDialect, received: Received) -> ReadRequest:
 
 def answer_with(fake: FakeDialect, story: Story) -> Step:
     """Returns a step that answers with the story, whole or streamed as the request asks. A request that the
-    provider would refuse gets its 400."""
+    provider would refuse gets the provider's refusal."""
 
     async def step(received: Received, connection: Connection) -> None:
         try:
             wants_stream = read_request(fake, received).stream
+        except Refused as refused:
+            await _send_reply(connection, refused.reply)
+            return
         except AssertionError as problem:
             await _send_reply(connection, fake.failure(400, f"not a request of this dialect: {problem}"))
             return

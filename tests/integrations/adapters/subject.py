@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec import structs
 
 from integrations.providers.base import (
     Adapter,
@@ -86,11 +86,17 @@ class Subject:
             crosses_vendor=crosses_vendor,
         )
         needs = self.adapter.needs(request, self.credentials)
-        return replace(
+        return structs.replace(
             request,
             media={url: fetched(url) for url in needs.media},
             access_token="ya29.canary-access-token" if needs.access_token else "",
         )
+
+    def that_takes(self, parameters: Mapping[str, Any]) -> Subject:
+        """Returns the subject with a model that takes all of these parameters. A direct request goes out as its client
+        wrote it, and OpenAI refuses an effort where its default model has none."""
+        is_openai = self.provider in ("openai", "azure_openai")
+        return replace(self, model="gpt-5.6") if is_openai and "reasoning_effort" in parameters else self
 
     def build(self, *, crosses_vendor: bool = False, **fields: Any) -> UpstreamRequest:
         return self.adapter.build_request(self.request(crosses_vendor=crosses_vendor, **fields), self.credentials)

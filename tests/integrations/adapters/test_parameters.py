@@ -33,7 +33,7 @@ DEGREES: dict[str, dict[str, Any]] = {
     "logprobs": {"logprobs": True},
     "top_logprobs": {"logprobs": True, "top_logprobs": 3},
     "user": {"user": "user-7"},
-    "metadata": {"metadata": {"team": "blue"}},
+    "metadata": {"metadata": {"team": "blue"}, "store": True},
     "store": {"store": True},
     "service_tier": {"service_tier": "flex"},
     "reasoning_effort": {"reasoning_effort": "high"},
@@ -59,6 +59,7 @@ def differs(subject: Subject, upstream: UpstreamRequest) -> bool:
 
 @pytest.mark.parametrize("name", DEGREES)
 def test_parameter__of_degree__reaches_the_provider_or_is_named(subject: Subject, name: str) -> None:
+    subject = subject.that_takes(DEGREES[name])
     result = refusal_or_request(subject, **DEGREES[name])
     if isinstance(result, UnsupportedParameterError):
         assert result.parameter in DEGREES[name]

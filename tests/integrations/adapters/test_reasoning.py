@@ -53,6 +53,7 @@ READERS = (Subject.message, merged, appended, accumulated)
 
 @pytest.mark.parametrize("parameters", PARAMETERS, ids=str)
 def test_reasoning__requested__a_request_or_a_refusal(subject: Subject, parameters: dict[str, Any]) -> None:
+    subject = subject.that_takes(parameters)
     result = refusal_or_request(subject, **parameters)
     if isinstance(result, UnsupportedParameterError):
         assert result.parameter in parameters

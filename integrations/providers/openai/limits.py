@@ -1,0 +1,97 @@
+"""Fits what other vendors take to OpenAI's limits, in requests that were not written for it: on a fallback, and in
+those of another protocol. OpenAI's look-alikes have the same limits or none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+Fields = dict[str, Any]
+
+# Longer ids of calls are refused: `string_above_max_length`.
+_MAX_ID_LENGTH = 40
+# https://platform.openai.com/docs/api-reference/chat/create#chat-create-stop
+MAX_STOPS = 4
+_SUBSCHEMAS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_SUBSCHEMA_MAPS = ("properties", "$defs", "definitions")
+
+
+def fit_message(message: Fields) -> None:
+    """Changes the message in place: its ids, and its content where it has none and OpenAI requires one."""
+    calls = message.get("tool_calls")
+    if isinstance(calls, list):
+        message["tool_calls"] = [_with_short_id(call) for call in calls]
+        if not calls:
+            del message["tool_calls"]
+    if isinstance(call_id := message.get("tool_call_id"), str):
+        message["tool_call_id"] = _short_id(call_id)
+    is_said_otherwise = any(message.get(name) for name in ("tool_calls", "function_call", "refusal"))
+    if message.get("content") in (None, []) and not is_said_otherwise:
+        message["content"] = ""
+
+
+def fit_function(function: Mapping[str, Any]) -> Fields:
+    """Returns the function with parameters that OpenAI takes: an object names its properties, an array its items, and
+    `strict` holds for schemas that meet its conditions only."""
+    fitted = dict(function)
+    if isinstance(parameters := function.get("parameters"), Mapping):
+        fitted["parameters"] = _finished(parameters)
+        if function.get("strict") is True and not is_closed(parameters):
+            del fitted["strict"]
+    return fitted
+
+
+def is_closed(schema: Any) -> bool:
+    """Returns whether the schema meets the conditions of strict mode: every object lists its properties, requires all
+    of them, and allows no others (https://platform.openai.com/docs/guides/structured-outputs#supported-schemas)."""
+    if not isinstance(schema, Mapping):
+        return True
+    if schema.get("type") == "object" or "properties" in schema:
+        required = schema.get("required")
+        names = schema.get("properties") or {}
+        if schema.get("additionalProperties") is not False or set(names) != set(required or ()):
+            return False
+    return all(is_closed(inner) for inner in _subschemas(schema))
+
+
+def _with_short_id(call: Any) -> Any:
+    if not isinstance(call, Mapping) or not isinstance(call_id := call.get("id"), str):
+        return call
+    return {**call, "id": _short_id(call_id)}
+
+
+def _short_id(call_id: str) -> str:
+    """Returns the id, or a short one that is the same for each occurrence of a long one."""
+    if len(call_id) <= _MAX_ID_LENGTH:
+        return call_id
+    return "call_" + blake2b(call_id.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def _finished(schema: Mapping[str, Any]) -> Fields:
+    made: Fields = {}
+    for name, value in schema.items():
+        if name in _SUBSCHEMA_MAPS and isinstance(value, Mapping):
+            made[name] = {key: _inner(inner) for key, inner in value.items()}
+        elif name in _SUBSCHEMAS and isinstance(value, list):
+            made[name] = [_inner(inner) for inner in value]
+        else:
+            made[name] = _inner(value) if name == "items" else value
+    if made.get("type") == "object":
+        made.setdefault("properties", {})
+    elif made.get("type") == "array":
+        made.setdefault("items", {})
+    return made
+
+
+def _inner(schema: Any) -> Any:
+    return _finished(schema) if isinstance(schema, Mapping) else schema
+
+
+def _subschemas(schema: Mapping[str, Any]) -> list[Any]:
+    found = [schema.get("items")]
+    for name in _SUBSCHEMA_MAPS:
+        found += (schema.get(name) or {}).values() if isinstance(schema.get(name), Mapping) else ()
+    for name in _SUBSCHEMAS:
+        found += schema[name] if isinstance(schema.get(name), list) else ()
+    return found

@@ -1,0 +1,1 @@
+"""Tests of the tables of refusals in `tests/fakes/dialects/rules`."""

@@ -1,0 +1,51 @@
+"""Runs every recorded exchange through the tables: what a vendor took is accepted, and what it refused is refused. This
+keeps the tables as strict as the vendors and not stricter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.fakes.dialects.rules import openai
+from tests.fakes.dialects.rules.table import Refused, Request, Table
+from tests.recordings import OPENAI_DIALECT, Recording, recordings_of
+
+pytestmark = pytest.mark.recordings
+
+TABLES: Mapping[tuple[str, str], Table] = {
+    ("openai", OPENAI_DIALECT): openai.CHAT,
+    ("azure_openai", OPENAI_DIALECT): openai.CHAT,
+}
+# What the vendor refused for a reason that the request does not show.
+NOT_OF_THE_REQUEST = {
+    "multimodal_tool_return_matrix_direct_uploaded_file_image_openai_chat.317e30fe": "the type of an uploaded file",
+}
+RECORDED = [
+    recording
+    for recording in recordings_of(*{api for _, api in TABLES})
+    if (recording.provider, recording.api) in TABLES and recording.request
+]
+TAKEN = [recording for recording in RECORDED if recording.status == 200]
+REFUSED = [recording for recording in RECORDED if recording.status == 400]
+
+
+def check(recording: Recording) -> None:
+    table = TABLES[recording.provider, recording.api]
+    table.check(Request(recording.request, recording.model, recording.request_headers))
+
+
+@pytest.mark.parametrize("recording", TAKEN, ids=str)
+def test_recording__that_the_vendor_took__is_accepted(recording: Recording) -> None:
+    check(recording)
+
+
+@pytest.mark.parametrize("recording", REFUSED, ids=str)
+def test_recording__that_the_vendor_refused__is_refused_in_its_words(recording: Recording) -> None:
+    if recording.name in NOT_OF_THE_REQUEST:
+        check(recording)
+        return
+    with pytest.raises(Refused) as refused:
+        check(recording)
+    message = str(refused.value).rpartition(" (")[0]
+    assert message in recording.body.decode().replace('\\"', '"')
