@@ -96,6 +96,20 @@ class Models(SharedConsumer):
         await reply.whole(200, answer, [])
 
 
+class BaseAddress(SharedConsumer):
+    """GET /api/gateway, the base address of Anthropic's clients. Claude Code asks by HEAD whether it is there."""
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        reply = Reply(send, new_request_id())
+        try:
+            require_method(scope["method"], "GET")
+        except ApplicationError as error:
+            await reply.error(error)
+            return
+        await reply.json({"status": "ok"})
+
+
 class UnknownPath(SharedConsumer):
     """All paths below /api/gateway/ that no other consumer has."""
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 from django.urls import re_path
 from django.urls.resolvers import URLPattern
 
-from gateway.consumers import SURFACES, Health, Models, StoredResponse, SurfaceConsumer, UnknownPath
+from gateway.consumers import SURFACES, BaseAddress, Health, Models, StoredResponse, SurfaceConsumer, UnknownPath
 from gateway.http.readyz import Ready
 from gateway.prompt_fetch.endpoint import Prompt, RenderedPrompt
 from prompts.services import RESERVED_NAMES
@@ -49,6 +49,7 @@ http_urlpatterns = [
     gateway_route("models", _models),
     # Names of models have slashes in them.
     gateway_route("models/(?P<model>.+?)", _models),
+    route(r"^api/gateway/?$", BaseAddress.as_asgi()),
     route(r"^api/gateway/", UnknownPath.as_asgi()),
     # Django serves the management of prompts, whose paths come first (`prompts.urls`).
     route(rf"^api/llm/prompts/(?!{RESERVED_PATHS})(?P<name>.+)/render$", RenderedPrompt.as_asgi()),

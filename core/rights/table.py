@@ -111,7 +111,7 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(KEY, "createEmbeddings createRanking createModeration createImage createSpeech createTranscription"),
     **_each(KEY, "exportTraces exportLogs exportMetrics callAgentTools prometheusMetrics"),
     # The gateway keeps no responses, which it says to whoever asks for one.
-    **_each(OPEN, "checkHealth checkReadiness getResponse deleteResponse"),
+    **_each(OPEN, "checkGateway checkHealth checkReadiness getResponse deleteResponse"),
 }
 
 TOOLS: Mapping[str, Right] = {

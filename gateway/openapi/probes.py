@@ -7,8 +7,10 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from core.openapi.document import BEARER, REQUEST_ID
+from core.openapi.handwritten import failures
 from core.openapi.operations import JSON
 from core.openapi.shapes import reference
+from gateway.openapi.parts import FAILURES
 
 
 class Health(TypedDict):
@@ -29,10 +31,12 @@ class Readiness(TypedDict):
 
 
 def probes() -> dict[str, Any]:
-    """Returns the OpenAPI paths of the two health checks."""
+    """Returns the OpenAPI paths of the health checks."""
+    there = {"200": _answer("It is.", Health), **failures((405,), FAILURES)}
     alive = {"200": _answer("The worker is alive.", Health)}
     ready = {"200": _answer("It should.", Readiness), "503": _answer("It should not.", Readiness)}
     return {
+        "/api/gateway": {"get": _operation("checkGateway", "Whether the gateway's base address is right", there, [{}])},
         "/healthz": {"get": _operation("checkHealth", "Whether a worker is alive", alive, [{}])},
         "/readyz": {"get": _operation("checkReadiness", "Whether it should get traffic", ready, [{}, {BEARER: []}])},
     }

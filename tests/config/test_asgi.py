@@ -20,6 +20,7 @@ OTHER_PATHS = [
     "/",
     "/healthz",
     "/metrics",
+    "/api/gateway",
     "/api/gateway/v1/models",
     "/api/agent/mcp",
     "/api/llm/settings",
@@ -82,7 +83,7 @@ async def test_websocket__below_another_path__goes_by_the_rest_of_it() -> None:
     assert status == 426
 
 
-@pytest.mark.parametrize("path", ["/nowhere", "/api/gateway/v1/nothing", "/api/llm/nothing", "/api/gateway"])
+@pytest.mark.parametrize("path", ["/nowhere", "/api/gateway/v1/nothing", "/api/llm/nothing"])
 async def test_websocket__on_no_path__is_not_found(path: str) -> None:
     status, _, answer = await denial(path)
     assert (status, answer["error"]["code"]) == (404, "not_found")

@@ -68,7 +68,7 @@ def served() -> Iterator[Gateway]:
 
 
 def ask(served: Gateway, operation: Operation, **more: Any) -> Any:
-    path = operation.path.format(model="openai/gpt-4o-mini", name=PROMPT)
+    path = operation.path.format(model="openai/gpt-4o-mini", name=PROMPT, response_id="resp_1")
     sent: dict[str, Any] = {"params": {"name": PROMPT}} if operation.id == "getPromptByName" else {}
     if operation.id in FORMS:
         sent |= {"data": {**FORMS[operation.id], **more}, "files": {"file": ("a.wav", b"RIFF")}}
@@ -90,6 +90,19 @@ def test_operation__that_succeeds__answers_as_described(served: Gateway, operati
     described = operation.described["responses"]["200"].get("headers", {})
     own = {name for name in answer.headers if name.startswith("x-") and name != "x-accel-buffering"}
     assert own <= {name.lower() for name in described}
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [operation for operation in OF_CHANNELS if operation.method == "get"],
+    ids=lambda operation: operation.id,
+)
+def test_operation__that_is_read__answers_head_as_get_without_a_body(served: Gateway, operation: Operation) -> None:
+    answer, head = ask(served, operation), ask(served, operation._replace(method="head"))
+
+    assert (head.status_code, head.content) == (answer.status_code, b"")
+    assert set(head.headers) == set(answer.headers)
+    assert head.headers["content-type"] == answer.headers["content-type"]
 
 
 @pytest.mark.parametrize("operation", STREAMED, ids=lambda operation: operation.id)

@@ -101,10 +101,28 @@ def ask(client: Client, operation: Operation, known: dict[str, Any]) -> Any:
     return client.generic(
         operation.method.upper(),
         operation.path.format(**{**known, **filled(IN_PATHS.get(operation.id, {}), known)}),
-        "" if operation.method in ("get", "delete") else json.dumps(sent),
+        "" if operation.method in ("get", "head", "delete") else json.dumps(sent),
         content_type="application/json",
         query_params=filled(QUERIES.get(operation.id, {}), known),
     )
+
+
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume asynchronous iterators:Warning")
+def test_operations__of_django__that_are_read_answer_head_as_get(populated: Populated, offline: None) -> None:
+    client = Client(headers=populated.headers, raise_request_exception=False)
+    read = [operation for operation in OF_DJANGO.values() if operation.method == "get"]
+    failed = {}
+    for operation in read:
+        with transaction.atomic():
+            for before in BEFORE.get(operation.id, ()):
+                ask(client, OF_DJANGO[before], populated.known)
+            answer, head = (ask(client, one, populated.known) for one in (operation, operation._replace(method="head")))
+            transaction.set_rollback(True)
+        if (head.status_code, head.headers["content-type"]) != (answer.status_code, answer.headers["content-type"]):
+            failed[operation.id] = head.status_code
+
+    assert read
+    assert failed == {}
 
 
 # The export streams on an event loop, which WSGI does not have.
