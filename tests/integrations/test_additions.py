@@ -17,7 +17,11 @@ from integrations.registry import adapter_for, traits_of
 from tests.fakes.dialects.registry import distinct_providers
 from tests.integrations.adapters.subject import Subject, subject_of
 
-CLIENT = [(b"anthropic-beta", b"a-1, b-2"), (b"x-team", b"search"), (b"authorization", b"Bearer canary")]
+CLIENT = [
+    (b"anthropic-beta", b"context-1m-2025-08-07, skills-2025-10-02"),
+    (b"x-team", b"search"),
+    (b"authorization", b"Bearer canary"),
+]
 SENT = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
 
 
@@ -84,11 +88,11 @@ def test_headers__nothing_added__the_very_request() -> None:
 
 def test_headers__own_and_the_clients__own_counts_and_lists_join() -> None:
     request = upstream(**{"anthropic-beta": "files-api"})
-    own = {"x-team": "ops", "anthropic-beta": "b-2,c-3", "x-key": "secret"}
+    own = {"x-team": "ops", "anthropic-beta": "skills-2025-10-02,c-3", "x-key": "secret"}
     additions = credentials_with(extra_headers=own, forward_headers=("anthropic-beta", "x-team"))
     assert with_headers(request, additions, CLIENT).headers == {
         "authorization": "Bearer k",
-        "anthropic-beta": "files-api,b-2,c-3,a-1",
+        "anthropic-beta": "files-api,skills-2025-10-02,c-3,context-1m-2025-08-07",
         "x-team": "ops",
         "x-key": "secret",
     }
@@ -165,7 +169,7 @@ def test_every_dialect__parameters_and_headers__reach_the_provider_in_its_own_wo
     assert request.max_tokens == 77
     assert request.stop == ("END",)
     assert sent.headers["x-team"] == "ops"
-    assert sent.headers["anthropic-beta"].endswith("a-1,b-2")
+    assert sent.headers["anthropic-beta"].endswith("context-1m-2025-08-07,skills-2025-10-02")
     assert request.secret, "the credential is still there"
     assert "canary-trace" not in repr(sent)
 

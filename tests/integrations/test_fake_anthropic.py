@@ -166,33 +166,6 @@ def test_fake__request_of_the_sdk__understood(server: DialectServer, client: Ant
     )
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"n": 1},
-        {"messages": []},
-        {"messages": [{"role": "system", "content": "x"}]},
-        {"messages": [{"role": "user", "content": " "}]},
-        {"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y "}]},
-        {"messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "b", "input": {}}]}]},
-        {"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}]},
-        {"messages": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "x", "signature": ""}]}]},
-        {"temperature": 1.5},
-        {"max_tokens": 0},
-        {"stop_sequences": ["\n"]},
-        {"tool_choice": {"type": "any"}},
-        {"thinking": {"type": "enabled", "budget_tokens": 1024}},
-        {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 2048, "temperature": 0.5},
-    ],
-    ids=str,
-)
-def test_fake__what_the_vendor_refuses__refused(change: dict[str, Any]) -> None:
-    headers = {"x-api-key": "k", "anthropic-version": "2023-06-01", "content-type": "application/json"}
-    assert FAKE.read("/v1/messages", headers, json.dumps(ASK).encode()).turns == (("user", "Hello"),)
-    with pytest.raises(AssertionError):
-        FAKE.read("/v1/messages", headers, json.dumps({**ASK, **change}).encode())
-
-
 @pytest.mark.parametrize("missing", ["x-api-key", "anthropic-version", "content-type"])
 def test_fake__without_a_header__refused(missing: str) -> None:
     headers = {"x-api-key": "k", "anthropic-version": "2023-06-01", "content-type": "application/json"}

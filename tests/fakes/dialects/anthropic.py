@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from integrations.providers.base import Credentials
 from integrations.providers.usage import Usage
+from tests.fakes.dialects.rules import anthropic as rules
+from tests.fakes.dialects.rules.table import Request
 from tests.fakes.dialects.story import Call, Can, ReadRequest, Reply, Story, Streamed
 
 _JSON = {"content-type": "application/json", "request-id": "req_fake"}
@@ -18,28 +19,6 @@ _SSE = {"content-type": "text/event-stream; charset=utf-8", "request-id": "req_f
 # In Microsoft Foundry the Messages API is at https://RESOURCE.services.ai.azure.com/anthropic
 _PATHS = {"azure_anthropic": "/anthropic"}
 _VERSIONS = ("2023-06-01", "2026-10-21")
-_FIELDS = {
-    "cache_control",
-    "container",
-    "context_management",
-    "max_tokens",
-    "mcp_servers",
-    "messages",
-    "metadata",
-    "model",
-    "output_config",
-    "service_tier",
-    "speed",
-    "stop_sequences",
-    "stream",
-    "system",
-    "temperature",
-    "thinking",
-    "tool_choice",
-    "tools",
-    "top_k",
-    "top_p",
-}
 _STOP_REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
 _CHOICES = {"none": "none", "auto": "auto", "any": "required"}
 _ERRORS = {
@@ -53,9 +32,6 @@ _ERRORS = {
     504: "timeout_error",
     529: "overloaded_error",
 }
-# The generations before 4.8 take no instructions among the messages.
-_OLD = re.compile(r"claude-(3|\w+-4-[0-7]\b|\w+-4-20)")
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
 Json = dict[str, Any]
 
@@ -100,12 +76,7 @@ class AnthropicFake:
         secret = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
         assert secret, "x-api-key header is required"
         fields: Json = json.loads(body)
-        assert not set(fields) - _FIELDS, f"extra inputs are not permitted: {set(fields) - _FIELDS}"
-        assert isinstance(fields["model"], str)
-        _check_limits(fields)
-        _check_messages(fields["messages"])
-        if any(message["role"] == "system" for message in fields["messages"]):
-            assert not _OLD.search(fields["model"]), "role 'system' is not supported on this model"
+        rules.MESSAGES.check(Request(fields, str(fields.get("model")), headers))
         return _understood(fields, secret)
 
 
@@ -135,6 +106,7 @@ def _usage(usage: Usage) -> Json:
 def _content(story: Story) -> list[Json]:
     content: list[Json] = []
     if story.reasoning or story.signature:
+        rules.sign(story.signature, story.reasoning)
         content.append({"type": "thinking", "thinking": story.reasoning, "signature": story.signature})
     if story.text:
         content.append({"type": "text", "text": story.text})
@@ -203,63 +175,8 @@ def _error(status: int, message: str) -> Json:
     }
 
 
-def _check_limits(fields: Json) -> None:
-    assert isinstance(fields["max_tokens"], int)
-    assert fields["max_tokens"] >= 1
-    assert 0 <= fields.get("temperature", 1) <= 1
-    thinking = fields.get("thinking") or {}
-    if thinking.get("type") == "enabled":
-        assert 1024 <= thinking["budget_tokens"] < fields["max_tokens"]
-        assert fields.get("temperature", 1) == 1, "temperature may only be set to 1 when thinking is enabled"
-        assert (fields.get("tool_choice") or {}).get("type") not in ("any", "tool"), "thinking and a forced tool"
-    assert all(text.strip() for text in fields.get("stop_sequences", ())), "stop sequences must contain non-whitespace"
-    assert "tool_choice" not in fields or fields.get("tools"), "tool_choice may only be specified while providing tools"
-    for tool in fields.get("tools", ()):
-        assert "type" in tool or tool["input_schema"]["type"] == "object"
-        assert _NAME.fullmatch(tool.get("name", "toolset"))
-
-
-def _check_messages(messages: list[Json]) -> None:
-    assert messages, "at least one message is required"
-    called: set[str] = set()
-    roles = [message["role"] for message in messages]
-    for message, before, after in zip(messages, ["", *roles], [*roles[1:], "assistant"], strict=False):
-        assert message["role"] in ("user", "assistant", "system"), message["role"]
-        if message["role"] == "system":
-            # The places of system messages are documented at
-            # https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages#limitations
-            assert (before, after) == ("user", "assistant"), f"a system message between {before} and {after}"
-        blocks = _blocks(message)
-        answered = {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
-        assert called <= answered, "tool_use ids were found without tool_result blocks immediately after"
-        assert answered <= called, "tool_result without its tool_use in the message before"
-        kinds = [block["type"] == "tool_result" for block in blocks]
-        assert kinds == sorted(kinds, reverse=True), "tool_result blocks have to stand first"
-        for block in blocks:
-            _check_block(block)
-        called = {block["id"] for block in blocks if block["type"] == "tool_use"}
-    last = _blocks(messages[-1])[-1]
-    assert not called, "the last message calls a tool"
-    if messages[-1]["role"] == "assistant" and last["type"] == "text":
-        assert last["text"] == last["text"].rstrip(), "final assistant content cannot end with trailing whitespace"
-
-
-def _check_block(block: Json) -> None:
-    match block["type"]:
-        case "text":
-            assert block["text"].strip(), "text content blocks must contain non-whitespace text"
-        case "tool_use":
-            assert _NAME.fullmatch(block["id"])
-            assert isinstance(block["input"], dict)
-        case "thinking":
-            assert block["signature"], "a thinking block has to be signed"
-        case "image" | "document":
-            assert block["source"]["type"] in ("base64", "url", "text", "file")
-
-
 def _blocks(message: Json) -> list[Json]:
     content = message["content"]
-    assert content, "content must not be empty"
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 

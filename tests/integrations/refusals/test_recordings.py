@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.fakes.dialects.rules import openai
+from tests.fakes.dialects.rules import anthropic, openai
 from tests.fakes.dialects.rules.table import Refused, Request, Table
 from tests.recordings import OPENAI_DIALECT, Recording, recordings_of
 
@@ -16,6 +16,7 @@ pytestmark = pytest.mark.recordings
 TABLES: Mapping[tuple[str, str], Table] = {
     ("openai", OPENAI_DIALECT): openai.CHAT,
     ("azure_openai", OPENAI_DIALECT): openai.CHAT,
+    ("anthropic", "anthropic.messages"): anthropic.MESSAGES,
 }
 # What the vendor refused for a reason that the request does not show.
 NOT_OF_THE_REQUEST = {

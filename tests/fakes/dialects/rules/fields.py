@@ -8,7 +8,6 @@ from functools import cache
 from typing import Annotated, Any, Literal, NotRequired, Required, Union, get_args, get_origin
 
 from pydantic import BaseModel
-from pydantic.alias_generators import to_camel
 from typing_extensions import get_type_hints, is_typeddict
 
 Place = tuple[str | int, ...]
@@ -18,31 +17,52 @@ _TRANSPARENT = (Annotated, Required, NotRequired)
 
 def unknown_fields(value: Any, kind: Any) -> Iterator[Place]:
     """Yields the place of each field in `value` that the type does not have, at every depth. `kind` is a TypedDict, a
-    pydantic model (whose wire names are in camel case), or a container or union of them; values of other types are
+    pydantic model, or a container or union of them; values of other types are
     free."""
+    for place, held, shapes in _objects(value, kind):
+        known = {name for shape in shapes for name in _fields(shape)}
+        yield from ((*place, name) for name in held if name not in known)
+
+
+def missing_fields(value: Any, kind: Any) -> Iterator[Place]:
+    """Yields the place of each field that a TypedDict requires and `value` lacks, where only one type fits."""
+    for place, held, shapes in _objects(value, kind):
+        written = [shape for shape in shapes if is_typeddict(shape)]  # The others are the types of answers.
+        if len(written) == 1:
+            yield from ((*place, name) for name in _required(written[0]) if name not in held)
+
+
+def tags(kind: Any) -> tuple[str, ...]:
+    """Returns the values of `type` by which the members of a union differ."""
+    kinds = [_fields(shape).get("type", Any) for shape in _shapes(kind) if _is_object(shape)]
+    return tuple(sorted({tag for one in kinds for inner in _shapes(one) for tag in _choices(inner)}))
+
+
+def _objects(value: Any, kind: Any) -> Iterator[tuple[Place, Mapping[str, Any], list[Any]]]:
+    """Yields the objects in `value` with their places and the types that they may be of."""
     shapes = list(_shapes(kind))
-    if isinstance(value, Mapping):
-        yield from _unknown_in(value, shapes)
-    elif isinstance(value, list | tuple):
+    if isinstance(value, list | tuple):
+        inner: Any = Union[tuple(_items(shapes))]  # noqa: UP007  # built of a tuple
         for index, item in enumerate(value):
-            for place in unknown_fields(item, Union[tuple(_items(shapes))]):  # noqa: UP007  # built of a tuple
-                yield (index, *place)
+            for place, held, fitting in _objects(item, inner):
+                yield (index, *place), held, fitting
+    elif isinstance(value, Mapping):
+        yield from _objects_in(value, shapes)
 
 
-def _unknown_in(value: Mapping[str, Any], shapes: list[Any]) -> Iterator[Place]:
+def _objects_in(value: Mapping[str, Any], shapes: list[Any]) -> Iterator[tuple[Place, Mapping[str, Any], list[Any]]]:
     objects = [shape for shape in shapes if _is_object(shape)]
-    if not objects or len(objects) < sum(_holds_any_object(shape) for shape in shapes):
+    if len(objects) < sum(_holds_any_object(shape) for shape in shapes):
         return
-    fitting = [_fields(shape) for shape in objects if _fits(value, shape)]
+    fitting = [shape for shape in objects if _fits(value, shape)]
     if not fitting:
         return  # The discriminator is none that the vendor knows, which is another rule's matter.
+    yield (), value, fitting
     for name, held in value.items():
-        kinds = [fields[name] for fields in fitting if name in fields]
-        if not kinds:
-            yield (name,)
-            continue
-        for place in unknown_fields(held, Union[tuple(kinds)]):  # noqa: UP007  # built of a tuple
-            yield (name, *place)
+        kinds = tuple(_fields(shape)[name] for shape in fitting if name in _fields(shape))
+        if kinds:
+            for place, found, inner in _objects(held, Union[kinds]):  # noqa: UP007  # built of a tuple
+                yield (name, *place), found, inner
 
 
 def _shapes(kind: Any) -> Iterator[Any]:
@@ -81,7 +101,19 @@ def _holds_any_object(shape: Any) -> bool:
 def _fields(shape: Any) -> Mapping[str, Any]:
     if is_typeddict(shape):
         return get_type_hints(shape, include_extras=True)
-    return {field.alias or to_camel(name): field.annotation for name, field in shape.model_fields.items()}
+    return {field.alias or name: field.annotation for name, field in shape.model_fields.items()}
+
+
+@cache
+def _required(shape: Any) -> tuple[str, ...]:
+    """Returns the fields that the TypedDict requires. Its own list of them does not read annotations that are texts."""
+    markers = {name: get_origin(kind) for name, kind in _fields(shape).items()}
+    marked = (name for name, marker in markers.items() if marker is Required)
+    return (
+        tuple(sorted(name for name in markers if markers[name] is not NotRequired))
+        if shape.__total__
+        else tuple(marked)
+    )
 
 
 def _fits(value: Mapping[str, Any], shape: Any) -> bool:
@@ -91,7 +123,7 @@ def _fits(value: Mapping[str, Any], shape: Any) -> bool:
         allowed = [choice for kind in _shapes(fields.get(name, Any)) for choice in _choices(kind)]
         if allowed and name in value and value[name] not in allowed:
             return False
-        if allowed and name not in value and name in getattr(shape, "__required_keys__", ()):
+        if allowed and name not in value and is_typeddict(shape) and name in _required(shape):
             return False
     return True
 
