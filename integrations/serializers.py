@@ -17,7 +17,7 @@ from integrations.models import MAX_PRIORITY, MAX_VENDOR_LIMIT, MAX_WEIGHT, NAME
 from integrations.pricing.serializers import PriceField
 from integrations.services import Default, IntegrationChange
 
-OPTIONS = ("api_version", "deployment", "region", "project", "location")
+OPTIONS = ("api_version", "deployment", "region", "project", "location", "responses_models")
 SECRET_EXTRA = ("access_key_id", "secret_access_key", "session_token")
 
 
@@ -86,6 +86,12 @@ class IntegrationChangeSerializer(BodySerializer):
     location = serializers.CharField(required=False, allow_blank=True, max_length=40)
     api_version = serializers.CharField(required=False, max_length=50)
     deployment = serializers.CharField(required=False, max_length=200)
+    responses_models = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=500,
+        help_text="Beginnings of the names of models that get tools with reasoning by the Responses API, or none.",
+    )
     base_url = serializers.CharField(required=False, allow_blank=True, max_length=500)
     enabled = serializers.BooleanField(required=False)
     default_parameters = serializers.DictField(required=False, help_text="Where a request leaves them out.")

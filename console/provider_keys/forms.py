@@ -33,6 +33,7 @@ _LABELS = {
     "region": "Region",
     "project": "Google Cloud project",
     "location": "Location",
+    "responses_models": "Models that get tools by the Responses API",
     "base_url": "Address of the service",
 }
 _NUMBERS = {

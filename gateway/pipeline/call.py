@@ -10,6 +10,7 @@ from typing import TypeVar, cast
 
 import msgspec
 
+from gateway.pipeline.by_responses import by_responses
 from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.failover import first_answer
 from gateway.pipeline.native import native_of, native_request
@@ -176,12 +177,17 @@ class _Caller:
 
     def _request_for(self, context: RequestContext, attempt: Attempt, *, stream: bool) -> tuple[ChatRequest, Attempt]:
         """Returns the request for the attempt's provider, and the attempt with the adapter that the request is for."""
-        if context.native is None:
-            return _request_of(context, attempt, stream), attempt
-        adapter = native_of(context, attempt)
-        self._state.answer.is_native = adapter is not None
+        adapter = None
+        if context.native is not None:
+            adapter = native_of(context, attempt)
+            self._state.answer.is_native = adapter is not None
         if adapter is None:
-            return _request_of(context, attempt, stream), attempt
+            request = _request_of(context, attempt, stream)
+            # A plain request of another protocol has no tools.
+            is_free = request.crosses_vendor or (request.is_translated and not request.is_plain)
+            if is_free or context.snapshot.settings.openai_responses_for_tools:
+                attempt = by_responses(request, attempt)
+            return request, attempt
         request = native_request(context, attempt, adapter, stream=stream)
         return request, msgspec.structs.replace(attempt, adapter=adapter)
 

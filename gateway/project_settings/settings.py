@@ -67,6 +67,15 @@ class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             hint="0 leaves it to the model.",
         ),
     ] = 0
+    openai_responses_for_tools: Annotated[
+        bool,
+        setting(
+            REASONING,
+            "Send tools with reasoning by OpenAI's Responses API",
+            "Sends chat completions with tools to models that reason by the Responses API, which takes both.",
+            hint="Also at Azure and xAI. Requests of other protocols and fallbacks go that way in any case.",
+        ),
+    ] = False
     fallback_enabled: Annotated[
         bool,
         setting(

@@ -26,6 +26,7 @@ _OPTION = {
     "location": re.compile(r"[a-z0-9-]{1,40}"),
     "project": re.compile(r"[A-Za-z0-9.:_-]{1,100}"),
     "api_version": re.compile(r"[A-Za-z0-9._-]{1,50}"),
+    "responses_models": re.compile(r"[A-Za-z0-9._:/, -]{1,500}"),
 }
 _SERVICE_ACCOUNT_FIELDS = ("client_email", "private_key", "token_uri")
 

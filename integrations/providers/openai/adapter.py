@@ -31,6 +31,7 @@ __all__ = [
     "OPTIONALLY_REASONING_MODELS",
     "REASONING_MODELS",
     "REFUSED_BY_REASONING_MODELS",
+    "RESPONSES_MODELS",
     "Dialect",
     "OpenAIAdapter",
 ]
@@ -57,6 +58,10 @@ REFUSED_BY_REASONING_MODELS = (
     "logit_bias",
     "stop",
 )
+# Chat completions refuse tools with reasoning for these models: "use /v1/responses or set reasoning_effort to 'none'"
+# (https://github.com/openai/openai-openapi/issues/541, for gpt-5.4). From gpt-5.6 on they refuse tools for a request
+# without a level too (https://github.com/BerriAI/litellm/pull/34569). They are the models that take `none`.
+RESPONSES_MODELS = OPTIONALLY_REASONING_MODELS
 
 OPENAI = Dialect(
     provider="openai",
@@ -65,6 +70,7 @@ OPENAI = Dialect(
     default_model="gpt-4o-mini",
     forward_headers=("openai-beta",),
     functions="always",
+    options=("responses_models",),
     documents=Documents.FILE_DATA,
     thinking=Thinking.EFFORT,
     effort_models=REASONING_MODELS,
@@ -76,6 +82,7 @@ OPENAI = Dialect(
     parameters=OPENAI_PARAMETERS,
     reasoning_models=REASONING_MODELS,
     sampling_refused=REFUSED_BY_REASONING_MODELS,
+    responses_models=RESPONSES_MODELS,
 )
 
 _CHAT = "/chat/completions"

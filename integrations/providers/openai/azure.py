@@ -20,6 +20,7 @@ from integrations.providers.openai.adapter import (
     OPTIONALLY_REASONING_MODELS,
     REASONING_MODELS,
     REFUSED_BY_REASONING_MODELS,
+    RESPONSES_MODELS,
     OpenAIAdapter,
 )
 from integrations.providers.openai.dialect import OPENAI_PARAMETERS, Dialect, Documents, History, Thinking
@@ -36,7 +37,7 @@ AZURE_OPENAI = Dialect(
     owned_by="openai",
     default_model="gpt-4o-mini",
     functions="always",
-    options=("api_version", "deployment"),
+    options=("api_version", "deployment", "responses_models"),
     documents=Documents.FILE_DATA,
     thinking=Thinking.EFFORT,
     effort_models=REASONING_MODELS,
@@ -48,6 +49,7 @@ AZURE_OPENAI = Dialect(
     parameters=OPENAI_PARAMETERS | {"data_sources"},
     reasoning_models=REASONING_MODELS,
     sampling_refused=REFUSED_BY_REASONING_MODELS,
+    responses_models=RESPONSES_MODELS,
 )
 
 

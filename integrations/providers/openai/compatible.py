@@ -59,6 +59,7 @@ DIALECTS = (
         page="https://docs.x.ai/docs/guides/reasoning",
         owned_by="xai",
         default_model="grok-4",
+        options=("responses_models",),
         thinking=Thinking.EFFORT,
         effort_models=("grok-3-mini", "grok-4.3"),
         optional_models=("grok-4.3",),
@@ -67,6 +68,9 @@ DIALECTS = (
         parameters=frozenset({"search_parameters", "deferred"}),
         reasoning_models=("grok-3-mini", "grok-4", "grok-code"),
         sampling_refused=("presence_penalty", "frequency_penalty", "stop", "logit_bias"),
+        # Chat completions refuse the model of several agents, and have no place for the reasoning of the others, which
+        # a loop of tools loses there: https://docs.x.ai/developers/model-capabilities/text/best-practices
+        responses_models=("grok-4.20-multi-agent", "grok-4.3", "grok-4.5"),
     ),
     Dialect(
         # Further pages are https://openrouter.ai/docs/use-cases/reasoning-tokens and

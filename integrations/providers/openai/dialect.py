@@ -93,7 +93,9 @@ class Dialect(Traits):
     `reasoning_effort`: `low`, `medium` and `high`, or those that `efforts` lists for the first prefix that fits;
     `optional_models` take `none`. `drops`: parameters that it refuses; `ignores`: those without effect there, which a
     direct request keeps. `parameters`: those that it takes beside the common ones, for use on a fallback.
-    `sampling_refused`: parameters that the models in `reasoning_models` refuse.
+    `sampling_refused`: parameters that the models in `reasoning_models` refuse. `responses_models`: prefixes of the
+    models that get tools with reasoning by the Responses API where the client leaves that to the gateway
+    (`responses_adapter.py`).
     """
 
     page: str = ""
@@ -125,6 +127,7 @@ class Dialect(Traits):
     parameters: frozenset[str] = frozenset()
     reasoning_models: tuple[str, ...] = ()
     sampling_refused: tuple[str, ...] = ()
+    responses_models: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:

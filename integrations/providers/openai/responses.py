@@ -18,6 +18,7 @@ from integrations.providers.base import (
     StreamTranslator,
     UpstreamRequest,
 )
+from integrations.providers.common.endpoints import Endpoint
 from integrations.providers.common.forwarder import Forwarder
 from integrations.providers.common.forwarding import framed, with_model
 from integrations.providers.common.sse import EventParser, ServerSentEvent
@@ -28,6 +29,7 @@ from integrations.providers.openai.azure import ADAPTER as AZURE
 from integrations.providers.openai.compatible import ADAPTERS
 from integrations.providers.openai.responses_chat import chat_completion, chat_frames, without_reasoning
 from integrations.providers.openai.responses_shapes import (
+    ENDS,
     Event,
     Response,
     calls_tools,
@@ -54,7 +56,6 @@ _PARAMETERS = frozenset(
     }
 )
 _CHAT_PATH = "/chat/completions"
-_ENDS = frozenset({"response.completed", "response.incomplete"})
 _TEXTS = frozenset({"response.output_text.delta", "response.refusal.delta"})
 # Items of these types are announced before the model has written anything of them.
 _GROWING = frozenset({"message", "reasoning"})
@@ -72,12 +73,16 @@ class ResponsesForwarder(Forwarder):
 
     @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
-        endpoint = self._endpoint(credentials)
-        url, deployment = _address(endpoint.url)
         # Another vendor's encrypted reasoning is refused.
         body = without_reasoning(request.body) if request.crosses_vendor else request.body
-        model = credentials.extra.get("deployment", "") or deployment or request.model
-        return UpstreamRequest("POST", url, endpoint.headers, with_model(body, model, request.body_model))
+        endpoint, model = self.destination(request.model, credentials)
+        return UpstreamRequest("POST", endpoint.url, endpoint.headers, with_model(body, model, request.body_model))
+
+    def destination(self, model: str, credentials: Credentials) -> tuple[Endpoint, str]:
+        """Returns the address and the headers of responses, and the name that the model has there."""
+        endpoint = self._endpoint(credentials)
+        url, deployment = _address(endpoint.url)
+        return Endpoint(url, endpoint.headers), credentials.extra.get("deployment", "") or deployment or model
 
     @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
@@ -153,7 +158,7 @@ class ResponsesRelay(DialectStream[ServerSentEvent]):
         self.usage = usage_of(response) or self.usage
         if failure := failure_in(response, provider=self.provider):
             raise failure
-        if kind in _ENDS:
+        if kind in ENDS:
             self._done = True
             called = self._calls_tools or calls_tools(response.output)
             self.finish_reason = finish_reason(response, called_tools=called)
@@ -178,4 +183,5 @@ def _unusable(message: str, provider: str) -> ProviderError:
 
 
 # xAI documents the API at https://docs.x.ai/docs/guides/responses-api
-FORWARDERS = {adapter.provider: ResponsesForwarder(adapter) for adapter in (ADAPTER, AZURE, ADAPTERS["xai"])}
+SPEAKERS = (ADAPTER, AZURE, ADAPTERS["xai"])
+FORWARDERS = {adapter.provider: ResponsesForwarder(adapter) for adapter in SPEAKERS}

@@ -1,4 +1,4 @@
-"""Makes the chat completion of a response, for the record and the check of a schema."""
+"""Makes the chat completion of a response, for the client that sent one, the record, and the check of a schema."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import msgspec
 
 from integrations.providers.common.sse import EventParser, UnreadableStreamError
 from integrations.providers.common.surrogates import lenient
+from integrations.providers.openai.responses_items import encrypted_reasoning
 from integrations.providers.openai.responses_shapes import (
+    ENDS,
     calls_tools,
     chat_usage,
     decode_response,
@@ -21,9 +23,12 @@ Json = dict[str, Any]
 
 _decode = lenient(msgspec.json.Decoder(Json).decode)
 _encode = msgspec.json.Encoder().encode
-_ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+_LAST = ENDS | {"response.failed"}
 _ENCRYPTED = b'"encrypted_content"'
-_READ = frozenset({"message", "reasoning", "function_call", "custom_tool_call"})
+_CALLS = frozenset({"function_call", "custom_tool_call"})
+_READ = _CALLS | {"message", "reasoning"}
+PARAGRAPH = "\n\n"
+"""Stands between two messages of one response, and between two thoughts."""
 # The deltas of an item that did not end, with the type of the item's part that they belong to.
 _PIECES = {
     "response.output_text.delta": "output_text",
@@ -33,10 +38,27 @@ _PIECES = {
 }
 
 
-def chat_completion(answer: bytes) -> bytes:
-    """Returns the JSON of the chat completion; empty bytes for an answer that cannot be read."""
+class Places:
+    """Counts the items that a chat completion has, as the vendor gets them back: all texts are one message."""
+
+    __slots__ = ("_count", "_has_message")
+
+    def __init__(self) -> None:
+        self._count, self._has_message = 0, False
+
+    def of(self, kind: object) -> int:
+        """Returns the number of items in front of the next one, which has this type."""
+        place = self._count
+        self._count += kind in _READ and not (kind == "message" and self._has_message)
+        self._has_message = self._has_message or kind == "message"
+        return place
+
+
+def chat_completion(answer: bytes, *, reasoning_format: str = "") -> bytes:
+    """Returns the JSON of the chat completion; empty bytes for an answer that cannot be read. It holds the encrypted
+    reasoning where the name of its format is given."""
     try:
-        return _encode(_completion(_decode(answer)))
+        return _encode(_completion(_decode(answer), reasoning_format))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return b""
 
@@ -63,55 +85,93 @@ def without_reasoning(body: bytes) -> bytes:
     return _encode(fields)
 
 
-def _completion(response: Json) -> Json:
+def _completion(response: Json, reasoning_format: str = "") -> Json:
     read = decode_response(_encode(response))
     items = [item for item in response.get("output") or () if isinstance(item, dict)]
     finish = finish_reason(read, called_tools=calls_tools(read.output))
     usage = {"usage": chat_usage(read.usage)} if read.usage else {}
+    message = _message(items)
+    if reasoning_format and (details := list(_details(items, reasoning_format))):
+        message["reasoning_details"] = details
     return {
         "id": response.get("id") or "",
         "object": COMPLETION,
         "created": response.get("created_at") or 0,
         "model": response.get("model") or "",
-        "choices": [{"index": 0, "message": _message(items), "finish_reason": finish}],
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
         **usage,
     }
 
 
 def _message(items: list[Json]) -> Json:
     """Returns the message of the items; the calls of the provider's own tools stand in `provider_specific_fields`."""
-    parts = [part for item in items if item.get("type") == "message" for part in _objects(item.get("content"))]
-    texts = [str(part.get("text") or "") for part in parts if part.get("type") == "output_text"]
-    message: Json = {"role": "assistant", "content": "".join(texts) if texts else None}
-    if refusal := "".join(str(part.get("refusal") or "") for part in parts):
+    messages = [item for item in items if item.get("type") == "message"]
+    texts = [text for item in messages if (text := text_of(item)) is not None]
+    message: Json = {"role": "assistant", "content": PARAGRAPH.join(filter(None, texts)) if texts else None}
+    if refusal := "".join(map(refusal_of, messages)):
         message["refusal"] = refusal
-    if reasoning := "\n\n".join(_thoughts(items)):
+    if reasoning := PARAGRAPH.join(thought for item in items for thought in thoughts_of(item)):
         message["reasoning_content"] = reasoning
-    if calls := [_call(item) for item in items if item.get("type") in ("function_call", "custom_tool_call")]:
+    if calls := [chat_call(item) for item in items if is_call(item)]:
         message["tool_calls"] = calls
-    if annotations := [_annotation(one) for part in parts for one in _objects(part.get("annotations"))]:
+    if annotations := [one for item in messages for one in annotations_of(item)]:
         message["annotations"] = annotations
-    if own := [item for item in items if item.get("type") not in _READ]:
+    if own := [item for item in items if is_own(item)]:
         message["provider_specific_fields"] = {"output": own}
     return message
 
 
-def _thoughts(items: list[Json]) -> Iterable[str]:
+def _details(items: list[Json], form: str) -> Iterable[Json]:
+    places = Places()
     for item in items:
-        if item.get("type") == "reasoning":
-            for part in (*_objects(item.get("content")), *_objects(item.get("summary"))):
-                if isinstance(part.get("text"), str):
-                    yield part["text"]
+        place = places.of(item.get("type"))
+        if item.get("type") == "reasoning" and (detail := encrypted_reasoning(item, place, form)) is not None:
+            yield detail
 
 
-def _call(item: Json) -> Json:
+def is_call(item: Mapping[str, Any]) -> bool:
+    """Returns whether the item calls a tool of the client's."""
+    return item.get("type") in _CALLS
+
+
+def is_own(item: Mapping[str, Any]) -> bool:
+    """Returns whether the item is the vendor's own, such as a call of one of its tools."""
+    return item.get("type") not in _READ
+
+
+def text_of(item: Mapping[str, Any]) -> str | None:
+    """Returns the text of a message, None for one without any."""
+    parts = _objects(item.get("content"))
+    texts = [str(part.get("text") or "") for part in parts if part.get("type") == "output_text"]
+    return "".join(texts) if texts else None
+
+
+def refusal_of(item: Mapping[str, Any]) -> str:
+    return "".join(str(part.get("refusal") or "") for part in _objects(item.get("content")))
+
+
+def thoughts_of(item: Mapping[str, Any]) -> Iterable[str]:
+    """Yields the texts of reasoning; nothing for an item of another type."""
+    if item.get("type") == "reasoning":
+        for part in (*_objects(item.get("content")), *_objects(item.get("summary"))):
+            if isinstance(part.get("text"), str):
+                yield part["text"]
+
+
+def chat_call(item: Mapping[str, Any]) -> Json:
+    """Returns the tool call of a chat completion for the item that is one."""
     call_id, name = item.get("call_id") or item.get("id") or "", item.get("name") or ""
     if item["type"] == "custom_tool_call":
         return {"id": call_id, "type": "custom", "custom": {"name": name, "input": item.get("input") or ""}}
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": item.get("arguments") or ""}}
 
 
-def _annotation(found: Json) -> Json:
+def annotations_of(item: Mapping[str, Any]) -> Iterable[Json]:
+    for part in _objects(item.get("content")):
+        yield from map(annotation_of, _objects(part.get("annotations")))
+
+
+def annotation_of(found: Mapping[str, Any]) -> Json:
     kind = str(found.get("type"))
     return {"type": kind, kind: {name: value for name, value in found.items() if name != "type"}}
 
@@ -131,7 +191,7 @@ def _gathered(events: bytes) -> Json:
         kind, index = read.get("type"), read.get("output_index")
         if isinstance(read.get("response"), dict):
             response = read["response"]
-            if kind in _ENDS and response.get("output"):
+            if kind in _LAST and response.get("output"):
                 return response
         elif isinstance(index, int):
             _grow(items, index, read)

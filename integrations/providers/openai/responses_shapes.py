@@ -26,6 +26,8 @@ _STATUSES = {
 }
 _INCOMPLETE = {"max_output_tokens": "length", "content_filter": "content_filter"}
 _CALLS = frozenset({"function_call", "custom_tool_call"})
+ENDS = frozenset({"response.completed", "response.incomplete"})
+"""The events behind which no other comes, and which hold an answer."""
 
 
 Count = Annotated[int, msgspec.Meta(ge=0)]

@@ -7,9 +7,11 @@ The steps of `tests/fakes/scripted.py` that know no dialect (`hang`, `reset`, `h
 from __future__ import annotations
 
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 from typing_extensions import override
 
+from tests.fakes.dialects.openai_responses import RESPONSES
 from tests.fakes.dialects.rules.table import Refused
 from tests.fakes.dialects.story import FakeDialect, ReadRequest, Reply, Story, Streamed
 from tests.fakes.scripted import Script, ScriptedServer, Step
@@ -23,7 +25,13 @@ def script_path(path: str) -> str:
 
 def read_request(fake: FakeDialect, received: Received) -> ReadRequest:
     """Returns the request as the provider reads it. Raises AssertionError when the provider would refuse it."""
-    return fake.read(script_path(received.path), received.headers, received.body)
+    return _fake_at(fake, received).read(script_path(received.path), received.headers, received.body)
+
+
+def _fake_at(fake: FakeDialect, received: Received) -> FakeDialect:
+    """Returns the fake of the API that the request is for."""
+    is_for_responses = urlsplit(received.path).path.endswith("/responses")
+    return RESPONSES.get(fake.provider, fake) if is_for_responses else fake
 
 
 def answer_with(fake: FakeDialect, story: Story) -> Step:
@@ -39,10 +47,11 @@ def answer_with(fake: FakeDialect, story: Story) -> Step:
         except AssertionError as problem:
             await _send_reply(connection, fake.failure(400, f"not a request of this dialect: {problem}"))
             return
+        asked = _fake_at(fake, received)
         if wants_stream:
-            await _send_stream(connection, fake.stream(story))
+            await _send_stream(connection, asked.stream(story))
         else:
-            await _send_reply(connection, fake.whole(story))
+            await _send_reply(connection, asked.whole(story))
 
     return step
 

@@ -1,0 +1,153 @@
+"""Sends chat completions by the Responses API: models that refuse tools with reasoning in a chat completion take them
+there, and get their own reasoning back in every later request.
+
+The body is first fitted to the provider as one of chat completions is, so that the rules for parameters and messages
+are the same on both ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from typing_extensions import override
+
+from integrations.providers.base import (
+    NOTHING,
+    ChatRequest,
+    Credentials,
+    Needs,
+    ParsedResponse,
+    StreamTranslator,
+    UpstreamRequest,
+)
+from integrations.providers.common.parameters import THINKING_OFF
+from integrations.providers.common.search import find
+from integrations.providers.openai.adapter import OpenAIAdapter
+from integrations.providers.openai.dialect import Dialect, is_one_of
+from integrations.providers.openai.request import BodyBuilder
+from integrations.providers.openai.responses import SPEAKERS, ResponsesForwarder
+from integrations.providers.openai.responses_chat import chat_completion
+from integrations.providers.openai.responses_request import responses_body
+from integrations.providers.openai.responses_stream import ResponsesStream
+
+# Only the vendor that wrote reasoning can read it, and these are OpenRouter's names for what each vendor writes:
+# https://openrouter.ai/docs/use-cases/reasoning-tokens
+_FORMATS = {
+    "openai": "openai-responses-v1",
+    "azure_openai": "azure-openai-responses-v1",
+    "xai": "xai-responses-v1",
+}
+_MODELS = "responses_models"
+_NONE = "none"
+# The answer would be of another kind without these fields and parts, which the Responses API does not have.
+_ONLY_CHAT_FIELDS = ("audio", "functions", "function_call", "logprobs", "web_search_options")
+_ONLY_CHAT_PARTS = (b'"input_audio"', b'"video_url"', b'"function_call"')
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class ResponsesAdapter(ResponsesForwarder):
+    """An adapter whose requests and answers are chat completions, and whose provider is asked by the Responses API."""
+
+    def __init__(self, adapter: OpenAIAdapter) -> None:
+        super().__init__(adapter)
+        self._form = _FORMATS[adapter.provider]
+        # OpenAI's results of tools may hold images and files there:
+        # https://developers.openai.com/api/reference/resources/responses/methods/create
+        takes_media = adapter.provider != "xai"
+        self._rules = replace(adapter.dialect, reasoning_formats=(self._form,), tool_media=takes_media)
+
+    def is_for(self, request: ChatRequest, credentials: Credentials) -> bool:
+        """Returns whether the request has tools, leaves reasoning switched on, and names a model of which chat
+        completions do not give both."""
+        if find(request.body, b'"tools"') < 0:
+            return False
+        models = _models(self._rules, credentials.extra.get(_MODELS, ""))
+        if not models or not is_one_of(request.model, models):
+            return False
+        fields = request.fields
+        return bool(fields.get("tools")) and _reasons(fields) and not _is_only_chat(request)
+
+    @override
+    def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
+        builder = self._builder(credentials)
+        if any(find(request.body, mark) >= 0 for mark in builder.marks_of_fetched):
+            return builder.needs(request)
+        return NOTHING
+
+    @override
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
+        """Returns the provider's request. Raises UnsupportedParameterError."""
+        endpoint, model = self.destination(request.model, credentials)
+        body, warnings = self._builder(credentials).build(request)
+        made, dropped = responses_body({**_decode(body), "model": model}, summary=_shows_reasoning(request.fields))
+        return UpstreamRequest("POST", endpoint.url, endpoint.headers, _encode(made), warnings + dropped)
+
+    @override
+    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        answer = super()._parse(request, body)
+        return msgspec.structs.replace(answer, body=chat_completion(body, reasoning_format=self._form))
+
+    @override
+    def stream(self, request: ChatRequest) -> StreamTranslator:
+        return ResponsesStream(
+            model=request.model, provider=self.provider, redact=self._dialect.redact, form=self._form
+        )
+
+    def _builder(self, credentials: Credentials) -> BodyBuilder:
+        return _builder(self._rules, credentials.extra.get(_MODELS, ""))
+
+
+@lru_cache(maxsize=256)
+def _models(dialect: Dialect, option: str) -> tuple[str, ...]:
+    """Returns the beginnings of the models' names: those of the integration's option, else the provider's own."""
+    if option.strip() == _NONE:
+        return ()
+    named = tuple(name for part in option.split(",") if (name := part.strip()))
+    return named or dialect.responses_models
+
+
+@lru_cache(maxsize=256)
+def _builder(dialect: Dialect, option: str) -> BodyBuilder:
+    """Returns the builder of bodies, for which the models that the integration's option names are reasoning models."""
+    added = tuple(name for name in _models(dialect, option) if name not in dialect.responses_models)
+    return BodyBuilder(
+        replace(
+            dialect,
+            effort_models=(*dialect.effort_models, *added),
+            reasoning_models=(*dialect.reasoning_models, *added),
+        )
+    )
+
+
+def _reasons(fields: Mapping[str, Any]) -> bool:
+    """Returns False for a request that switches reasoning off. Without a word about it the newest models reason."""
+    effort, thinking = fields.get("reasoning_effort"), fields.get("thinking")
+    if effort is not None:
+        return bool(effort != "none")
+    return not isinstance(thinking, Mapping) or thinking.get("type") not in THINKING_OFF
+
+
+def _shows_reasoning(fields: Mapping[str, Any]) -> bool:
+    """Returns whether the client asks to read the reasoning, and not only for it: OpenAI writes summaries for verified
+    organizations alone (https://platform.openai.com/docs/guides/reasoning#reasoning-summaries)."""
+    thinking = fields.get("thinking")
+    if not isinstance(thinking, Mapping) or thinking.get("type") in THINKING_OFF:
+        return False
+    return bool(thinking.get("display") != "omitted")
+
+
+def _is_only_chat(request: ChatRequest) -> bool:
+    fields = request.fields
+    if any(fields.get(name) for name in _ONLY_CHAT_FIELDS) and not request.is_foreign:
+        return True
+    if fields.get("n") not in (None, 1) or fields.get("modalities") not in (None, ["text"]):
+        return True
+    return any(find(request.body, part) >= 0 for part in _ONLY_CHAT_PARTS)
+
+
+ADAPTERS = {adapter.provider: ResponsesAdapter(adapter) for adapter in SPEAKERS}

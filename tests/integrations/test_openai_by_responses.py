@@ -1,0 +1,448 @@
+"""Chat completions that are sent by the Responses API: what the vendor gets, and what comes back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from integrations.providers.base import ChatRequest, Credentials, StreamEvent
+from integrations.providers.errors import FailureKind, NotAStreamError, ProviderError
+from integrations.providers.openai.responses_adapter import ADAPTERS
+from integrations.providers.usage import Usage
+from tests.fakes.dialects.openai_responses import ENCRYPTED, RESPONSES
+from tests.fakes.dialects.story import Call, ReadRequest, Story
+from tests.recordings import recordings_of
+
+Json = dict[str, Any]
+
+EMPTY: Json = {"type": "object", "properties": {}}
+
+TOOL: Json = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+ASK: Json = {"model": "gpt-5.5", "messages": [{"role": "user", "content": "Hi"}], "tools": [TOOL]}
+CALLED: Json = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": '{"at": "sea"}'}}
+STORY = Story(
+    text="I see.",
+    reasoning="Where to look?",
+    signature="c2Vj",
+    calls=(Call("call_1", "look", {"at": "sea"}), Call("call_2", "look", {})),
+    finish="tool_calls",
+    usage=Usage(prompt_tokens=30, completion_tokens=12, cache_read_tokens=8, reasoning_tokens=4),
+)
+PROVIDERS = sorted(ADAPTERS)
+RECORDED = {str(one): one for one in recordings_of("openai.responses") if one.status == 200}
+
+
+def request_of(fields: Json, *, is_translated: bool = True, crosses_vendor: bool = False) -> ChatRequest:
+    return ChatRequest(
+        fields["model"],
+        bool(fields.get("stream")),
+        json.dumps(fields).encode(),
+        fields,
+        is_translated=is_translated,
+        crosses_vendor=crosses_vendor,
+    )
+
+
+def credentials(provider: str = "openai", **options: str) -> Credentials:
+    made = RESPONSES[provider].credentials("https://upstream.test")
+    return Credentials(1, provider, made.base_url, made.secret, options)
+
+
+def built(fields: Json, provider: str = "openai", **options: Any) -> tuple[Json, tuple[str, ...]]:
+    upstream = ADAPTERS[provider].build_request(request_of(ASK | fields, **options), credentials(provider))
+    return json.loads(upstream.body), upstream.warnings
+
+
+def read(fields: Json, provider: str = "openai", **options: Any) -> ReadRequest:
+    """Returns the request as the vendor reads it. Raises AssertionError where the vendor would refuse it."""
+    request = request_of({"model": "gpt-5.5", **fields}, **options)
+    upstream = ADAPTERS[provider].build_request(request, credentials(provider))
+    path = upstream.url.removeprefix("https://upstream.test")
+    return RESPONSES[provider].read(path, upstream.headers, upstream.body)
+
+
+def is_for(provider: str = "openai", option: str = "", **fields: Any) -> bool:
+    options = {"responses_models": option} if option else {}
+    return ADAPTERS[provider].is_for(request_of(ASK | fields), credentials(provider, **options))
+
+
+def streamed(body: bytes, sizes: list[int], provider: str = "openai") -> tuple[list[Json], Any]:
+    """Returns the chunks of a stream that comes in pieces of these sizes, and its translator."""
+    translator = ADAPTERS[provider].stream(request_of(ASK | {"stream": True}))
+    events: list[StreamEvent] = []
+    for piece in _pieces(body, sizes):
+        events += translator.feed(piece)
+    events += translator.closing()
+    return [json.loads(event.data) for event in events], translator
+
+
+def _pieces(body: bytes, sizes: list[int]) -> Iterator[bytes]:
+    start, number = 0, 0
+    while start < len(body):
+        size = sizes[number % len(sizes)]
+        yield body[start : start + size]
+        start, number = start + size, number + 1
+
+
+def joined(chunks: list[Json]) -> Json:
+    """Returns the message, the end and the usage that the chunks say together."""
+    message: Json = {"content": "", "reasoning_content": "", "refusal": "", "tool_calls": [], "reasoning_details": []}
+    for chunk in chunks:
+        (choice,) = chunk["choices"]
+        delta = choice["delta"]
+        for name in ("content", "reasoning_content", "refusal"):
+            message[name] += delta.get(name) or ""
+        message["reasoning_details"] += delta.get("reasoning_details") or []
+        for call in delta.get("tool_calls") or ():
+            if "id" in call:
+                message["tool_calls"].append({name: value for name, value in call.items() if name != "index"})
+            else:
+                _grow(message["tool_calls"][call["index"]], call)
+    return {"message": message, "finish_reason": choice["finish_reason"], "usage": chunk["usage"]}
+
+
+def _grow(call: Json, piece: Json) -> None:
+    for kind, name in (("function", "arguments"), ("custom", "input")):
+        if kind in piece:
+            call[kind][name] += piece[kind][name]
+
+
+def whole(body: bytes, provider: str = "openai") -> Json:
+    (choice,) = json.loads(ADAPTERS[provider].parse_response(request_of(ASK), body).body)["choices"]
+    empty = {"content": "", "reasoning_content": "", "refusal": "", "tool_calls": [], "reasoning_details": []}
+    given_fields = {name: value for name, value in choice["message"].items() if name in empty and value is not None}
+    return {"message": empty | given_fields, "finish_reason": choice["finish_reason"]}
+
+
+@pytest.mark.parametrize("model", ["gpt-5.4", "gpt-5.4-mini", "gpt-5.5-2026-04-23", "gpt-5.6-terra", "gpt-6"])
+def test_tools_with_reasoning__of_a_model_whose_chat_completions_refuse_them__go_by_responses(model: str) -> None:
+    assert is_for(model=model, reasoning_effort="high")
+    assert is_for(model=model, thinking={"type": "adaptive"})
+    assert is_for(model=model)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"tools": []},
+        {"model": "gpt-4o"},
+        {"model": "gpt-5"},
+        {"model": "gpt-5.3-chat-latest"},
+        {"reasoning_effort": "none"},
+        {"thinking": {"type": "disabled"}, "reasoning_effort": None},
+        {"n": 2},
+        {"modalities": ["text", "audio"]},
+        {
+            "messages": [
+                {"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "", "format": "wav"}}]}
+            ]
+        },
+    ],
+)
+def test_request__that_chat_completions_serve__goes_by_chat_completions(fields: Json) -> None:
+    assert not is_for(**({"reasoning_effort": "high"} | fields))
+
+
+def test_option_of_the_integration__names_the_models() -> None:
+    assert is_for("azure_openai", "prod-, gpt-5.5", model="prod-1")
+    assert not is_for("azure_openai", "prod-", model="gpt-5.5")
+    assert not is_for("azure_openai", "none", model="gpt-5.5")
+    request = request_of(ASK | {"model": "prod-1", "reasoning_effort": "high", "max_tokens": 50, "temperature": 0.3})
+    upstream = ADAPTERS["azure_openai"].build_request(request, credentials("azure_openai", responses_models="prod-"))
+    body = json.loads(upstream.body)
+    assert (body["reasoning"], body["max_output_tokens"]) == ({"effort": "high"}, 50)
+    assert upstream.warnings == ("temperature: dropped, prod-1 does not take it",)
+
+
+@pytest.mark.parametrize(
+    ("provider", "options", "url", "model"),
+    [
+        ("openai", {}, "https://upstream.test/v1/responses", "gpt-5.5"),
+        ("azure_openai", {}, "https://upstream.test/openai/v1/responses", "gpt-5.5"),
+        ("azure_openai", {"deployment": "mine"}, "https://upstream.test/openai/v1/responses", "mine"),
+        ("xai", {}, "https://upstream.test/v1/responses", "gpt-5.5"),
+    ],
+)
+def test_request__goes_to_the_vendors_address(provider: str, options: dict[str, str], url: str, model: str) -> None:
+    upstream = ADAPTERS[provider].build_request(request_of(ASK), credentials(provider, **options))
+    assert (upstream.url, json.loads(upstream.body)["model"]) == (url, model)
+
+
+def test_parameters__have_the_names_of_the_api() -> None:
+    schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    body, warnings = built(
+        {
+            "stream": True,
+            "max_tokens": 100,
+            "reasoning_effort": "high",
+            "verbosity": "low",
+            "parallel_tool_calls": False,
+            "tool_choice": {"type": "function", "function": {"name": "look"}},
+            "response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": schema, "strict": True}},
+            "prompt_cache_key": "k",
+            "service_tier": "flex",
+        }
+    )
+    assert body == {
+        "model": "gpt-5.5",
+        "stream": True,
+        "input": [{"role": "user", "content": "Hi"}],
+        "max_output_tokens": 100,
+        "reasoning": {"effort": "high"},
+        "text": {"format": {"type": "json_schema", "name": "a", "schema": schema, "strict": True}, "verbosity": "low"},
+        "parallel_tool_calls": False,
+        "tool_choice": {"type": "function", "name": "look"},
+        "tools": [{"type": "function", "name": "look", "parameters": EMPTY, "strict": False}],
+        "prompt_cache_key": "k",
+        "service_tier": "flex",
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+    }
+    assert warnings == ()
+
+
+def test_parameters__that_the_api_does_not_have__are_named() -> None:
+    given_fields = {"seed": 7, "stop": ["END"], "logit_bias": {"1": 2}, "max_completion_tokens": 1, "n": 1}
+    body, warnings = built(given_fields, is_translated=False)
+    assert body.keys() == {"model", "input", "tools", "max_output_tokens", "store", "include"}
+    assert body["max_output_tokens"] == 16
+    assert {warning.partition(":")[0] for warning in warnings} == {
+        "seed",
+        "stop",
+        "logit_bias",
+        "max_completion_tokens",
+    }
+
+
+@pytest.mark.parametrize(
+    ("thinking", "summary"),
+    [
+        ({"type": "adaptive"}, True),
+        ({"type": "enabled", "budget_tokens": 2048}, True),
+        ({"type": "adaptive", "display": "omitted"}, False),
+        (None, False),
+    ],
+)
+def test_summary__is_requested_for_clients_that_want_to_read_the_thinking(thinking: Json | None, summary: bool) -> None:
+    body, _ = built({"reasoning_effort": "high"} | ({"thinking": thinking} if thinking else {}))
+    assert body["reasoning"] == {"effort": "high"} | ({"summary": "auto"} if summary else {})
+
+
+def test_custom_tool__and_the_allowed_tools__have_the_form_of_the_api() -> None:
+    grammar = {"syntax": "lark", "definition": "start: A"}
+    patch = {"name": "patch", "description": "Patches", "format": {"type": "grammar", "grammar": grammar}}
+    allowed = {"mode": "required", "tools": [{"type": "custom", "custom": {"name": "patch"}}]}
+    body, _ = built(
+        {
+            "tools": [{"type": "custom", "custom": patch}, TOOL],
+            "tool_choice": {"type": "allowed_tools", "allowed_tools": allowed},
+            "messages": [
+                {"role": "user", "content": "Hi"},
+                {
+                    "role": "assistant",
+                    "tool_calls": [{"id": "c", "type": "custom", "custom": {"name": "patch", "input": "x"}}],
+                },
+                {"role": "tool", "tool_call_id": "c", "content": "done"},
+            ],
+        }
+    )
+    assert body["tools"][0] == patch | {"type": "custom", "format": {"type": "grammar", **grammar}}
+    assert body["tool_choice"] == {
+        "type": "allowed_tools",
+        "mode": "required",
+        "tools": [{"type": "custom", "name": "patch"}],
+    }
+    assert body["input"][1:] == [
+        {"type": "custom_tool_call", "call_id": "c", "name": "patch", "input": "x"},
+        {"type": "custom_tool_call_output", "call_id": "c", "output": "done"},
+    ]
+
+
+@pytest.mark.parametrize("provider", ["openai", "azure_openai"])
+def test_image_in_a_result__stays_in_the_result(provider: str) -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    messages = [
+        {"role": "assistant", "content": None, "tool_calls": [CALLED]},
+        {"role": "tool", "tool_call_id": "call_1", "content": [{"type": "text", "text": "Here"}, image]},
+    ]
+    request = read({"messages": messages, "tools": [TOOL]}, provider)
+    assert request.results == (("call_1", "Here"),)
+    assert request.images[0][0] == "image/png"
+    assert request.turns == ()
+
+
+def test_reasoning__of_another_vendor__stays_away() -> None:
+    detail = {"type": "reasoning.encrypted", "data": "x", "format": "azure-openai-responses-v1", "index": 0}
+    message = {"role": "assistant", "content": "Yes", "reasoning_details": [detail], "reasoning_content": "Hm"}
+    body, _ = built({"messages": [{"role": "user", "content": "Hi"}, message]})
+    assert body["input"] == [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}]
+
+
+STORIES = st.builds(
+    Story,
+    text=st.text(max_size=40),
+    reasoning=st.text(max_size=40),
+    signature=st.sampled_from(["", "c2Vj"]),
+    calls=st.lists(
+        st.builds(Call, st.uuids().map(str), st.just("look"), st.dictionaries(st.text(max_size=5), st.integers())),
+        max_size=3,
+    ).map(tuple),
+    finish=st.sampled_from(["stop", "length", "content_filter"]),
+    usage=st.builds(Usage, st.integers(1, 10**9), st.integers(1, 10**9)),
+    pieces=st.integers(1, 9),
+)
+
+
+@given(story=STORIES, sizes=st.lists(st.integers(1, 400), min_size=1, max_size=5), provider=st.sampled_from(PROVIDERS))
+def test_answer__whole_and_streamed_with_any_cuts__is_the_same_and_comes_back(
+    story: Story, sizes: list[int], provider: str
+) -> None:
+    """Whatever an answer holds, its next request brings the vendor the items back that it has given."""
+    fake = RESPONSES[provider]
+    answer = whole(fake.whole(story).body, provider)
+    chunks, translator = streamed(b"".join(fake.stream(story).events), sizes, provider)
+
+    said = joined(chunks)
+    assert {name: said[name] for name in answer} == answer
+    assert (answer["message"]["content"], answer["message"]["reasoning_content"]) == (story.text, story.reasoning)
+    assert translator.usage == story.usage
+    results = [{"role": "tool", "tool_call_id": call.id, "content": "done"} for call in story.calls]
+    message = {"role": "assistant", **answer["message"]}
+    if story.text or story.calls:
+        request = read({"messages": [message, *results], "tools": [TOOL]}, provider)
+        assert request.signatures == ((story.signature,) if story.signature else ())
+        assert request.calls == story.calls
+        assert request.turns == ((("assistant", story.text),) if story.text else ())
+
+
+def test_answer_of_several_thoughts__returns_with_each_in_front_of_its_own_item() -> None:
+    thoughts = [
+        {"type": "reasoning", "id": f"rs_{n}", "summary": [], "encrypted_content": f"{ENCRYPTED}{n}"} for n in "ab"
+    ]
+    calls = [{"type": "function_call", "call_id": f"call_{n}", "name": "look", "arguments": "{}"} for n in "ab"]
+    output = [thoughts[0], calls[0], thoughts[1], calls[1]]
+    body = json.dumps({**json.loads(RESPONSES["openai"].whole(STORY).body), "output": output}).encode()
+
+    message = {"role": "assistant", **whole(body)["message"]}
+    sent, _ = built({"messages": [message]})
+
+    assert sent["input"] == output
+
+
+def test_two_messages__are_two_paragraphs() -> None:
+    said = [
+        {"type": "message", "id": f"msg_{n}", "role": "assistant", "content": [{"type": "output_text", "text": n}]}
+        for n in ("Let me see.", "It is there.")
+    ]
+    response = {**json.loads(RESPONSES["openai"].whole(STORY).body), "output": said}
+    events = [
+        {"type": "response.output_item.done", "output_index": index, "item": item} for index, item in enumerate(said)
+    ]
+    frames = [*events, {"type": "response.completed", "response": response}]
+    body = b"".join(b"data: %b\n\n" % json.dumps(frame).encode() for frame in frames)
+
+    chunks, _ = streamed(body, [1000])
+
+    assert whole(json.dumps(response).encode())["message"]["content"] == "Let me see.\n\nIt is there."
+    assert joined(chunks)["message"]["content"] == "Let me see.\n\nIt is there."
+
+
+def test_usage__is_the_vendors_own() -> None:
+    parsed = ADAPTERS["openai"].parse_response(request_of(ASK), RESPONSES["openai"].whole(STORY).body)
+    chunks, translator = streamed(b"".join(RESPONSES["openai"].stream(STORY).events), [64])
+
+    assert parsed.usage == translator.usage == STORY.usage
+    usage = json.loads(parsed.body)["usage"]
+    for counts in (usage, chunks[-1]["usage"]):
+        assert (counts["prompt_tokens"], counts["completion_tokens"], counts["total_tokens"]) == (30, 12, 42)
+        assert counts["prompt_tokens_details"]["cached_tokens"] == 8
+        assert counts["completion_tokens_details"]["reasoning_tokens"] == 4
+
+
+def test_refusal__is_a_refusal() -> None:
+    item = {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}
+    body = json.dumps({**json.loads(RESPONSES["openai"].whole(STORY).body), "output": [item]}).encode()
+    message = whole(body)["message"]
+    assert (message["refusal"], message["content"]) == ("No.", "")
+    sent, _ = built({"messages": [{"role": "assistant", **message}]})
+    assert sent["input"] == [{"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}]
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["begun", "alone"])
+def test_failure_inside_a_stream__is_a_failure(begun: bool) -> None:
+    body = b"".join(RESPONSES["openai"].stream_failure(STORY if begun else Story(), "overloaded").events)
+    with pytest.raises(ProviderError, match="overloaded") as failed:
+        streamed(body, [50])
+    assert failed.value.kind is FailureKind.UNAVAILABLE
+
+
+def test_stream_that_ends_early__is_unusable() -> None:
+    events = RESPONSES["openai"].stream(STORY).events
+    with pytest.raises(ProviderError, match="ended before its end") as failed:
+        streamed(b"".join(events[:-1]), [50])
+    assert failed.value.kind is FailureKind.UNUSABLE
+
+
+def test_whole_answer_in_place_of_a_stream__is_found() -> None:
+    with pytest.raises(NotAStreamError) as found:
+        streamed(RESPONSES["openai"].whole(STORY).body, [50])
+    assert whole(found.value.body)["message"]["content"] == STORY.text
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"output": null}', b"nonsense"])
+def test_body_that_is_no_response__is_unusable(body: bytes) -> None:
+    with pytest.raises(ProviderError) as failed:
+        ADAPTERS["openai"].parse_response(request_of(ASK), body)
+    assert failed.value.kind is FailureKind.UNUSABLE
+
+
+@pytest.mark.parametrize("name", RECORDED)
+@given(sizes=st.lists(st.integers(1, 3000), min_size=1, max_size=6))
+def test_recorded_answer__is_a_chat_completion(name: str, sizes: list[int]) -> None:
+    recording = RECORDED[name]
+    if not recording.stream:
+        answer = whole(recording.body)
+        output = json.loads(recording.body)["output"]
+    else:
+        chunks, translator = streamed(recording.body, sizes)
+        answer = joined(chunks)
+        output, usage = _recorded(recording.body)
+        assert translator.usage is not None
+        assert (translator.usage.prompt_tokens, translator.usage.completion_tokens) == usage
+    _assert_says(answer["message"], output)
+
+
+def _recorded(body: bytes) -> tuple[list[Json], tuple[int, int]]:
+    events = [json.loads(line[5:]) for line in body.splitlines() if line.startswith(b"data:") and b"[DONE]" not in line]
+    response = events[-1]["response"]
+    counts = response["usage"]
+    # The encrypted reasoning is another one in the last event, where OpenAI encrypts it anew.
+    output = [event["item"] for event in events if event["type"] == "response.output_item.done"]
+    return output, (counts["input_tokens"], counts["output_tokens"])
+
+
+def _assert_says(message: Json, output: list[Json]) -> None:
+    texts = [part["text"] for item in output if item["type"] == "message" for part in item["content"]]
+    reasoning = [item for item in output if item["type"] == "reasoning"]
+    thoughts = [part["text"] for item in reasoning for part in [*(item.get("content") or ()), *item["summary"]]]
+    calls = [(item["call_id"], item["name"], item["arguments"]) for item in output if item["type"] == "function_call"]
+    hidden = [item["encrypted_content"] for item in output if item.get("encrypted_content")]
+    assert message["content"] == "\n\n".join(texts)
+    assert message["reasoning_content"] == "\n\n".join(thoughts)
+    said = [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]]
+    assert said == calls
+    assert [detail["data"] for detail in message["reasoning_details"]] == hidden
+
+
+def test_document__reaches_the_vendor() -> None:
+    url = "data:application/pdf;base64,JVBERi0="
+    part = {"type": "document_url", "document_url": {"url": url}, "name": "a.pdf"}
+    image = {"type": "image_url", "image_url": {"url": "https://images.test/a.png"}}
+    request = read({"messages": [{"role": "user", "content": [part, image]}], "tools": [TOOL]})
+    assert request.documents == (("application/pdf", b"%PDF-"),)
+    assert request.images == (("url", "https://images.test/a.png"),)
