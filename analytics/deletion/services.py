@@ -14,17 +14,20 @@ import hashlib
 import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from analytics.clickhouse import client
 from analytics.deletion.batches import delete_where, finish_batch, plan_batch
 from analytics.deletion.subject import Subject, request_subject, session_subject, subject_of
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError, RepairBusyError
 from analytics.models import Deletion, DeletionBatch, DeletionKind, DeletionState
 from analytics.queries import visible
+from analytics.queries.telemetry import keyed_by
 from analytics.reconciliation.comparison import LIMITS
 from analytics.reconciliation.leases import repair_lease
 from analytics.reviews.services import delete_items_of
@@ -45,6 +48,12 @@ _DUE_AT_ONCE = 200
 _MAX_UNDER_WAY = 200
 # Up to this many requests of a session lose their scores before the answer; the others when they are erased.
 _MAX_REQUESTS_AT_ONCE = 10_000
+# Requests that have become anonymous do not name their traces any more, whose spans are deleted after them.
+_NOTE_TRACES = """
+INSERT INTO otel_session_traces (ProjectId, SessionId, TraceId, Timestamp, DropDate)
+SELECT project_id, session_id, trace_id, min(r.ts), max(r.drop_date) FROM requests AS r
+WHERE {requests} AND trace_id != '' GROUP BY project_id, session_id, trace_id
+"""
 
 
 def delete_session(project_id: UUID, session_id: str, *, actor: str) -> None:
@@ -142,7 +151,11 @@ def _has_telemetry(subject: Subject) -> bool:
             name="deletion.telemetry",
             database_settings=LIMITS,
         )
-        for table, where in (("otel_traces", subject.spans), ("otel_logs", subject.logs))
+        for table, where in (
+            ("otel_traces", subject.spans),
+            ("otel_logs", subject.logs),
+            ("otel_session_traces", subject.traces),
+        )
         if where
     )
 
@@ -156,6 +169,8 @@ def _look(deletion: Deletion, now: datetime) -> int:
         for left in DeletionBatch.objects.filter(deletion__project=deletion.project_id).select_related("deletion"):
             _finish(left.deletion, left)
             renew()
+        if subject.traces:
+            client.execute(_NOTE_TRACES.format(requests=subject.requests), subject.parameters, settings=LIMITS)
         while batch := plan_batch(deletion, subject):
             found += _finish(deletion, batch, is_first_try=True)
             renew()
@@ -185,10 +200,22 @@ def _delete_beside(subject: Subject) -> None:
         ("otel_logs", "otel_session_logs", subject.logs),
     ):
         if where:
-            # The keys are read first, since the rows that name them are deleted next.
-            of_them = f"(Timestamp, RecordId) IN (SELECT Timestamp, RecordId FROM {table} WHERE {where})"
-            delete_where(keys, f"ProjectId = {{project:UUID}} AND {of_them}", subject.parameters)
-            delete_where(table, where, subject.parameters)
+            _delete_records(table, keys, where, subject.parameters)
+    if subject.traces:
+        for table, keys, trace_keys in (
+            ("otel_traces", "otel_session_spans", "otel_trace_spans"),
+            ("otel_logs", "otel_session_logs", "otel_trace_logs"),
+        ):
+            _delete_records(table, keys, keyed_by(trace_keys, subject.of_traces), subject.parameters)
+            delete_where(trace_keys, subject.of_traces, subject.parameters)
+        delete_where("otel_session_traces", subject.traces, subject.parameters)
+
+
+def _delete_records(table: str, keys: str, where: str, parameters: dict[str, Any]) -> None:
+    # The keys are read first, since the rows that name them are deleted next.
+    of_them = f"(Timestamp, RecordId) IN (SELECT Timestamp, RecordId FROM {table} WHERE {where})"
+    delete_where(keys, f"ProjectId = {{project:UUID}} AND {of_them}", parameters)
+    delete_where(table, where, parameters)
 
 
 def _close(deletion: Deletion) -> None:

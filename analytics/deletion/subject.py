@@ -16,6 +16,12 @@ _REQUEST = "project_id = {project:UUID} AND request_id = {request:UUID}"
 _SESSION_TELEMETRY = (
     "ProjectId = {project:UUID} AND has(SessionIds, {session:String}) AND Timestamp <= {until:DateTime64(6, 'UTC')}"
 )
+_SESSION_TRACES = """ProjectId = {project:UUID} AND SessionId = {session:String}
+    AND Timestamp <= {until:DateTime64(6, 'UTC')}"""
+# What names no session belongs to those of its trace; what names another one alone stays.
+_OF_TRACES = f"""ProjectId = {{project:UUID}}
+    AND TraceId IN (SELECT TraceId FROM otel_session_traces WHERE {_SESSION_TRACES})
+    AND (has(SessionIds, {{session:String}}) OR empty(SessionIds)) AND Timestamp <= {{until:DateTime64(6, 'UTC')}}"""
 # Attributes have no index, so that a range of time has to limit the search.
 _REQUEST_SPANS = """ProjectId = {project:UUID}
     AND SpanAttributes['prompt_gateway.request_id'] IN {request_ids:Array(String)}
@@ -28,17 +34,22 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Subject:
-    """The SQL conditions of a subject with their parameters. Records of a session after `until` stay."""
+    """The SQL conditions of a subject with their parameters. Records of a session after `until` stay.
+
+    `traces` finds the traces of a session in `otel_session_traces`, and `of_traces` the keys of their spans and logs.
+    """
 
     requests: str
     spans: str
     logs: str
     parameters: dict[str, Any]
+    traces: str = ""
+    of_traces: str = ""
 
 
 def session_subject(project_id: UUID, session_id: str, until: datetime) -> Subject:
     values = {"project": project_id, "session": session_id, "until": until}
-    return Subject(_SESSION, _SESSION_TELEMETRY, _SESSION_TELEMETRY, values)
+    return Subject(_SESSION, _SESSION_TELEMETRY, _SESSION_TELEMETRY, values, _SESSION_TRACES, _OF_TRACES)
 
 
 def request_subject(project_id: UUID, request_id: UUID) -> Subject:

@@ -1,10 +1,11 @@
-"""Derives the gateway's own spans of a session from the rows of its requests: they are stored nowhere else.
+"""Derives the gateway's own spans of a session or of traces from its requests: they are stored nowhere else.
 
 Requests of releases that stored their spans in `otel_traces` do not have `spans_derived`, and keep those.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
@@ -24,9 +25,13 @@ _NO_UUID = UUID(int=0)
 
 
 @dataclass(frozen=True)
-class _Row:
+class TracedRequest:
+    """What the spans of a request need of its row."""
+
+    project_id: UUID
     request_id: UUID
     ts: datetime
+    session_id: str
     outcome: str
     status_code: int
     source: str
@@ -66,25 +71,49 @@ WHERE s.project_id = {project:UUID} AND s.session_hash = cityHash64({session:Str
     AND s.session_id = {session:String} AND s.day >= {since:Date}
 """
 # Ties are kept, because spans of the same time are ordered by their own ids.
-_REQUESTS = f"""
-SELECT {", ".join(_Row.__dataclass_fields__)} FROM requests
+_FIRST = "ORDER BY ts LIMIT {limit:UInt32} WITH TIES"
+_COLUMNS = ", ".join(TracedRequest.__dataclass_fields__)
+_OF_SESSION = f"""
+SELECT {_COLUMNS} FROM requests
 WHERE project_id = {{project:UUID}} AND session_id = {{session:String}} AND spans_derived
     AND ts >= {{first:DateTime64(6, 'UTC')}} AND ts <= {{last:DateTime64(6, 'UTC')}}
-ORDER BY ts LIMIT {{limit:UInt32}} WITH TIES
+{_FIRST}
+"""
+# The hours bound the search: the skip index of traces lets one granule in a thousand pass for each trace that is asked
+# for.
+_OF_TRACES = f"""
+SELECT {_COLUMNS} FROM requests
+WHERE project_id = {{project:UUID}} AND trace_id IN {{traces:Array(String)}} AND spans_derived
+    AND toStartOfHour(ts) IN {{hours:Array(DateTime('UTC'))}} AND ts >= {{since:DateTime64(6, 'UTC')}}
+{_FIRST}
 """
 _decode = msgspec.json.Decoder(tuple[AttemptRecord, ...]).decode
 
 
-def derived_spans(project_id: UUID, session_id: str, limit: int) -> list[SpanRow]:
-    """Returns the spans of the session's first `limit` requests that spans are kept for, in no order: the first `limit`
-    spans of all are among them, because each request has a span that begins with it."""
+def session_requests(project_id: UUID, session_id: str, limit: int) -> list[TracedRequest]:
+    """Returns the session's first `limit` requests that spans are kept for: the first `limit` spans of all are among
+    theirs, because each request has a span that begins with it."""
     params: dict[str, Any] = {"project": project_id, "session": session_id, "since": first_moment().date()}
     [found] = visible.query(_RANGE, params, row=_Range, name="telemetry.requests_range")
     if not found.requests:
         return []
     here = {**params, "first": found.first, "last": found.last, "limit": limit}
-    rows = visible.query(_REQUESTS, here, row=_Row, name="telemetry.requests")
-    return [span for row in rows for span in request_spans(_record(row, project_id, session_id))]
+    return visible.query(_OF_SESSION, here, row=TracedRequest, name="telemetry.requests")
+
+
+def trace_requests(
+    project_id: UUID, trace_ids: Sequence[str], hours: Sequence[datetime], limit: int
+) -> list[TracedRequest]:
+    """Returns the first `limit` requests that joined one of these traces in one of these hours."""
+    if not trace_ids or not hours:
+        return []
+    params = {"project": project_id, "traces": trace_ids, "hours": hours, "since": first_moment(), "limit": limit}
+    return visible.query(_OF_TRACES, params, row=TracedRequest, name="telemetry.trace_requests")
+
+
+def derived_spans(requests: Sequence[TracedRequest]) -> list[SpanRow]:
+    """Returns the spans of the requests, in no order."""
+    return [span for row in requests for span in request_spans(_record(row))]
 
 
 def first_moment() -> datetime:
@@ -93,15 +122,15 @@ def first_moment() -> datetime:
     return datetime.combine(today - timedelta(days=settings.TELEMETRY_RETENTION_DAYS - 1), time(), UTC)
 
 
-def _record(row: _Row, project_id: UUID, session_id: str) -> RequestRecord:
+def _record(row: TracedRequest) -> RequestRecord:
     return RequestRecord(
         request_id=str(row.request_id),
-        project_id=str(project_id),
+        project_id=str(row.project_id),
         ts=(row.ts - _EPOCH) // _MICROSECOND,
         outcome=Outcome(row.outcome),
         status_code=row.status_code,
         source=row.source,
-        session_id=session_id,
+        session_id=row.session_id,
         user_id=row.user_id,
         model=row.model,
         error_code=row.error_code,
@@ -124,7 +153,7 @@ def _record(row: _Row, project_id: UUID, session_id: str) -> RequestRecord:
     )
 
 
-def _attempts(row: _Row) -> tuple[AttemptRecord, ...]:
+def _attempts(row: TracedRequest) -> tuple[AttemptRecord, ...]:
     try:
         return _decode(row.attempts) if row.attempts else ()
     except msgspec.DecodeError:

@@ -85,7 +85,8 @@ def _filters(sessions: Mapping[str, datetime]) -> str:
 def _seen(later: Callable[[str, str], str]) -> Mapping[str, str]:
     """Returns the condition of visible rows by table. `later(time, hash)` is true after that session's deletion."""
     request = later("ts", "cityHash64(session_id)")
-    record = f"arrayAll(id -> {later('Timestamp', 'cityHash64(id)')}, SessionIds)"
+    record = f"arrayAll(id -> {later('Timestamp', 'cityHash64(id)')}, TimelineSessionIds)"
+    record_key = f"arrayAll(id -> {later('Timestamp', 'cityHash64(id)')}, SessionIds)"
     key = later("Timestamp", "cityHash64(SessionId)")
     return {
         "requests": request,
@@ -96,6 +97,9 @@ def _seen(later: Callable[[str, str], str]) -> Mapping[str, str]:
         "otel_logs": record,
         "otel_session_spans": key,
         "otel_session_logs": key,
+        "otel_session_traces": key,
+        "otel_trace_spans": record_key,
+        "otel_trace_logs": record_key,
     }
 
 

@@ -15,7 +15,7 @@ from typing_extensions import override
 from analytics.deletion.services import delete_session
 from analytics.errors import AnalyticsUnavailableError
 from analytics.models import SESSION_ID_CHARACTERS
-from analytics.presenters import sessions
+from analytics.presenters import sessions, timelines
 from analytics.presenters.transcripts import transcript
 from analytics.queries import visible
 from analytics.queries.lookup import find_session
@@ -87,7 +87,7 @@ class SessionPage(Page):
             return _conversation(visit, session_id)
 
         def logs() -> Mapping[str, Any]:
-            found = sessions.logs(project_id, session_id)
+            found = timelines.logs(project_id, session_id)
             shown = found if visit.sees_content else telemetry_without_texts({"spans": [], "logs": found})["logs"]
             return {"logs": shown[:_MAX_LOGS], "count": len(found)}
 

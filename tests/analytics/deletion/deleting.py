@@ -109,21 +109,28 @@ def contents(project: Project) -> dict[str, list[tuple[Any, ...]]]:
     }
 
 
-def insert_spans(project: Project, *sessions: str, attributes: dict[str, str] | None = None) -> None:
+def insert_spans(
+    project: Project,
+    *sessions: str,
+    attributes: dict[str, str] | None = None,
+    attribute: str = "gen_ai.session_id",
+    trace: str = "t",
+) -> None:
+    """Inserts a span and a log record for each session, which the attribute names, into one trace."""
     for number, session in enumerate(sessions):
-        values = {**(attributes or {}), "gen_ai.session_id": session}
+        values = {**(attributes or {}), attribute: session}
         time = soon(-1)
         columns = ("ProjectId", "Timestamp", "TraceId", "SpanId", "SpanName", "SpanAttributes")
         client.insert(
             "otel_traces",
             columns,
-            [(project.pk, time, "t", str(number), "span", values)],
+            [(project.pk, time, trace, str(number), "span", values)],
             token=str(uuid4()),
         )
         client.insert(
             "otel_logs",
             ("ProjectId", "Timestamp", "TraceId", "Body", "LogAttributes"),
-            [(project.pk, time, str(number), SECRET, values)],
+            [(project.pk, time, trace, SECRET, values)],
             token=str(uuid4()),
         )
 

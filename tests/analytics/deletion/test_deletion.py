@@ -197,6 +197,42 @@ def test_scores_feedback_and_telemetry__of_the_session__go_with_it(
         assert client.execute(f"SELECT SessionId FROM {keys}") == [("other",)]  # noqa: S608
 
 
+def test_traces__of_the_session__go_with_it_but_for_what_names_another(
+    api: APIClient, project: Project, spool: Path
+) -> None:
+    """`joined` is the trace of a request of the session, `named` has a span with the session's id, `shared` also one of
+    another session, and `other` none of this one."""
+    joined, named, shared, other = (letter * 32 for letter in "abcd")
+    store(spool, entry(project, 3, session_id=SESSION, trace_id=joined, parent_span_id="1" * 16))
+    for trace, *sessions in ((joined, ""), (named, "", SESSION), (shared, "", SESSION, "two"), (other, "", "two")):
+        insert_spans(project, *sessions, attribute="session.id", trace=trace)
+    assert [node["trace_id"] for node in api.get(f"{path_of(SESSION)}/timeline").json()["nodes"]].count(joined) == 3
+
+    assert api.delete(path_of(SESSION)).status_code == 204
+    assert api.get(f"{path_of(SESSION)}/timeline").json()["nodes"] == []
+    finish_due()
+
+    for table in ("otel_traces", "otel_logs", "otel_trace_spans", "otel_trace_logs"):
+        left = client.execute(f"SELECT TraceId FROM {table} ORDER BY TraceId")  # noqa: S608
+        assert left == [(shared,), (other,), (other,)], table
+    assert set(client.execute("SELECT SessionId, TraceId FROM otel_session_traces")) == {
+        ("two", shared),
+        ("two", other),
+    }
+    assert api.delete(path_of(SESSION)).status_code == 404
+
+
+def test_session__known_by_a_trace_only__can_be_deleted(api: APIClient, project: Project) -> None:
+    insert_spans(project, "quiet", attribute="gen_ai.conversation.id", trace="e" * 32)
+
+    erase(api, path_of("quiet"))
+
+    assert client.execute("SELECT count() FROM otel_traces WHERE TraceId = {trace:String}", {"trace": "e" * 32}) == [
+        (0,)
+    ]
+    assert api.delete(path_of("quiet")).status_code == 404
+
+
 def test_spans__of_a_deleted_request__go_with_it(api: APIClient, project: Project, stored: list[SpoolEntry]) -> None:
     record = stored[0].record
     insert_spans(project, "", "", attributes={"prompt_gateway.request_id": record.request_id, "user.id": "ottilie"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from analytics.clickhouse import client
 from analytics.request_log.record import AttemptRecord, Outcome
 from core.models import Project
 from core.roles import Role
@@ -28,11 +26,9 @@ SERVED = AttemptRecord("anthropic", "claude", 200, "", 2400, 10, 5, "0.0031", of
 
 
 @pytest.fixture
-def sender(project: Project) -> Iterator[Sender]:
-    """An application that sends spans, which are removed afterwards."""
-    yield Sender(make_key(project, scopes=["gateway"])[1])
-    for table in ("otel_traces", "otel_session_spans"):
-        client.execute(f"TRUNCATE TABLE {table}")
+def sender(project: Project) -> Sender:
+    """An application that sends spans."""
+    return Sender(make_key(project, scopes=["gateway"])[1])
 
 
 def nodes(api: APIClient) -> list[Any]:

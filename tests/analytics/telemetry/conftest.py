@@ -11,12 +11,17 @@ from core.models import Project
 from tests.analytics.telemetry.sending import Sender
 from tests.factories.core import make_key
 
+_TABLES = (
+    "otel_traces", "otel_session_spans", "otel_trace_spans", "otel_logs", "otel_session_logs", "otel_trace_logs",
+    "otel_session_traces",
+)  # fmt: skip
+
 
 @pytest.fixture
 def telemetry(clickhouse_engine: None) -> Iterator[None]:
     """The tables of spans and logs, which are emptied afterwards."""
     yield
-    for table in ("otel_traces", "otel_logs", "otel_session_spans", "otel_session_logs"):
+    for table in _TABLES:
         client.execute(f"TRUNCATE TABLE {table}")
 
 

@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
-from analytics.queries.telemetry import _SPANS
+from analytics.queries.telemetry import _SESSION_SPANS
 from core.models import Project
 from tests.analytics.telemetry.sending import SESSION, START, Sender, log, span, telemetry_of
 from tests.factories.core import make_key, make_project
@@ -264,7 +264,7 @@ def test_telemetry__store_away_or_at_its_limit__503(
 def test_telemetry__of_a_session__found_by_the_keys_of_the_table(sender: Sender, project: Project) -> None:
     sender.traces(*(span(number, {"gen_ai.session_id": f"s-{number}"}) for number in range(1, 50)))
 
-    query = _SPANS.replace("{session:String}", "'s-7'").replace("{limit:UInt32}", "500")
+    query = _SESSION_SPANS.replace("{session:String}", "'s-7'").replace("{limit:UInt32}", "500")
     plan = client.execute(f"SELECT * FROM (EXPLAIN indexes = 1 {query})", {"project": project.pk})  # noqa: S608 - above
 
     explained = "\n".join(str(line) for (line,) in plan)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from analytics.clickhouse import client as store_client
 from analytics.models import Feedback
 from analytics.request_log.record import Outcome
 from analytics.scores.services import record_feedback
@@ -35,10 +33,8 @@ LIST = "/admin/analytics/sessions/"
 
 
 @pytest.fixture
-def sender(project: Project) -> Iterator[Sender]:
-    yield Sender(make_key(project, scopes=["gateway"])[1])
-    for table in ("otel_traces", "otel_session_spans", "otel_logs", "otel_session_logs"):
-        store_client.execute(f"TRUNCATE TABLE {table}")
+def sender(project: Project) -> Sender:
+    return Sender(make_key(project, scopes=["gateway"])[1])
 
 
 def listed(client: Client, project: Project, **query: str) -> tuple[list[str], str]:
@@ -152,6 +148,17 @@ def test_session__trace_and_logs__spans_requests_and_details(
     assert "line 1" in shown
     [chosen] = [node for node in nodes if node["kind"] == "request"]
     assert f'data-id="{made.record.request_id}"' in page(project, "s-1", span=chosen["id"])
+
+
+def test_session__log_of_one_of_its_traces__among_its_logs(project: Project, spool: Path, sender: Sender) -> None:
+    store(spool, entry(project, "s-1", 5, trace_id="ab" * 16, parent_span_id="cd" * 8))
+    sender.logs(log(1, {}, trace_id=b"\xab" * 16), log(2, {}, trace_id=b"\xcd" * 16), log(3, {"session.id": "s-1"}))
+    sender.traces(span(1, {"session.id": "s-1"}))
+    sender.logs(log(4, {}, trace_id=b"\x01" * 16))
+
+    shown = page(project, "s-1")
+
+    assert [line for line in ("line 1", "line 2", "line 3", "line 4") if line in shown] == ["line 1", "line 4"]
 
 
 def test_session__reader_without_content__no_texts(project: Project, spool: Path, sender: Sender) -> None:
