@@ -41,6 +41,8 @@ def test_version__client_for_python__is_the_same() -> None:
     assert _toml("clients/python/pyproject.toml")["project"]["version"] == VERSION
 
 
-@pytest.mark.parametrize("name", ["package.json", "package-lock.json"])
-def test_version__client_for_typescript__is_the_same(name: str) -> None:
-    assert json.loads((_ROOT / "clients" / "typescript" / name).read_text(encoding="utf-8"))["version"] == VERSION
+@pytest.mark.parametrize(
+    "path", ["package.json", "clients/typescript/package.json", "clients/typescript/package-lock.json"]
+)
+def test_version__client_for_typescript__is_the_same(path: str) -> None:
+    assert json.loads((_ROOT / path).read_text(encoding="utf-8"))["version"] == VERSION
