@@ -55,6 +55,16 @@ class TestMessages:
         _, _, (role, parts) = parts_of(USER, calling(("c1", "f")), late, answering("c1", "x"))
         assert (role, [next(iter(part)) for part in parts]) == ("user", ["functionResponse", "text"])
 
+    @pytest.mark.parametrize("model", [FLASH, THIRD])
+    def test_conversation__begins_with_a_call__behind_a_turn_of_the_users(self, model: str) -> None:
+        written = parts_of(calling(("c1", "f")), answering("c1", "x"), model=model)
+        assert [role for role, _ in written] == ["user", "model", "user"]
+        assert written[0][1] == [{"text": "(The beginning of the conversation is left out.)"}]
+
+    def test_conversation__begins_with_an_answer__as_it_is(self) -> None:
+        written = parts_of({"role": "assistant", "content": "A"}, USER)
+        assert written == [("model", [{"text": "A"}]), ("user", [{"text": "Hi"}])]
+
     @pytest.mark.parametrize("role", ["user", "assistant", "system"])
     def test_name__of_who_speaks__dropped_and_named_once(self, role: str) -> None:
         messages = [USER, {"role": role, "content": "a", "name": "ada"}, {**USER, "name": "bob"}]

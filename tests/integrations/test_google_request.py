@@ -6,15 +6,24 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from integrations.providers.errors import UnsupportedParameterError
+from integrations.providers.google import GEMINI
+from tests.integrations.exchanges import chat_request, credentials
 from tests.integrations.google_requests import (
+    FLASH,
+    THIRD,
+    TOOL,
+    USER,
     body_of,
     built,
     calling,
     config_of,
     parts_of,
 )
+
+NAMED: dict[str, Any] = {"name": "a", "schema": {"type": "object"}}
 
 
 def test_messages__nothing_between_two_of_the_users__one_turn() -> None:
@@ -163,3 +172,13 @@ class TestFormat:
 
     def test_text__nothing(self) -> None:
         assert config_of(response_format={"type": "text"}) == {}
+
+    @pytest.mark.parametrize("wanted", [{"type": "json_object"}, {"type": "json_schema", "json_schema": NAMED}])
+    def test_json__with_tools_before_the_third_generation__refused_where_another_may_answer(self, wanted: Any) -> None:
+        fields = {"messages": [USER], "tools": [TOOL], "response_format": wanted}
+        foreign = replace(chat_request(FLASH, **fields), crosses_vendor=True)
+        with pytest.raises(UnsupportedParameterError, match="response_format"):
+            GEMINI.build_request(foreign, credentials("google"))
+        third = replace(chat_request(THIRD, **fields), crosses_vendor=True)
+        assert GEMINI.build_request(third, credentials("google")).warnings == ()
+        assert config_of(**fields)["responseMimeType"] == "application/json"

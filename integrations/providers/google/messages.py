@@ -30,6 +30,7 @@ UNSIGNED = "skip_thought_signature_validator"
 # The id of an entry of `reasoning_details` names what its signature belongs to: a passage of the content, in
 # characters, an image by its number, or a call by its id.
 _STRETCH = "content:"
+_CUT = "(The beginning of the conversation is left out.)"
 
 Part = dict[str, Any]
 
@@ -64,6 +65,9 @@ class Writer:
                 written[-1]["parts"] += parts
             elif parts:
                 written.append({"role": role, "parts": parts})
+        if written and written[0]["role"] == "model" and any("functionCall" in part for part in written[0]["parts"]):
+            # Google takes a call behind a turn of the user only, and agents cut the beginning of long conversations.
+            written.insert(0, {"role": "user", "parts": [{"text": _CUT}]})
         return written
 
     @property

@@ -41,6 +41,9 @@ def build_body(request: ChatRequest, *, provider: str, vertex: bool) -> tuple[by
     mixes = model.signed_calls and not vertex
     if request.is_translated and not mixes and fields.get("tools") and fields.get("web_search_options") is not None:
         raise mapped.refuse("web_search_options", f"{request.model} does not search beside functions")
+    if request.is_foreign and not model.signed_calls and fields.get("tools") and _asks_for_json(fields):
+        # https://ai.google.dev/gemini-api/docs/structured-output: with tools from the third generation on.
+        raise mapped.refuse("response_format", f"{request.model} answers in JSON or calls functions, not both")
     write_tools(mapped, body, mixes=mixes)
     config = generation_config(mapped, model)
     if config:
@@ -50,6 +53,11 @@ def build_body(request: ChatRequest, *, provider: str, vertex: bool) -> tuple[by
             body[_NATIVE[name]] = value
     _tier(mapped, body)
     return _encode(body), mapped.warnings()
+
+
+def _asks_for_json(fields: Mapping[str, Any]) -> bool:
+    wanted = fields.get("response_format")
+    return isinstance(wanted, Mapping) and wanted.get("type") in ("json_object", "json_schema")
 
 
 def files_to_fetch(request: ChatRequest, *, vertex: bool) -> tuple[str, ...]:

@@ -51,6 +51,11 @@ def _objects(value: Any, kind: Any) -> Iterator[tuple[Place, Mapping[str, Any], 
 
 
 def _objects_in(value: Mapping[str, Any], shapes: list[Any]) -> Iterator[tuple[Place, Mapping[str, Any], list[Any]]]:
+    for shape in shapes:
+        if get_origin(shape) in (dict, Mapping) and len(get_args(shape)) == 2:
+            for name, held in value.items():
+                for place, found, inner in _objects(held, get_args(shape)[1]):
+                    yield (name, *place), found, inner
     objects = [shape for shape in shapes if _is_object(shape)]
     if len(objects) < sum(_holds_any_object(shape) for shape in shapes):
         return

@@ -27,8 +27,9 @@ Found = Mapping[str, Any] | None
 
 @dataclass(frozen=True)
 class Rule:
-    """One refusal. `source` is the vendor's page, or a public report that quotes the vendor's answer. `message` and
-    `param` are the vendor's words with places for what `find` returns."""
+    """One refusal. `source` is a public report that quotes the vendor's answer, a recorded exchange, or the vendor's
+    page, which gives the rule and not always the sentence. `message` and `param` are the vendor's words, with places
+    for what `find` returns."""
 
     name: str
     source: str
