@@ -1,4 +1,4 @@
-"""Requests for tools and reasoning that a provider gets by the Responses API (docs/providers/openai.md)."""
+"""Requests that a provider gets by the Responses API (docs/providers/openai.md#tools-with-reasoning)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import msgspec
 
 from gateway.pipeline.context import Attempt
 from integrations.providers.base import ChatRequest
-from integrations.providers.openai.responses_adapter import ADAPTERS
+from integrations.providers.errors import ProviderError
+from integrations.providers.openai.responses_adapter import ADAPTERS, ResponsesAdapter
 
 
 def by_responses(request: ChatRequest, attempt: Attempt) -> Attempt:
@@ -15,3 +16,9 @@ def by_responses(request: ChatRequest, attempt: Attempt) -> Attempt:
     if adapter is None or not adapter.is_for(request, attempt.credentials):
         return attempt
     return msgspec.structs.replace(attempt, adapter=adapter)
+
+
+def amended_request(request: ChatRequest, attempt: Attempt, failure: ProviderError) -> ChatRequest | None:
+    """Returns the request without what the provider refused of it and the client did not write for this API; None where
+    the refusal is the client's to see."""
+    return attempt.adapter.amended(request, failure) if isinstance(attempt.adapter, ResponsesAdapter) else None

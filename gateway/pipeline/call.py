@@ -10,14 +10,14 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from gateway.pipeline.by_responses import by_responses
+from gateway.pipeline.by_responses import amended_request, by_responses
 from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.failover import first_answer
 from gateway.pipeline.native import native_of, native_request
 from gateway.pipeline.optional import without_search
 from gateway.pipeline.parts import in_parts
 from gateway.pipeline.prepare import fetched
-from gateway.pipeline.reasoning import call_with_reasoning
+from gateway.pipeline.reasoning import call_with_reasoning, note_refusal
 from gateway.pipeline.replay import whole_completion
 from gateway.pipeline.reservation import prompt_tokens
 from gateway.pipeline.uncounted import FILTERED, completed, with_usage, without_usage
@@ -183,9 +183,7 @@ class _Caller:
             self._state.answer.is_native = adapter is not None
         if adapter is None:
             request = _request_of(context, attempt, stream)
-            # A plain request of another protocol has no tools.
-            is_free = request.crosses_vendor or (request.is_translated and not request.is_plain)
-            if is_free or context.snapshot.settings.openai_responses_for_tools:
+            if request.is_translated or request.crosses_vendor or context.snapshot.settings.openai_responses_for_tools:
                 attempt = by_responses(request, attempt)
             return request, attempt
         request = native_request(context, attempt, adapter, stream=stream)
@@ -216,12 +214,18 @@ class _Caller:
             body = await response.read(limit=_ERROR_BODY_BYTES, until=time.monotonic() + seconds)
         finally:
             response.close()
-        raise attempt.adapter.classify_failure(response.status, response.headers, body)
+        failure = attempt.adapter.classify_failure(response.status, response.headers, body)
+        amended = amended_request(request, attempt, failure)
+        if amended is None:
+            raise failure
+        note_refusal(self._state, attempt, failure, response.status)
+        return await self._send(amended, attempt, self._runtime.deadlines.left(self._state.started))
 
 
 def _request_of(context: RequestContext, attempt: Attempt, stream: bool) -> ChatRequest:
     """Returns the client's request, as the bytes that it sent unless the integration sets parameters."""
     credentials, model, native = attempt.credentials, attempt.sent_model or attempt.model, context.native
+    known_as = attempt.model if attempt.sent_model else ""
     is_translated, warnings = (False, ()) if native is None else (native.is_translated, native.warnings)
     if not credentials.sets_parameters:
         return ChatRequest(
@@ -237,6 +241,7 @@ def _request_of(context: RequestContext, attempt: Attempt, stream: bool) -> Chat
             and is_plain(context.request, context.body),
             is_translated=is_translated,
             warnings=warnings,
+            known_as=known_as,
         )
     body = with_parameters(context.body, credentials)
     own = frozenset(credentials.default_parameters) | frozenset(credentials.forced_parameters)
@@ -251,6 +256,7 @@ def _request_of(context: RequestContext, attempt: Attempt, stream: bool) -> Chat
         cache_markers=context.snapshot.settings.prompt_cache_markers,
         is_translated=is_translated,
         warnings=warnings,
+        known_as=known_as,
     )
 
 

@@ -59,12 +59,12 @@ async def call_with_reasoning(
             raise
         logger.info("introspection.refused request_id=%s provider=%s", state.request_id, attempt.provider)
         if failure.status is not None:
-            _note_refusal(state, attempt, failure, failure.status)
+            note_refusal(state, attempt, failure, failure.status)
     state.attributes[INTROSPECTION] = "refused"
     return await call(context)
 
 
-def _note_refusal(state: RequestState, attempt: Attempt, failure: ProviderError, status: int) -> None:
+def note_refusal(state: RequestState, attempt: Attempt, failure: ProviderError, status: int) -> None:
     """Adds the refused call to the record. It counts as no retry, since the next call sends another request."""
     seconds = time.perf_counter() - state.routing.called_at
     state.note_failure(attempt, FailedCall(seconds, status, failure.kind.value, failure.usage))

@@ -75,7 +75,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
     completion that names `model` and has neither the gateway's own fields nor `thinking`. `is_translated` means that
     the client wrote the request in another protocol than chat completions, so that `body` may hold what only that
     protocol's vendor knows; one that is plain as well holds texts and common parameters alone. `warnings` name what was
-    left out before.
+    left out before. `known_as` is the client's name of the model where `model` is a deployment's own, else empty.
     """
 
     model: str
@@ -93,6 +93,12 @@ class ChatRequest(msgspec.Struct, frozen=True):
     is_plain: bool = False
     is_translated: bool = False
     warnings: tuple[str, ...] = ()
+    known_as: str = ""
+
+    @property
+    def family(self) -> str:
+        """Returns the name that tells what kind of model it is."""
+        return self.known_as or self.model
 
     @property
     def is_foreign(self) -> bool:

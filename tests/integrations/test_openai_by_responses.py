@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from integrations.providers.base import ChatRequest, Credentials, StreamEvent
 from integrations.providers.errors import FailureKind, NotAStreamError, ProviderError
@@ -146,6 +147,29 @@ def test_tools_with_reasoning__of_a_model_whose_chat_completions_refuse_them__go
 )
 def test_request__that_chat_completions_serve__goes_by_chat_completions(fields: Json) -> None:
     assert not is_for(**({"reasoning_effort": "high"} | fields))
+
+
+@pytest.mark.parametrize("model", ["gpt-5-codex", "gpt-5.1-codex-max", "o3-pro", "gpt-5.5-pro-2026-04-23"])
+def test_model_without_chat_completions__goes_by_responses(model: str) -> None:
+    assert is_for(model=model, tools=[])
+    assert is_for(model=model, reasoning_effort="none")
+    assert not is_for(option="none", model=model)
+    assert not is_for(model=model, n=2)
+
+
+@pytest.mark.parametrize("model", ["gpt-4o-prod", "gpt-5-production", "my-codexes"])
+def test_name_that_only_looks_like_such_a_model__goes_by_chat_completions(model: str) -> None:
+    assert not is_for(model=model)
+
+
+def test_deployment__is_known_by_the_clients_name_of_its_model() -> None:
+    fields = ASK | {"model": "eu-1", "reasoning_effort": "high", "temperature": 0.3}
+    request = replace(request_of(fields), known_as="gpt-5.5")
+    access = credentials("azure_openai")
+    assert ADAPTERS["azure_openai"].is_for(request, access)
+    upstream = ADAPTERS["azure_openai"].build_request(request, access)
+    body = json.loads(upstream.body)
+    assert (body["model"], body["reasoning"], "temperature" in body) == ("eu-1", {"effort": "high"}, False)
 
 
 def test_option_of_the_integration__names_the_models() -> None:
@@ -362,6 +386,40 @@ def test_usage__is_the_vendors_own() -> None:
         assert (counts["prompt_tokens"], counts["completion_tokens"], counts["total_tokens"]) == (30, 12, 42)
         assert counts["prompt_tokens_details"]["cached_tokens"] == 8
         assert counts["completion_tokens_details"]["reasoning_tokens"] == 4
+
+
+def amended(fields: Json, **error: str) -> ChatRequest | None:
+    """Returns the request that is sent when the vendor has refused this one with the error."""
+    body = json.dumps({"error": {"message": "No.", "type": "invalid_request_error", **error}}).encode()
+    failure = ADAPTERS["openai"].classify_failure(400, {}, body)
+    return ADAPTERS["openai"].amended(request_of(ASK | fields), failure)
+
+
+def test_summaries__for_an_organization_that_gets_none__are_left_out_and_named() -> None:
+    request = amended({"thinking": {"type": "adaptive"}, "reasoning_effort": "high"}, param="reasoning.summary")
+    assert request is not None
+    sent = json.loads(ADAPTERS["openai"].build_request(request, credentials()).body)
+    assert sent["reasoning"] == {"effort": "high"}
+    assert request.warnings == ("thinking: its text dropped, openai refuses summaries here",)
+    assert amended(dict(request.fields), param="reasoning.summary") is None
+
+
+def test_reasoning_of_another_organization__is_left_out_and_named() -> None:
+    detail = {"type": "reasoning.encrypted", "data": "x", "format": "openai-responses-v1", "index": 0}
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Yes", "reasoning_details": [detail]},
+    ]
+    request = amended({"messages": messages}, code="invalid_encrypted_content")
+    assert request is not None
+    sent = json.loads(ADAPTERS["openai"].build_request(request, credentials()).body)
+    assert [item.get("role") for item in sent["input"]] == ["user", "assistant"]
+    assert request.warnings == ("messages.reasoning_details: dropped, openai cannot read them",)
+    assert amended(dict(request.fields), code="invalid_encrypted_content") is None
+
+
+def test_any_other_refusal__is_the_clients_to_see() -> None:
+    assert amended({"thinking": {"type": "adaptive"}}, param="tools[0].name", code="invalid_value") is None
 
 
 def test_refusal__is_a_refusal() -> None:

@@ -202,7 +202,7 @@ class MessageRules:
                 made.pop("reasoning", None)
                 return
         text, name = made.pop("reasoning_content", None), made.pop("reasoning", None)
-        renamed = self._dialect.history is History.RENAME and is_one_of(request.model, self._dialect.reasoning_models)
+        renamed = self._dialect.history is History.RENAME and is_one_of(request.family, self._dialect.reasoning_models)
         if renamed and (name or text):
             made["reasoning"] = name or text
 

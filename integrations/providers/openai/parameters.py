@@ -80,7 +80,7 @@ def adjust(raw: RawFields, request: ChatRequest, dialect: Dialect) -> tuple[str,
     if "thinking" in raw:
         _translate_thinking(account, request)
     if request.is_foreign:
-        _fit_reasoning_model(account, request.model)
+        _fit_reasoning_model(account, request.family)
     _rename_limit(account, request)
     _check_kind(account)
     if not dialect.tool_choice and "tool_choice" in raw:
@@ -223,7 +223,7 @@ def _translate_search(account: _Account) -> None:
 
 
 def _translate_thinking(account: _Account, request: ChatRequest) -> None:
-    dialect, model, thinking = account.dialect, request.model, account.value("thinking")
+    dialect, model, thinking = account.dialect, request.family, account.value("thinking")
     if dialect.thinking is Thinking.PASS:
         is_anothers = request.is_translated or (request.crosses_vendor and not dialect.is_open)
         if is_anothers and isinstance(thinking, Mapping):

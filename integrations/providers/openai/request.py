@@ -88,7 +88,7 @@ class BodyBuilder:
         protocol are common to all models but the reasoning ones."""
         if request.crosses_vendor or not request.is_translated:
             return request.crosses_vendor
-        return not request.is_plain or is_one_of(request.model, self.dialect.reasoning_models)
+        return not request.is_plain or is_one_of(request.family, self.dialect.reasoning_models)
 
     def _fit_messages(self, raw: RawFields, request: ChatRequest) -> bool:
         """Fits messages and tools to the dialect. Returns True when something changed."""

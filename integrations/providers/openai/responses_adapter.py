@@ -7,6 +7,7 @@ are the same on both ways.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -26,6 +27,7 @@ from integrations.providers.base import (
 )
 from integrations.providers.common.parameters import THINKING_OFF
 from integrations.providers.common.search import find
+from integrations.providers.errors import ProviderError
 from integrations.providers.openai.adapter import OpenAIAdapter
 from integrations.providers.openai.dialect import Dialect, is_one_of
 from integrations.providers.openai.request import BodyBuilder
@@ -41,7 +43,11 @@ _FORMATS = {
     "azure_openai": "azure-openai-responses-v1",
     "xai": "xai-responses-v1",
 }
+# Chat completions answer for these: "This model is only supported in v1/responses and not in v1/chat/completions"
+# (https://github.com/aaif-goose/goose/issues/2564, https://platform.openai.com/docs/models).
+_ONLY_RESPONSES = re.compile(r"-(?:codex|pro)(?:-|$)|^codex-")
 _MODELS = "responses_models"
+_HIDDEN = "omitted"
 _NONE = "none"
 # The answer would be of another kind without these fields and parts, which the Responses API does not have.
 _ONLY_CHAT_FIELDS = ("audio", "functions", "function_call", "logprobs", "web_search_options")
@@ -62,15 +68,32 @@ class ResponsesAdapter(ResponsesForwarder):
         self._rules = replace(adapter.dialect, reasoning_formats=(self._form,), tool_media=takes_media)
 
     def is_for(self, request: ChatRequest, credentials: Credentials) -> bool:
-        """Returns whether the request has tools, leaves reasoning switched on, and names a model of which chat
-        completions do not give both."""
+        """Returns whether the request is for a model that has no chat completions, or asks for tools and reasoning, of
+        which the model's chat completions give only one."""
+        models = _models(self._rules, credentials.extra.get(_MODELS, ""))
+        if not models:
+            return False
+        if _ONLY_RESPONSES.search(request.family):
+            return not _is_only_chat(request)
         if find(request.body, b'"tools"') < 0:
             return False
-        models = _models(self._rules, credentials.extra.get(_MODELS, ""))
-        if not models or not is_one_of(request.model, models):
+        if not is_one_of(request.family, models) and not is_one_of(request.model, models):
             return False
         fields = request.fields
         return bool(fields.get("tools")) and _reasons(fields) and not _is_only_chat(request)
+
+    def amended(self, request: ChatRequest, failure: ProviderError) -> ChatRequest | None:
+        """Returns the request without the part that the provider refuses in it and that belongs to this API alone:
+        summaries, which OpenAI writes for verified organizations only, and encrypted reasoning, which it reads for the
+        organization that it wrote it for. Returns None for any other refusal."""
+        refused, fields = failure.details or {}, request.fields
+        if refused.get("param") == "reasoning.summary" and _shows_reasoning(fields):
+            hidden = {"thinking": {**fields["thinking"], "display": _HIDDEN}}
+            return _changed(request, hidden, f"thinking: its text dropped, {self.provider} refuses summaries here")
+        if refused.get("code") == "invalid_encrypted_content" and find(request.body, b'"reasoning_details"') >= 0:
+            bare = {"messages": [_without_reasoning(message) for message in fields["messages"]]}
+            return _changed(request, bare, f"messages.reasoning_details: dropped, {self.provider} cannot read them")
+        return None
 
     @override
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
@@ -83,6 +106,8 @@ class ResponsesAdapter(ResponsesForwarder):
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         """Returns the provider's request. Raises UnsupportedParameterError."""
         endpoint, model = self.destination(request.model, credentials)
+        if request.known_as and is_one_of(request.model, _models(self._rules, credentials.extra.get(_MODELS, ""))):
+            request = msgspec.structs.replace(request, known_as="")  # The integration's option tells what it is.
         body, warnings = self._builder(credentials).build(request)
         made, dropped = responses_body({**_decode(body), "model": model}, summary=_shows_reasoning(request.fields))
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, _encode(made), warnings + dropped)
@@ -138,7 +163,17 @@ def _shows_reasoning(fields: Mapping[str, Any]) -> bool:
     thinking = fields.get("thinking")
     if not isinstance(thinking, Mapping) or thinking.get("type") in THINKING_OFF:
         return False
-    return bool(thinking.get("display") != "omitted")
+    return bool(thinking.get("display") != _HIDDEN)
+
+
+def _changed(request: ChatRequest, fields: Mapping[str, Any], warning: str) -> ChatRequest:
+    made = {**request.fields, **fields}
+    warnings = (*request.warnings, warning)
+    return msgspec.structs.replace(request, body=_encode(made), fields=made, is_plain=False, warnings=warnings)
+
+
+def _without_reasoning(message: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in message.items() if name != "reasoning_details"}
 
 
 def _is_only_chat(request: ChatRequest) -> bool:

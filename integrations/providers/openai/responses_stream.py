@@ -72,6 +72,7 @@ class _Event(msgspec.Struct):
 class _Head(msgspec.Struct):
     id: Any = None
     created_at: Any = None
+    model: Any = None
 
 
 class _Item(msgspec.Struct):
@@ -138,6 +139,7 @@ class ResponsesStream(DialectStream[ServerSentEvent]):
     def _begin(self, first: _Event, out: list[StreamEvent]) -> Chunks:
         head = _decode_head(bytes(first.response) or b"{}")
         given_id = head.id if isinstance(head.id, str) else ""
+        self.model = head.model if isinstance(head.model, str) and head.model else self.model
         self._chunks = Chunks(
             completion_id=given_id or f"chatcmpl-{uuid4().hex}", model=self.model, created=time_of(head.created_at)
         )
@@ -145,8 +147,6 @@ class ResponsesStream(DialectStream[ServerSentEvent]):
         return self._chunks
 
     def _note(self, kind: str, response: Response) -> None:
-        if isinstance(response.model, str) and self._chunks is not None:
-            self.model = self._chunks.model = response.model
         self.usage = usage_of(response) or self.usage
         if failure := failure_in(response, provider=self.provider):
             raise failure

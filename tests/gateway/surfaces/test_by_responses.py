@@ -15,7 +15,7 @@ from integrations.providers.usage import Usage
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.server import DialectServer, answer_with, fails, script_path
 from tests.fakes.dialects.story import Call, ReadRequest, Story
-from tests.fakes.scripted import Script, Step
+from tests.fakes.scripted import Script, Step, raw
 from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.stage import integration_of
 
@@ -187,6 +187,47 @@ def test_failover__from_anthropic__goes_by_responses(play: Play, stream: bool) -
     ((path, _),) = played.sent("openai")
     assert path == "/v1/responses"
     played.read("openai")
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_loop_of_tools__at_an_account_that_cannot_read_the_reasoning__goes_on(play: Play, stream: bool) -> None:
+    error = {"message": "The encrypted content could not be verified.", "code": "invalid_encrypted_content"}
+    played = play(openai=[CALLED, raw(400, json.dumps({"error": error}).encode()), ANSWERED])
+    ask = {"model": "gpt-5.5", "max_tokens": 4000, "tools": [LOOK], "stream": stream}
+    question = {"role": "user", "content": "Where is it?"}
+    first = played.post("messages", {**ask, "messages": [question], "stream": False}).json()
+    results = [
+        {"type": "tool_result", "tool_use_id": block["id"], "content": "blue"}
+        for block in first["content"]
+        if block["type"] == "tool_use"
+    ]
+    history = [question, {"role": "assistant", "content": first["content"]}, {"role": "user", "content": results}]
+
+    answer = played.post("messages", {**ask, "messages": history})
+
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["x-svc-warning"] == "messages.reasoning_details: dropped, openai cannot read them"
+    assert [request.signatures for request in played.read("openai")] == [(), (CALLED.signature,), ()]
+    assert played.gateway.record(answer).outcome == "success"
+
+
+def test_thinking__at_an_organization_without_summaries__is_answered_without_its_text(play: Play) -> None:
+    error = {
+        "message": "Your organization must be verified.",
+        "param": "reasoning.summary",
+        "code": "unsupported_value",
+    }
+    played = play(openai=[raw(400, json.dumps({"error": error}).encode()), CALLED])
+    body = {"model": "gpt-5.5", "max_tokens": 4000, "messages": [{"role": "user", "content": "Hi"}], "tools": [LOOK]}
+
+    answer = played.post("messages", {**body, "thinking": {"type": "adaptive"}})
+
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["x-svc-warning"] == "thinking: its text dropped, openai refuses summaries here"
+    assert [sent["reasoning"] for _, sent in played.sent("openai")] == [
+        {"effort": "medium", "summary": "auto"},
+        {"effort": "medium"},
+    ]
 
 
 def test_fallback_of_a_chat_client__goes_by_responses(play: Play) -> None:

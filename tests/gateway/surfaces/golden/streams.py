@@ -16,8 +16,10 @@ from gateway.surfaces.messages.surface import SURFACE as MESSAGES
 from gateway.surfaces.responses.surface import SURFACE as RESPONSES
 from integrations.providers.base import StreamTranslator
 from integrations.providers.errors import ProviderError
+from integrations.providers.openai.responses_adapter import ADAPTERS
+from tests.fakes.dialects.openai_responses import RESPONSES as FAKES_OF_RESPONSES
 from tests.fakes.dialects.story import Call, FakeDialect, Story, Streamed
-from tests.integrations.adapters.subject import CLOCK, WEATHER, Subject, subject_of
+from tests.integrations.adapters.subject import BASE_URL, CLOCK, WEATHER, Subject, subject_of
 
 SURFACES: Mapping[str, Surface] = {
     "chat": CHAT,
@@ -35,6 +37,9 @@ DIALECTS = {
     "cohere": "cohere",
     "mistral": "mistral",
 }
+# OpenAI's dialect has a second API, by which chat completions with tools go.
+BY_RESPONSES = "openai_responses"
+WAYS = (*DIALECTS, BY_RESPONSES)
 SEQUENCES = Path(__file__).resolve().parent / "sequences"
 REQUEST_ID = "0199e0a0"
 REQUESTS: Mapping[str, Mapping[str, Any]] = {
@@ -50,6 +55,14 @@ _BROKEN = "broken off"
 def request_of(surface: str) -> SurfaceRequest:
     fields = {"model": "fake-1", "stream": True, **REQUESTS[surface]}
     return SURFACES[surface].read(json.dumps(fields).encode())
+
+
+def subject_at(way: str) -> Subject:
+    """Returns the provider of the dialect, or OpenAI by its Responses API."""
+    if way != BY_RESPONSES:
+        return subject_of(DIALECTS[way])
+    fake = FAKES_OF_RESPONSES["openai"]
+    return Subject("openai", ADAPTERS["openai"], fake, fake.credentials(BASE_URL), "gpt-5.5")
 
 
 def stories_of(surface: str, fake: FakeDialect) -> dict[str, Story]:
@@ -103,7 +116,7 @@ def encoded(surface: str, translator: StreamTranslator, pieces: Iterable[bytes])
 
 def streams_of(surface: str, dialect: str) -> dict[str, bytes]:
     """Returns the surface's streams for each story of the dialect."""
-    subject, made = subject_of(DIALECTS[dialect]), {}
+    subject, made = subject_at(dialect), {}
     for name, story in stories_of(surface, subject.fake).items():
         made[name] = encoded(surface, translator_of(subject), upstream(subject, name, story).events)
     return made
