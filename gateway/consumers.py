@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import parse_qs
 
 from typing_extensions import override
 
@@ -11,7 +12,7 @@ from analytics.telemetry.operation_names import ROOT, operation_names
 from core.errors import ApplicationError, NotFoundError
 from gateway.errors import MethodNotAllowedError, require_method
 from gateway.http.consumer import SharedConsumer
-from gateway.model_list.answers import model_answer, models_answer
+from gateway.model_list.answers import ModelForm, model_answer, models_answer
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.run import run
 from gateway.protocol.headers import read_headers
@@ -20,6 +21,9 @@ from gateway.protocol.reply import RESPONSE_WRITER, Receive, Reply, Scope, Send
 from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
 from gateway.surfaces.completions.surface import SURFACE as COMPLETIONS
+from gateway.surfaces.gemini.address import refuse_key, surface_at, surface_at_url
+from gateway.surfaces.gemini.reply import GeminiArrayReply, GeminiReply
+from gateway.surfaces.gemini.surface import SURFACE as GEMINI
 from gateway.surfaces.messages.surface import COUNT_TOKENS
 from gateway.surfaces.messages.surface import SURFACE as MESSAGES
 from gateway.surfaces.native_only import NativeOnlySurface
@@ -30,6 +34,7 @@ from gateway.worker.current import current_runtime
 
 _NO_EXTENSIONS: dict[str, Any] = {}
 _ANTHROPIC_VERSION = b"anthropic-version"
+_GOOGLES_KEY = b"x-goog-api-key"
 
 
 class SurfaceConsumer(SharedConsumer):
@@ -66,6 +71,30 @@ SURFACES: Final = tuple(map(SurfaceConsumer, _IN_ORDER))
 """The consumers of all client protocols, from which the routes are made; the busiest come first."""
 
 
+class GeminiConsumer(SharedConsumer):
+    """POST of the Gemini API, whose addresses name the model and the method."""
+
+    @override
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        request_id = new_request_id()
+        try:
+            url = scope.get("url")
+            if url is None:
+                surface = surface_at(scope["path"], scope["query_string"].decode("latin-1"))
+            else:
+                surface = surface_at_url(url)
+        except ApplicationError as error:
+            return GeminiReply(GEMINI, send, request_id).error(error)
+        reply = (GeminiArrayReply if surface.as_array else GeminiReply)(surface, send, request_id)
+        reply.writer = scope.get("extensions", _NO_EXTENSIONS).get(RESPONSE_WRITER)
+        if scope["method"] != "POST":
+            return reply.error(MethodNotAllowedError("Use POST", headers={"allow": "POST"}))
+        return run(current_runtime(), scope["headers"], receive, reply)
+
+
+GEMINI_CONSUMER: Final = GeminiConsumer()
+
+
 class StoredResponse(SharedConsumer):
     """GET and DELETE /api/gateway/v1/responses/{id}"""
 
@@ -75,25 +104,42 @@ class StoredResponse(SharedConsumer):
 
 
 class Models(SharedConsumer):
-    """GET /api/gateway/v1/models and /api/gateway/v1/models/{id}, in Anthropic's form for Anthropic's clients."""
+    """GET /api/gateway/v1/models and /api/gateway/v1/models/{id}, in the form of the client's protocol: Anthropic's and
+    Google's clients send headers of their own, and Google's versions of the address are its alone."""
+
+    def __init__(self, form: ModelForm | None = None) -> None:
+        self._form = form
 
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        anthropic = any(name == _ANTHROPIC_VERSION for name, _ in scope["headers"])
-        reply = reply_of(MESSAGES if anthropic else CHAT)(send, new_request_id())
+        form = self._form or _form_for(scope["headers"])
+        reply = reply_of(_SURFACES_OF_FORMS[form])(send, new_request_id())
         reply.is_native = True
         name = scope["url_route"]["kwargs"].get("model")
         try:
             require_method(scope["method"], "GET")
+            refuse_key(parse_qs(scope.get("query_string", b"").decode("latin-1")))
             snapshot, key = await authenticate(current_runtime().snapshots, read_headers(scope["headers"]))
             if name is None:
-                answer = await models_answer(snapshot, key, anthropic=anthropic)
+                answer = await models_answer(snapshot, key, form=form)
             else:
-                answer = await model_answer(snapshot, key, name, anthropic=anthropic)
+                answer = await model_answer(snapshot, key, name, form=form)
         except ApplicationError as error:
             await reply.error(error)
             return
         await reply.whole(200, answer, [])
+
+
+def _form_for(headers: Sequence[tuple[bytes, bytes]]) -> ModelForm:
+    for name, _ in headers:
+        if name == _ANTHROPIC_VERSION:
+            return "anthropic"
+        if name == _GOOGLES_KEY:
+            return "gemini"
+    return "openai"
+
+
+_SURFACES_OF_FORMS: Final[Mapping[ModelForm, Surface]] = {"openai": CHAT, "anthropic": MESSAGES, "gemini": GEMINI}
 
 
 class BaseAddress(SharedConsumer):
@@ -111,11 +157,14 @@ class BaseAddress(SharedConsumer):
 
 
 class UnknownPath(SharedConsumer):
-    """All paths below /api/gateway/ that no other consumer has."""
+    """All paths below /api/gateway/ that no other consumer has. `surface` is the protocol of the error."""
+
+    def __init__(self, surface: Surface = CHAT) -> None:
+        self._reply = reply_of(surface)
 
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await _refuse(send, NotFoundError(f"The gateway has no {scope['path']}"))
+        await self._reply(send, new_request_id()).error(NotFoundError(f"The gateway has no {scope['path']}"))
 
 
 class Health(SharedConsumer):

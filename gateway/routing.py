@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any, cast
 
 from django.urls import re_path
 from django.urls.resolvers import URLPattern
 
-from gateway.consumers import SURFACES, BaseAddress, Health, Models, StoredResponse, SurfaceConsumer, UnknownPath
+from gateway.consumers import (
+    GEMINI_CONSUMER,
+    SURFACES,
+    BaseAddress,
+    Health,
+    Models,
+    StoredResponse,
+    SurfaceConsumer,
+    UnknownPath,
+)
 from gateway.http.readyz import Ready
 from gateway.prompt_fetch.endpoint import Prompt, RenderedPrompt
+from gateway.surfaces.gemini.address import METHODS
+from gateway.surfaces.gemini.surface import SURFACE as GEMINI
 from prompts.services import RESERVED_NAMES
 
 RESERVED_PATHS = f"(?:{'|'.join(RESERVED_NAMES)})(?:/|$)"
@@ -30,6 +41,19 @@ def gateway_route(path: str, application: Any) -> URLPattern:
     return route(rf"^api/gateway/+v1/+(?:v1/+)?{path}/?$", application)
 
 
+GEMINI_ADDRESS = r"^api/gateway/+(?:v1/+)?(?:v1beta1?|v1alpha)/"
+"""A pattern of the addresses below which everything is Gemini's: its clients write its version."""
+GEMINI_METHODS = r"^api/gateway/+(?:v1/+)?(?:v1beta1?|v1alpha|v1)/+(?:publishers/+[^/]+/+)?(?:models/+)+"
+"""A pattern of what stands before the model whose method is called. The version `v1` is shared with other protocols,
+and clients of Vertex AI write the model's publisher."""
+
+
+def gemini_methods() -> Iterator[URLPattern]:
+    """Yields the paths of the methods of models."""
+    for method in METHODS:
+        yield route(rf"{GEMINI_METHODS}(?P<model>.+?):{method}/?$", GEMINI_CONSUMER)
+
+
 def direct_consumers(routes: Sequence[URLPattern]) -> dict[bytes, SurfaceConsumer]:
     """Returns the consumers of the client protocols by the bytes of their paths as clients write them, for a server
     that hands requests over by itself. Each path is looked up in `routes`, so that it leads where the router leads."""
@@ -43,9 +67,14 @@ def direct_consumers(routes: Sequence[URLPattern]) -> dict[bytes, SurfaceConsume
 
 
 _models, _prompt = Models.as_asgi(), Prompt.as_asgi()
+_gemini_models = Models("gemini")
 http_urlpatterns = [
     *(gateway_route(surface.path, surface) for surface in SURFACES),
     gateway_route("responses/(?P<response_id>[^/]+)", StoredResponse.as_asgi()),
+    *gemini_methods(),
+    route(rf"{GEMINI_ADDRESS}+models/?$", _gemini_models),
+    route(rf"{GEMINI_ADDRESS}+(?:models/+)+(?P<model>.+?)/?$", _gemini_models),
+    route(GEMINI_ADDRESS, UnknownPath(GEMINI)),
     gateway_route("models", _models),
     # Names of models have slashes in them.
     gateway_route("models/(?P<model>.+?)", _models),

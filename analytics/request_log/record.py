@@ -61,6 +61,8 @@ class Operation(StrEnum):
     TRANSCRIPTIONS = "transcriptions"
     SPEECH = "speech"
     IMAGES = "images"
+    GENERATE_CONTENT = "generate_content"
+    COUNT_CONTENT_TOKENS = "count_content_tokens"
 
 
 class AttemptRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

@@ -7,7 +7,9 @@ from typing import Final, NamedTuple
 from analytics.request_log.record import Operation
 
 ROOT: Final = "/api/gateway/v1/"
-"""The address below which the gateway serves all operations."""
+"""The address below which the gateway serves all operations but Gemini's."""
+
+_GEMINI: Final = "/api/gateway/v1beta/models/{model}:"
 
 
 class OperationNames(NamedTuple):
@@ -34,6 +36,8 @@ _NAMES: Final = {
     Operation.TRANSCRIPTIONS: OperationNames(f"{ROOT}audio/transcriptions", "transcriptions", "text"),
     Operation.SPEECH: OperationNames(f"{ROOT}audio/speech", "generate_content", "speech"),
     Operation.IMAGES: OperationNames(f"{ROOT}images/generations", "generate_content", "image"),
+    Operation.GENERATE_CONTENT: OperationNames(f"{_GEMINI}generateContent", "generate_content"),
+    Operation.COUNT_CONTENT_TOKENS: OperationNames(f"{_GEMINI}countTokens", "count_tokens"),
 }
 
 

@@ -108,6 +108,7 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(
         KEY, "createChatCompletion createResponse createMessage countMessageTokens createCompletion getModel listModels"
     ),
+    **_each(KEY, "generateContent streamGenerateContent countContentTokens getGeminiModel listGeminiModels"),
     **_each(KEY, "createEmbeddings createRanking createModeration createImage createSpeech createTranscription"),
     **_each(KEY, "exportTraces exportLogs exportMetrics callAgentTools prometheusMetrics"),
     # The gateway keeps no responses, which it says to whoever asks for one.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 from asgiref.sync import sync_to_async
@@ -12,17 +12,25 @@ from asgiref.sync import sync_to_async
 from core.keys.services import KeyRecord
 from gateway.errors import ModelNotFoundError
 from gateway.model_list.catalog import CallableModel, callable_models
-from gateway.model_list.forms import anthropic_list, anthropic_model, openai_list, openai_model
+from gateway.model_list.forms import (
+    anthropic_list,
+    anthropic_model,
+    gemini_list,
+    gemini_model,
+    openai_list,
+    openai_model,
+)
 from gateway.protocol.model_prefixes import model_prefixes
 from gateway.protocol.wire import AUTO
 from gateway.snapshot.project import ProjectSnapshot
 
 T = TypeVar("T")
+ModelForm = Literal["openai", "anthropic", "gemini"]
+"""The client protocol in whose form models are described."""
 
 
-async def models_answer(snapshot: ProjectSnapshot, key: KeyRecord, *, anthropic: bool) -> bytes:
-    """Returns the JSON of the models that the key can call, in OpenAI's form or Anthropic's."""
-    form = "anthropic" if anthropic else "openai"
+async def models_answer(snapshot: ProjectSnapshot, key: KeyRecord, *, form: ModelForm) -> bytes:
+    """Returns the JSON of the models that the key can call."""
     # Keys with the same patterns share an answer.
     form_of_key = f"{form} {key.allowed_models} {key.allowed_providers}" if key.is_restricted else form
     found: bytes | None = snapshot.model_lists.get(form_of_key)
@@ -32,7 +40,7 @@ async def models_answer(snapshot: ProjectSnapshot, key: KeyRecord, *, anthropic:
     return found
 
 
-async def model_answer(snapshot: ProjectSnapshot, key: KeyRecord, name: str, *, anthropic: bool) -> bytes:
+async def model_answer(snapshot: ProjectSnapshot, key: KeyRecord, name: str, *, form: ModelForm) -> bytes:
     """Returns the JSON of one model, by its id or by its name with the provider before it. Raises ModelNotFoundError
     (404)."""
     models = await _models(snapshot)
@@ -41,7 +49,7 @@ async def model_answer(snapshot: ProjectSnapshot, key: KeyRecord, name: str, *, 
         raise ModelNotFoundError(f"The project can call no model {name!r}; GET /models lists those that it can")
     if name != model.id:
         model = replace(model, id=name, prefix=f"{model.provider}/")
-    return msgspec.json.encode(anthropic_model(model) if anthropic else openai_model(model))
+    return msgspec.json.encode(_MODELS[form](model))
 
 
 def _is_permitted(snapshot: ProjectSnapshot, key: KeyRecord, model: CallableModel) -> bool:
@@ -79,4 +87,13 @@ def _anthropic(snapshot: ProjectSnapshot, models: Collection[CallableModel]) -> 
     return msgspec.json.encode(anthropic_list(models))
 
 
-_ANSWERS = {"openai": _openai, "anthropic": _anthropic}
+def _gemini(snapshot: ProjectSnapshot, models: Collection[CallableModel]) -> bytes:
+    return msgspec.json.encode(gemini_list(models))
+
+
+_ANSWERS = {"openai": _openai, "anthropic": _anthropic, "gemini": _gemini}
+_MODELS: Mapping[ModelForm, Callable[[CallableModel], object]] = {
+    "openai": openai_model,
+    "anthropic": anthropic_model,
+    "gemini": gemini_model,
+}

@@ -1,5 +1,6 @@
-"""The models in the two forms that clients read: OpenAI's list (https://platform.openai.com/docs/api-reference/models)
-with fields of the gateway's own, and Anthropic's (https://platform.claude.com/docs/en/api/models-list)."""
+"""The models in the forms that clients read: OpenAI's list (https://platform.openai.com/docs/api-reference/models) with
+fields of the gateway's own, Anthropic's (https://platform.claude.com/docs/en/api/models-list), and Google's
+(https://ai.google.dev/api/models)."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from integrations.pricing.cost import Price
 
 _COUNTS = ("context_window", "max_output_tokens")
 _NAMES = {"schema": "structured_output"}
+_METHODS = {"generate_content": ("generateContent", "countTokens")}
 
 
 def openai_list(models: Collection[CallableModel], prefixes: list[ModelPrefix]) -> ModelList:
@@ -61,6 +63,27 @@ def anthropic_model(model: CallableModel) -> dict[str, Any]:
         "created_at": datetime.fromtimestamp(model.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "max_input_tokens": model.context_window,
         "max_tokens": model.max_output_tokens,
+    }
+
+
+def gemini_list(models: Collection[CallableModel]) -> dict[str, Any]:
+    """Returns all models as one page."""
+    return {"models": [made for model in models if (made := gemini_model(model))["supportedGenerationMethods"]]}
+
+
+def gemini_model(model: CallableModel) -> dict[str, Any]:
+    """Returns Google's object, from which unknown counts are absent."""
+    counts = {"inputTokenLimit": model.context_window, "outputTokenLimit": model.max_output_tokens}
+    thinks = model.abilities.reasoning
+    return {
+        "name": f"models/{model.id}",
+        "displayName": model.name,
+        "version": "",
+        **{name: count for name, count in counts.items() if count is not None},
+        "supportedGenerationMethods": [
+            method for operation in model.operations for method in _METHODS.get(operation, ())
+        ],
+        **({} if thinks is None else {"thinking": thinks}),
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.openapi.models import MODELS, model, models
+from gateway.openapi.models import GEMINI_MODELS, MODELS, gemini_model, gemini_models, model, models
 from gateway.openapi.probes import probes
 from gateway.openapi.protocols import BOUNDS, PROTOCOLS, described
 from gateway.openapi.stored import STORED, stored
@@ -24,6 +24,8 @@ def add_gateway(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     paths[STORED] = stored()
     paths[MODELS] = {"get": models()}
     paths[f"{MODELS}/{{model}}"] = {"get": model()}
+    paths[GEMINI_MODELS] = {"get": gemini_models()}
+    paths[f"{GEMINI_MODELS}/{{model}}"] = {"get": gemini_model()}
     paths |= probes()
     return result
 

@@ -140,3 +140,40 @@ class AnthropicModelList(TypedDict):
     has_more: Literal[False]
     first_id: str | None
     last_id: str | None
+
+
+class ContentUsage(TypedDict):
+    promptTokenCount: NotRequired[int]
+    candidatesTokenCount: NotRequired[int]
+    totalTokenCount: NotRequired[int]
+    thoughtsTokenCount: NotRequired[int]
+    cachedContentTokenCount: NotRequired[int]
+    estimated: NotRequired[Literal[True]]
+
+
+class ContentAnswer(TypedDict):
+    """An answer of the Gemini API, or one event of a stream."""
+
+    candidates: NotRequired[list[dict[str, Any]]]
+    promptFeedback: NotRequired[dict[str, Any]]
+    usageMetadata: NotRequired[ContentUsage]
+    modelVersion: NotRequired[str]
+    responseId: NotRequired[str]
+
+
+class ContentCount(TypedDict):
+    totalTokens: int
+
+
+class GoogleModel(TypedDict):
+    name: str
+    displayName: str
+    version: str
+    inputTokenLimit: NotRequired[int]
+    outputTokenLimit: NotRequired[int]
+    supportedGenerationMethods: list[str]
+    thinking: NotRequired[bool]
+
+
+class GoogleModelList(TypedDict):
+    models: list[GoogleModel]

@@ -13,7 +13,7 @@ from gateway.protocol import headers
 from gateway.protocol.headers import PREFIX
 
 STREAM = "text/event-stream"
-# The gateway also takes the key in the header of Anthropic's SDKs.
+# The gateway also takes the key in the headers of the SDKs of Anthropic and of Google.
 SECURITY: list[dict[str, Any]] = [*KEY_SECURITY, {API_KEY: []}]
 
 FAILURES = {
@@ -86,6 +86,22 @@ class MessagesErrorBody(TypedDict):
     type: Literal["error"]
     error: MessagesFailure
     request_id: str
+
+
+class GoogleFailure(TypedDict):
+    """`status` is one of Google's; `reason` of the first of the `details` is the gateway's code in capitals."""
+
+    code: int
+    message: str
+    status: str
+    details: list[dict[str, Any]]
+    provider_error: NotRequired[ProviderFailure]
+
+
+class GoogleErrorBody(TypedDict):
+    """An error in the form of Google's APIs (https://cloud.google.com/apis/design/errors)."""
+
+    error: GoogleFailure
 
 
 def request_headers(*, prompts: bool) -> list[dict[str, Any]]:

@@ -12,6 +12,8 @@ from core.openapi.handwritten import failures, optional_parameter
 from core.openapi.operations import JSON
 from core.openapi.shapes import reference
 from gateway.openapi.answers import (
+    ContentAnswer,
+    ContentCount,
     Embeddings,
     Images,
     MessageEvent,
@@ -28,11 +30,19 @@ from gateway.openapi.parts import (
     FAILURES,
     SECURITY,
     STREAM,
+    GoogleErrorBody,
     MessagesErrorBody,
     request_headers,
     response_headers,
 )
-from gateway.openapi.requests import MessageRequest, ResponseRequest, TextCompletionRequest, TokenCountRequest
+from gateway.openapi.requests import (
+    ContentCountRequest,
+    ContentRequest,
+    MessageRequest,
+    ResponseRequest,
+    TextCompletionRequest,
+    TokenCountRequest,
+)
 from gateway.protocol.completion_shapes import ChatCompletion, ChatCompletionChunk
 from gateway.protocol.headers import MAX_VARIABLE_CHARACTERS, PREFIX
 from gateway.protocol.wire import MAX_MESSAGES, ChatCompletionRequest
@@ -49,6 +59,7 @@ _TEXT = "text/plain"
 
 _OPENAI = "https://platform.openai.com/docs/api-reference"
 _ANTHROPIC = "https://platform.claude.com/docs/en/api"
+_GOOGLE = "https://ai.google.dev/api"
 
 _VARIABLES = f"""
 
@@ -73,13 +84,21 @@ With `stream`, the vendor's events, each with its `type` and a `sequence_number`
 _MESSAGE_EVENTS = """\
 With `stream`, the vendor's events, from `message_start` to `message_stop`. A stream that breaks after output ends with
 the event `error`."""
+_MODEL_IN_PATH = """\
+The model stands in the address, slashes included. Versions `v1alpha`, `v1beta1` and `v1` mean the same, and so does
+`publishers/google/` before `models`. The key goes into `x-goog-api-key` or `Authorization`; `key` in the address is
+refused, since addresses end up in logs."""
+_CONTENT_EVENTS = """\
+With `alt=sse`, `data:` events of the form of a whole answer, each with its new parts; else one JSON array of them. A
+stream that breaks after output ends with `{"error": …}`."""
 
 
 @dataclass(frozen=True)
 class Protocol:
     """POST of one client protocol. `vendor` is the page of the vendor's own API. `body` is the schema of its requests
     and `answers` those of its whole answers by media type; each event of its streams has the schema `event`. `error` is
-    the shape of its errors, and `prompts` tells whether managed prompts apply."""
+    the shape of its errors, and `prompts` tells whether managed prompts apply. `variant` is a further path of the
+    operation."""
 
     operation: Operation
     id: str
@@ -94,9 +113,11 @@ class Protocol:
     headers: dict[str, str] = field(default_factory=dict)
     body_type: str = JSON
 
+    variant: str = ""
+
     @property
     def path(self) -> str:
-        return operation_names(self.operation).route
+        return self.variant or operation_names(self.operation).route
 
 
 _ANTHROPICS_HEADERS = {
@@ -163,6 +184,42 @@ PROTOCOLS = (
         error=MessagesErrorBody,
         prompts=True,
         headers=_ANTHROPICS_HEADERS,
+    ),
+    Protocol(
+        operation=Operation.GENERATE_CONTENT,
+        id="generateContent",
+        summary="Generate content as Google's Gemini API does",
+        description=f"{_TRANSLATED} {_MODEL_IN_PATH}",
+        vendor=f"{_GOOGLE}/generate-content",
+        body=reference(ContentRequest),
+        answers={JSON: reference(ContentAnswer)},
+        error=GoogleErrorBody,
+        prompts=True,
+    ),
+    Protocol(
+        operation=Operation.GENERATE_CONTENT,
+        id="streamGenerateContent",
+        summary="Stream content as Google's Gemini API does",
+        description=f"{_TRANSLATED} {_MODEL_IN_PATH}\n\n{_CONTENT_EVENTS}",
+        vendor=f"{_GOOGLE}/generate-content",
+        body=reference(ContentRequest),
+        answers={JSON: {"type": "array", "items": reference(ContentAnswer)}},
+        event=reference(ContentAnswer),
+        error=GoogleErrorBody,
+        prompts=True,
+        variant="/api/gateway/v1beta/models/{model}:streamGenerateContent",
+    ),
+    Protocol(
+        operation=Operation.COUNT_CONTENT_TOKENS,
+        id="countContentTokens",
+        summary="Count tokens as Google's Gemini API does",
+        description="Providers that count get the client's bytes; for all others it is an estimate, as `x-svc-warning`"
+        f" says. A count costs nothing. {_MODEL_IN_PATH}",
+        vendor=f"{_GOOGLE}/tokens",
+        body=reference(ContentCountRequest),
+        answers={JSON: reference(ContentCount)},
+        error=GoogleErrorBody,
+        prompts=True,
     ),
     Protocol(
         operation=Operation.COMPLETIONS,
@@ -243,6 +300,18 @@ BOUNDS = (
 )
 
 
+def _in_path(path: str) -> list[dict[str, Any]]:
+    """Returns the parameters that stand in the path: a model, or none, and with a stream its form."""
+    if "{model}" not in path:
+        return []
+    named: dict[str, Any] = {"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}
+    found = [{**named, "description": "Its id, slashes included."}]
+    if path.endswith(":streamGenerateContent"):
+        form = {"type": "string", "enum": ["sse", "json"]}
+        found.append({"name": "alt", "in": "query", "required": False, "schema": form, "description": "Its form."})
+    return found
+
+
 def described(protocol: Protocol) -> dict[str, Any]:
     """Returns the operation."""
     content = {media_type: {"schema": schema} for media_type, schema in protocol.answers.items()}
@@ -256,7 +325,7 @@ def described(protocol: Protocol) -> dict[str, Any]:
         "externalDocs": {"description": "All fields, in the vendor's own words.", "url": protocol.vendor},
         "tags": ["gateway"],
         "security": SECURITY,
-        "parameters": [*request_headers(prompts=protocol.prompts), *own_headers],
+        "parameters": [*_in_path(protocol.path), *request_headers(prompts=protocol.prompts), *own_headers],
         "requestBody": {"required": True, "content": {protocol.body_type: {"schema": protocol.body}}},
         "responses": {
             "200": {

@@ -42,6 +42,20 @@ class MessageRequest(TokenCountRequest):
     stream: NotRequired[bool | None]
 
 
+class ContentRequest(RoutingFields):
+    contents: list[dict[str, Any]]
+    systemInstruction: NotRequired[dict[str, Any] | None]
+    tools: NotRequired[list[dict[str, Any]] | None]
+    generationConfig: NotRequired[dict[str, Any] | None]
+
+
+class ContentCountRequest(RoutingFields):
+    contents: NotRequired[list[dict[str, Any]] | None]
+    generateContentRequest: NotRequired[
+        Annotated[dict[str, Any] | None, Meta(description="A whole request, in place of `contents`.")]
+    ]
+
+
 class TextCompletionRequest(RoutingFields):
     model: Name
     prompt: Annotated[str | list[str | Token | list[Token]], Meta(description="Of texts, or of tokens.")]

@@ -17,7 +17,8 @@ _MAX_KEY_BYTES = 512
 
 
 def _credential(headers: RequestHeaders) -> bytes:
-    """Returns the API key of `Authorization: Bearer`, or else of `x-api-key`, which Anthropic's SDKs send."""
+    """Returns the API key of `Authorization: Bearer`, or else of `x-api-key` or
+    `x-goog-api-key`, which the SDKs of Anthropic and of Google send."""
     credential = headers.authorization
     if credential[:7].lower() == b"bearer " and (key := credential[7 : 7 + _MAX_KEY_BYTES].strip()):
         return key

@@ -7,6 +7,7 @@ says little about how fast a model answers.
 from __future__ import annotations
 
 import time
+from typing import cast
 
 from gateway.errors import from_provider
 from gateway.pipeline.admit import admit_free
@@ -28,7 +29,7 @@ from gateway.protocol.reply import Reply
 from gateway.protocol.wire import LazyFields
 from gateway.runtime.runtime import Runtime
 from gateway.snapshot.prompts import PromptUse
-from gateway.surfaces.messages.response import count_body
+from gateway.surfaces.base import CountingSurface
 from integrations.health.targets import CircuitState
 from integrations.pricing.cost import FREE
 from integrations.providers.errors import REQUEST_REFUSALS, FailureKind, ProviderError
@@ -93,4 +94,4 @@ def _estimate(context: RequestContext, state: RequestState) -> bytes:
     state.answer.is_native = False
     state.answer.usage_estimated = True
     state.warnings = (*state.warnings, _ESTIMATED)
-    return count_body(prompt_tokens(context))
+    return cast(CountingSurface, state.surface).count(prompt_tokens(context))

@@ -37,7 +37,6 @@ from gateway.protocol.reply import Receive, Reply
 from gateway.protocol.wire import LazyFields
 from gateway.runtime.runtime import Runtime
 from gateway.surfaces.chat.surface import CHAT
-from gateway.surfaces.messages.surface import COUNT_TOKENS
 from gateway.surfaces.reply import surface_of
 
 logger = logging.getLogger("gateway.request")
@@ -69,7 +68,7 @@ async def serve(runtime: Runtime, state: RequestState, receive: Receive, reply: 
     watch = ClientWatch(receive, runtime.loop, runtime.deadlines.body)
     reply.before_last = partial(record, runtime, state)
     try:
-        answer = answer_count if state.surface is COUNT_TOKENS else _answer
+        answer = answer_count if state.surface.counts else _answer
         await answer(runtime, state, reply, watch)
     except ApplicationError as error:
         await _refuse(state, reply, watch, error)

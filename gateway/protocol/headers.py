@@ -82,6 +82,7 @@ def _text(value: bytes) -> str:
 _FIELDS = {
     b"authorization": "authorization",
     b"x-api-key": "api_key",
+    b"x-goog-api-key": "api_key",
     b"cache-control": "cache_control",
     b"x-project-id": "project_id",
     b"traceparent": "traceparent",

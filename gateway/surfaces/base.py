@@ -70,12 +70,14 @@ class Surface(Protocol):
     """A client protocol. It is stateless: one instance serves all requests.
 
     `native_only` means that no chat completion can express its operation, so that only providers that have the
-    operation serve its requests (`gateway.surfaces.native_only`).
+    operation serve its requests (`gateway.surfaces.native_only`). `counts` means that its operation is a count of the
+    tokens of a prompt (`CountingSurface`).
     """
 
     name: str
     operation: str
     native_only: bool
+    counts: bool
 
     def read(self, body: bytes) -> SurfaceRequest:
         """Returns the request as a chat completion. Raises ValidationError (400), whose message names the client's
@@ -101,4 +103,12 @@ class Surface(Protocol):
         """Returns the client's own `body` with the messages of a managed prompt, of which there is at least one: those
         of role system and developer as its instructions, the others before the client's. Called only where the request
         has no instructions. All other bytes of the request stay as they are."""
+        ...
+
+
+class CountingSurface(Surface, Protocol):
+    """A protocol's count of tokens."""
+
+    def count(self, tokens: int) -> bytes:
+        """Returns the JSON of a count that the gateway made itself."""
         ...

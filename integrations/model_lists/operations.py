@@ -7,7 +7,7 @@ import re
 
 from integrations.model_lists.listed import ListedModel
 
-TEXT = ("chat", "responses", "messages", "completions")
+TEXT = ("chat", "responses", "messages", "completions", "generate_content")
 """The operations of a model that answers a conversation, into which the gateway translates them."""
 RESPONSES_ONLY = ("responses",)
 COMPLETIONS = ("completions",)

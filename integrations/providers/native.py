@@ -73,12 +73,20 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "integrations.providers.anthropic.counting:COUNTERS",
         "integrations.providers.claude.vertex:COUNTERS",
     ),
+    "count_content_tokens": (
+        "integrations.providers.google.forwarding:COUNTERS",
+        "integrations.providers.vertex.forwarding:COUNTERS",
+    ),
     "embeddings": (
         "integrations.providers.openai.embeddings:FORWARDERS",
         "integrations.providers.google.embeddings:FORWARDERS",
         "integrations.providers.cohere.embeddings:FORWARDERS",
         "integrations.providers.mistral.operations:EMBEDDINGS",
         "integrations.providers.bedrock.embeddings:FORWARDERS",
+    ),
+    "generate_content": (
+        "integrations.providers.google.forwarding:FORWARDERS",
+        "integrations.providers.vertex.forwarding:FORWARDERS",
     ),
     "images": ("integrations.providers.openai.operations:IMAGES",),
     "messages": (

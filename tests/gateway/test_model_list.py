@@ -60,7 +60,7 @@ def test_listed_models__of_vendors__have_their_facts(vendors: Gateway) -> None:
 
     assert {model["owned_by"] for name, model in models.items() if name.startswith("gpt-5")} == {"openai"}
     assert (claude["provider"], claude["prefix"]) == ("anthropic", "claude-")
-    assert claude["operations"] == ["chat", "responses", "messages", "completions"]
+    assert claude["operations"] == ["chat", "responses", "messages", "completions", "generate_content"]
     assert claude["context_window"] >= 200_000
     assert claude["max_output_tokens"] >= 8_000
     assert claude["abilities"]["tools"] is claude["abilities"]["images"] is claude["abilities"]["reasoning"] is True

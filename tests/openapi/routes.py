@@ -12,13 +12,13 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from core.openapi.views import document
 from core.rights.table import OPERATIONS
 from core.roles import Right
-from gateway.routing import RESERVED_PATHS
+from gateway.routing import GEMINI_ADDRESS, GEMINI_METHODS, RESERVED_PATHS
 
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})
 # The document itself, and the pages that show it.
 _OWN = frozenset({"/api/schema/", "/api/docs/", "/api/redoc/", "/api/redoc/script.js"})
 # The patterns without an end: paths that the gateway does not have, and all that Django serves.
-_PREFIXES = frozenset({"^api/gateway/", ""})
+_PREFIXES = frozenset({"^api/gateway/", GEMINI_ADDRESS, ""})
 # Django serves these operations in a worker of the gateway, since they ask models: tests/gateway/playground has them.
 ASKING_MODELS = frozenset({"tryModel", "compareModels"})
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
@@ -60,7 +60,9 @@ def channels_paths() -> frozenset[str]:
 def readable(pattern: str) -> str:
     """Returns the path of a regular expression: with `{name}` for a group, and without the second version and the
     further slashes that clients may write."""
-    path = pattern.replace("/+v1/+(?:v1/+)?", "/v1/").replace(f"(?!{RESERVED_PATHS})", "")
+    path = pattern.replace(GEMINI_METHODS, "api/gateway/v1beta/models/")
+    path = path.replace(f"{GEMINI_ADDRESS}+", "api/gateway/v1beta/").replace("(?:models/+)+", "models/")
+    path = path.replace("/+v1/+(?:v1/+)?", "/v1/").replace(f"(?!{RESERVED_PATHS})", "")
     return "/" + re.sub(r"/\?\$$|[\^$]", "", _GROUP.sub(r"{\1}", path))
 
 

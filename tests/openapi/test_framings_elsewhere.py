@@ -35,7 +35,11 @@ class Answer:
 
     @property
     def code(self) -> str:
-        return str(json.loads(self.body)["error"]["code"]) if self.status >= 400 else ""
+        if self.status < 400:
+            return ""
+        error = json.loads(self.body)["error"]
+        # Google's form of an error has the status there, and the gateway's code among the details.
+        return str(error["details"][0]["metadata"]["code"] if "details" in error else error["code"])
 
 
 OPERATIONS = bodied(by_django=False)

@@ -28,6 +28,7 @@ OF_CHANNELS = [operation for operation in operations() if operation.path in chan
 SUCCEEDING = [operation for operation in OF_CHANNELS if "200" in operation.described["responses"]]
 MODEL = "openai_compatible/scripted-1"
 MESSAGES = [{"role": "user", "content": "Hello"}]
+CONTENT = {"contents": [{"parts": [{"text": "Hello"}]}]}
 PROMPT = "support"
 # A body of each operation that succeeds.
 BODIES: dict[str, dict[str, Any]] = {
@@ -35,6 +36,9 @@ BODIES: dict[str, dict[str, Any]] = {
     "createResponse": {"model": MODEL, "input": "Hello"},
     "createMessage": {"model": MODEL, "messages": MESSAGES, "max_tokens": 5},
     "countMessageTokens": {"model": MODEL, "messages": MESSAGES},
+    "generateContent": CONTENT,
+    "streamGenerateContent": CONTENT,
+    "countContentTokens": CONTENT,
     "createCompletion": {"model": MODEL, "prompt": "Hello"},
     "createEmbeddings": {"model": MODEL, "input": ["a", "b"]},
     "createRanking": {"model": MODEL, "query": "a", "documents": ["a"]},
@@ -67,9 +71,9 @@ def served() -> Iterator[Gateway]:
         assert "Traceback" not in service.log.read_text(errors="replace")
 
 
-def ask(served: Gateway, operation: Operation, **more: Any) -> Any:
+def ask(served: Gateway, operation: Operation, query: dict[str, Any] | None = None, /, **more: Any) -> Any:
     path = operation.path.format(model="openai/gpt-4o-mini", name=PROMPT, response_id="resp_1")
-    sent: dict[str, Any] = {"params": {"name": PROMPT}} if operation.id == "getPromptByName" else {}
+    sent: dict[str, Any] = {"params": {"name": PROMPT}} if operation.id == "getPromptByName" else dict(query or {})
     if operation.id in FORMS:
         sent |= {"data": {**FORMS[operation.id], **more}, "files": {"file": ("a.wav", b"RIFF")}}
     elif operation.method == "post":
@@ -107,7 +111,8 @@ def test_operation__that_is_read__answers_head_as_get_without_a_body(served: Gat
 
 @pytest.mark.parametrize("operation", STREAMED, ids=lambda operation: operation.id)
 def test_operation__streamed__every_event_is_as_described(served: Gateway, operation: Operation) -> None:
-    answer = ask(served, operation, stream=True)
+    alt = {"params": {"alt": "sse"}} if operation.id == "streamGenerateContent" else {}
+    answer = ask(served, operation, alt, **({} if alt else {"stream": True}))
 
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"].startswith("text/event-stream")

@@ -31,6 +31,7 @@ class ChatSurface:
     name = "chat"
     operation = "chat"
     native_only = False
+    counts = False
 
     def read(self, body: bytes) -> SurfaceRequest:
         return SurfaceRequest(body)

@@ -12,7 +12,7 @@ from gateway.surfaces.messages.errors import error_body
 from gateway.surfaces.messages.foreign import without_foreign
 from gateway.surfaces.messages.prompt import with_prompt
 from gateway.surfaces.messages.request import read, read_count
-from gateway.surfaces.messages.response import counted, message_of
+from gateway.surfaces.messages.response import count_body, counted, message_of
 from gateway.surfaces.messages.stream import MessagesStream
 from prompts.content.messages import PromptMessage
 
@@ -21,6 +21,7 @@ class MessagesSurface:
     name = "messages"
     operation = "messages"
     native_only = False
+    counts = False
 
     def read(self, body: bytes) -> SurfaceRequest:
         return read(body)
@@ -45,6 +46,7 @@ class CountTokensSurface(MessagesSurface):
     """Requests that have the tokens of their prompt counted. Their answer is never streamed."""
 
     operation = "count_tokens"
+    counts = True
 
     @override
     def read(self, body: bytes) -> SurfaceRequest:
@@ -53,6 +55,10 @@ class CountTokensSurface(MessagesSurface):
     @override
     def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
         return counted(completion)
+
+    def count(self, tokens: int) -> bytes:
+        """Returns the JSON of a count that the gateway made itself."""
+        return count_body(tokens)
 
 
 SURFACE = MessagesSurface()

@@ -34,9 +34,9 @@ from integrations.providers.google.request import build_body, files_to_fetch
 from integrations.providers.google.response import parse_response
 from integrations.providers.google.stream import GoogleStream
 
-_WHOLE = ":generateContent"
+WHOLE = ":generateContent"
 # Without `alt=sse` the stream is one JSON array.
-_STREAMED = ":streamGenerateContent?alt=sse"
+STREAMED = ":streamGenerateContent?alt=sse"
 
 
 class GoogleAdapter(DialectAdapter):
@@ -55,7 +55,7 @@ class GoogleAdapter(DialectAdapter):
         return Needs(media=files, access_token=token) if files or token else NOTHING
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
-        endpoint = self.endpoint_of(_STREAMED if request.stream else _WHOLE, request, credentials)
+        endpoint = self.endpoint_of(STREAMED if request.stream else WHOLE, request, credentials)
         body, warnings = build_body(request, provider=self.provider, vertex=self._vertex)
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, body, warnings)
 

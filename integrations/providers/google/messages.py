@@ -177,7 +177,7 @@ class _ModelParts:
         signature = block.data or block.signature
         if not signature:
             return
-        stretch = _stretch(block.id)
+        stretch = stretch_of(block.id)
         if stretch is not None:
             self.for_text.append((*stretch, signature))
         elif block.id:
@@ -230,7 +230,8 @@ class _ModelParts:
         self.for_text = []
 
 
-def _stretch(name: str) -> tuple[int, int] | None:
+def stretch_of(name: str) -> tuple[int, int] | None:
+    """Returns the beginning and the end of the passage that an id names; None for the id of anything else."""
     if not name.startswith(_STRETCH):
         return None
     start, _, end = name[len(_STRETCH) :].partition(":")

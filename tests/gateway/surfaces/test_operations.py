@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from analytics.request_log.record import Operation
 from gateway.consumers import SURFACES
+from gateway.surfaces.gemini.surface import CountContentSurface, GeminiSurface
 from integrations.providers.native import native_adapter
 from integrations.registry import providers
 
 
 def test_operations__of_all_surfaces__are_known_to_the_record() -> None:
-    found = [surface.surface.operation for surface in SURFACES]
+    found = {surface.surface.operation for surface in SURFACES} | {
+        GeminiSurface.operation,
+        CountContentSurface.operation,
+    }
 
     assert sorted(found) == sorted(Operation)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anthropic.types import Message
+from google.genai.types import Candidate, GenerateContentResponse, GenerateContentResponseUsageMetadata, Part
 from openai import omit
 from openai._models import construct_type_unchecked
 from openai.lib.streaming.chat import ChatCompletionStreamState
@@ -19,6 +20,8 @@ from openai.types.responses import Response, ResponseUsage
 from integrations.providers.common.usage import read_usage
 from integrations.providers.usage import Usage
 from tests.gateway.native import canonical
+from tests.gateway.surfaces.gemini.clients import read_stream as stream_content
+from tests.gateway.surfaces.gemini.clients import read_whole as read_content
 from tests.gateway.surfaces.messages.clients import read_stream, read_whole
 from tests.gateway.surfaces.responses.chunks import events_of, read_by_the_sdk
 
@@ -31,6 +34,7 @@ _STOP_REASONS = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
+_FINISH_REASONS = {"STOP": "stop", "MAX_TOKENS": "length"}
 _INCOMPLETE = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
@@ -93,16 +97,26 @@ def of_messages_stream(frames: bytes) -> Answer:
     return _of_message(read_stream(frames))
 
 
+def of_gemini(body: bytes) -> Answer:
+    return _of_content([read_content(body)])
+
+
+def of_gemini_stream(frames: bytes) -> Answer:
+    return _of_content(stream_content(frames))
+
+
 WHOLE: Mapping[str, Callable[[bytes], Answer]] = {
     "chat": of_chat,
     "responses": of_responses,
     "messages": of_messages,
+    "gemini": of_gemini,
     "completions": of_completions,
 }
 STREAMED: Mapping[str, Callable[[bytes], Answer]] = {
     "chat": of_chat_stream,
     "responses": of_responses_stream,
     "messages": of_messages_stream,
+    "gemini": of_gemini_stream,
     "completions": of_completions_stream,
 }
 
@@ -167,3 +181,29 @@ def _of_message(message: Message) -> Answer:
     refusal = (details.explanation or "") if details is not None else ""
     finish = _STOP_REASONS[message.stop_reason]
     return Answer("".join(texts), "".join(thoughts), refusal, calls, finish, (prompt, cached, usage.output_tokens))
+
+
+def _of_content(answers: list[GenerateContentResponse]) -> Answer:
+    """Returns the answer of a whole response, or of the events of a streamed one."""
+    candidates: list[Candidate] = [one for answer in answers for one in answer.candidates or () if not one.index]
+    parts: list[Part] = [part for one in candidates if one.content for part in one.content.parts or ()]
+    texts = ["".join(part.text or "" for part in parts if bool(part.thought) is hidden) for hidden in (False, True)]
+    made = [part.function_call for part in parts if part.function_call is not None]
+    calls = tuple((call.name or "", canonical(dict(call.args or {}))) for call in made)
+    usage = answers[-1].usage_metadata
+    counts = _content_counts(usage) if usage is not None else None
+    if not candidates:
+        feedback = answers[-1].prompt_feedback
+        refusal = (feedback.block_reason_message or "") if feedback is not None else ""
+        return Answer("", "", refusal, (), "content_filter", counts)
+    reasons = [one.finish_reason for one in candidates if one.finish_reason is not None]
+    finish = _FINISH_REASONS.get(reasons[-1].value, "content_filter")
+    finish = "tool_calls" if calls and finish == "stop" else finish
+    return Answer(texts[0], texts[1], candidates[-1].finish_message or "", calls, finish, counts)
+
+
+def _content_counts(usage: GenerateContentResponseUsageMetadata) -> tuple[int, int, int]:
+    prompt, completion = usage.prompt_token_count or 0, usage.candidates_token_count or 0
+    completion += usage.thoughts_token_count or 0
+    assert usage.total_token_count == prompt + completion
+    return prompt, usage.cached_content_token_count or 0, completion

@@ -14,6 +14,7 @@ from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
 from pydantic import TypeAdapter
 
+from tests.gateway.surfaces.gemini.clients import events_of as gemini_events
 from tests.gateway.surfaces.golden.answers import chat_payloads
 from tests.gateway.surfaces.messages.clients import events_of as messages_events
 from tests.gateway.surfaces.responses.chunks import events_of as responses_events
@@ -184,9 +185,25 @@ class _Items:
         return event["output_index"], ""
 
 
+def check_gemini(frames: bytes) -> None:
+    check_order_of_gemini([*gemini_events(frames)])
+
+
+def check_order_of_gemini(events: Sequence[Json]) -> None:
+    assert len({(event.get("modelVersion"), event.get("responseId")) for event in events}) == 1
+    *inner, last = [event for event in events if event.get("candidates")]
+    assert not [one for event in inner for one in event["candidates"] if one.get("finishReason")]
+    assert all(one["finishReason"] for one in last["candidates"])
+    assert last["usageMetadata"]["totalTokenCount"] >= last["usageMetadata"]["promptTokenCount"]
+    for event in (*inner, last):
+        for candidate in event["candidates"]:
+            assert candidate.get("content", {}).get("role", "model") == "model"
+
+
 CHECKS: Mapping[str, Callable[[bytes], None]] = {
     "chat": check_chat,
     "responses": check_responses,
     "messages": check_messages,
+    "gemini": check_gemini,
     "completions": check_completions,
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
+from tests.gateway.surfaces.gemini.clients import events_of as gemini_events
 from tests.gateway.surfaces.golden.answers import chat_payloads
 from tests.gateway.surfaces.messages.clients import events_of as messages_events
 from tests.gateway.surfaces.responses.chunks import events_of as responses_events
@@ -50,6 +51,18 @@ def _messages(frames: bytes) -> Iterator[str]:
         yield " ".join(filter(None, found))
 
 
+def _gemini(frames: bytes) -> Iterator[str]:
+    for event in gemini_events(frames):
+        if "error" in event:
+            yield f"error {event['error']['status']}"
+            continue
+        for candidate in event["candidates"]:
+            for part in candidate["content"]["parts"]:
+                yield " ".join(name if value is not True else f"{name}!" for name, value in part.items())
+            if "finishReason" in candidate:
+                yield f"finishReason={candidate['finishReason']}{' usage' * ('usageMetadata' in event)}"
+
+
 def _responses(frames: bytes) -> Iterator[str]:
     for event in responses_events(frames):
         places = [event.get(name) for name in ("output_index", "summary_index", "content_index")]
@@ -66,5 +79,6 @@ _LINES: Mapping[str, Callable[[bytes], Iterable[str]]] = {
     "chat": _chat,
     "responses": _responses,
     "messages": _messages,
+    "gemini": _gemini,
     "completions": _completions,
 }

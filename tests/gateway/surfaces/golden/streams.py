@@ -12,6 +12,7 @@ from gateway.errors import from_provider
 from gateway.surfaces.base import Surface, SurfaceRequest
 from gateway.surfaces.chat.surface import CHAT
 from gateway.surfaces.completions.surface import SURFACE as COMPLETIONS
+from gateway.surfaces.gemini.surface import GeminiSurface
 from gateway.surfaces.messages.surface import SURFACE as MESSAGES
 from gateway.surfaces.responses.surface import SURFACE as RESPONSES
 from integrations.providers.base import StreamTranslator
@@ -25,6 +26,7 @@ SURFACES: Mapping[str, Surface] = {
     "chat": CHAT,
     "responses": RESPONSES,
     "messages": MESSAGES,
+    "gemini": GeminiSurface("fake-1", streams=True),
     "completions": COMPLETIONS,
 }
 # The folder of each dialect's adapter, and a provider that speaks it.
@@ -46,6 +48,10 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "chat": {"messages": [{"role": "user", "content": "Hi"}]},
     "responses": {"input": "Hi", "include": ["reasoning.encrypted_content"]},
     "messages": {"max_tokens": 64, "messages": [{"role": "user", "content": "Hi"}]},
+    "gemini": {
+        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
+        "generationConfig": {"thinkingConfig": {"includeThoughts": True}},
+    },
     "completions": {"prompt": "Hi"},
 }
 CALLS = (Call("callAAA01", "get_weather", {"city": "Oslo"}), Call("callBBB02", "get_time", {"zone": "CET"}))

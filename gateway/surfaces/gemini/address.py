@@ -1,0 +1,58 @@
+"""Reads the addresses of the Gemini API, in which the model and the method stand
+(https://ai.google.dev/api/generate-content#endpoint), also as Vertex AI writes them
+(https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/overview)."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from urllib.parse import parse_qs, unquote
+
+from core.errors import NotFoundError, ValidationError
+from gateway.surfaces.gemini.surface import CountContentSurface, GeminiSurface
+
+BASES = ("/api/gateway/v1beta/", "/api/gateway/v1alpha/", "/api/gateway/v1beta1/")
+"""The addresses below which everything is Gemini's. Its version `v1` shares its address with other protocols."""
+METHODS = ("generateContent", "streamGenerateContent", "countTokens")
+
+_ROOT = r"/api/gateway/+(?:v1/+)?(?P<version>v1beta1?|v1alpha|v1)/+"
+_MODEL = rf"{_ROOT}(?:publishers/+(?P<publisher>[^/]+)/+)?(?:models/+)+(?P<model>.+?)"
+_CALL = re.compile(rf"{_MODEL}:(?P<method>{'|'.join(METHODS)})/?")
+_GOOGLE = "google"
+_MAX_MODELS = 4096
+
+
+@lru_cache(maxsize=_MAX_MODELS)
+def surface_at(path: str, query: str) -> GeminiSurface:
+    """Returns the surface of the method and the model that an address names. Raises NotFoundError for an address of no
+    method, ValidationError for one that holds a key."""
+    found = _CALL.fullmatch(path)
+    if found is None:
+        raise NotFoundError(f"The gateway has no {path}")
+    settings = parse_qs(query)
+    refuse_key(settings)
+    model = model_of(found)
+    match found["method"]:
+        case "generateContent":
+            return GeminiSurface(model)
+        case "countTokens":
+            return CountContentSurface(model)
+    return GeminiSurface(model, streams=True, as_array=settings.get("alt", [""])[-1] != "sse")
+
+
+def surface_at_url(url: str) -> GeminiSurface:
+    """Returns the surface of an address as a request line has it. Raises as `surface_at` does."""
+    path, _, query = url.partition("?")
+    return surface_at(unquote(path) if "%" in path else path, query)
+
+
+def model_of(found: re.Match[str]) -> str:
+    """Returns the model's name. Clients of Vertex AI write what stands before a slash as the model's publisher."""
+    publisher = found["publisher"]
+    return found["model"] if publisher in (None, _GOOGLE) else f"{publisher}/{found['model']}"
+
+
+def refuse_key(settings: dict[str, list[str]]) -> None:
+    """Raises ValidationError for a key in an address, which proxies and servers write to their logs."""
+    if "key" in settings:
+        raise ValidationError("key: send the API key in the header x-goog-api-key; addresses end up in logs")

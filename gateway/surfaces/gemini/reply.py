@@ -1,0 +1,64 @@
+"""The response to a client of the Gemini API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from typing_extensions import override
+
+from gateway.protocol import sse
+from gateway.protocol.reply import JSON, HeaderList
+from gateway.surfaces.reply import SurfaceReply
+
+# Google's SDKs read every line that is no data as a failure, a comment too, and pass over empty ones.
+_HEARTBEAT = b"\n"
+
+
+class GeminiReply(SurfaceReply):
+    """A whole answer, or server-sent events."""
+
+    __slots__ = ()
+
+    @override
+    def _encoded(self, data: bytes) -> bytes:
+        return _HEARTBEAT if data is sse.HEARTBEAT else super()._encoded(data)
+
+
+class GeminiArrayReply(GeminiReply):
+    """A stream that is one JSON array, for a client that does not ask for `alt=sse`. Its items are the data of the
+    events."""
+
+    __slots__ = ("_has_items",)
+
+    @override
+    async def start_stream(self, extra: HeaderList) -> None:
+        self._has_items = False
+        self.started = True
+        await self._send({"type": "http.response.start", "status": 200, "headers": [JSON, *self.ids, *extra]})
+
+    @override
+    def piece_writer(self) -> Callable[[bytes], bool]:
+        return self._write_encoded
+
+    @override
+    def _encoded(self, data: bytes) -> bytes:
+        encoded = super()._encoded(data)
+        return encoded if encoded is _HEARTBEAT else self._items(encoded)
+
+    @override
+    async def end_with(self, data: bytes) -> None:
+        begin = b"" if self._has_items else b"["
+        items = self._items(data)
+        await super().end_with((items or begin) + b"]")
+
+    def _items(self, events: bytes) -> bytes:
+        """Returns the items of the array for framed events, or for the bare failure that ends a stream."""
+        found = [_data(block) for block in events.split(b"\n\n") if block.strip()]
+        if not found:
+            return b""
+        begin, self._has_items = b",\r\n" if self._has_items else b"[", True
+        return begin + b",\r\n".join(found)
+
+
+def _data(event: bytes) -> bytes:
+    return b"\n".join(line.removeprefix(b"data: ") for line in event.split(b"\n"))

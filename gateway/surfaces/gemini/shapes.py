@@ -1,0 +1,55 @@
+"""The parts of chat completions and their chunks that are read; the rest is skipped while decoding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from integrations.providers.common.surrogates import lenient
+
+
+class Function(msgspec.Struct, gc=False):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class ToolCall(msgspec.Struct, gc=False):
+    """A call of a tool, or its next fragment in a stream. `index` is its number among the calls."""
+
+    index: int | None = None
+    id: str | None = None
+    function: Function | None = None
+
+
+class Message(msgspec.Struct):
+    """The message of a whole answer, or the delta of a chunk."""
+
+    content: str | None = None
+    refusal: str | None = None
+    reasoning_content: str | None = None
+    reasoning_details: list[dict[str, Any]] | None = None
+    tool_calls: list[ToolCall] | None = None
+    annotations: list[dict[str, Any]] | None = None
+    images: list[dict[str, Any]] | None = None
+    provider_specific_fields: dict[str, Any] | None = None
+
+
+class Choice(msgspec.Struct):
+    index: int = 0
+    message: Message | None = None
+    delta: Message | None = None
+    finish_reason: str | None = None
+    logprobs: dict[str, Any] | None = None
+
+
+class Completion(msgspec.Struct):
+    """A chat completion or one chunk of it."""
+
+    id: str | None = None
+    model: str | None = None
+    choices: list[Choice] = []
+    usage: dict[str, Any] | None = None
+
+
+decode = lenient(msgspec.json.Decoder(Completion).decode)

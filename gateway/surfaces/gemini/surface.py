@@ -1,0 +1,75 @@
+"""The surface of the Gemini API, and that of its count of tokens.
+
+The model and the method stand in the address of a request, so that a surface is made for each of them
+(`gateway.surfaces.gemini.address`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from typing_extensions import override
+
+from core.errors import ApplicationError
+from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.gemini.errors import error_body
+from gateway.surfaces.gemini.foreign import without_foreign
+from gateway.surfaces.gemini.prompt import with_prompt
+from gateway.surfaces.gemini.request import read, read_count
+from gateway.surfaces.gemini.response import count_body, response_of, tokens_of
+from gateway.surfaces.gemini.stream import GeminiStream
+from prompts.content.messages import PromptMessage
+
+
+class GeminiSurface:
+    """Answers with the model that the address names. `streams` means that the address asks for a stream, `as_array`
+    that the stream is one JSON array and no server-sent events."""
+
+    name = "gemini"
+    operation = "generate_content"
+    native_only = False
+    counts = False
+
+    def __init__(self, model: str, *, streams: bool = False, as_array: bool = False) -> None:
+        self.model, self.streams, self.as_array = model, streams, as_array
+
+    def read(self, body: bytes) -> SurfaceRequest:
+        return read(body, self.model, stream=self.streams)
+
+    def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
+        return response_of(request, completion, request_id)
+
+    def stream(self, request: SurfaceRequest, request_id: str) -> GeminiStream:
+        return GeminiStream(request, request_id)
+
+    def error(self, error: ApplicationError, request_id: str) -> bytes:
+        return error_body(error, request_id)
+
+    def forwarded(self, body: bytes) -> bytes:
+        return without_foreign(body)
+
+    def with_prompt(self, body: bytes, messages: Sequence[PromptMessage]) -> bytes:
+        return with_prompt(body, messages)
+
+
+class CountContentSurface(GeminiSurface):
+    """Requests that have the tokens of their prompt counted. Their answer is never streamed."""
+
+    operation = "count_content_tokens"
+    counts = True
+
+    @override
+    def read(self, body: bytes) -> SurfaceRequest:
+        return read_count(body, self.model)
+
+    @override
+    def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
+        return count_body(tokens_of(completion))
+
+    def count(self, tokens: int) -> bytes:
+        """Returns the JSON of a count that the gateway made itself."""
+        return count_body(tokens)
+
+
+SURFACE = GeminiSurface("")
+"""The surface for what belongs to no model: errors of addresses, and the list of models."""
