@@ -1,4 +1,4 @@
-"""The figures and alarms of the spool and of the store of the request log, for monitoring."""
+"""The figures and alarms of the spool, of the store of the request log, and of the export of spans, for monitoring."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from prometheus_client.core import Metric
 
 from analytics.clickhouse import client
 from analytics.shipper.spool_status import read_status
+from analytics.spool.handover import FOLDER, read_lost
+from analytics.trace_export.outbox import read_states
 from core.processes.monitoring import Alarm, Found, Subject, counter, gauge
 
 # A loss of records raises the alarm for this long.
@@ -60,4 +62,42 @@ def _alarms(found: Found) -> Iterable[Alarm]:
         yield Alarm("dead_letters", f"{found['dead_letters']} records lie in the spool's folder `dead`.")
 
 
+def _export() -> dict[str, Any]:
+    states, lost = read_states(settings.SPOOL_DIR / FOLDER), read_lost(settings.SPOOL_DIR)
+    return {
+        "waiting_spans": sum(state.waiting_spans for state in states),
+        "waiting_bytes": sum(state.waiting_bytes for state in states),
+        "oldest": min((state.oldest for state in states if state.oldest), default=0.0),
+        "sent": sum(state.counts.sent for state in states),
+        "dropped": sum(state.counts.dropped for state in states),
+        "rejected": sum(state.counts.rejected for state in states),
+        "lost_records": lost.records,
+        "last_loss": lost.last,
+    }
+
+
+def _export_metrics(found: Found) -> Iterable[Metric]:
+    lag = max(time.time() - found["oldest"], 0.0) if found["oldest"] else 0.0
+    for name, text, value in (
+        ("trace_export_waiting_spans", "Spans that wait for collectors on this host.", found["waiting_spans"]),
+        ("trace_export_waiting_bytes", "Bytes of their batches.", found["waiting_bytes"]),
+        ("trace_export_lag_seconds", "How long the oldest of them has waited.", lag),
+    ):
+        yield gauge(name, text, (), [((), value)])
+    for name, text, value in (
+        ("trace_export_sent_spans", "Spans that collectors have taken.", found["sent"]),
+        ("trace_export_dropped_spans", "Spans that were given up on: refused, too old, or too many.", found["dropped"]),
+        ("trace_export_rejected_spans", "Spans refused in batches that were taken otherwise.", found["rejected"]),
+        ("trace_export_lost_records", "Records that could not be handed over to the exporter.", found["lost_records"]),
+    ):
+        yield counter(name, text, (), [((), value)])
+
+
+def _export_alarms(found: Found) -> Iterable[Alarm]:
+    if found["last_loss"] and time.time() - found["last_loss"] < _LOSS_SECONDS:
+        text = f"{found['lost_records']} records could not be handed over to the exporter: is it running?"
+        yield Alarm("trace_export_behind", text)
+
+
+TRACE_EXPORT = Subject("trace_export", _export, 5.0, _export_metrics, _export_alarms)
 SPOOL = Subject("spool", _spool, 2.0, _metrics, _alarms)

@@ -1,7 +1,7 @@
 """Ships the records of the spool to the store.
 
-The steps are: record the requests of dead workers, plan a batch, insert it until it is stored, save the offset, remove
-shipped segments.
+The steps are: record the requests of dead workers, plan a batch, insert it until it is stored, hand over what is
+exported, save the offset, remove shipped segments.
 
 Three things make sure that each record is stored exactly once. A batch is saved before its first try, so any retry
 sends the same rows. The token of those rows makes the store take them once, in the base table and in every rollup. The
@@ -20,6 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
+
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
 from analytics.request_log.columns import INGESTED
@@ -27,6 +29,7 @@ from analytics.shipper import batch
 from analytics.shipper.batch_size import BatchSize
 from analytics.shipper.dead_letters import DeadLetters
 from analytics.spool import names
+from analytics.spool.handover import Handover
 from analytics.spool.interrupted import is_retained, record_interrupted
 from analytics.spool.reader import is_finished
 from analytics.spool.shipper_state import Plan, State, StateFile
@@ -93,6 +96,8 @@ class Shipper:
         self._dead = DeadLetters(directory)
         self._totals = TotalsFile(directory)
         self._size = BatchSize()
+        self._handover = Handover(directory, max_bytes=settings.TRACE_EXPORT_BYTES)
+        self._handover.recover({plan.token for plan in self._state.plans})
 
     def close(self) -> None:
         os.close(self._lock)
@@ -170,7 +175,9 @@ class Shipper:
             self._size.adapt(rows=len(rows), size=plan.size, seconds=time.monotonic() - began)
             self.shipped += len(rows)
             self._totals.count(rows, plan.token)
+            self._handover.prepare((item.frame for item in frames), plan.token)
         self._commit(plan)
+        self._handover.publish(plan.token)
         return True
 
     def _until_stored(self, insert: Callable[[], None], rows: int) -> bool:

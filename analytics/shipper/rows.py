@@ -75,8 +75,7 @@ def _numbers(record: RequestRecord) -> Sequence[int]:
 def _texts(frame: Frame, record: RequestRecord) -> tuple[str, str, bytes, bytes]:
     """Returns prompt and completion as plain text, request and response as JSON."""
     try:
-        response = _as_chat(frame.response, record) if record.is_native else frame.response
-        response = assembled(response) if record.is_stream else response
+        response = chat_response(frame, record)
         prompt, completion = prompt_text(frame.request), completion_text(response)
     except Exception as error:
         # Bodies of clients and providers have no bounds, and one odd body must neither cost the record nor hold up
@@ -98,6 +97,13 @@ def _utf8(body: bytes) -> bytes:
     except UnicodeDecodeError:
         return body.decode("utf-8", "replace").encode()
     return body
+
+
+def chat_response(frame: Frame, record: RequestRecord) -> bytes:
+    """Returns the whole response of a record as a chat completion, or in the form of its operation where that has
+    none. It may raise anything for an odd body."""
+    response = _as_chat(frame.response, record) if record.is_native else frame.response
+    return assembled(response) if record.is_stream else response
 
 
 def _as_chat(response: bytes, record: RequestRecord) -> bytes:

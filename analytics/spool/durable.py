@@ -1,9 +1,10 @@
-"""Replaces small files atomically and durably, also on a full disk."""
+"""Writes files durably, and replaces small ones atomically, also on a full disk."""
 
 from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,7 +25,17 @@ def replace(path: Path, content: bytes) -> None:
     finally:
         os.close(descriptor)
     _exchange(draft, path)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
+
+
+def write(path: Path, parts: Iterable[bytes]) -> None:
+    """Writes a file of the owner's, and returns when its content would survive a loss of power; its name does so after
+    `sync_folder`. Raises OSError."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.writelines(parts)
+        file.flush()
+        os.fsync(descriptor)
 
 
 def _exchange(draft: Path, path: Path) -> None:
@@ -42,7 +53,8 @@ def _sibling(path: Path, part: str) -> Path:
     return path.with_name(f"{path.stem}.{part}{path.suffix}")
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Has the names of a folder's files survive a loss of power. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -36,10 +36,14 @@ def segment_seed(path: Path) -> int:
 
 def pack(entry: SpoolEntry, seed: int) -> tuple[bytes, bytes, bytes, bytes]:
     """Returns the buffers of one frame, in order."""
-    meta = encode_meta(entry.record)
-    lengths = (len(meta), len(entry.request), len(entry.response))
-    check = checksum(seed, lengths, meta, entry.request, entry.response)
-    return HEADER.pack(MAGIC, *lengths, check), meta, entry.request, entry.response
+    return pack_parts(encode_meta(entry.record), entry.request, entry.response, seed)
+
+
+def pack_parts(meta: bytes, request: bytes, response: bytes, seed: int) -> tuple[bytes, bytes, bytes, bytes]:
+    """Returns the buffers of one frame, whose parts were read from another one or encoded."""
+    lengths = (len(meta), len(request), len(response))
+    check = checksum(seed, lengths, meta, request, response)
+    return HEADER.pack(MAGIC, *lengths, check), meta, request, response
 
 
 def checksum(seed: int, lengths: tuple[int, int, int], *parts: bytes | memoryview) -> int:

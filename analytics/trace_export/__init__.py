@@ -1,5 +1,6 @@
-"""Exports the spans of a project's requests to its own OTLP collectors (docs/analytics.md#trace-destinations).
+"""Exports the spans of a project's requests to its own OTLP collectors (docs/trace-export.md).
 
-`destinations` changes the destinations, `encoder` makes OTLP of spans, `delivery` posts a batch, and `trial` sends one
-span to see what the collector answers.
+The shipper hands over the records that the store has (`analytics.spool.handover`). `batches` makes batches of them,
+`outbox` keeps those of a destination on disk, and `sender` sends them; `exporter` is the process. `destinations`
+changes the destinations themselves, and `trial` sends one span to see what a collector answers.
 """

@@ -19,6 +19,12 @@ class ExportStatus:
     dropped_spans: int
     rejected_spans: int
 
+    @property
+    def is_failing(self) -> bool:
+        """Returns whether the last thing that happened is an error."""
+        failed, succeeded = self.last_error_at, self.last_success_at
+        return failed is not None and (succeeded is None or failed > succeeded)
+
 
 def status_of(row: TraceDestination) -> ExportStatus:
     hosts = list(row.statuses.all())

@@ -1,5 +1,5 @@
 """Settings of analytics: the ClickHouse server at CLICKHOUSE_URL, else the engine that `manage.py serve` runs on this
-VAR_DIR; limits of OTLP requests, retention, and the gateway's own spans."""
+VAR_DIR; limits of OTLP requests, retention, the gateway's own spans, and their export."""
 
 from __future__ import annotations
 
@@ -27,3 +27,7 @@ OTLP_WINDOW_SECONDS = env.number("OTLP_WINDOW_SECONDS", 0.25, minimum=0.0, maxim
 TELEMETRY_RETENTION_DAYS = env.integer("TELEMETRY_RETENTION_DAYS", 30, minimum=1, maximum=3650)
 
 GATEWAY_SPANS = env.boolean("GATEWAY_SPANS", True)
+
+# What may wait for one collector on this host, in bytes, and for how long; the oldest spans are dropped beyond either.
+TRACE_EXPORT_BYTES = env.integer("TRACE_EXPORT_BYTES", 256 * 1024 * 1024, minimum=1024 * 1024)
+TRACE_EXPORT_HOURS = env.number("TRACE_EXPORT_HOURS", 24.0, minimum=0.1, maximum=720.0)

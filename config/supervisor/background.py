@@ -1,4 +1,4 @@
-"""Child processes without an address: the shipper and Celery, which are ready as soon as they run."""
+"""Child processes without an address: shipper, exporter and Celery, which are ready as soon as they run."""
 
 from __future__ import annotations
 
@@ -32,6 +32,20 @@ class Shipper(Service):
 
     async def _spool_is_empty(self) -> bool:
         return not any(self._spool_dir.glob("*.seg"))
+
+
+class Exporter(Service):
+    role = "exporter"
+    is_vital = False
+    # A collector may take ten seconds to answer; what is not sent by then is safe on disk.
+    stop_seconds = 15.0
+
+    def __init__(self, *, niceness: int) -> None:
+        self.niceness = niceness
+
+    @override
+    def program(self) -> Program:
+        return command("export_traces")
 
 
 class CeleryWorker(Service):

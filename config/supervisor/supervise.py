@@ -18,7 +18,7 @@ from config.monitor.run import HostMonitor
 from config.monitor.subjects import children_subject
 from config.supervisor import preparation, run_files, web
 from config.supervisor.analytics import AnalyticsPreparation
-from config.supervisor.background import CeleryWorker, Shipper
+from config.supervisor.background import CeleryWorker, Exporter, Shipper
 from config.supervisor.background_thread import in_background
 from config.supervisor.children import Child, Service, StartError
 from config.supervisor.engine import AnalyticsEngine
@@ -35,6 +35,7 @@ IMPORTED = (
     "config.supervisor.web_worker",
     "config.supervisor.celery_worker",
     "analytics.management.commands.ship_records",
+    "analytics.management.commands.export_traces",
     "integrations.management.commands.sandbox",
 )
 
@@ -69,6 +70,7 @@ class Supervisor:
         # The groups are in the order of stopping: each group has ended before the next one is stopped.
         self._web: list[Child] = []
         self._shipper: list[Child] = []
+        self._exporter: list[Child] = []
         self._celery: list[Child] = []
         self._stores: list[Child] = []
         self._redis: list[Child] = []
@@ -114,6 +116,8 @@ class Supervisor:
             self._monitor.start()
             run_files.write(self._run_dir / "gateway.url", self._base_url)
             self._announce(self._base_url)
+            if "exporter" not in self._without:
+                self._launch(Exporter(niceness=settings.BACKGROUND_NICENESS), self._exporter)
             # Celery starts last, because no other process waits for it and it would slow down the start.
             if "celery" not in self._without:
                 self._launch(CeleryWorker(var_dir=settings.VAR_DIR), self._celery)
@@ -148,7 +152,7 @@ class Supervisor:
             run_files.write(self._run_dir / "metrics.url", url)
 
     def _children(self) -> dict[str, tuple[bool, int]]:
-        groups = (self._web, self._shipper, self._celery, self._stores, self._redis)
+        groups = (self._web, self._shipper, self._exporter, self._celery, self._stores, self._redis)
         return {child.service.role: (child.is_up, child.restarts) for group in groups for child in group}
 
     def _embedded_redis(self) -> Service:
@@ -182,7 +186,7 @@ class Supervisor:
         )
         await self._be_left_out()
         self._listening.close()
-        await self._stop_in_order(self._web, self._shipper, self._celery)
+        await self._stop_in_order(self._web, self._shipper, self._exporter, self._celery)
         # The monitor stops before the stores, so that it reports no outage of theirs.
         await asyncio.to_thread(self._monitor.stop)
         await self._stop_in_order(self._stores, self._redis)

@@ -1,4 +1,5 @@
-"""Finds what is wrong in a project now: failing requests, providers, budgets, rollouts, alerts, and the request log."""
+"""Finds what is wrong in a project now: failing requests, providers, budgets, rollouts, alerts, the export of spans,
+and the request log."""
 
 from __future__ import annotations
 
@@ -15,6 +16,8 @@ from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.monitoring import SPOOL
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
+from analytics.trace_export.destinations import list_destinations
+from analytics.trace_export.status import status_of
 from analytics.wire.metrics import Totals
 from gateway.reports.limit_usage import month_usage
 from gateway.reports.shapes import Problem, ProblemKind, Problems
@@ -186,6 +189,19 @@ def _deliveries(question: _Question) -> Iterator[Problem]:
         )
 
 
+def _trace_export(question: _Question) -> Iterator[Problem]:
+    for row in list_destinations(question.project_id):
+        status = status_of(row)
+        if not (row.enabled and status.is_failing and status.last_error_at):
+            continue
+        yield _problem(
+            "trace_export_failing",
+            f"Spans do not reach {row.name}: {status.last_error.rstrip('.')}.",
+            subject=str(row.pk),
+            at=status.last_error_at,
+        )
+
+
 def _spool(question: _Question) -> Iterator[Problem]:
     kinds: dict[str, ProblemKind] = {
         "records_lost": "records_lost",
@@ -202,5 +218,5 @@ def _spool(question: _Question) -> Iterator[Problem]:
 
 
 _FINDERS: tuple[Callable[[_Question], Iterator[Problem]], ...] = (
-    _providers, _budget, _rollouts, _deliveries, _spool, _error_share,
+    _providers, _budget, _rollouts, _deliveries, _trace_export, _spool, _error_share,
 )  # fmt: skip

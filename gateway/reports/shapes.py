@@ -79,6 +79,7 @@ ProblemKind = Literal[
     "budget_forecast",
     "rollout_rolled_back",
     "alert_undelivered",
+    "trace_export_failing",
     "shipping_behind",
     "records_lost",
     "dead_letters",
@@ -88,8 +89,9 @@ ProblemKind = Literal[
 
 
 class Problem(TypedDict):
-    """One thing that is wrong. `subject` is what it is about: a provider's name, a rollout's or an alert's id, or
-    empty. `value` has passed `threshold`, where the kind has them: a share from 0 to 1, or US dollars."""
+    """One thing that is wrong. `subject` is what it is about: a provider's name, the id of a rollout, an alert or a
+    trace destination, or empty. `value` has passed `threshold`, where the kind has them: a share from 0 to 1, or US
+    dollars."""
 
     kind: ProblemKind
     severity: Literal["warning", "critical"]

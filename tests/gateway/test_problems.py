@@ -12,6 +12,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from analytics.errors import AnalyticsUnavailableError
+from analytics.models import TraceDestination, TraceDestinationStatus
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
 from analytics.request_log.record import Outcome
@@ -182,3 +183,19 @@ def test_problems__bad_range__400_naming_the_field(project: Project, query: dict
     answer = client_of(project).get("/api/llm/problems", query)
     assert answer.status_code == 400
     assert answer.json()["error"]["details"]
+
+
+def test_trace_export__failing_destination__named_with_its_error(project: Project) -> None:
+    now = timezone.now()
+    row = TraceDestination.objects.create(project=project, name="Collector", endpoint="https://example.com/v1/traces")
+    status = TraceDestinationStatus.objects.create(
+        destination=row, host="a", last_error="The collector answered 401.", last_error_at=now
+    )
+
+    [problem] = found(project)
+    assert (problem["kind"], problem["subject"]) == ("trace_export_failing", str(row.pk))
+    assert problem["message"] == "Spans do not reach Collector: The collector answered 401."
+
+    status.last_success_at = now + timedelta(seconds=1)
+    status.save()
+    assert found(project) == []

@@ -20,7 +20,7 @@ from tests.services import START_SECONDS
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-ROLES = ("redis", "engine", "sandbox", "web-1", "web-2", "shipper", "celery")
+ROLES = ("redis", "engine", "sandbox", "web-1", "web-2", "shipper", "exporter", "celery")
 
 _STOP_SECONDS = 120.0
 

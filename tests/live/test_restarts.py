@@ -87,7 +87,7 @@ def test_supervisor__killed__leaves_no_child_and_the_next_start_works(start_serv
     children = {role: wait_until(partial(service.pid, role)) for role in ROLES}
     own = psutil.Process().nice()
     more = min(10, 19 - own)  # The suite may run with a niceness of its own, and 19 is the most that there is.
-    expected = {role: more if role in ("engine", "shipper") else 0 for role in ROLES}
+    expected = {role: more if role in ("engine", "shipper", "exporter") else 0 for role in ROLES}
     # A process that has just been forked is about to yield.
     wait_until(
         lambda: {role: psutil.Process(pid).nice() - own for role, pid in children.items()} == expected,

@@ -20,7 +20,7 @@ from config.supervisor.supervise import Supervisor
 
 
 class Command(BaseCommand):
-    help = "Serve the gateway with everything it needs: stores, web workers, shipper, Celery worker, sandbox provider."
+    help = "Serve the gateway with all it needs: stores, web workers, shipper, exporter, Celery, sandbox provider."
     requires_system_checks = []
 
     @override
@@ -29,7 +29,7 @@ class Command(BaseCommand):
             "--without",
             action="append",
             default=[],
-            choices=["celery", "shipper"],
+            choices=["celery", "exporter", "shipper"],
             help="leave out a part that runs on its own",
         )
         parser.add_argument(
