@@ -114,3 +114,14 @@ def test_stop__more_than_the_vendor_takes__the_first_ones_go_and_it_is_named() -
     upstream = fallback(stop=["a", "b", "c", "d", "e"])
     assert json.loads(upstream.body)["stop"] == ["a", "b", "c", "d"]
     assert upstream.warnings == ("stop: 5 became 4, openai takes no more",)
+
+
+@pytest.mark.parametrize("name", ["required", "properties", "items", "anyOf", "$defs", "type"])
+@pytest.mark.parametrize("value", [True, 0, "a", [1], [["a"]], {"a": True}, None])
+def test_schema__with_an_odd_value__sent_without_a_fault_of_the_gateway(name: str, value: Any) -> None:
+    schema = {**CLOSED, name: value}
+    wanted = {"type": "json_schema", "json_schema": {"name": "a", "strict": True, "schema": schema}}
+    upstream = subject_of("openai").build(
+        crosses_vendor=True, tools=[tool(schema, strict=True)], response_format=wanted
+    )
+    assert json.loads(upstream.body)["response_format"]["json_schema"]["schema"] == schema

@@ -48,9 +48,10 @@ def is_closed(schema: Any) -> bool:
     if not isinstance(schema, Mapping):
         return True
     if schema.get("type") == "object" or "properties" in schema:
-        required = schema.get("required")
-        names = schema.get("properties") or {}
-        if schema.get("additionalProperties") is not False or set(names) != set(required or ()):
+        required, names = schema.get("required") or [], schema.get("properties") or {}
+        if schema.get("additionalProperties") is not False or not isinstance(required, list):
+            return False
+        if not isinstance(names, Mapping) or sorted(names) != sorted(map(str, required)):
             return False
     return all(is_closed(inner) for inner in _subschemas(schema))
 

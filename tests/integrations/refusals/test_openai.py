@@ -10,8 +10,7 @@ import pytest
 from openai import AzureOpenAI, OpenAI
 
 from tests.fakes.dialects.openai import FAKES
-from tests.fakes.dialects.rules.openai import CHAT, TOOLS_WITH_EFFORT
-from tests.fakes.dialects.rules.table import Request
+from tests.fakes.dialects.rules.openai import CHAT
 from tests.fakes.dialects.server import DialectServer, answer_with
 from tests.fakes.dialects.story import Story
 
@@ -162,6 +161,11 @@ REFUSED: dict[str, list[tuple[Json, str]]] = {
         ({"model": "o3", "reasoning_effort": "minimal"}, "'low', 'medium', and 'high'"),
         ({"model": "gpt-5.1", "reasoning_effort": "minimal"}, "does not support 'minimal'"),
     ],
+    "tools with effort": [
+        ({"model": "gpt-5.4", "tools": [tool()], "reasoning_effort": "low"}, "are not supported for gpt-5.4 in"),
+        ({"model": "gpt-5.6-terra", "tools": [tool()], "reasoning_effort": "low"}, "use /v1/responses or set"),
+        ({"model": "gpt-5.5", "tools": [tool()]}, "set reasoning_effort to 'none'"),
+    ],
 }  # fmt: skip
 CASES = [(rule, change, words) for rule, cases in REFUSED.items() for change, words in cases]
 
@@ -212,12 +216,16 @@ def test_request__that_the_vendor_refuses__raised_by_the_sdk_in_its_words(
     assert (raised.value.param is None) == (expected.param is None)
 
 
-def test_request__tools_with_effort__refused_from_5_4_on() -> None:
-    def refuses(model: str, effort: str | None) -> bool:
-        body = {"tools": [tool()], **({} if effort is None else {"reasoning_effort": effort})}
-        return TOOLS_WITH_EFFORT.find(Request(body, model)) is not None
-
-    assert [refuses("gpt-5.4", effort) for effort in (None, "none", "low")] == [False, False, True]
-    assert [refuses("gpt-5.6-terra", effort) for effort in (None, "none", "low")] == [True, False, True]
-    assert [refuses("gpt-5-mini", effort) for effort in (None, "low")] == [False, False]
-    assert not refuses("gpt-4o", "low")
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "gpt-5.4", "tools": [tool()]},
+        {"model": "gpt-5.4", "tools": [tool()], "reasoning_effort": "none"},
+        {"model": "gpt-5.6", "tools": [tool()], "reasoning_effort": "none"},
+        {"model": "gpt-5-mini", "tools": [tool()], "reasoning_effort": "low"},
+        {"model": "gpt-5.6", "reasoning_effort": "low"},
+    ],
+    ids=str,
+)
+def test_request__tools_without_effort_or_at_an_older_model__answered(client: OpenAI, change: Json) -> None:
+    ask(client, change)

@@ -343,15 +343,6 @@ def _companions() -> Iterator[Rule]:
         yield Rule(f"{name} without {other}", _REPORTS + source, words, _only_with(name, other), param=name)
 
 
-TOOLS_WITH_EFFORT = Rule(
-    "tools with effort",
-    _REPORTS + "BerriAI/litellm/pull/34569",
-    "Function tools with reasoning_effort are not supported for {model} in /v1/chat/completions. To use function tools,"
-    " use /v1/responses or set reasoning_effort to 'none'.",
-    _tools_with_effort,
-    param="reasoning_effort",
-)
-
 CHAT = Table(
     error,
     (
@@ -532,6 +523,14 @@ CHAT = Table(
             _level,
             param="reasoning_effort",
             code="unsupported_value",
+        ),
+        Rule(
+            "tools with effort",
+            _REPORTS + "BerriAI/litellm/pull/34569",
+            "Function tools with reasoning_effort are not supported for {model} in /v1/chat/completions. To use"
+            " function tools, use /v1/responses or set reasoning_effort to 'none'.",
+            _tools_with_effort,
+            param="reasoning_effort",
         ),
     ),
 )
