@@ -162,6 +162,27 @@ def test_name_that_only_looks_like_such_a_model__goes_by_chat_completions(model:
     assert not is_for(model=model)
 
 
+@pytest.mark.parametrize(
+    ("fields", "chat", "fallback", "translated"),
+    [
+        ({"logprobs": True}, False, True, True),
+        ({"web_search_options": {}}, False, False, True),
+        ({"functions": [{"name": "f"}]}, False, False, False),
+        ({"audio": {"voice": "alloy", "format": "wav"}}, False, False, False),
+    ],
+)
+def test_field_that_responses_do_not_have__keeps_the_request_unless_it_is_left_out_anyway(
+    fields: Json, chat: bool, fallback: bool, translated: bool
+) -> None:
+    asked = ASK | {"reasoning_effort": "high"} | fields
+    ways = [
+        request_of(asked, is_translated=False),
+        request_of(asked, is_translated=False, crosses_vendor=True),
+        request_of(asked),
+    ]
+    assert [ADAPTERS["openai"].is_for(way, credentials()) for way in ways] == [chat, fallback, translated]
+
+
 def test_deployment__is_known_by_the_clients_name_of_its_model() -> None:
     fields = ASK | {"model": "eu-1", "reasoning_effort": "high", "temperature": 0.3}
     request = replace(request_of(fields), known_as="gpt-5.5")

@@ -33,7 +33,7 @@ from integrations.providers.openai.dialect import Dialect, is_one_of
 from integrations.providers.openai.request import BodyBuilder
 from integrations.providers.openai.responses import SPEAKERS, ResponsesForwarder
 from integrations.providers.openai.responses_chat import chat_completion
-from integrations.providers.openai.responses_request import responses_body
+from integrations.providers.openai.responses_request import kind_of_answer, responses_body
 from integrations.providers.openai.responses_stream import ResponsesStream
 
 # Only the vendor that wrote reasoning can read it, and these are OpenRouter's names for what each vendor writes:
@@ -49,8 +49,7 @@ _ONLY_RESPONSES = re.compile(r"-(?:codex|pro)(?:-|$)|^codex-")
 _MODELS = "responses_models"
 _HIDDEN = "omitted"
 _NONE = "none"
-# The answer would be of another kind without these fields and parts, which the Responses API does not have.
-_ONLY_CHAT_FIELDS = ("audio", "functions", "function_call", "logprobs", "web_search_options")
+# These parts are chat completions' own, and so is a message of the older functions.
 _ONLY_CHAT_PARTS = (b'"input_audio"', b'"video_url"', b'"function_call"')
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _encode = msgspec.json.Encoder().encode
@@ -109,7 +108,8 @@ class ResponsesAdapter(ResponsesForwarder):
         if request.known_as and is_one_of(request.model, _models(self._rules, credentials.extra.get(_MODELS, ""))):
             request = msgspec.structs.replace(request, known_as="")  # The integration's option tells what it is.
         body, warnings = self._builder(credentials).build(request)
-        made, dropped = responses_body({**_decode(body), "model": model}, summary=_shows_reasoning(request.fields))
+        summary = _shows_reasoning(request.fields)
+        made, dropped = responses_body({**_decode(body), "model": model}, summary=summary, provider=self.provider)
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, _encode(made), warnings + dropped)
 
     @override
@@ -177,12 +177,16 @@ def _without_reasoning(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_only_chat(request: ChatRequest) -> bool:
+    """Returns whether the request has what the Responses API has no place for, so that the answer would be of another
+    kind. What other clients mean as optional is left out."""
+    if any(find(request.body, part) >= 0 for part in _ONLY_CHAT_PARTS):
+        return True
     fields = request.fields
-    if any(fields.get(name) for name in _ONLY_CHAT_FIELDS) and not request.is_foreign:
+    if kind_of_answer(fields) or fields.get("functions"):
         return True
-    if fields.get("n") not in (None, 1) or fields.get("modalities") not in (None, ["text"]):
+    if fields.get("web_search_options") is not None and not request.is_translated:
         return True
-    return any(find(request.body, part) >= 0 for part in _ONLY_CHAT_PARTS)
+    return bool(fields.get("logprobs")) and not request.is_foreign
 
 
 ADAPTERS = {adapter.provider: ResponsesAdapter(adapter) for adapter in SPEAKERS}

@@ -107,12 +107,15 @@ def _message(items: list[Json]) -> Json:
     """Returns the message of the items; the calls of the provider's own tools stand in `provider_specific_fields`."""
     messages = [item for item in items if item.get("type") == "message"]
     texts = [text for item in messages if (text := text_of(item)) is not None]
-    message: Json = {"role": "assistant", "content": PARAGRAPH.join(filter(None, texts)) if texts else None}
+    calls = [chat_call(item) for item in items if is_call(item)]
+    message: Json = {"role": "assistant", "content": PARAGRAPH.join(filter(None, texts))}
+    if not texts and (calls or messages):
+        message["content"] = None
     if refusal := "".join(map(refusal_of, messages)):
         message["refusal"] = refusal
     if reasoning := PARAGRAPH.join(thought for item in items for thought in thoughts_of(item)):
         message["reasoning_content"] = reasoning
-    if calls := [chat_call(item) for item in items if is_call(item)]:
+    if calls:
         message["tool_calls"] = calls
     if annotations := [one for item in messages for one in annotations_of(item)]:
         message["annotations"] = annotations

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from integrations.providers.errors import UnsupportedParameterError
 from integrations.providers.openai.responses_items import input_items
 
 Json = dict[str, Any]
@@ -13,10 +14,10 @@ Json = dict[str, Any]
 ENCRYPTED = "reasoning.encrypted_content"
 # https://developers.openai.com/api/reference/resources/responses/methods/create: "integer below minimum value"
 _MIN_OUTPUT_TOKENS = 16
-# The Responses API does not have these fields. The first ones are those of a value without effect.
+# An answer would be of another kind without these fields, unless they have these values.
+_OF_KIND: Mapping[str, Any] = {"n": 1, "modalities": ["text"], "audio": None}
+# The Responses API does not have these fields, each with its value that has no effect.
 _WITHOUT_EFFECT: Mapping[str, Any] = {
-    "n": 1,
-    "modalities": ["text"],
     "logprobs": False,
     "top_logprobs": 0,
     "frequency_penalty": 0,
@@ -26,15 +27,23 @@ _WITHOUT_EFFECT: Mapping[str, Any] = {
     "seed": None,
     "prediction": None,
 }
+_NO_COUNTERPART = "the Responses API has no counterpart"
 _ANY_OBJECT: Mapping[str, Any] = {"type": "object", "properties": {}}
 
 
-def responses_body(fields: Json, *, summary: bool) -> tuple[Json, tuple[str, ...]]:
+def kind_of_answer(fields: Mapping[str, Any]) -> str:
+    """Returns the name of a field by which the answer is of a kind that the API does not have, empty without one."""
+    return next(iter(_effective(fields, _OF_KIND)), "")
+
+
+def responses_body(fields: Json, *, summary: bool, provider: str) -> tuple[Json, tuple[str, ...]]:
     """Returns the body and the warnings. `summary` means that the client wants to read the reasoning. What is known to
-    both APIs keeps its name, and so does what the gateway does not know."""
-    warnings = _dropped(fields)
+    both APIs keeps its name, and so does what the gateway does not know. Raises UnsupportedParameterError."""
+    if refused := kind_of_answer(fields):
+        raise UnsupportedParameterError(refused, "the Responses API does not have it", provider=provider)
+    warnings = [f"{name}: dropped, {_NO_COUNTERPART}" for name in _effective(fields, _WITHOUT_EFFECT)]
     moved = {"messages", "max_tokens", "max_completion_tokens", "reasoning_effort", "verbosity", "response_format"}
-    gone = {*moved, *_WITHOUT_EFFECT, "stream_options", "tools", "tool_choice"}
+    gone = {*moved, *_OF_KIND, *_WITHOUT_EFFECT, "stream_options", "tools", "tool_choice"}
     made: Json = {name: value for name, value in fields.items() if name not in gone and value is not None}
     made["input"] = input_items(fields["messages"])
     if (limit := _limit(fields)) is not None:
@@ -47,17 +56,15 @@ def responses_body(fields: Json, *, summary: bool) -> tuple[Json, tuple[str, ...
     if fields.get("tool_choice") is not None:
         made["tool_choice"] = _choice(fields["tool_choice"])
     if any(message.get("name") for message in fields["messages"] if message.get("role") != "tool"):
-        warnings.append("messages.name: dropped, the Responses API has no counterpart")
+        warnings.append(f"messages.name: dropped, {_NO_COUNTERPART}")
     made.setdefault("store", False)
     made["include"] = [ENCRYPTED]
     return made, tuple(warnings)
 
 
-def _dropped(fields: Mapping[str, Any]) -> list[str]:
-    named = [
-        name for name, idle in _WITHOUT_EFFECT.items() if fields.get(name) is not None and fields.get(name) != idle
-    ]
-    return [f"{name}: dropped, the Responses API has no counterpart" for name in named]
+def _effective(fields: Mapping[str, Any], idle: Mapping[str, Any]) -> list[str]:
+    """Returns the names of those fields whose value is another than the `idle` one."""
+    return [name for name, value in idle.items() if fields.get(name) is not None and fields[name] != value]
 
 
 def _limit(fields: Mapping[str, Any]) -> int | None:

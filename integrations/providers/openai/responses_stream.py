@@ -88,6 +88,7 @@ class _Item(msgspec.Struct):
     annotations: int = 0
 
 
+_ABSENT = (b"", b"null")
 _decode = lenient(msgspec.json.Decoder(_Event).decode)
 _decode_head = lenient(msgspec.json.Decoder(_Head).decode)
 
@@ -111,11 +112,22 @@ class ResponsesStream(DialectStream[ServerSentEvent]):
     def _event(self, event: ServerSentEvent, out: list[StreamEvent]) -> None:
         if event.data == DONE:
             return
-        read = self._read(event.data)
+        try:
+            read = _decode(event.data)
+            if not event.data.isascii():
+                event.data.decode()
+            encoded = bytes(read.response)
+            response = decode_response(encoded) if encoded not in _ABSENT else None
+            head = _Head() if self._chunks or response is None else _decode_head(encoded)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._unusable("an event of the stream is not one of the Responses API") from error
+        if read.type == "error" or (not read.type and read.error is not None):
+            reported = read.error or {"code": read.code, "message": read.message}
+            raise reported_failure(reported, provider=self.provider)
         self._seen = True
-        chunks = self._chunks or self._begin(read, out)
-        if read.response:
-            self._note(read.type, decode_response(bytes(read.response)))
+        chunks = self._chunks or self._begin(head, out)
+        if response is not None:
+            self._note(read.type, response)
         elif read.type == "response.output_item.added" and read.item is not None:
             self._item(chunks, read.output_index, read.item, out)
         elif read.type == "response.output_item.done" and read.item is not None:
@@ -123,21 +135,7 @@ class ResponsesStream(DialectStream[ServerSentEvent]):
         else:
             self._piece(chunks, read, out)
 
-    def _read(self, data: bytes) -> _Event:
-        """Returns the event. Raises ProviderError for one that reports a failure or cannot be read."""
-        try:
-            read = _decode(data)
-            if not data.isascii():
-                data.decode()
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._unusable("an event of the stream is not one of the Responses API") from error
-        if read.type == "error" or (not read.type and read.error is not None):
-            reported = read.error or {"code": read.code, "message": read.message}
-            raise reported_failure(reported, provider=self.provider)
-        return read
-
-    def _begin(self, first: _Event, out: list[StreamEvent]) -> Chunks:
-        head = _decode_head(bytes(first.response) or b"{}")
+    def _begin(self, head: _Head, out: list[StreamEvent]) -> Chunks:
         given_id = head.id if isinstance(head.id, str) else ""
         self.model = head.model if isinstance(head.model, str) and head.model else self.model
         self._chunks = Chunks(

@@ -39,7 +39,8 @@ ENCRYPTED = "gAAAA-"
 _JSON = {"content-type": "application/json"}
 _EVENTS = {"content-type": "text/event-stream; charset=utf-8"}
 _KEYS = {"openai": "sk-canary-4f9a1c77e2", "azure_openai": "canary0azure0key0c41d8", "xai": "xai-canary8f2a9c77"}
-_FIELDS = {*ResponseCreateParamsBase.__annotations__, "stream"}
+# The last one stands for what OpenAI will have tomorrow.
+_FIELDS = {*ResponseCreateParamsBase.__annotations__, "stream", "a_field_of_tomorrow"}
 _ITEMS: Mapping[str, set[str]] = {
     "message": {*EasyInputMessageParam.__annotations__},
     "reasoning": {*ResponseReasoningItemParam.__annotations__},

@@ -18,6 +18,7 @@ from tests.fakes.dialects.story import Call, ReadRequest, Story
 from tests.fakes.scripted import Script, Step, raw
 from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.stage import integration_of
+from tests.gateway.surfaces.agents import claude_code
 
 Json = dict[str, Any]
 
@@ -116,6 +117,22 @@ def test_request_of_claude_code__over_a_reasoning_model__goes_by_responses(play:
         "include": ["reasoning.encrypted_content"],
     }
     assert answer.headers["x-svc-warning"] == "context_management: dropped, openai has no counterpart"
+
+
+def test_turns_of_claude_code__begun_at_claude__go_on_over_a_reasoning_model(play: Play) -> None:
+    played = play(openai=[ANSWERED])
+    turns = list(claude_code.turns())
+
+    for turn in turns:
+        answer = played.post("messages", json.loads(turn.body) | {"model": "openai/gpt-5.5"})
+        assert answer.status_code == 200, answer.text
+
+    requests = played.read("openai")
+    assert {path for path, _ in played.sent("openai")} == {"/v1/responses"}
+    assert len(requests) == len(turns)
+    assert {request.tools for request in requests} == {("Bash", "Edit", "Read")}
+    assert len(requests[-1].results) == len(requests[-1].calls) >= 20
+    assert requests[-1].signatures == ()
 
 
 @pytest.mark.parametrize("provider", ["openai", "azure_openai"])

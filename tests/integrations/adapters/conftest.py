@@ -13,8 +13,9 @@ import pytest
 
 from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.integrations.adapters.newcomer import FAKE, NEWCOMER, registered
-from tests.integrations.adapters.subject import Subject, subject_of
+from tests.integrations.adapters.subject import Subject, subject_by_responses, subject_of
 
+BY_RESPONSES = "openai by responses"
 EVERY = [*distinct_providers(), NEWCOMER]
 
 
@@ -24,33 +25,38 @@ def having(ability: str) -> list[str]:
     return [name for name in EVERY if name not in fakes or getattr(fakes[name].can, ability)]
 
 
+def ways_having(ability: str) -> list[str]:
+    """Returns these providers, and OpenAI by its Responses API, which has every ability."""
+    return [*having(ability), BY_RESPONSES]
+
+
 def subject_under_test(request: pytest.FixtureRequest) -> Iterator[Subject]:
     with ExitStack() as stack:
         if request.param == NEWCOMER:
             stack.enter_context(registered())
-        yield subject_of(request.param)
+        yield subject_by_responses() if request.param == BY_RESPONSES else subject_of(request.param)
 
 
-@pytest.fixture(params=EVERY)
+@pytest.fixture(params=[*EVERY, BY_RESPONSES])
 def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
     yield from subject_under_test(request)
 
 
-@pytest.fixture(params=having("tools"))
+@pytest.fixture(params=ways_having("tools"))
 def tooled(request: pytest.FixtureRequest) -> Iterator[Subject]:
     yield from subject_under_test(request)
 
 
-@pytest.fixture(params=having("reasoning"))
+@pytest.fixture(params=ways_having("reasoning"))
 def thinking(request: pytest.FixtureRequest) -> Iterator[Subject]:
     yield from subject_under_test(request)
 
 
-@pytest.fixture(params=having("signatures"))
+@pytest.fixture(params=ways_having("signatures"))
 def signing(request: pytest.FixtureRequest) -> Iterator[Subject]:
     yield from subject_under_test(request)
 
 
-@pytest.fixture(params=having("stream_errors"))
+@pytest.fixture(params=ways_having("stream_errors"))
 def reporting(request: pytest.FixtureRequest) -> Iterator[Subject]:
     yield from subject_under_test(request)

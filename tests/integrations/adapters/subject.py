@@ -20,7 +20,9 @@ from integrations.providers.base import (
     UpstreamRequest,
 )
 from integrations.providers.errors import ProviderError, UnsupportedParameterError
+from integrations.providers.openai.responses_adapter import ADAPTERS as RESPONSES_ADAPTERS
 from integrations.registry import adapter_for
+from tests.fakes.dialects.openai_responses import RESPONSES
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.story import FakeDialect, ReadRequest, Story, Streamed
 
@@ -153,6 +155,12 @@ def subject_of(provider: str) -> Subject:
     adapter, fake = adapter_for(provider), FAKES[provider]
     model = adapter.traits.default_model or "some-model"
     return Subject(provider, adapter, fake, fake.credentials(BASE_URL), model)
+
+
+def subject_by_responses() -> Subject:
+    """Returns OpenAI as it is asked by its Responses API."""
+    fake = RESPONSES["openai"]
+    return Subject("openai", RESPONSES_ADAPTERS["openai"], fake, fake.credentials(BASE_URL), "gpt-4o-mini")
 
 
 def fetched(url: str) -> Media:
