@@ -104,6 +104,7 @@ class DeletionAdmin(RightsAdmin):
 class TraceDestinationAdmin(RightsAdmin):
     """The headers are secrets, and no field shows them."""
 
+    page_of_changes = "trace_destinations"
     list_display = ["name", "project", "endpoint", "enabled", "sampling_ratio", "include_content", "updated_at"]
     list_filter = ["project", "enabled"]
     search_fields = ["name", "endpoint"]

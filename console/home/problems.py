@@ -48,5 +48,7 @@ def _destination(visit: Visit, kind: ProblemKind, subject: str) -> tuple[str, st
             return "See why", visit.link("rollouts_rollout_change", subject)
         case "alert_undelivered":
             return "See the alert", visit.link("gateway_budgetalert_change", subject)
+        case "trace_export_failing":
+            return "See the destination", visit.link_if_there("trace_destinations", destination=subject)
         case _:
             return "", ""

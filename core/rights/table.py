@@ -176,7 +176,7 @@ PAGES: Mapping[str, Right] = {
     ),
     **_each(OPERATE, "auth_user_password_change"),
     **_each(READ, "guardrails limits end_users prices price model_groups"),
-    **_each(ADMINISTER, "settings audit members provider_keys provider_key api_keys"),
+    **_each(ADMINISTER, "settings audit members provider_keys provider_key api_keys trace_destinations"),
     **_each(READ, "analytics_requests_detail rollouts"),
     **_each(READ, "prompts prompt trials trial"),
     **_each(EDIT, "prompt_editor prompt_new trial_form"),

@@ -57,6 +57,7 @@ GROUPS = (
             Entry("Model groups", "model_groups", "n"),
             Entry("API keys", "api_keys", "i"),
             Entry("Prices", "prices", "c"),
+            Entry("Trace export", "trace_destinations", "w"),
             Entry("Members", "members", "b"),
             Entry("Settings", "settings", "g"),
             Entry("Audit", "audit", "x"),

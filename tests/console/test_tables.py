@@ -59,6 +59,10 @@ BY_PAGE: dict[str, tuple[str, set[str]]] = {
     ),
     "integrations_priceperiod": ("prices", set()),
     "integrations_pricesynclog": ("prices", {"sync"}),
+    "analytics_tracedestination": (
+        "trace_destinations",
+        {"name", "endpoint", "headers", "sampling_ratio", "include_content", "enabled", "test", "remove"},
+    ),
     "prompts_promptconfig": ("prompts", {"name", "description", "activate", "undo", "delete"}),
     "prompts_promptversion": ("prompts", {"system_prompt", "model", "temperature", "max_tokens", "commit_message"}),
     "prompts_promptactivation": ("prompts", set()),
@@ -127,6 +131,7 @@ def test_pages__of_changes__offer_every_field_and_action(client: Client, project
         "members": ["members/?"],
         "provider_keys": [f"keys/provider/?name={integration.name}&"],
         "prices": ["prices/?", "prices/model/?provider=openai&model=gpt-4o&"],
+        "trace_destinations": [f"trace-export/?destination={rows['analytics_tracedestination'].pk}&"],
         "prompts": [f"prompts/{config.pk}/?", f"prompts/{config.pk}/edit/?"],
         "settings": ["settings/?"],
         "rollouts": [f"rollouts/rollout/{rollout.pk}/change/?" for rollout in rollouts],

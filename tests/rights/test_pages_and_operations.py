@@ -63,6 +63,7 @@ BEHIND = {
     "members": Behind("listMembers", "addMember"),
     "model_groups": Behind("listModelGroups", "createModelGroup"),
     "audit": Behind("listAudit"),
+    "trace_destinations": Behind("listTraceDestinations", "createTraceDestination"),
 }
 
 
