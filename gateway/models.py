@@ -17,6 +17,7 @@ from gateway.tables.alert import BudgetAlert as BudgetAlert
 from gateway.tables.alert import OperatorAlert as OperatorAlert
 from gateway.tables.end_user import EndUserLimit as EndUserLimit
 from gateway.tables.group import ModelGroupRow as ModelGroupRow
+from gateway.tables.stored_object import StoredObject as StoredObject
 from gateway.tables.trial import Trial as Trial
 from gateway.tables.trial import TrialAnswer as TrialAnswer
 from gateway.tables.trial import TrialInput as TrialInput

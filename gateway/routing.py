@@ -9,6 +9,7 @@ from typing import Any, cast
 from django.urls import re_path
 from django.urls.resolvers import URLPattern
 
+from gateway.batches.consumers import PATHS
 from gateway.consumers import (
     GEMINI_CONSUMER,
     SURFACES,
@@ -71,6 +72,7 @@ _gemini_models = Models("gemini")
 http_urlpatterns = [
     *(gateway_route(surface.path, surface) for surface in SURFACES),
     gateway_route("responses/(?P<response_id>[^/]+)", StoredResponse.as_asgi()),
+    *(gateway_route(path.pattern, path.consumer) for path in PATHS),
     *gemini_methods(),
     route(rf"{GEMINI_ADDRESS}+models/?$", _gemini_models),
     route(rf"{GEMINI_ADDRESS}+(?:models/+)+(?P<model>.+?)/?$", _gemini_models),

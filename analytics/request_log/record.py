@@ -45,6 +45,9 @@ CLIENT_REQUEST_ID = "client_request_id"
 TELEMETRY = "telemetry"
 """The source of a record that was made of an application's span: its call did not pass the gateway."""
 
+BATCH = "batch"
+"""The source of a record that was made of a line of a batch's results (docs/batches.md)."""
+
 
 class Operation(StrEnum):
     """The client protocols of requests. Their order is that of their numbers in the table of requests in flight, so a
@@ -63,6 +66,9 @@ class Operation(StrEnum):
     IMAGES = "images"
     GENERATE_CONTENT = "generate_content"
     COUNT_CONTENT_TOKENS = "count_content_tokens"
+    FILES = "files"
+    BATCHES = "batches"
+    MESSAGE_BATCHES = "message_batches"
 
 
 class AttemptRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

@@ -25,7 +25,11 @@ class Segment:
     @classmethod
     def open(cls, directory: Path) -> Segment:
         """Opens a new segment. Raises OSError when the file cannot be made, and then leaves none behind."""
-        path = names.new_path(directory, names.SEGMENT)
+        return cls.create(names.new_path(directory, names.SEGMENT))
+
+    @classmethod
+    def create(cls, path: Path) -> Segment:
+        """Opens a new segment at `path`. Raises OSError as `open` does."""
         hidden = path.with_suffix(".new")
         fd = open_locked(hidden)
         try:

@@ -23,7 +23,7 @@ class OperationNames(NamedTuple):
 
 # The conventions have a list of operations, whose names must be used where one applies, and leave others to be named
 # (https://github.com/open-telemetry/semantic-conventions-genai, model spans): they have none for counts, ranking,
-# moderation and transcription, which keep the gateway's own.
+# moderation, transcription, files and batches, which keep the gateway's own.
 _NAMES: Final = {
     Operation.CHAT: OperationNames(f"{ROOT}chat/completions", "chat"),
     Operation.RESPONSES: OperationNames(f"{ROOT}responses", "chat"),
@@ -38,6 +38,9 @@ _NAMES: Final = {
     Operation.IMAGES: OperationNames(f"{ROOT}images/generations", "generate_content", "image"),
     Operation.GENERATE_CONTENT: OperationNames(f"{_GEMINI}generateContent", "generate_content"),
     Operation.COUNT_CONTENT_TOKENS: OperationNames(f"{_GEMINI}countTokens", "count_tokens"),
+    Operation.FILES: OperationNames(f"{ROOT}files", "files"),
+    Operation.BATCHES: OperationNames(f"{ROOT}batches", "batches"),
+    Operation.MESSAGE_BATCHES: OperationNames(f"{ROOT}messages/batches", "message_batches"),
 }
 
 

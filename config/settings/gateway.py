@@ -44,6 +44,11 @@ GATEWAY_BODY_BYTES = env.integer("GATEWAY_BODY_BYTES", 32 * 1024 * 1024, minimum
 # The maximum size of one file in a message, in bytes of the encoded text. Smaller files than a message are not checked.
 GATEWAY_INLINE_FILE_BYTES = env.integer("GATEWAY_INLINE_FILE_BYTES", 24 * 1024 * 1024, minimum=1024 * 1024)
 GATEWAY_BODY_SECONDS = env.number("GATEWAY_BODY_SECONDS", 30.0, minimum=0.1, maximum=600)
+# The largest file, or batch of messages, that a client may send, which is kept on disk while it is checked; the seconds
+# that it may take to arrive; and the folder for it, which should not be in memory.
+GATEWAY_FILE_BYTES = env.integer("GATEWAY_FILE_BYTES", 512 * 1024 * 1024, minimum=1024)
+GATEWAY_FILE_SECONDS = env.number("GATEWAY_FILE_SECONDS", 600.0, minimum=0.1, maximum=86_400)
+GATEWAY_FILE_DIR = env.path("GATEWAY_FILE_DIR", VAR_DIR)
 HEARTBEAT_SECONDS = env.number("HEARTBEAT_SECONDS", 15.0, minimum=0.05, maximum=60)
 DRAIN_SECONDS = env.integer("DRAIN_SECONDS", 30, minimum=0, maximum=3600)
 # The seconds that `/readyz` answers 503 before the socket closes; a load balancer's polls have to fall into that time.

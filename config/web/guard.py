@@ -7,6 +7,7 @@ clock that advances once per check, and each check closes the connections that h
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, Self
@@ -18,6 +19,7 @@ from uvicorn.server import ServerState
 _MAX_PAUSE_SECONDS = 1.0
 # The application itself ends slow bodies on these paths and records that it did.
 _WATCHED = ("/api/gateway/", "/api/agent/chat")
+_FILES = re.compile(r"/api/gateway/.+/(?:files|batches)/?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Limits:
     head_seconds: float
     body_seconds: float
     watched_body_seconds: float
+    file_seconds: float
 
     @classmethod
     def of_settings(cls) -> Self:
@@ -38,9 +41,12 @@ class Limits:
             head_seconds=settings.HTTP_HEAD_SECONDS,
             body_seconds=settings.MANAGEMENT_BODY_SECONDS,
             watched_body_seconds=settings.GATEWAY_BODY_SECONDS + 2 * _MAX_PAUSE_SECONDS,
+            file_seconds=settings.GATEWAY_FILE_SECONDS + 2 * _MAX_PAUSE_SECONDS,
         )
 
     def seconds_for_body(self, path: str) -> float:
+        if _FILES.match(path):
+            return self.file_seconds
         return self.watched_body_seconds if path.startswith(_WATCHED) else self.body_seconds
 
     @property

@@ -196,6 +196,12 @@ class Limiter:
         else:
             batch.settle(reservation, tokens, cost)
 
+    def charge(self, limits: ProjectLimits, claim: Claim, cost: int) -> None:
+        """Adds units of cost to the budgets that apply to the claim, without waiting. It refuses nothing: the cost has
+        come about already, without a reservation."""
+        applied = self._minute_limits_of(limits, claim).applied(claim.session_id, claim.caller)
+        self.settle(Reservation(claim, "", applied.of_budgets()), 0, cost)
+
     async def since(self, scope: Scope) -> Doubt:
         """Returns the doubt about a scope. Raises RedisAwayError."""
         arguments = [time_ns() // 1000, _ASK_ALONE_MS]

@@ -97,6 +97,14 @@ class AppliedLimits:
         of_tokens = [counters[counter.requests] for counter in self.token_counters]
         self.subject = [*counters.values()], of_tokens, [*places.values()], [*budgets.values()]
 
+    def of_budgets(self) -> AppliedLimits:
+        """Returns the budgets alone, for a cost that comes without a request of its own."""
+        found = AppliedLimits(None, None, None, caller=self.caller)
+        found.month, found.budgets, found.is_settled = self.month, self.budgets, bool(self.budgets)
+        found.numbers = {budget.scope.spend: number for number, budget in enumerate(self.budgets, 1)}
+        found.subject = [], [], [], [*found.numbers.values()]
+        return found
+
 
 class MinuteLimits:
     """A project's limits in one minute, and those of its keys, users and sessions that had requests in it."""

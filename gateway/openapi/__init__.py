@@ -13,6 +13,7 @@ from gateway.openapi.models import GEMINI_MODELS, MODELS, gemini_model, gemini_m
 from gateway.openapi.probes import probes
 from gateway.openapi.protocols import BOUNDS, PROTOCOLS, described
 from gateway.openapi.stored import STORED, stored
+from gateway.openapi.stored_objects import stored_objects
 from gateway.protocol.wire import MAX_FALLBACK_MODELS
 
 
@@ -22,6 +23,7 @@ def add_gateway(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     for protocol in PROTOCOLS:
         paths[protocol.path] = {"post": described(protocol)}
     paths[STORED] = stored()
+    paths |= stored_objects()
     paths[MODELS] = {"get": models()}
     paths[f"{MODELS}/{{model}}"] = {"get": model()}
     paths[GEMINI_MODELS] = {"get": gemini_models()}

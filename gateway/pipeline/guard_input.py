@@ -55,8 +55,18 @@ async def guard_input(context: RequestContext, state: RequestState) -> RequestCo
             loop = asyncio.get_running_loop()
             threads = _threads if size < _LARGE_BYTES else _threads_of_large
             findings = await loop.run_in_executor(threads, _findings, checks, request, enforced)
-        _note_findings(findings, state, enforced=enforced)
+        note_findings(findings, state, enforced=enforced)
     return _spotlit(context, state, guardrails) if enforced and guardrails.spotlighting_enabled else context
+
+
+def findings_of(context: RequestContext, state: RequestState) -> list[Finding]:
+    """Returns what the checks find in a request that `state` brings as one of many; called in a thread. Raises
+    ValidationError (400) for a text that no check can read where findings refuse."""
+    guardrails = context.snapshot.settings.guardrails
+    enforced = guardrails.trust_mode is TrustMode.ENFORCE
+    if enforced and context.native is not None and context.native.opaque:
+        raise ValidationError(context.native.opaque, code="unsupported_parameter")
+    return _findings(checks_of(guardrails), _checked_part(context, state), enforced)
 
 
 def _checked_part(context: RequestContext, state: RequestState) -> Request:
@@ -88,7 +98,8 @@ def _findings(checks: Iterable[InputCheck], request: Request, stop_at_first: boo
     return findings
 
 
-def _note_findings(findings: list[Finding], state: RequestState, *, enforced: bool) -> None:
+def note_findings(findings: list[Finding], state: RequestState, *, enforced: bool) -> None:
+    """Adds the findings to `state.verdicts`. Raises GuardrailError (400) for the first one if `enforced`."""
     if not findings:
         return
     action = GuardrailAction.BLOCKED if enforced else GuardrailAction.FLAGGED

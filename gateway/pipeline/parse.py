@@ -20,8 +20,8 @@ class ClientGoneError(Exception):
 
 async def read_body(receive: Receive, headers: RequestHeaders, limit: int) -> bytes:
     """Returns the whole body. Raises ValidationError above `limit` bytes, ClientGoneError when the client leaves."""
-    if headers.content_encoding and headers.content_encoding.lower() != "identity":
-        raise ValidationError("content-encoding: request bodies have to be sent without compression")
+    if headers.content_encoding:
+        refuse_compressed(headers)
     message: Any = await receive()
     body = message.get("body", b"")
     if message["type"] != "http.request" or message.get("more_body", False):
@@ -30,8 +30,16 @@ async def read_body(receive: Receive, headers: RequestHeaders, limit: int) -> by
     return bytes(body)
 
 
-def late_body() -> RequestTimeoutError:
-    return RequestTimeoutError(f"The request body did not arrive within {settings.GATEWAY_BODY_SECONDS:g} seconds")
+def refuse_compressed(headers: RequestHeaders) -> None:
+    """Raises ValidationError for a body that is compressed."""
+    if headers.content_encoding and headers.content_encoding.lower() != "identity":
+        raise ValidationError("content-encoding: request bodies have to be sent without compression")
+
+
+def late_body(seconds: float | None = None) -> RequestTimeoutError:
+    """Returns the error of a body for which `seconds` were too few, by default those of a request."""
+    seconds = settings.GATEWAY_BODY_SECONDS if seconds is None else seconds
+    return RequestTimeoutError(f"The request body did not arrive within {seconds:g} seconds")
 
 
 async def _rest(receive: Receive, message: Any, limit: int) -> bytes:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import NamedTuple
 
 from analytics.request_log.record import CLIENT_REQUEST_ID, Outcome
 from core.errors import ApplicationError
@@ -41,6 +43,15 @@ from gateway.surfaces.reply import surface_of
 
 logger = logging.getLogger("gateway.request")
 
+
+class Call(NamedTuple):
+    """What answers a request that is no question to a model (`Reply.call`). `body_seconds` is how long its body may
+    take to arrive."""
+
+    answer: Callable[[Runtime, RequestState, Reply, ClientWatch], Awaitable[None]]
+    body_seconds: float
+
+
 # nginx's status for a request whose client closed the connection: it is recorded and never sent.
 _CLIENT_CLOSED = 499
 
@@ -65,10 +76,12 @@ async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive:
 
 async def serve(runtime: Runtime, state: RequestState, receive: Receive, reply: Reply) -> None:
     """Serves a request whose key is known: a client's, or one of the service's own (`internal_client.py`)."""
-    watch = ClientWatch(receive, runtime.loop, runtime.deadlines.body)
+    call: Call | None = reply.call
+    body_seconds = runtime.deadlines.body if call is None else call.body_seconds
+    watch = ClientWatch(receive, runtime.loop, body_seconds)
     reply.before_last = partial(record, runtime, state)
     try:
-        answer = answer_count if state.surface.counts else _answer
+        answer = call.answer if call is not None else answer_count if state.surface.counts else _answer
         await answer(runtime, state, reply, watch)
     except ApplicationError as error:
         await _refuse(state, reply, watch, error)
@@ -77,7 +90,7 @@ async def serve(runtime: Runtime, state: RequestState, receive: Receive, reply: 
     except asyncio.CancelledError:
         if watch.late:
             watch.absorb()
-            await _refuse(state, reply, watch, late_body())
+            await _refuse(state, reply, watch, late_body(body_seconds))
             return
         if not watch.disconnected:
             state.outcome, state.status_code = Outcome.INTERRUPTED, 500

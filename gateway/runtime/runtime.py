@@ -57,6 +57,7 @@ class Runtime:
 
     snapshots: SnapshotStore
     transport: Transport
+    uploads: Transport  # `uploads` reads the bodies of requests from files.
     health: HealthMonitor
     media: MediaFetcher
     tokens: AccessTokens
@@ -90,6 +91,7 @@ class Runtime:
         await self.cache.close()
         await self.media.close()
         await self.transport.close()
+        await self.uploads.close()
         self.spool.close()
         self.inflight.close()
         await sync_to_async(flush_last_uses, thread_sensitive=False)()

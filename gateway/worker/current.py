@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 from asgiref.sync import SyncToAsync, async_to_sync, sync_to_async
 from django.conf import settings
-from django.db import connections
+from django.db import close_old_connections, connections
 
+from analytics.spool.held import settle_held
 from analytics.spool.inflight import InflightTable
 from analytics.spool.writer import SpoolWriter
 from core.keys.last_use import flush_last_uses
@@ -21,6 +22,7 @@ from gateway.cache.store import ResponseCache
 from gateway.judging.judge import grade_overall
 from gateway.limits.limiter import Limiter
 from gateway.limits.seeding import Seeder
+from gateway.models import StoredObject
 from gateway.runtime.deadlines import Deadlines
 from gateway.runtime.open_requests import OpenRequests
 from gateway.runtime.readiness import Readiness
@@ -32,10 +34,11 @@ from integrations.health.monitor import HealthMonitor
 from integrations.media.fetcher import MediaFetcher
 from integrations.transport.access_tokens import AccessTokens
 from integrations.transport.factory import create_transport
+from integrations.transport.tls import client_context
 
 T = TypeVar("T")
 
-_LAST_USE_SECONDS = 60.0
+_LAST_USE_SECONDS = _HELD_RECORDS_SECONDS = 60.0
 
 _runtime: Runtime | None = None
 
@@ -78,12 +81,14 @@ def _start() -> Runtime:
         reserve_bytes=settings.SPOOL_RESERVE_BYTES,
         queue_bytes=settings.SPOOL_QUEUE_BYTES,
     )
+    tls, allow_private = client_context(), settings.ALLOW_PRIVATE_UPSTREAMS
     runtime = Runtime(
         snapshots=SnapshotStore(),
-        transport=create_transport(settings.UPSTREAM_TRANSPORT, allow_private=settings.ALLOW_PRIVATE_UPSTREAMS),
+        transport=create_transport(settings.UPSTREAM_TRANSPORT, tls=tls, allow_private=allow_private),
+        uploads=create_transport("aiohttp", tls=tls, allow_private=allow_private),
         health=HealthMonitor(settings.REDIS_URL),
         media=MediaFetcher(),
-        tokens=AccessTokens(allow_private=settings.ALLOW_PRIVATE_UPSTREAMS),
+        tokens=AccessTokens(allow_private=allow_private),
         spool=spool,
         inflight=InflightTable(settings.SPOOL_DIR),
         open_requests=OpenRequests(settings.REDIS_URL),
@@ -116,6 +121,7 @@ def _start() -> Runtime:
     keep_running("gateway.seeding", partial(seeder.run, runtime.limiter))
     keep_running("gateway.open_requests", runtime.open_requests.run)
     keep_running("gateway.last_use", _flush_last_uses_regularly)
+    keep_running("gateway.held_records", _settle_held_records_regularly)
     return runtime
 
 
@@ -123,6 +129,18 @@ async def _flush_last_uses_regularly() -> None:
     while True:
         await asyncio.sleep(_LAST_USE_SECONDS)
         await sync_to_async(flush_last_uses, thread_sensitive=False)()
+
+
+async def _settle_held_records_regularly() -> None:
+    """Settles what workers of this host left behind that died while they priced a batch."""
+    while True:
+        await sync_to_async(_settle_held_records, thread_sensitive=False)()
+        await asyncio.sleep(_HELD_RECORDS_SECONDS)
+
+
+def _settle_held_records() -> None:
+    close_old_connections()
+    settle_held(settings.SPOOL_DIR, lambda name: StoredObject.objects.filter(priced_as=name).exists())
 
 
 def is_served() -> bool:

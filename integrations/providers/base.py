@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, BinaryIO, Literal, Protocol
 
 import msgspec
 from typing_extensions import override
@@ -137,6 +137,14 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
     def __repr__(self) -> str:
         """Returns a text without the headers and the body, which may hold secrets."""
         return f"{type(self).__name__}(method={self.method!r}, url={self.url!r}, warnings={self.warnings!r})"
+
+
+class UploadRequest(UpstreamRequest, frozen=True, kw_only=True):
+    """A request whose body is the rest of `file`, `length` bytes, which are read as they leave. The transport closes
+    the file."""
+
+    file: BinaryIO
+    length: int
 
 
 class ParsedResponse(msgspec.Struct, frozen=True, gc=False):

@@ -13,14 +13,14 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 from weakref import WeakSet
 
 import aiohttp
 from typing_extensions import override
 from yarl import URL
 
-from integrations.providers.base import UpstreamRequest
+from integrations.providers.base import UploadRequest, UpstreamRequest
 from integrations.providers.errors import ProviderError
 from integrations.transport import failures
 from integrations.transport.addresses import PrivateAddressError
@@ -187,8 +187,7 @@ class AiohttpTransport:
             request.method,
             URL(f"{origin.scheme}://{head.headers['host']}{head.target}", encoded=True),
             headers=head.headers,
-            # aiohttp writes a large bytes body in one piece and warns about it, so such a body is passed as a stream.
-            data=request.body if len(request.body) <= _LARGE_BODY_BYTES else io.BytesIO(request.body),
+            data=_body_of(request),
             allow_redirects=False,
             proxy=proxy,
             trace_request_ctx=sending,
@@ -234,6 +233,14 @@ class AiohttpTransport:
             max_line_size=_HEADER_BYTES,
             max_field_size=_HEADER_BYTES,
         )
+
+
+def _body_of(request: UpstreamRequest) -> bytes | BinaryIO:
+    """Returns the body as aiohttp takes it: it writes a large bytes body in one piece and warns about it, so such a
+    body is passed as a stream."""
+    if isinstance(request, UploadRequest):
+        return request.file
+    return request.body if len(request.body) <= _LARGE_BODY_BYTES else io.BytesIO(request.body)
 
 
 async def _note_written(session: aiohttp.ClientSession, trace: Any, _: Any) -> None:

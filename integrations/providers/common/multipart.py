@@ -5,10 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from email.message import Message
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 _MAX_PARTS = 100
 _MAX_BOUNDARY_BYTES = 200
+_MAX_HEAD_BYTES = 64 * 1024
+
+
+class Bytes(Protocol):
+    """What is needed of the bytes of a form, which may lie in a file."""
+
+    def __getitem__(self, place: slice, /) -> bytes: ...
+
+    def find(self, wanted: bytes, start: int = 0, end: int | None = None, /) -> int: ...
 
 
 class Part(NamedTuple):
@@ -21,25 +30,27 @@ class Part(NamedTuple):
     end: int
 
 
-def boundary_of(body: bytes) -> bytes:
+def boundary_of(body: Bytes) -> bytes:
     """Returns the boundary. Raises ValueError for a body that does not begin with one."""
     end = body.find(b"\r\n", 0, _MAX_BOUNDARY_BYTES)
-    if not body.startswith(b"--") or end < 3:
+    if body[:2] != b"--" or end < 3:
         raise ValueError("the body does not begin with a boundary")
     return body[2:end]
 
 
-def parts_of(body: bytes) -> list[Part]:
+def parts_of(body: Bytes) -> list[Part]:
     """Returns the parts in their order. Raises ValueError for a body that is no form."""
     return list(_parts(body, b"\r\n--" + boundary_of(body)))
 
 
-def _parts(body: bytes, delimiter: bytes) -> Iterator[Part]:
+def _parts(body: Bytes, delimiter: bytes) -> Iterator[Part]:
     at = len(delimiter)
     for _ in range(_MAX_PARTS):
         content, end = body.find(b"\r\n\r\n", at), body.find(delimiter, at)
         if content < 0 or end < content:
             raise ValueError("a part of the form has no end")
+        if content - at > _MAX_HEAD_BYTES:
+            raise ValueError(f"the head of a part has more than {_MAX_HEAD_BYTES} bytes")
         yield _part(body[at:content], content + 4, end)
         at = end + len(delimiter)
         if body[at : at + 2] == b"--":
@@ -61,7 +72,7 @@ def _part(head: bytes, start: int, end: int) -> Part:
     return Part(field, message.get_filename(), start, max(start, end))
 
 
-def text_of(body: bytes, part: Part) -> str:
+def text_of(body: Bytes, part: Part) -> str:
     return body[part.start : part.end].decode("utf-8", "replace")
 
 

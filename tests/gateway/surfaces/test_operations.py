@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from analytics.request_log.record import Operation
+from gateway.batches.consumers import PATHS
 from gateway.consumers import SURFACES
 from gateway.surfaces.gemini.surface import CountContentSurface, GeminiSurface
 from integrations.providers.native import native_adapter
@@ -10,10 +11,9 @@ from integrations.registry import providers
 
 
 def test_operations__of_all_surfaces__are_known_to_the_record() -> None:
-    found = {surface.surface.operation for surface in SURFACES} | {
-        GeminiSurface.operation,
-        CountContentSurface.operation,
-    }
+    found = {surface.surface.operation for surface in SURFACES}
+    found |= {GeminiSurface.operation, CountContentSurface.operation}
+    found |= {path.consumer.operation for path in PATHS}
 
     assert sorted(found) == sorted(Operation)
 

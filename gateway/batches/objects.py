@@ -1,0 +1,106 @@
+"""What the gateway remembers of files and batches. The calls run in threads: none is on the path of a chat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, ParamSpec, TypeVar
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.db import close_old_connections, transaction
+from django.utils import timezone
+
+from core.errors import NotFoundError
+from gateway.models import StoredObject
+from gateway.tables.stored_object import ID_CHARACTERS, ObjectKind
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MAX_PAGE = 100
+_NAMES = {ObjectKind.FILE: "file", ObjectKind.BATCH: "batch", ObjectKind.MESSAGE_BATCH: "message batch"}
+
+
+async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    """Returns what the function returns that asks the database."""
+
+    def work() -> T:
+        close_old_connections()
+        return function(*args, **options)
+
+    return await sync_to_async(work, thread_sensitive=False)()
+
+
+def find(project_id: UUID, kind: ObjectKind, vendor_id: str) -> StoredObject:
+    """Returns the project's own object. Raises NotFoundError (404), also for another project's."""
+    row = None
+    if len(vendor_id) <= ID_CHARACTERS:
+        row = StoredObject.objects.for_project(project_id).filter(kind=kind, vendor_id=vendor_id).first()
+    if row is None:
+        raise NotFoundError(f"This project has no {_NAMES[kind]} {vendor_id[:ID_CHARACTERS]!r}")
+    return row
+
+
+def save(row: StoredObject) -> None:
+    """Stores an object, or what was learned of it anew."""
+    found = StoredObject.objects.for_project(row.project_id).filter(kind=row.kind, vendor_id=row.vendor_id)
+    with transaction.atomic():
+        if not found.update(state=row.state, value=row.value):
+            row.save(force_insert=True)
+
+
+def save_seen(row: StoredObject, value: Mapping[str, Any], state: str, results: Sequence[str] = ()) -> None:
+    """Stores the provider's object as it was just seen, and the files that hold the `results` of a batch."""
+    row.value, row.state = dict(value), state
+    row.save(update_fields=["value", "state"])
+    for file_id in results:
+        _copy_for(row, file_id)
+
+
+def _copy_for(batch: StoredObject, file_id: str) -> None:
+    """Makes the file of a batch's results known, which belongs to whoever made the batch."""
+    StoredObject.objects.get_or_create(
+        project_id=batch.project_id,
+        kind=ObjectKind.FILE,
+        vendor_id=file_id,
+        defaults={
+            "integration_id": batch.integration_id,
+            "provider": batch.provider,
+            "api_key_id": batch.api_key_id,
+            "user_id": batch.user_id,
+            "session_id": batch.session_id,
+            "purpose": "batch_output",
+            "endpoint": batch.endpoint,
+            "model_names": batch.model_names,
+            "batch_id": batch.vendor_id,
+        },
+    )
+
+
+def page(
+    project_id: UUID, kind: ObjectKind, *, after: str, limit: int, before: str = "", purpose: str = ""
+) -> tuple[list[StoredObject], bool]:
+    """Returns the project's objects, the newest first, and whether there are more behind them. `after` and `before` are
+    ids that the page follows or precedes. Raises NotFoundError (404) for an id that is not the project's."""
+    rows = StoredObject.objects.for_project(project_id).filter(kind=kind).order_by("-id")
+    if purpose:
+        rows = rows.filter(purpose=purpose)
+    if after:
+        rows = rows.filter(id__lt=find(project_id, kind, after).pk)
+    if before:
+        rows = rows.filter(id__gt=find(project_id, kind, before).pk).order_by("id")
+    found = list(rows[: limit + 1])
+    shown = found[:limit]
+    return (shown[::-1] if before else shown), len(found) > limit
+
+
+def forget(row: StoredObject) -> None:
+    """Removes an object that its provider has deleted."""
+    row.delete()
+
+
+def price(row: StoredObject, records: str, cost: Decimal | None) -> bool:
+    """Notes that the results are priced by these records. Returns False when they were priced already."""
+    unpriced = StoredObject.objects.filter(pk=row.pk, priced_at=None)
+    return bool(unpriced.update(priced_at=timezone.now(), priced_as=records, cost_usd=cost))

@@ -1,0 +1,137 @@
+"""The record of one line of a batch's results: a request of its own in the log, at the price of batches."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from analytics.request_log.record import BATCH, Operation, Outcome, RequestRecord, SpoolEntry
+from gateway.batches.places import Place
+from gateway.models import StoredObject
+from gateway.snapshot.project import ProjectSnapshot
+from integrations.pricing.batch_price import batch_cost
+from integrations.pricing.cost import Cost
+from integrations.providers.common.batch_results import BatchResult
+from integrations.providers.usage import Usage
+
+_OPERATIONS = {
+    "/v1/chat/completions": Operation.CHAT,
+    "/v1/responses": Operation.RESPONSES,
+    "/v1/embeddings": Operation.EMBEDDINGS,
+    "/v1/completions": Operation.COMPLETIONS,
+    "/v1/moderations": Operation.MODERATIONS,
+    "/v1/images/generations": Operation.IMAGES,
+    "/v1/messages": Operation.MESSAGES,
+}
+_CLIENT_CLOSED, _NOT_RUN = 499, 504
+# Attributes are no place for long texts.
+_MAX_ATTRIBUTE_CHARACTERS = 512
+
+
+class LineRecords:
+    """Makes the records of one batch's results. `ts` is when they were fetched, in Unix microseconds."""
+
+    def __init__(self, snapshot: ProjectSnapshot, place: Place, row: StoredObject, ts: int) -> None:
+        self._snapshot, self._place, self._row, self.ts = snapshot, place, row, ts
+        self._batch = row.batch_id or row.vendor_id
+        self._operation = _OPERATIONS.get(row.endpoint, Operation.BATCHES)
+        key = next((key for key in snapshot.keys.values() if key.id == row.api_key_id), None)
+        self._attributes: Mapping[str, str] = {} if key is None else key.attributes
+
+    def entry(self, result: BatchResult) -> tuple[SpoolEntry, Cost | None]:
+        """Returns the record of a line with its answer, and its cost, None when that is unknown."""
+        usage, row, requested = result.usage or Usage(), self._row, self._model_of(result)
+        cost = self._cost(result, usage, requested)
+        outcome, status = _outcome(result)
+        record = RequestRecord(
+            request_id=self._request_id(result.custom_id),
+            project_id=self._snapshot.id_text,
+            ts=self.ts,
+            outcome=outcome,
+            status_code=status,
+            api_key_id=row.api_key_id,
+            source=BATCH,
+            operation=self._operation,
+            is_native=True,
+            session_id=row.session_id,
+            user_id=row.user_id,
+            provider=row.provider,
+            model=requested,
+            requested_model=requested,
+            finish_reason=result.finish_reason,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            cache_read_tokens=usage.cache_read_tokens,
+            cache_write_tokens=usage.cache_write_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
+            tokens_estimated=usage.estimated,
+            retention_days=self._snapshot.settings.retention_days,
+            attributes={
+                **self._attributes,
+                "batch_id": self._batch,
+                "custom_id": result.custom_id[:_MAX_ATTRIBUTE_CHARACTERS],
+            },
+            **_costs(cost),
+            **_error(result, status),
+        )
+        kept = result.answer if self._snapshot.settings.log_content else b""
+        return SpoolEntry(record, response=kept), cost
+
+    def _cost(self, result: BatchResult, usage: Usage, model: str) -> Cost | None:
+        deployment = self._place.deployment
+        own = deployment.prices.get(model) if deployment is not None else None
+        price = own or self._snapshot.price_of(self._row.provider, model)
+        if price is None and result.model:
+            price = self._snapshot.price_of(self._row.provider, result.model)
+        if usage.is_billed:
+            return batch_cost(usage, price)
+        # What failed or never ran costs nothing, whether its model has a price or not.
+        return None if price is None and not result.error_code else Cost()
+
+    def _model_of(self, result: BatchResult) -> str:
+        """Returns the model that was asked: the only one of the batch, or the one that the answer names."""
+        names = self._row.model_names
+        return self._place.client_name(names[0] if len(names) == 1 else result.model)
+
+    def _request_id(self, custom_id: str) -> str:
+        """Returns a UUIDv7 of the time and the line, so that no line of a batch has two ids at a time."""
+        named = f"{self._snapshot.id_text}:{self._batch}:{custom_id}".encode("utf-8", "surrogatepass")
+        digest = int.from_bytes(hashlib.blake2b(named, digest_size=10).digest(), "big") & ((1 << 74) - 1)
+        milliseconds = (self.ts // 1000) & ((1 << 48) - 1)
+        value = milliseconds << 80 | 0x7 << 76 | (digest >> 62) << 64 | 0b10 << 62 | digest & ((1 << 62) - 1)
+        return str(UUID(int=value))
+
+
+def _outcome(result: BatchResult) -> tuple[Outcome, int]:
+    if not result.error_code:
+        return Outcome.SUCCESS, result.status
+    if result.status:
+        return Outcome.ERROR, result.status
+    return (Outcome.CANCELLED, _CLIENT_CLOSED) if "cancel" in result.error_code else (Outcome.ERROR, _NOT_RUN)
+
+
+def _error(result: BatchResult, status: int) -> Mapping[str, Any]:
+    if not result.error_code:
+        return {}
+    return {
+        "error_type": "invalid_request_error" if 400 <= status < 500 else "api_error",
+        "error_code": result.error_code[:100],
+        "error_message": result.error_message,
+    }
+
+
+def _costs(cost: Cost | None) -> Mapping[str, Any]:
+    if cost is None:
+        return {}
+    return {
+        "cost_known": True,
+        "cost_input_usd": f"{cost.input:f}",
+        "cost_cache_read_usd": f"{cost.cache_read:f}",
+        "cost_cache_write_usd": f"{cost.cache_write:f}",
+        "cost_output_usd": f"{cost.output:f}",
+        "cost_other_usd": f"{cost.other:f}",
+        "cost_usd": f"{cost.total:f}",
+        "cost_source": cost.source,
+    }

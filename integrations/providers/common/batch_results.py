@@ -1,0 +1,29 @@
+"""One line of a batch's results, in the form that all vendors' lines are read into."""
+
+from __future__ import annotations
+
+import msgspec
+
+from integrations.providers.usage import Usage
+
+_MAX_MESSAGE_CHARACTERS = 2000
+
+
+class BatchResult(msgspec.Struct, frozen=True):
+    """The answer to one request of a batch. `status` is the HTTP status that the request would have had by itself, 0
+    where the vendor never ran it. `answer` is the JSON of the answer or of the error. `usage` is None where the vendor
+    counted nothing; `error_code` is empty for an answer."""
+
+    custom_id: str
+    status: int
+    answer: bytes = b""
+    model: str = ""
+    finish_reason: str = ""
+    usage: Usage | None = None
+    error_code: str = ""
+    error_message: str = ""
+
+
+def shortened(message: object) -> str:
+    """Returns an error's message as a record keeps it; empty for anything but a text."""
+    return message[:_MAX_MESSAGE_CHARACTERS] if isinstance(message, str) else ""

@@ -1,0 +1,97 @@
+"""Files and batches of OpenAI's dialect (https://platform.openai.com/docs/api-reference/batch): their addresses, and
+the lines of their results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from integrations.providers.base import Credentials
+from integrations.providers.common.batch_results import BatchResult, shortened
+from integrations.providers.common.endpoints import Endpoint
+from integrations.providers.common.failures import message_in
+from integrations.providers.openai import azure
+from integrations.providers.openai.adapter import ADAPTER, OpenAIAdapter
+from integrations.providers.openai.compatible import ADAPTERS
+from integrations.providers.openai.operations import usage_in
+
+_OWN: Mapping[str, OpenAIAdapter] = {"openai": ADAPTER, "azure_openai": azure.ADAPTER}
+# The vendors of the dialect that document both, at these paths and in this form:
+# https://learn.microsoft.com/azure/foundry/reference/rest/batches-create-batch, https://console.groq.com/docs/batch,
+# https://inference-docs.cerebras.ai/capabilities/batch,
+# https://docs.morphllm.com/api-reference/endpoint/batches-create, https://docs.siliconflow.cn/cn/api-reference/batch/create-batch
+BATCH_PROVIDERS = ("openai", "azure_openai", "groq", "cerebras", "morph", "siliconflow", "openai_compatible")
+_SUCCESS = 200
+
+
+class _Response(msgspec.Struct):
+    status_code: int = 0
+    body: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Line(msgspec.Struct):
+    custom_id: str
+    response: _Response | None = None
+    error: Any = None
+
+
+_decode_line = msgspec.json.Decoder(_Line).decode
+_decode = msgspec.json.decode
+
+
+def endpoint(provider: str, path: str, credentials: Credentials) -> Endpoint:
+    """Returns the address of `path` ("files", "batches/batch_1/cancel") and the headers of a request to it. Azure has
+    both at its resource alone, whatever the layout of the integration's address."""
+    adapter = _OWN.get(provider) or ADAPTERS[provider]
+    found = adapter.endpoint_of(path, "", credentials)
+    if provider != azure.ADAPTER.provider:
+        return found
+    resource = found.url.partition("?")[0].removesuffix(f"/{path}").partition("/openai/")[0].removesuffix("/models")
+    return Endpoint(f"{resource}/openai/v1/{path}", found.headers)
+
+
+def read_result(line: bytes) -> BatchResult:
+    """Returns what a line of an output or error file says. Raises ValueError for a line of another form."""
+    try:
+        found = _decode_line(line)
+        response = found.response
+        body = _decode(response.body) if response is not None else None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError("not a line of a batch's results") from error
+    if response is None or not isinstance(body, dict):
+        return _failed(found, 0, found.error, msgspec.json.encode(found.error))
+    if response.status_code != _SUCCESS:
+        return _failed(found, response.status_code, body.get("error") or found.error, bytes(response.body))
+    return BatchResult(
+        found.custom_id,
+        _SUCCESS,
+        bytes(response.body),
+        model=_text(body.get("model")),
+        finish_reason=_finish_reason(body),
+        usage=usage_in(body),
+    )
+
+
+def _failed(line: _Line, status: int, error: Any, answer: bytes) -> BatchResult:
+    code = error.get("code") or error.get("type") if isinstance(error, dict) else None
+    return BatchResult(
+        line.custom_id,
+        status,
+        answer,
+        error_code=_text(code) or "batch_line_failed",
+        error_message=shortened(message_in(error)),
+    )
+
+
+def _finish_reason(body: dict[str, Any]) -> str:
+    """Returns the finish reason of a chat completion or a completion, or the status of a response."""
+    choices = body.get("choices")
+    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+        return _text(choices[0].get("finish_reason"))
+    return "stop" if body.get("status") == "completed" else ""
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

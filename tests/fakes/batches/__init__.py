@@ -1,0 +1,1 @@
+"""Fakes of the vendors' batch APIs, as strict as the vendors."""
