@@ -18,6 +18,7 @@ from tests.gateway.service import GatewayService
 from tests.gateway.stage import Stage, integration_of, model_of
 from tests.gateway.wire import body, read_stream
 
+FILES_BETA = "files-api-2025-04-14"
 HEADER = "canary-header-value"
 FINE = Story(text="Fine.")
 # The list has one provider of each dialect.
@@ -89,7 +90,7 @@ def test_no_additions__openai__the_clients_bytes_and_no_header_of_theirs(made: M
     stage = made("openai")
     script = stage.play("openai", FINE)
     sent = b'{ "model":"gpt-4o-mini",  "messages":[{"role":"user","content":"Hi"}], "odd": 1e2 }'
-    stage.gateway.post(sent, headers={"anthropic-beta": "a-1", "cookie": "c=1", "x-api-key": "k"})
+    stage.gateway.post(sent, headers={"anthropic-beta": FILES_BETA, "cookie": "c=1", "x-api-key": "k"})
     (received,) = script.received
     assert received.body == sent
     assert not received.headers.keys() & {"anthropic-beta", "cookie", "x-api-key", "x-project-id"}
@@ -147,11 +148,11 @@ def test_cache__what_the_integration_or_the_clients_header_changes__is_another_a
     sent = body(model=model_of("anthropic"))
     statuses = [
         status_of(stage.gateway.post(sent, headers={**ASK, **more}))
-        for more in ({"anthropic-beta": "a-1"}, {"anthropic-beta": "b-2"}, {})
+        for more in ({"anthropic-beta": FILES_BETA}, {"anthropic-beta": "skills-2025-10-02"}, {})
     ]
     assert statuses == [(200, "miss")] * 3
     wait_until_stored(stage.gateway, 3)
-    assert status_of(stage.gateway.post(sent, headers={**ASK, "anthropic-beta": "a-1"})) == (200, "hit")
+    assert status_of(stage.gateway.post(sent, headers={**ASK, "anthropic-beta": FILES_BETA})) == (200, "hit")
     assert status_of(stage.gateway.post(sent, headers={**ASK, "openai-beta": "a-1"})) == (200, "hit")
     assert len(script.received) == 3
 

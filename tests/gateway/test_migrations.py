@@ -37,7 +37,7 @@ def test_settings__stored_in_columns__are_the_same_in_one_column_and_back(at_fir
     values = stored.get_model("gateway", "GatewaySettings").objects.get(project_id=project.pk).values
     assert (values["retry_max_attempts"], values["monthly_budget_usd"]) == (3, "12.5")
     assert values["judge_model"] == "openai/gpt-4o"
-    assert set(values) == set(ProjectSettings.__struct_fields__)
+    assert set(values) <= set(ProjectSettings.__struct_fields__)  # Later settings never had a column.
 
     MigrationExecutor(connection).migrate([("gateway", "0001_initial")])
 

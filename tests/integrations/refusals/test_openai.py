@@ -45,6 +45,7 @@ GOOD: list[Json] = [
     {"response_format": {"type": "json_object"}, "messages": [{"role": "user", "content": "Answer in JSON."}]},
     {"stream": True, "stream_options": {"include_usage": True}, "store": True, "metadata": {"a": "b"}},
     {"messages": [USER, {"role": "assistant", "content": ""}, USER]},
+    {"messages": [USER, {**ASKED, "tool_calls": [{**CALL, "index": 0}]}, RESULT], "tools": [tool()]},
 ]
 # By rule: what is changed in a request that OpenAI takes, and a part of the error.
 REFUSED: dict[str, list[tuple[Json, str]]] = {

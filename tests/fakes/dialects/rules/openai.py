@@ -18,8 +18,9 @@ _REFERENCE = "https://platform.openai.com/docs/api-reference/chat/create"
 _KIND = completion_create_params.CompletionCreateParamsBase
 # The fields of the two ways of asking, and one that stands for what OpenAI will have tomorrow.
 _BESIDE_THE_TYPE = {"stream", "a_field_of_tomorrow"}
-# A message of the vendor's comes back whole: recording openai/chat_history_message_pydantic.80dd9810
-_OF_ANSWERS = {"annotations"}
+# A message of the vendor's comes back whole: recording openai/chat_history_message_pydantic.80dd9810. Calls that were
+# streamed have their index: https://github.com/RageAgainstThePixel/OpenAI-DotNet/issues/278
+_OF_ANSWERS = {("annotations",), ("tool_calls", "index")}
 NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _MESSAGE_NAME = re.compile(r"[^\s<|\\/>]+")
 _ROLES = ("system", "assistant", "user", "function", "tool", "developer")
@@ -91,8 +92,10 @@ def _calls(message: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
 
 def _unknown(request: Request) -> Found:
     present = {name: value for name, value in request.body.items() if name not in _BESIDE_THE_TYPE}
-    found = (place for place in unknown_fields(present, _KIND) if place[0] != "messages" or place[2] not in _OF_ANSWERS)
-    return next(({"path": path(place)} for place in found), None)
+    for place in unknown_fields(present, _KIND):
+        if place[0] != "messages" or tuple(step for step in place[1:] if isinstance(step, str)) not in _OF_ANSWERS:
+            return {"path": path(place)}
+    return None
 
 
 def _missing(request: Request) -> Found:
