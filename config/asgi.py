@@ -22,7 +22,7 @@ from config.web.websockets import NoWebSockets  # noqa: E402
 from core.http.arrival import with_arrival  # noqa: E402
 from core.http.bodies import with_bounded_body  # noqa: E402
 from gateway.http.cors import with_cors  # noqa: E402
-from gateway.routing import direct_consumers, http_urlpatterns, route  # noqa: E402
+from gateway.routing import DIRECT_PATTERNS, direct_consumers, http_urlpatterns, route  # noqa: E402
 from gateway.worker.lifespan import lifespan  # noqa: E402
 
 admin.autodiscover()
@@ -39,5 +39,6 @@ router = ProtocolTypeRouter(
 # A web worker hands POST requests to these consumers itself (`config.web.direct`), which saves the 2 to 7 µs that the
 # router takes. With origins it finds none: every request passes the answers to browsers first.
 router.direct = direct_consumers(http.routes)
+router.direct_patterns = DIRECT_PATTERNS
 _ORIGINS = settings.CORS_ALLOWED_ORIGINS
 application: Any = with_cors(router, _ORIGINS) if _ORIGINS else router

@@ -78,11 +78,11 @@ class GeminiConsumer(SharedConsumer):
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         request_id = new_request_id()
         try:
-            url = scope.get("url")
-            if url is None:
-                surface = surface_at(scope["path"], scope["query_string"].decode("latin-1"))
+            query = scope.get("query_string")
+            if query is None:  # The server has handed over the URL as it came (`config.web.direct`).
+                surface = surface_at_url(scope["path"])
             else:
-                surface = surface_at_url(url)
+                surface = surface_at(scope["path"], query.decode("latin-1"))
         except ApplicationError as error:
             return GeminiReply(GEMINI, send, request_id).error(error)
         reply = (GeminiArrayReply if surface.as_array else GeminiReply)(surface, send, request_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any, cast
@@ -47,6 +48,15 @@ GEMINI_ADDRESS = r"^api/gateway/+(?:v1/+)?(?:v1beta1?|v1alpha)/"
 GEMINI_METHODS = r"^api/gateway/+(?:v1/+)?(?:v1beta1?|v1alpha|v1)/+(?:publishers/+[^/]+/+)?(?:models/+)+"
 """A pattern of what stands before the model whose method is called. The version `v1` is shared with other protocols,
 and clients of Vertex AI write the model's publisher."""
+
+
+DIRECT_PATTERNS = (
+    (
+        re.compile(rb"/api/gateway/v1(?:beta|alpha)/models/[!-~]+:(?:%b)(?:\?[!-~]*)?" % "|".join(METHODS).encode()),
+        GEMINI_CONSUMER,
+    ),
+)
+"""The URLs of Gemini's methods as clients write them, for a server that hands requests over by itself."""
 
 
 def gemini_methods() -> Iterator[URLPattern]:

@@ -1,5 +1,6 @@
-"""The short way of requests to models: one whose URL is exactly the path of a client protocol goes from the parser to
-its consumer, by the table that `config.asgi` makes from Channels' routes.
+"""The short way of requests to models: one whose URL is exactly the path of a client protocol, or names a model and a
+method as Gemini's do, goes from the parser to its consumer, by the tables that `config.asgi` makes from Channels'
+routes.
 
 A consumer is called as any ASGI application is, so that requests of any other form, and other servers, get the same
 answers through the router. The router takes 2 to 7 µs, and the parts of a scope that no consumer reads take more.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -66,6 +67,7 @@ class _Trailers(list[tuple[bytes, bytes]]):
 httptools_impl.RequestResponseCycle = OneWriteCycle  # type: ignore[misc]
 _OFFER = frozenset((b"upgrade", b"http2-settings"))
 _NONE: Mapping[bytes, Any] = {}
+Patterns = Sequence[tuple[re.Pattern[bytes], Any]]
 _name_of = itemgetter(0)
 
 
@@ -88,6 +90,8 @@ class BoundedProtocol(HttpToolsProtocol):
         # The endpoints to which requests go without the rest of the application, by the bytes of their URLs.
         is_plain = not self.root_path and self.limit_concurrency is None
         self._direct: Mapping[bytes, Any] = getattr(config.loaded_app, "direct", _NONE) if is_plain else _NONE
+        # The endpoints whose URLs name a model, by the patterns of their URLs.
+        self._direct_patterns: Patterns = getattr(config.loaded_app, "direct_patterns", ()) if is_plain else ()
         self.url = b""
         self.headers = []
 
@@ -132,6 +136,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self._check_host()
         parser = self.parser
         endpoint = self._direct.get(self.url)
+        if endpoint is None:
+            endpoint = self._named_endpoint()
         if endpoint is not None and self._is_plain_post():
             self._start_direct(endpoint)
         else:
@@ -187,6 +193,13 @@ class BoundedProtocol(HttpToolsProtocol):
             return None
         HalfClosed(self)
         return True
+
+    def _named_endpoint(self) -> Any:
+        """Returns the endpoint whose pattern the URL has, None without one."""
+        for pattern, endpoint in self._direct_patterns:
+            if pattern.fullmatch(self.url) is not None:
+                return endpoint
+        return None
 
     def _is_plain_post(self) -> bool:
         parser = self.parser

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -31,6 +32,7 @@ class Served:
         self.messages: list[dict[str, Any]] = []
         self._endpoint = endpoint or self.answer
         self.direct = {PATH.encode(): self._direct}
+        self.direct_patterns = ((re.compile(rb"/models/[^:]+:call(?:\?.*)?"), self._direct),)
         config = uvicorn.Config(
             self,
             http=BoundedProtocol,
@@ -89,6 +91,16 @@ async def test_post__to_a_path_of_an_endpoint__is_not_routed() -> None:
     assert scope["headers"] == [(b"host", b"gateway"), (b"content-length", b"7")]
     assert served.messages == [{"type": "http.request", "body": b'{"a":1}', "more_body": False}]
     assert answer == b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 2\r\n\r\nok"
+
+
+@pytest.mark.parametrize("target", ["/models/a%2Fb:call", "/models/a/b:call?alt=sse"])
+async def test_post__to_a_path_that_names_a_model__is_not_routed(target: str) -> None:
+    served = Served()
+
+    await served.request(post(target=target))
+
+    ((name, scope),) = served.seen
+    assert (name, scope["path"]) == ("endpoint", target)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,6 @@ from urllib.parse import parse_qs, unquote
 from core.errors import NotFoundError, ValidationError
 from gateway.surfaces.gemini.surface import CountContentSurface, GeminiSurface
 
-BASES = ("/api/gateway/v1beta/", "/api/gateway/v1alpha/", "/api/gateway/v1beta1/")
-"""The addresses below which everything is Gemini's. Its version `v1` shares its address with other protocols."""
 METHODS = ("generateContent", "streamGenerateContent", "countTokens")
 
 _ROOT = r"/api/gateway/+(?:v1/+)?(?P<version>v1beta1?|v1alpha|v1)/+"
@@ -40,6 +38,7 @@ def surface_at(path: str, query: str) -> GeminiSurface:
     return GeminiSurface(model, streams=True, as_array=settings.get("alt", [""])[-1] != "sse")
 
 
+@lru_cache(maxsize=_MAX_MODELS)
 def surface_at_url(url: str) -> GeminiSurface:
     """Returns the surface of an address as a request line has it. Raises as `surface_at` does."""
     path, _, query = url.partition("?")

@@ -10,8 +10,11 @@ from gateway.surfaces.messages.checks import Json
 from integrations.providers.common.usage import read_usage
 from integrations.providers.usage import Usage
 
-_REASONS = {"stop": "STOP", "length": "MAX_TOKENS", "tool_calls": "STOP", "content_filter": "SAFETY"}
-FILTERED = "SAFETY"
+FILTER = "content_filter"
+"""The finish reason of an answer that a vendor's filter has cut off: its message stands at its end and not in its text,
+which a model's own refusal is."""
+_FILTERED = "SAFETY"
+_REASONS = {"stop": "STOP", "length": "MAX_TOKENS", "tool_calls": "STOP", FILTER: _FILTERED}
 # These fields of Google's answers have the same names in `provider_specific_fields`.
 _OF_CANDIDATES = (
     "citationMetadata",
@@ -30,7 +33,7 @@ def end_of(finish_reason: str | None, specific: Mapping[str, Any], refusal: str)
     `refusal` is the model's reason for refusing."""
     own = specific.get("finishReason")
     reason = own if isinstance(own, str) else _REASONS.get(finish_reason or "", "STOP")
-    made: Json = {"finishReason": FILTERED if refusal and reason == "STOP" else reason}
+    made: Json = {"finishReason": _FILTERED if refusal and reason == "STOP" else reason}
     if refusal:
         made["finishMessage"] = refusal
     return made | {name: specific[name] for name in _OF_CANDIDATES if specific.get(name) is not None}

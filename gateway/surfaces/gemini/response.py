@@ -12,6 +12,7 @@ from gateway.surfaces.gemini import shapes
 from gateway.surfaces.gemini.answer_parts import Signatures, image_part, own_part, part_of_call, signed_calls
 from gateway.surfaces.gemini.finish import (
     FEEDBACK,
+    FILTER,
     end_of,
     grounding_of,
     is_blocked,
@@ -57,7 +58,7 @@ def _candidate(
 ) -> Json:
     refusal, text = message.refusal or "", message.content or ""
     parts = _parts(message, specific, shows_thoughts=shows_thoughts)
-    if refusal and not parts:
+    if refusal and not parts and choice.finish_reason != FILTER:
         parts = [{"text": refusal}]
     sources = {} if "groundingMetadata" in specific else grounding_of(message.annotations or (), text)
     return {

@@ -18,6 +18,7 @@ from gateway.surfaces.gemini.answer_parts import Signatures, call_part, image_pa
 from gateway.surfaces.gemini.errors import error_body
 from gateway.surfaces.gemini.finish import (
     FEEDBACK,
+    FILTER,
     end_of,
     grounding_of,
     is_blocked,
@@ -72,7 +73,7 @@ class _Candidate:
         calls = [call_part(call.id, call.name, "".join(call.arguments)) for call in self.calls.values()]
         parts = signed_calls(calls, self.signatures)
         refusal = "".join(self.refusal)
-        if refusal and not parts and not self.has_parts:
+        if refusal and not parts and not self.has_parts and self.finish != FILTER:
             parts = [{"text": refusal}]
         rest = [one for one in (self.signatures.seal(), *self.signatures.left()) if one]
         return [*parts, *({"text": "", "thoughtSignature": signature} for signature in rest)]

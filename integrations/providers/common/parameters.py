@@ -14,6 +14,8 @@ from integrations.providers.errors import UnsupportedParameterError
 _NOT_FOR_PROVIDERS = frozenset(
     {"model", "messages", "stream", "stream_options", "models", "provider", "prompt_config", "prompt_variables"}
 )
+OF_GEMINI = frozenset({"labels", "safetySettings", "thinkingConfig"})
+"""Fields of a Gemini request that concern its own vendor alone, or stand beside what they mean in a chat completion."""
 # A parameter with its value in this mapping has no effect, so that it may be left out without a warning.
 _WITHOUT_EFFECT: Mapping[str, Any] = {
     "frequency_penalty": 0,
@@ -113,7 +115,7 @@ class Mapped:
     def warnings(self) -> tuple[str, ...]:
         """Returns the warnings, and is called last: the dropped parts and every field that was not taken."""
         for name, value in self.fields.items():
-            if name in self.taken or name in _NOT_FOR_PROVIDERS or value is None:
+            if name in self.taken or name in _NOT_FOR_PROVIDERS or name in OF_GEMINI or value is None:
                 continue
             if name not in _WITHOUT_EFFECT or value != _WITHOUT_EFFECT[name]:
                 self.drop(name)

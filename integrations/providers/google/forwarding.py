@@ -238,7 +238,8 @@ class GeminiRelay(DialectStream[bytes]):
         if response.model_version:
             self.model = response.model_version
         text = self._reading.read(response, data)
-        framed = data if _LF not in data else data.replace(b"\n", b"\ndata: ")
+        # Google's SDKs read one line of data for each event.
+        framed = data if _LF not in data else msgspec.json.format(data, indent=-1)
         out.append(StreamEvent(b"data: " + framed, _has_output(response), text))
 
     @override

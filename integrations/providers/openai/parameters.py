@@ -11,6 +11,7 @@ import msgspec
 from integrations.providers.base import ChatRequest
 from integrations.providers.common.parameters import (
     EFFORTS,
+    OF_GEMINI,
     THINKING_OFF,
     ReasoningRequest,
     check_reasoning_words,
@@ -136,7 +137,10 @@ def _keep_known(account: _Account, request: ChatRequest) -> None:
     for name in [name for name in account.raw if name not in COMMON_PARAMETERS and name not in known]:
         if name in _OTHER_KIND_FIELDS and _has_settings(name, account.value(name)):
             raise account.refuse(name, f"{account.dialect.provider} does not know it")
-        account.drop(name)
+        if name in OF_GEMINI:
+            del account.raw[name]
+        else:
+            account.drop(name)
     if "metadata" in account.raw and account.value("store") is not True:
         # OpenAI refuses the field unless the answer is stored
         # (https://platform.openai.com/docs/api-reference/chat/create).

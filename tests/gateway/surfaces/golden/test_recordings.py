@@ -78,9 +78,10 @@ def expected_of(surface: str, chat: Answer) -> Answer:
     if surface == "responses":
         return chat
     has_refused = bool(chat.refusal) and chat.finish == "stop"
+    refusal = chat.refusal if has_refused or surface != "gemini" else ""
     return Answer(
         # A refusal that is the whole answer has no place but the text.
-        text=chat.text or ("" if chat.calls or chat.reasoning else chat.refusal),
+        text=chat.text or ("" if chat.calls or chat.reasoning else refusal),
         reasoning=chat.reasoning,
         # Google's SDK reads the message of an end at Vertex AI alone.
         refusal="" if surface == "gemini" else chat.refusal,
