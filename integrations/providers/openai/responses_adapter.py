@@ -48,6 +48,8 @@ _FORMATS = {
 _ONLY_RESPONSES = re.compile(r"-(?:codex|pro)(?:-|$)|^codex-")
 _MODELS = "responses_models"
 _HIDDEN = "omitted"
+# Clients of Gemini's API say in this field whether they want to read the reasoning.
+_GOOGLES = "thinkingConfig"
 _NONE = "none"
 # These parts are chat completions' own, and so is a message of the older functions.
 _ONLY_CHAT_PARTS = (b'"input_audio"', b'"video_url"', b'"function_call"')
@@ -87,8 +89,8 @@ class ResponsesAdapter(ResponsesForwarder):
         organization that it wrote it for. Returns None for any other refusal."""
         refused, fields = failure.details or {}, request.fields
         if refused.get("param") == "reasoning.summary" and _shows_reasoning(fields):
-            hidden = {"thinking": {**fields["thinking"], "display": _HIDDEN}}
-            return _changed(request, hidden, f"thinking: its text dropped, {self.provider} refuses summaries here")
+            warning = f"thinking: its text dropped, {self.provider} refuses summaries here"
+            return _changed(request, _hidden_reasoning(fields), warning)
         if refused.get("code") == "invalid_encrypted_content" and find(request.body, b'"reasoning_details"') >= 0:
             bare = {"messages": [_without_reasoning(message) for message in fields["messages"]]}
             return _changed(request, bare, f"messages.reasoning_details: dropped, {self.provider} cannot read them")
@@ -160,10 +162,19 @@ def _reasons(fields: Mapping[str, Any]) -> bool:
 def _shows_reasoning(fields: Mapping[str, Any]) -> bool:
     """Returns whether the client asks to read the reasoning, and not only for it: OpenAI writes summaries for verified
     organizations alone (https://platform.openai.com/docs/guides/reasoning#reasoning-summaries)."""
-    thinking = fields.get("thinking")
+    thinking, google = fields.get("thinking"), fields.get(_GOOGLES)
+    if isinstance(google, Mapping):
+        return google.get("includeThoughts") is True
     if not isinstance(thinking, Mapping) or thinking.get("type") in THINKING_OFF:
         return False
     return bool(thinking.get("display") != _HIDDEN)
+
+
+def _hidden_reasoning(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the field that asks to read the reasoning, changed so that it does not."""
+    if isinstance(google := fields.get(_GOOGLES), Mapping):
+        return {_GOOGLES: {**google, "includeThoughts": False}}
+    return {"thinking": {**fields["thinking"], "display": _HIDDEN}}
 
 
 def _changed(request: ChatRequest, fields: Mapping[str, Any], warning: str) -> ChatRequest:

@@ -10,6 +10,8 @@ from typing import Any
 
 import anthropic
 import pytest
+from google import genai
+from google.genai import types
 
 from integrations.providers.usage import Usage
 from tests.fakes.dialects.registry import FAKES
@@ -46,6 +48,7 @@ PRICE: Json = {"provider": "openai", "model": "gpt-5.5", "input": "5", "output":
 # 2303 tokens at 5 dollars a million, 1000 of the cache at 0.5, and 165 of output at 30
 # (https://developers.openai.com/api/docs/pricing).
 COST_OF_CALLED = Decimal("0.016965")
+BLUE = {"output": "blue"}
 CLAUDE = "anthropic/claude-sonnet-4-5"
 
 
@@ -168,6 +171,36 @@ def _asked(sdk: anthropic.Anthropic, ask: Any, *, stream: bool) -> Any:
         return sdk.messages.create(**ask)
     with sdk.messages.stream(**ask) as events:
         return events.get_final_message()
+
+
+@pytest.mark.parametrize("shows", [False, True], ids=["hidden", "shown"])
+def test_loop_of_tools__with_googles_sdk__keeps_the_reasoning(play: Play, shows: bool) -> None:
+    played = play(openai=[CALLED, ANSWERED])
+    declared = types.FunctionDeclaration(name="look", parameters_json_schema={"type": "object"})
+    config = types.GenerateContentConfig(
+        tools=[types.Tool(function_declarations=[declared])],
+        thinking_config=types.ThinkingConfig(thinking_level=types.ThinkingLevel.HIGH, include_thoughts=shows),
+        automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+    )
+    options = types.HttpOptions(base_url=f"{played.gateway.service.base_url()}/api/gateway")
+    with genai.Client(api_key=played.gateway.key, http_options=options) as sdk:
+        chat = sdk.chats.create(model="openai/gpt-5.5", config=config)
+        first = chat.send_message("Where is it?")
+        assert first.function_calls is not None
+        results: Any = [
+            types.Part(
+                function_response=types.FunctionResponse(id=call.id, name=call.name, response={"output": "blue"})
+            )
+            for call in first.function_calls
+        ]
+        last = chat.send_message(results)
+
+    assert [call.args for call in first.function_calls] == [{"at": "sea"}, {"at": "land"}]
+    assert last.text == "It is at sea."
+    wanted = {"effort": "high"} | ({"summary": "auto"} if shows else {})
+    assert [(path, sent["reasoning"]) for path, sent in played.sent("openai")] == [("/v1/responses", wanted)] * 2
+    again = played.read("openai")[1]
+    assert (again.signatures, again.calls) == ((CALLED.signature,), CALLED.calls)
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
