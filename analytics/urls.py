@@ -18,6 +18,7 @@ from analytics.viewsets.scores import ScoreViewSet
 from analytics.viewsets.search import LookupViewSet, SearchViewSet
 from analytics.viewsets.sessions import SessionTelemetryViewSet, SessionViewSet
 from analytics.viewsets.trace_destinations import TraceDestinationViewSet
+from analytics.viewsets.traces import TraceViewSet
 from core.api.routers import ProjectRouter
 
 router = ProjectRouter()
@@ -26,6 +27,7 @@ router = ProjectRouter()
 router.register("sessions/<slashed:session_id>/feedback", FeedbackViewSet, "feedback")
 router.register("sessions/<slashed:session_id>/feedback-token", FeedbackTokenViewSet, "feedback-token")
 router.register("sessions", SessionViewSet, "session")
+router.register("traces", TraceViewSet, "trace")
 router.register("scores", ScoreViewSet, "score")
 router.register("requests", RequestViewSet, "request")
 router.register("search", SearchViewSet, "search")

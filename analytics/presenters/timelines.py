@@ -9,8 +9,8 @@ from analytics.presenters.requests import find_request
 from analytics.queries.request_cursor import RequestCursor
 from analytics.queries.requests import RequestRow, get_requests
 from analytics.queries.session_requests import find_neighbour, list_session_requests
+from analytics.queries.session_traces import session_trace_logs, session_trace_spans
 from analytics.queries.telemetry import MAX_RECORDS
-from analytics.queries.traces import session_trace_logs, session_trace_spans
 from analytics.queries.visible import both_visible
 from analytics.wire.requests import RequestNeighbours
 from analytics.wire.telemetry import LogRecord, log_entry

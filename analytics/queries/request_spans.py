@@ -87,6 +87,11 @@ WHERE project_id = {{project:UUID}} AND trace_id IN {{traces:Array(String)}} AND
     AND toStartOfHour(ts) IN {{hours:Array(DateTime('UTC'))}} AND ts >= {{since:DateTime64(6, 'UTC')}}
 {_FIRST}
 """
+_AT = f"""
+SELECT {_COLUMNS} FROM requests
+WHERE project_id = {{project:UUID}} AND ts = {{ts:DateTime64(6, 'UTC')}} AND request_id = {{request:UUID}}
+    AND spans_derived AND ts >= {{since:DateTime64(6, 'UTC')}}
+"""
 _decode = msgspec.json.Decoder(tuple[AttemptRecord, ...]).decode
 
 
@@ -105,10 +110,16 @@ def trace_requests(
     project_id: UUID, trace_ids: Sequence[str], hours: Sequence[datetime], limit: int
 ) -> list[TracedRequest]:
     """Returns the first `limit` requests that joined one of these traces in one of these hours."""
-    if not trace_ids or not hours:
+    if not trace_ids:
         return []
     params = {"project": project_id, "traces": trace_ids, "hours": hours, "since": first_moment(), "limit": limit}
     return visible.query(_OF_TRACES, params, row=TracedRequest, name="telemetry.trace_requests")
+
+
+def request_at(project_id: UUID, ts: datetime, request_id: UUID) -> list[TracedRequest]:
+    """Returns the request of this time and id, if spans are kept for it."""
+    params = {"project": project_id, "ts": ts, "request": request_id, "since": first_moment()}
+    return visible.query(_AT, params, row=TracedRequest, name="telemetry.request")
 
 
 def derived_spans(requests: Sequence[TracedRequest]) -> list[SpanRow]:

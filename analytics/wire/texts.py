@@ -35,6 +35,11 @@ def timeline_without_texts(shown: Mapping[str, Any]) -> dict[str, Any]:
     return {**shown, "nodes": [without(_SPAN_TEXTS, node) for node in shown["nodes"]]}
 
 
+def trace_without_texts(shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a trace without attributes and messages of its nodes and the texts of its logs."""
+    return {**timeline_without_texts(shown), "logs": [without(_LOG_TEXTS, log) for log in shown["logs"]]}
+
+
 def telemetry_without_texts(shown: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the spans and logs of a session without their attributes, bodies and messages."""
     return {

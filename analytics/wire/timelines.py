@@ -1,4 +1,4 @@
-"""The JSON of a session's timeline: its spans and requests as trees, in the order in which a waterfall shows them."""
+"""The JSON of the timeline of a session or a trace: spans and requests as trees, in the order of a waterfall."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from analytics.telemetry.request_spans import REQUEST_ID
 from analytics.telemetry.rows import SpanRow
 from analytics.wire.attempts import AttemptEntry, attempt_entries
 from analytics.wire.forest import in_tree_order
-from analytics.wire.telemetry import span_entry
+from analytics.wire.telemetry import LogRecord, span_entry
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NS_PER_MS = 1_000_000
@@ -52,6 +52,14 @@ class SessionTimeline(TypedDict):
     duration_ms: float
     truncated: bool
     nodes: list[TimelineNode]
+
+
+class Trace(SessionTimeline):
+    """A trace with its first logs, and the sessions that its spans, logs and requests name, the first named first."""
+
+    trace_id: str
+    sessions: list[str]
+    logs: list[LogRecord]
 
 
 @dataclass(slots=True)

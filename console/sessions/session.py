@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.contrib import messages
@@ -20,6 +20,7 @@ from analytics.presenters.transcripts import transcript
 from analytics.queries import visible
 from analytics.queries.lookup import find_session
 from analytics.queries.request_cursor import parse_cursor
+from analytics.queries.session_traces import has_traces
 from analytics.scores import services
 from analytics.wire.conversations import TextBounds
 from analytics.wire.texts import session_without_texts, telemetry_without_texts
@@ -32,6 +33,8 @@ from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
 from core.ui.tables import page_link
+
+Found = TypeVar("Found")
 
 _BOUNDS = 1_500, 36_000
 _MAX_LOGS = 100
@@ -74,7 +77,7 @@ class SessionPage(Page):
         project_id = visit.project.pk
 
         def summary() -> Mapping[str, Any]:
-            found = sessions.session(project_id, session_id)
+            found = _known_by_requests(partial(sessions.session, project_id, session_id))
             shown: Any = found if visit.sees_content else session_without_texts(found)
             return {"found": shown, "tiles": session_tiles(shown), "facts": session_facts(visit, shown)}
 
@@ -134,16 +137,23 @@ class SessionPage(Page):
 
 
 def _is_stored(project_id: UUID, session_id: str) -> bool:
-    return bool(find_session(project_id, session_id))
+    return bool(find_session(project_id, session_id)) or has_traces(project_id, session_id)
+
+
+def _known_by_requests(read: Callable[[], Found]) -> Found:
+    """Returns what `read` does. Raises NotFoundError with the reason for a session that only spans and logs name."""
+    try:
+        return read()
+    except NotFoundError:
+        raise NotFoundError("No request names this session: only spans and logs of applications do.") from None
 
 
 def _conversation(visit: Visit, session_id: str) -> Mapping[str, Any]:
     if not visit.sees_content:
         return {"page": None}
     query = visit.request.GET
-    page = transcript(
-        visit.project.pk, session_id, after=parse_cursor(query.get("cursor", "")), bounds=TextBounds(*_BOUNDS)
-    )
+    after, bounds = parse_cursor(query.get("cursor", "")), TextBounds(*_BOUNDS)
+    page = _known_by_requests(partial(transcript, visit.project.pk, session_id, after=after, bounds=bounds))
     return {
         "page": page,
         "entries": [(entry, _request_url(visit, entry["request_id"])) for entry in page["results"]],

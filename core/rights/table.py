@@ -62,7 +62,7 @@ SCOPE_OPERATIONS: Mapping[str, frozenset[str]] = {
 OPERATIONS: Mapping[str, Right] = {
     # Metrics and the request log without its texts; READ_CONTENT adds the texts to the same answers.
     **_each(READ, "listSessions getSession listSessionRequests listSessionFeedback sessionTelemetry sessionTimeline"),
-    **_each(READ, "listRequests getRequest requestNeighbours listScores listRequestScores"),
+    **_each(READ, "getTrace listRequests getRequest requestNeighbours listScores listRequestScores"),
     **_each(READ, "requestFacets requestHistogram lookup"),
     # Views of lists are private: everybody sees and changes the own ones alone.
     **_each(READ, "listViews saveView deleteView"),

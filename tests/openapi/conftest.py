@@ -116,6 +116,7 @@ def populated(db: None, stored_requests: None) -> Populated:
             "rollout_id": str(rollout.pk),
             "change_id": change.pk,
             "request_id": REQUEST_ID,
+            "trace_id": REQUEST_ID.replace("-", ""),
             "session_id": "session",
             "conversation_id": str(conversation.pk),
             "queue_id": str(queue.pk),

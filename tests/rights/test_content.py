@@ -73,6 +73,7 @@ def answers(project: Project) -> list[str]:
         f"/admin/analytics/requests/?project={project.pk}",
         f"/admin/analytics/requests/{project.pk}/{REQUEST_ID}/",
         "/api/llm/sessions/session/timeline",
+        f"/api/llm/traces/{'01' * 16}",
         f"/admin/analytics/sessions/{project.pk}/session",
         "/admin/analytics/feedback/",
         f"/admin/analytics/feedback/{feedback}/change/",

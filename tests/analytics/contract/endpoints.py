@@ -18,8 +18,9 @@ SESSION, REQUEST = "chat-42", "019aa000-0000-7000-8000-000000000042"
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An endpoint of analytics. `path` has `{session}`, `{request}` and `{project}`; `store` tells whether it needs
-    ClickHouse; `query` are its parameters, `required` those that it does not do without."""
+    """An endpoint of analytics. `path` has `{session}`, `{request}`, `{trace}`, which is the request's, and
+    `{project}`; `store` tells whether it needs ClickHouse; `query` are its parameters, `required` those that it does
+    not do without."""
 
     method: str
     path: str
@@ -29,7 +30,8 @@ class Endpoint:
     required: dict[str, str] = field(default_factory=dict)
 
     def url(self, project: Project, *, session: str = SESSION, request: str = REQUEST) -> str:
-        return self.path.format(project=project.pk, session=session, request=request, view=VIEW)
+        ids = {"session": session, "request": request, "trace": request.replace("-", "")}
+        return self.path.format(project=project.pk, view=VIEW, **ids)
 
     def call(self, api: APIClient, project: Project, query: dict[str, Any] | None = None, **ids: str) -> Any:
         url = self.url(project, **ids)
@@ -59,6 +61,7 @@ ENDPOINTS = (
     Endpoint("GET", "/api/llm/sessions/{session}/requests", _PAGE),
     Endpoint("GET", "/api/llm/sessions/{session}/transcript", ("limit", "cursor")),
     Endpoint("GET", "/api/llm/sessions/{session}/timeline"),
+    Endpoint("GET", "/api/llm/traces/{trace}"),
     Endpoint("GET", "/api/llm/sessions/{session}/feedback", _PAGE, store=False),
     Endpoint("POST", "/api/llm/sessions/{session}/feedback", body={"score": 5}, store=False),
     Endpoint("POST", "/api/llm/sessions/{session}/feedback-token", body={"expires_in": 60}, store=False),
@@ -130,8 +133,8 @@ def served() -> Iterator[tuple[str, str]]:
     patterns += [("/api/", pattern) for pattern in urls.telemetry_urlpatterns]
     for prefix, pattern in patterns:
         path = prefix + str(pattern.pattern)
-        for name in ("session", "request", "project", "view"):
-            for kind in ("slashed:", "uuid:", "path:", ""):
+        for name in ("session", "request", "trace", "project", "view"):
+            for kind in ("slashed:", "uuid:", "path:", "str:", ""):
                 path = path.replace(f"<{kind}{name}_id>", f"{{{name}}}")
         for method in getattr(pattern.callback, "actions", ()):
             if method != "head":

@@ -16,19 +16,13 @@ from core.roles import Role
 from tests.analytics.sessions.entries import entry
 from tests.analytics.telemetry.sending import SESSION, Sender, span
 from tests.factories.analytics import store
-from tests.factories.core import make_key, make_staff
+from tests.factories.core import make_staff
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 URL = f"/api/llm/sessions/{SESSION}/timeline"
 FAILED = AttemptRecord("openai", "gpt-4o", 503, "unavailable", 1200, offset_us=5_000)
 SERVED = AttemptRecord("anthropic", "claude", 200, "", 2400, 10, 5, "0.0031", offset_us=1_250_000)
-
-
-@pytest.fixture
-def sender(project: Project) -> Sender:
-    """An application that sends spans."""
-    return Sender(make_key(project, scopes=["gateway"])[1])
 
 
 def nodes(api: APIClient) -> list[Any]:

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
-from analytics.request_log.record import AttemptRecord, SpoolEntry
 from core.models import Project
-from tests.analytics.sessions.entries import entry
+from tests.analytics.sessions.traced import WHOLE, around, call
 from tests.analytics.telemetry.sending import SESSION, Sender, span, telemetry_of
 from tests.factories.analytics import store
 from tests.factories.core import make_key, make_project
@@ -23,14 +21,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 URL = f"/api/llm/sessions/{SESSION}/timeline"
 PAGE = Path(__file__).parents[3] / "docs" / "analytics.md"
-TRACE = "ab" * 16
-SERVED = AttemptRecord("anthropic", "claude", 200, "", 200, 10, 5, "0.0031", offset_us=1_000)
-
-
-@pytest.fixture
-def sender(project: Project) -> Sender:
-    """An application that sends spans."""
-    return Sender(make_key(project, scopes=["gateway"])[1])
 
 
 def nodes(api: APIClient, session: str = SESSION) -> list[Any]:
@@ -41,28 +31,6 @@ def nodes(api: APIClient, session: str = SESSION) -> list[Any]:
 
 def names(api: APIClient, session: str = SESSION) -> list[tuple[str, int]]:
     return [(node["name"], node["depth"]) for node in nodes(api, session)]
-
-
-def call(project: Project, session: str, above: int, **values: Any) -> SpoolEntry:
-    """A request that joined the trace below the span of that number."""
-    traced = {"trace_id": TRACE, "parent_span_id": above.to_bytes(8, "big").hex(), "attempts": (SERVED,)}
-    return entry(project, session, 5, **{**traced, **values})
-
-
-def around(made: SpoolEntry, number: int, above: int = 0, **attributes: str) -> Span:
-    """A span that began before the request and ended after it."""
-    start = made.record.ts * 1000 - 1_000_000 + number
-    return span(
-        number,
-        {name.replace("__", "."): value for name, value in attributes.items()},
-        trace_id=bytes.fromhex(TRACE),
-        parent_span_id=above.to_bytes(8, "big") if above else b"",
-        start_time_unix_nano=start,
-        end_time_unix_nano=start + 400_000_000,
-    )
-
-
-WHOLE = [("span 1", 0), ("span 2", 1), ("POST /api/gateway/v1/chat/completions", 2), ("chat claude", 3)]
 
 
 def test_timeline__application_names_the_session__whole_trace_below_its_root(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from analytics.clickhouse import client, migrator
+from analytics.queries.session_traces import session_trace_spans
 from analytics.queries.telemetry import trace_logs, trace_spans
-from analytics.queries.traces import session_trace_spans
 
 TRACE = "ab" * 16
 

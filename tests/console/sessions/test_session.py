@@ -150,6 +150,16 @@ def test_session__trace_and_logs__spans_requests_and_details(
     assert f'data-id="{made.record.request_id}"' in page(project, "s-1", span=chosen["id"])
 
 
+def test_session__that_only_spans_name__its_trace(project: Project, sender: Sender) -> None:
+    sender.traces(span(1, {}), span(2, {"session.id": "app-7"}))
+
+    shown = page(project, "app-7")
+
+    assert "2 spans and requests" in shown
+    assert "01" * 16 in shown
+    assert shown.count("No request names this session") == 2
+
+
 def test_session__log_of_one_of_its_traces__among_its_logs(project: Project, spool: Path, sender: Sender) -> None:
     store(spool, entry(project, "s-1", 5, trace_id="ab" * 16, parent_span_id="cd" * 8))
     sender.logs(log(1, {}, trace_id=b"\xab" * 16), log(2, {}, trace_id=b"\xcd" * 16), log(3, {"session.id": "s-1"}))
