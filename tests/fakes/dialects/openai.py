@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from integrations.providers.base import Credentials
 from integrations.providers.usage import Usage
 from tests.fakes.dialects.rules import openai as rules
+from tests.fakes.dialects.rules import vllm
 from tests.fakes.dialects.rules.table import Request, Table
 from tests.fakes.dialects.story import Call, Can, ReadRequest, Reply, Story, Streamed
 
@@ -148,8 +149,10 @@ VENDORS: Mapping[str, Vendor] = {
     "vercel_ai_gateway": Vendor(_ROUTER_ONLY, reasoning="both", message_fields=None),
     "poe": Vendor(_NO_DOCUMENTS, reasoning="reasoning_content", message_fields=None, many=False),
     **dict.fromkeys(_LIKE_ANY_SERVER, _SERVER),
-    "vllm": Vendor(Can(), reasoning="reasoning_content", message_fields=None, developer=True),
-    "openai_compatible": Vendor(Can(), reasoning="reasoning_content", message_fields=None, developer=True),
+    "vllm": Vendor(Can(), reasoning="reasoning_content", message_fields=None, developer=True, rules=vllm.CHAT),
+    "openai_compatible": Vendor(
+        Can(), reasoning="reasoning_content", message_fields=None, developer=True, rules=vllm.CHAT
+    ),
     "sandbox": Vendor(Can(), reasoning="reasoning_content", message_fields=None, developer=True),
 }
 
