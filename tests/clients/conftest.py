@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -84,19 +84,29 @@ def play(installed: None, gateway: Gateway, tmp_path_factory: pytest.TempPathFac
 
 
 def played(client: Client, gateway: Gateway, folder: Path) -> Results:
+    cases = [f"{name}.{case}" for name in client.variants for case in client.cases_of(name)]
+    return run(client, gateway, folder, cases, snippets=snippets_of(client, folder))
+
+
+def run(
+    client: Client,
+    gateway: Gateway,
+    folder: Path,
+    cases: Iterable[str],
+    *,
+    snippets: Mapping[str, str] | None = None,
+    model: str = "sandbox/echo",
+) -> Results:
+    """Returns the results of a client's script, which plays the cases `<variant>.<case>` with the model."""
     path = folder / "results.json"
     plan = {
-        "cases": {
-            f"{name}.{case}": prompt_of(client, name, case)
-            for name in client.variants
-            for case in client.cases_of(name)
-        },
-        "snippets": snippets_of(client, folder),
+        "cases": {name: prompt_of(client, *name.split(".")) for name in cases},
+        "snippets": dict(snippets or {}),
     }
     done = subprocess.run(
         client.command,
         input=json.dumps(plan),
-        env={**environment_of(gateway, folder), "RESULTS": str(path)},
+        env={**environment_of(gateway, folder), "RESULTS": str(path), "MODEL": model},
         cwd=folder,
         capture_output=True,
         text=True,
@@ -124,7 +134,8 @@ def environment_of(gateway: Gateway, folder: Path) -> dict[str, str]:
     """Returns the variables by which clients find the gateway. The suite's own variables are not passed on."""
     root = f"{gateway.service.base_url()}/api/gateway"
     return {
-        "PATH": os.environ["PATH"],
+        # The Node.js of the lock file, which the newest clients need, comes before the machine's.
+        "PATH": os.pathsep.join([*map(str, ENVIRONMENTS.glob("node/node_modules/node-*/bin")), os.environ["PATH"]]),
         "HOME": str(folder),
         "OPENAI_BASE_URL": f"{root}/v1",
         "OPENAI_API_KEY": gateway.key,

@@ -2,7 +2,7 @@
 // input, and the results go as JSON into the file RESULTS.
 import { readFileSync, writeFileSync } from "node:fs";
 
-export const MODEL = "sandbox/echo";
+export const MODEL = process.env.MODEL ?? "sandbox/echo";
 export const REASONING_MODEL = "sandbox/reasoning";
 export const OTHER_TEXT = "Another text";
 export const NEXT_PROMPT = "Go on";

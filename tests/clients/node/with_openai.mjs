@@ -78,7 +78,9 @@ const responses = {
     const call = first.output.find((item) => item.type === "function_call");
     const { city } = JSON.parse(call.arguments);
     const result = { type: "function_call_output", call_id: call.call_id, output: weatherIn(city) };
-    const input = [...asked(prompt), ...first.output, result];
+    // The SDK adds what OpenAI does not take back.
+    const output = first.output.map(({ parsed_arguments, ...item }) => item);
+    const input = [...asked(prompt), ...output, result];
     return { text: (await create({ model: MODEL, input, tools })).output_text, cities: [city] };
   },
   async structured(prompt) {

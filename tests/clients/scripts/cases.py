@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
-MODEL = "sandbox/echo"
+MODEL = os.environ.get("MODEL", "sandbox/echo")
 REASONING_MODEL = "sandbox/reasoning"
 UNKNOWN_MODEL = "nobody/serves-this"
 WRONG_KEY = "svc_wrong"

@@ -48,6 +48,7 @@ _ITEMS: Mapping[str, set[str]] = {
     "function_call_output": {*FunctionCallOutput.__annotations__},
     "custom_tool_call": {*ResponseCustomToolCallParam.__annotations__},
     "custom_tool_call_output": {*ResponseCustomToolCallOutputParam.__annotations__},
+    "item_reference": {"type", "id"},
 }
 _PARTS: Mapping[str, set[str]] = {
     "input_text": {*ResponseInputTextParam.__annotations__},
@@ -277,8 +278,8 @@ def _tool_name(tool: Mapping[str, Any], place: int) -> str:
     _known(tool, _TOOLS[tool["type"]], f"{where}.")
     if tool["type"] == "function":
         assert "parameters" in tool, f"Missing required parameter: '{where}.parameters'."
-        # A function is strict unless the request says otherwise.
-        if tool.get("strict", True):
+        # Where nothing is said, OpenAI makes the schema a strict one itself, as LangChain relies on.
+        if tool.get("strict"):
             _check_strict(tool["parameters"], f"{where}.parameters")
     return str(tool["name"])
 
@@ -336,6 +337,9 @@ class _Reader:
         assert isinstance(item["summary"], list), "Invalid type for 'summary'"
         assert not hidden or hidden.startswith(ENCRYPTED), "The encrypted content could not be verified."
         self.signatures.append(hidden.removeprefix(ENCRYPTED))
+
+    def _item_reference(self, item: Mapping[str, Any]) -> None:
+        assert self.stored, f"Item with id '{item['id']}' not found. Items are not persisted when store is false."
 
     def _function_call(self, item: Mapping[str, Any]) -> None:
         self.calls.append(Call(item["call_id"], item["name"], json.loads(item["arguments"])))
