@@ -76,14 +76,14 @@ class _Head(msgspec.Struct):
 
 
 class _Item(msgspec.Struct):
-    """An item of the answer, of which the client has got the text, the thoughts or the arguments in `sent`. `place` is
+    """An item of the answer, whose text, thoughts or arguments the client has got in the pieces `sent`. `place` is
     the number of items in front of it, `call` the number of the call that it is, `part` that of the summary's part, and
     `annotations` counts those that were sent."""
 
     type: str
     place: int
     call: int = 0
-    sent: str = ""
+    sent: list[str] = []
     part: int = 0
     annotations: int = 0
 
@@ -177,7 +177,7 @@ class ResponsesStream(DialectStream[ServerSentEvent]):
         elif kind == "reasoning":
             self._thought(chunks, item, read.summary_index, piece, out)
         elif read.type == "response.refusal.delta":
-            item.sent += piece
+            item.sent.append(piece)
             out.append(chunks.delta({"refusal": piece}))
         elif kind == "message":
             self._text(chunks, item, piece, out)
@@ -188,7 +188,7 @@ class ResponsesStream(DialectStream[ServerSentEvent]):
         if not item.sent:
             out += [chunks.text(PARAGRAPH)] if self._texts else []
             self._texts += 1
-        item.sent += piece
+        item.sent.append(piece)
         out.append(chunks.text(piece))
 
     def _thought(self, chunks: Chunks, item: _Item, part: int, piece: str, out: list[StreamEvent]) -> None:
@@ -196,12 +196,12 @@ class ResponsesStream(DialectStream[ServerSentEvent]):
             out += [chunks.reasoning(PARAGRAPH)] if self._thoughts else []
             self._thoughts += 1
         item.part = part
-        item.sent += piece
+        item.sent.append(piece)
         out.append(chunks.reasoning(piece))
 
     def _input(self, chunks: Chunks, item: _Item, piece: str, out: list[StreamEvent]) -> None:
         """Adds a piece of a function's arguments, or of what a custom tool gets."""
-        item.sent += piece
+        item.sent.append(piece)
         if item.type == "function_call":
             out.append(chunks.arguments(item.call, piece))
         else:
@@ -249,4 +249,5 @@ class ResponsesStream(DialectStream[ServerSentEvent]):
 
 def _rest(known: _Item, whole: str) -> str:
     """Returns the end of the text that the client has not got."""
-    return whole[len(known.sent) :] if whole.startswith(known.sent) else ""
+    sent = "".join(known.sent)
+    return whole[len(sent) :] if whole.startswith(sent) else ""
