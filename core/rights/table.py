@@ -109,6 +109,7 @@ OPERATIONS: Mapping[str, Right] = {
         KEY, "createChatCompletion createResponse createMessage countMessageTokens createCompletion getModel listModels"
     ),
     **_each(KEY, "generateContent streamGenerateContent countContentTokens getGeminiModel listGeminiModels"),
+    **_each(KEY, "embedContent batchEmbedContents"),
     **_each(KEY, "createEmbeddings createRanking createModeration createImage createSpeech createTranscription"),
     **_each(KEY, "uploadFile listFiles getFile deleteFile getFileContent createBatch listBatches getBatch cancelBatch"),
     **_each(KEY, "createMessageBatch listMessageBatches getMessageBatch deleteMessageBatch cancelMessageBatch"),

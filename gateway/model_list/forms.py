@@ -16,7 +16,7 @@ from integrations.pricing.cost import Price
 
 _COUNTS = ("context_window", "max_output_tokens")
 _NAMES = {"schema": "structured_output"}
-_METHODS = {"generate_content": ("generateContent", "countTokens")}
+_METHODS = {"generate_content": ("generateContent", "countTokens"), "embeddings": ("embedContent",)}
 
 
 def openai_list(models: Collection[CallableModel], prefixes: list[ModelPrefix]) -> ModelList:

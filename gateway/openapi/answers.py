@@ -177,3 +177,21 @@ class GoogleModel(TypedDict):
 
 class GoogleModelList(TypedDict):
     models: list[GoogleModel]
+
+
+class ContentVector(TypedDict):
+    values: list[float]
+
+
+class VectorUsage(TypedDict):
+    promptTokenCount: int
+
+
+class ContentEmbedding(TypedDict):
+    embedding: ContentVector
+    usageMetadata: NotRequired[VectorUsage]
+
+
+class ContentEmbeddings(TypedDict):
+    embeddings: list[ContentVector]
+    usageMetadata: NotRequired[VectorUsage]

@@ -14,6 +14,8 @@ from core.openapi.shapes import reference
 from gateway.openapi.answers import (
     ContentAnswer,
     ContentCount,
+    ContentEmbedding,
+    ContentEmbeddings,
     Embeddings,
     Images,
     MessageEvent,
@@ -36,8 +38,10 @@ from gateway.openapi.parts import (
     response_headers,
 )
 from gateway.openapi.requests import (
+    BatchEmbedRequest,
     ContentCountRequest,
     ContentRequest,
+    EmbedRequest,
     MessageRequest,
     ResponseRequest,
     TextCompletionRequest,
@@ -220,6 +224,28 @@ PROTOCOLS = (
         answers={JSON: reference(ContentCount)},
         error=GoogleErrorBody,
         prompts=True,
+    ),
+    Protocol(
+        operation=Operation.EMBEDDINGS,
+        id="embedContent",
+        summary="Embed a text as Google's Gemini API does",
+        description=f"Of any provider that has embeddings. {_MODEL_IN_PATH}",
+        vendor=f"{_GOOGLE}/embeddings",
+        body=reference(EmbedRequest),
+        answers={JSON: reference(ContentEmbedding)},
+        error=GoogleErrorBody,
+        variant="/api/gateway/v1beta/models/{model}:embedContent",
+    ),
+    Protocol(
+        operation=Operation.EMBEDDINGS,
+        id="batchEmbedContents",
+        summary="Embed texts as Google's Gemini API does",
+        description=f"Of any provider that has embeddings. {_MODEL_IN_PATH}",
+        vendor=f"{_GOOGLE}/embeddings",
+        body=reference(BatchEmbedRequest),
+        answers={JSON: reference(ContentEmbeddings)},
+        error=GoogleErrorBody,
+        variant="/api/gateway/v1beta/models/{model}:batchEmbedContents",
     ),
     Protocol(
         operation=Operation.COMPLETIONS,

@@ -56,6 +56,16 @@ class ContentCountRequest(RoutingFields):
     ]
 
 
+class EmbedRequest(RoutingFields):
+    content: dict[str, Any]
+    taskType: NotRequired[str | None]
+    outputDimensionality: NotRequired[int | None]
+
+
+class BatchEmbedRequest(RoutingFields):
+    requests: list[dict[str, Any]]
+
+
 class TextCompletionRequest(RoutingFields):
     model: Name
     prompt: Annotated[str | list[str | Token | list[Token]], Meta(description="Of texts, or of tokens.")]

@@ -46,6 +46,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "generateContent": CONTENT,
     "streamGenerateContent": CONTENT,
     "countContentTokens": CONTENT,
+    "embedContent": {"content": CONTENT["contents"][0]},
+    "batchEmbedContents": {"requests": [{"content": CONTENT["contents"][0]}]},
     "createCompletion": {"model": MODEL, "prompt": "Hello"},
     "createEmbeddings": {"model": MODEL, "input": ["a", "b"]},
     "createRanking": {"model": MODEL, "query": "a", "documents": ["a"]},

@@ -9,9 +9,10 @@ from functools import lru_cache
 from urllib.parse import parse_qs, unquote
 
 from core.errors import NotFoundError, ValidationError
+from gateway.surfaces.gemini.embed import EmbedSurface
 from gateway.surfaces.gemini.surface import CountContentSurface, GeminiSurface
 
-METHODS = ("generateContent", "streamGenerateContent", "countTokens")
+METHODS = ("generateContent", "streamGenerateContent", "countTokens", "embedContent", "batchEmbedContents")
 
 _ROOT = r"/api/gateway/+(?:v1/+)?(?P<version>v1beta1?|v1alpha|v1)/+"
 _MODEL = rf"{_ROOT}(?:publishers/+(?P<publisher>[^/]+)/+)?(?:models/+)+(?P<model>.+?)"
@@ -21,7 +22,7 @@ _MAX_MODELS = 4096
 
 
 @lru_cache(maxsize=_MAX_MODELS)
-def surface_at(path: str, query: str) -> GeminiSurface:
+def surface_at(path: str, query: str) -> GeminiSurface | EmbedSurface:
     """Returns the surface of the method and the model that an address names. Raises NotFoundError for an address of no
     method, ValidationError for one that holds a key."""
     found = _CALL.fullmatch(path)
@@ -35,11 +36,15 @@ def surface_at(path: str, query: str) -> GeminiSurface:
             return GeminiSurface(model)
         case "countTokens":
             return CountContentSurface(model)
+        case "embedContent":
+            return EmbedSurface(model, is_batch=False)
+        case "batchEmbedContents":
+            return EmbedSurface(model, is_batch=True)
     return GeminiSurface(model, streams=True, as_array=settings.get("alt", [""])[-1] != "sse")
 
 
 @lru_cache(maxsize=_MAX_MODELS)
-def surface_at_url(url: str) -> GeminiSurface:
+def surface_at_url(url: str) -> GeminiSurface | EmbedSurface:
     """Returns the surface of an address as a request line has it. Raises as `surface_at` does."""
     path, _, query = url.partition("?")
     return surface_at(unquote(path) if "%" in path else path, query)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from typing_extensions import override
 
 from gateway.protocol import sse
 from gateway.protocol.reply import JSON, HeaderList
+from gateway.surfaces.gemini.embed import EmbedSurface
 from gateway.surfaces.reply import SurfaceReply
 
 # Google's SDKs read every line that is no data as a failure, a comment too, and pass over empty ones.
@@ -18,6 +20,14 @@ class GeminiReply(SurfaceReply):
     """A whole answer, or server-sent events."""
 
     __slots__ = ()
+
+    @override
+    def whole(
+        self, status: int, body: bytes, extra: HeaderList, content_type: tuple[bytes, bytes] = JSON
+    ) -> Coroutine[Any, Any, None]:
+        if status == 200 and isinstance(self.surface, EmbedSurface):
+            body = self.surface.embedded(body)
+        return super().whole(status, body, extra, content_type)
 
     @override
     def _encoded(self, data: bytes) -> bytes:

@@ -18,7 +18,7 @@ from gateway.surfaces.messages.checks import Json, optional_text
 from integrations.providers.google.field_names import camel
 
 # The gateway acts on these fields itself, under the names that they have in a chat completion.
-_OF_THE_GATEWAY = frozenset({"models", "provider", "prompt_config", "prompt_variables"})
+OF_THE_GATEWAY = frozenset({"models", "provider", "prompt_config", "prompt_variables"})
 _READ_TOGETHER = frozenset(
     {"contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "serviceTier", "model"}
 )
@@ -70,7 +70,7 @@ def decoded(body: bytes) -> Json:
 
 def _spelled(fields: Json) -> Json:
     """Returns the fields with Google's in camelCase."""
-    return {name if name in _OF_THE_GATEWAY else camel(name): value for name, value in fields.items()}
+    return {name if name in OF_THE_GATEWAY else camel(name): value for name, value in fields.items()}
 
 
 def translated(fields: Json, model: str, *, stream: bool) -> SurfaceRequest:
@@ -82,7 +82,7 @@ def translated(fields: Json, model: str, *, stream: bool) -> SurfaceRequest:
     for name, value in fields.items():
         if value is None or name in _READ_TOGETHER:
             continue
-        if name in _OF_THE_GATEWAY or name in _GOOGLES:
+        if name in OF_THE_GATEWAY or name in _GOOGLES:
             made[name] = value
         elif name == _CACHED:
             made[name] = value

@@ -24,6 +24,7 @@ from integrations.providers.common.embeddings import (
 )
 from integrations.providers.common.failures import failure_in_body
 from integrations.providers.common.forwarding import with_model
+from integrations.providers.common.search import find
 from integrations.providers.errors import ProviderError
 from integrations.providers.openai import azure
 from integrations.providers.openai.adapter import ADAPTER, OpenAIAdapter
@@ -62,6 +63,8 @@ MAX_INPUTS = {
 # These vendors do not document `encoding_format`, or no value of it but `float`; OpenAI's SDKs send `base64` by
 # themselves.
 FLOATS_ONLY = frozenset({"bigmodel", "cloudflare", "dashscope", "databricks", "sambanova", "upstage"})
+# OpenAI's models know no types of inputs, which clients of the Gemini API and of Cohere send with all models.
+_WITHOUT_TYPES = frozenset({"openai", "azure_openai"})
 
 
 class _Row(msgspec.Struct):
@@ -82,6 +85,10 @@ _decode = msgspec.json.Decoder(_Answer).decode
 _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
+def _without_type(body: bytes) -> bytes:
+    return msgspec.json.encode({name: raw for name, raw in _decode_fields(body).items() if name != "input_type"})
+
+
 class OpenAIEmbeddings(EmbeddingsForwarder):
     """The embeddings of one provider."""
 
@@ -97,6 +104,8 @@ class OpenAIEmbeddings(EmbeddingsForwarder):
         body = with_model(request.body, request.model)
         if self._floats_only:
             body = _without_format(body)
+        if self.provider in _WITHOUT_TYPES and find(body, b'"input_type"') >= 0:
+            body = _without_type(body)
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, body)
 
     @override

@@ -9,6 +9,7 @@ from google import genai
 from google.genai import errors, types
 from pydantic import BaseModel
 
+from tests.clients.page import snippets_below
 from tests.gateway.service import Gateway
 
 MODEL = "openai_compatible/echo"
@@ -59,6 +60,18 @@ def test_tool__is_called_with_its_arguments_and_its_result_is_read(client: genai
 
 def test_tokens__are_counted(client: genai.Client) -> None:
     assert client.models.count_tokens(model=MODEL, contents=ASK).total_tokens
+
+
+def test_snippet_of_the_page__run_as_it_stands__prints_what_it_says(
+    sandboxed: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (snippet,) = snippets_below("Google Gen AI SDK")
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", f"{sandboxed.service.base_url()}/api/gateway")
+    monkeypatch.setenv("GEMINI_API_KEY", sandboxed.key)
+
+    exec(compile(snippet.source.replace("sandbox/echo", MODEL), "clients.md", "exec"), {})  # noqa: S102 - our own page
+
+    assert capsys.readouterr().out.splitlines() == snippet.printed
 
 
 def test_key_that_is_wrong__is_the_sdks_own_error(sandboxed: Gateway) -> None:
