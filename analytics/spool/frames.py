@@ -16,7 +16,7 @@ import msgspec
 # The checksum is that of zlib, computed up to fourteen times as fast: every byte of every record passes here twice.
 from isal.isal_zlib import crc32
 
-from analytics.request_log.record import RequestRecord, SpoolEntry
+from analytics.request_log.record import RequestRecord
 
 MAGIC = b"PGS1"
 HEADER = struct.Struct("<4sIIII")
@@ -34,13 +34,8 @@ def segment_seed(path: Path) -> int:
     return crc32(path.name.encode())
 
 
-def pack(entry: SpoolEntry, seed: int) -> tuple[bytes, bytes, bytes, bytes]:
-    """Returns the buffers of one frame, in order."""
-    return pack_parts(encode_meta(entry.record), entry.request, entry.response, seed)
-
-
-def pack_parts(meta: bytes, request: bytes, response: bytes, seed: int) -> tuple[bytes, bytes, bytes, bytes]:
-    """Returns the buffers of one frame, whose parts were read from another one or encoded."""
+def pack(meta: bytes, request: bytes, response: bytes, seed: int) -> tuple[bytes, bytes, bytes, bytes]:
+    """Returns the buffers of one frame, in order; `meta` is what `encode_meta` returns."""
     lengths = (len(meta), len(request), len(response))
     check = checksum(seed, lengths, meta, request, response)
     return HEADER.pack(MAGIC, *lengths, check), meta, request, response

@@ -86,7 +86,7 @@ class Handover:
             if folder_bytes(folder) > self._max_bytes:
                 raise OSError("the exporter is behind")
             seed = frames.segment_seed(final)
-            write(hidden, (part for parts in chosen for part in frames.pack_parts(*parts, seed)))
+            write(hidden, (part for parts in chosen for part in frames.pack(*parts, seed)))
             sync_folder(folder)
         except OSError as error:
             hidden.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from analytics.request_log.record import DEFAULT_RETENTION_DAYS, Outcome, RequestRecord, SpoolEntry
+from analytics.request_log.record import DEFAULT_RETENTION_DAYS, Outcome, RequestRecord
 from analytics.spool import frames, names
 from analytics.spool.inflight import InflightRequest, read_table
 from analytics.spool.reader import is_finished, request_ids
@@ -71,7 +71,7 @@ def _write(path: Path, requests: list[InflightRequest]) -> None:
     seed = frames.segment_seed(path)
     with hidden.open("wb") as file:
         for request in requests:
-            file.writelines(frames.pack(SpoolEntry(_interrupted(request)), seed))
+            file.writelines(frames.pack(frames.encode_meta(_interrupted(request)), b"", b"", seed))
         file.flush()
         os.fsync(file.fileno())
     hidden.rename(path)

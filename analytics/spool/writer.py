@@ -117,7 +117,8 @@ class SpoolWriter:
             # The rest of a reserve would be given back with the segment that it has become.
             if segment is None or (segment.size >= self._segment_bytes and not self._failing):
                 segment = self._use(Segment.open(self._directory))
-            segment.append(frames.pack(entry, segment.seed))
+            meta = frames.encode_meta(entry.record)
+            segment.append(frames.pack(meta, entry.request, entry.response, segment.seed))
         except OSError as error:
             if not self._failing:
                 self._failing = True
@@ -138,7 +139,8 @@ class SpoolWriter:
                 segment = self._use(Segment.open(self._directory))
             else:
                 return False
-            segment.append(frames.pack(entry, segment.seed))
+            meta = frames.encode_meta(entry.record)
+            segment.append(frames.pack(meta, entry.request, entry.response, segment.seed))
         except OSError:
             return False
         return True

@@ -204,7 +204,7 @@ def damage(path: Path, data: st.DataObject, *, first: int) -> tuple[int, int]:
 
 
 def test_segment__frame_planted_in_damaged_content__not_taken_for_a_record(spool: Path) -> None:
-    planted = b"".join(frames.pack(make_entry(), seed=0))
+    planted = b"".join(frames.pack(frames.encode_meta(make_entry().record), b"", b"", seed=0))
     path, _ = write_segment(spool, [planted, b"last"])
     content = bytearray(path.read_bytes())
     content[25] ^= 1
