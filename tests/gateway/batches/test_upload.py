@@ -1,0 +1,61 @@
+"""Bodies that are kept on disk: their bounds, and lines that lie across the windows in which they are looked at."""
+
+from __future__ import annotations
+
+import asyncio
+from io import BytesIO
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from core.errors import BodyTooLargeError, ValidationError
+from gateway.batches.upload import mapped, receive_into, temporary_file
+from gateway.protocol.headers import RequestHeaders
+
+
+def receive_all(pieces: list[bytes], headers: RequestHeaders | None = None) -> bytes:
+    """Returns what arrives in these pieces."""
+    left = list(pieces)
+
+    async def receive() -> Any:
+        body = left.pop(0)
+        return {"type": "http.request", "body": body, "more_body": bool(left)}
+
+    file = BytesIO()
+    size = asyncio.run(receive_into(file, receive, headers or RequestHeaders()))
+    assert size == len(file.getvalue())
+    return file.getvalue()
+
+
+def test_body__in_pieces__is_written_whole(settings: Settings) -> None:
+    settings.GATEWAY_FILE_BYTES = 5_000_000
+    pieces = [b"a" * 700_000, b"b" * 700_000, b"", b"c" * 700_000, b"d"]
+
+    assert receive_all(pieces) == b"".join(pieces)
+
+
+def test_body__above_the_bound__is_refused_before_the_rest_arrives(settings: Settings) -> None:
+    settings.GATEWAY_FILE_BYTES = 1024
+
+    with pytest.raises(BodyTooLargeError):
+        receive_all([b"a" * 1000, b"b" * 25, b"never asked for"])
+
+
+def test_body__that_is_compressed__is_refused() -> None:
+    with pytest.raises(ValidationError, match="content-encoding"):
+        receive_all([b""], RequestHeaders(content_encoding="gzip"))
+
+
+def test_lines__across_the_windows_of_a_search__are_whole(settings: Settings, tmp_path: Any) -> None:
+    settings.GATEWAY_FILE_DIR, settings.GATEWAY_BODY_BYTES = tmp_path, 2_000_000
+    lines = [b"a" * (1024 * 1024 - 1), b"", b"b" * 1_500_000, b"c" * 3_000_000, b"d"]
+    with temporary_file() as file:
+        file.write(b"\r\n".join(lines))
+        file.flush()
+        content = mapped(file, file.tell())
+
+        found = list(content.lines(0, len(content.raw)))
+
+    assert found[:3] == lines[:3] and found[4] == b"d"
+    assert len(found[3]) == 2_000_001, "a line that is too long comes with one byte too many"
