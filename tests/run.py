@@ -42,6 +42,7 @@ UNITS: tuple[tuple[str, ...], ...] = (
     ("live/operators", "live/acceptance", "live/agent_panel", "browser"),
     ("analytics/contract", "analytics/deletion", "analytics/reviews", "analytics/sessions"),
     ("console",),
+    ("clients/agents",),
     ("clients",),
     ("agent", "openapi", "rights"),
     ("gateway/limits", "gateway/guardrails", "gateway/guardrails_output", "gateway/playground", "gateway/cache"),

@@ -28,9 +28,8 @@ Results = dict[str, dict[str, Any]]
 Play = Callable[[Client], Results]
 
 
-@pytest.fixture(scope="session")
-def installed() -> None:
-    """Has `make clients` install what the lock files name. Fails with make's words where that is impossible, as without
+def made(target: str) -> None:
+    """Has `make` install what the lock files name. Fails with make's words where that is impossible, as without
     Node.js."""
     # The variables of a make around this one would change what it does.
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
@@ -38,7 +37,7 @@ def installed() -> None:
         # Two runs of the suite install one after the other.
         fcntl.flock(makefile, fcntl.LOCK_EX)
         done = subprocess.run(
-            ["make", "clients", f"PYTHON={sys.executable}"],
+            ["make", target, f"PYTHON={sys.executable}"],
             cwd=ROOT,
             env=environment,
             capture_output=True,
@@ -46,7 +45,12 @@ def installed() -> None:
             check=False,
             timeout=INSTALL_SECONDS,
         )
-    assert done.returncode == 0, f"make clients failed:\n{done.stdout}{done.stderr}"
+    assert done.returncode == 0, f"make {target} failed:\n{done.stdout}{done.stderr}"
+
+
+@pytest.fixture(scope="session")
+def installed() -> None:
+    made("clients")
     # Node looks for packages from the script's own folder.
     for script in NODE_SCRIPTS.glob("*.mjs"):
         shutil.copy(script, ENVIRONMENTS / "node")

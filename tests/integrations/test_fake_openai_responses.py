@@ -93,7 +93,10 @@ def test_fake__stream_that_breaks__is_a_failed_response(server: DialectServer, c
         ({"temperature": 0.5}, "Unsupported parameter: 'temperature'"),
         ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools\\[0\\].name"),
         ({"tools": [{"type": "function", "name": "f"}]}, "tools\\[0\\].parameters"),
-        ({"tools": [{"type": "function", "name": "f", "parameters": {"type": "object"}}]}, "additionalProperties"),
+        (
+            {"tools": [{"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": True}]},
+            "additionalProperties",
+        ),
         ({"input": INPUT[:4]}, "No tool output found"),
         ({"input": INPUT[4:]}, "No tool call found"),
         ({"input": INPUT[:3]}, "without its following item"),

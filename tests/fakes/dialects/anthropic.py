@@ -82,7 +82,7 @@ class AnthropicFake:
 
 def _head(story: Story) -> Json:
     return {
-        "id": "msg_01FakeFakeFakeFake",
+        "id": f"msg_01{story.id}",
         "type": "message",
         "role": "assistant",
         "model": story.model,

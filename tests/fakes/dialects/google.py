@@ -113,7 +113,7 @@ VERTEX_FAKE = GoogleFake("google_vertex", _VERTEX_PATH, "authorization", rules.V
 
 
 def _top(story: Story, *, usage: Mapping[str, Any]) -> dict[str, Any]:
-    return {"usageMetadata": dict(usage), "modelVersion": story.model, "responseId": "fake-response-1"}
+    return {"usageMetadata": dict(usage), "modelVersion": story.model, "responseId": f"{story.id}-response-1"}
 
 
 def _usage(story: Story) -> dict[str, int]:

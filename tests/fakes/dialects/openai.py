@@ -175,7 +175,7 @@ class OpenAIFake:
             message["tool_calls"] = [_call(call) for call in story.calls]
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": story.finish}
         answer = {
-            "id": "chatcmpl-fake",
+            "id": f"chatcmpl-{story.id}",
             "object": "chat.completion",
             "created": CREATED,
             "model": story.model,
@@ -417,7 +417,7 @@ def _chunk(story: Story, delta: Mapping[str, Any] | None, *, finish: str | None 
     choices = [] if delta is None else [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}]
     return _event(
         {
-            "id": "chatcmpl-fake",
+            "id": f"chatcmpl-{story.id}",
             "object": "chat.completion.chunk",
             "created": CREATED,
             "model": story.model,

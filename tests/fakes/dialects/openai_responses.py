@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,6 +22,7 @@ from openai.types.responses import (
     ResponseInputFileParam,
     ResponseInputImageParam,
     ResponseInputTextParam,
+    ResponseOutputMessageParam,
     ResponseReasoningItemParam,
 )
 from openai.types.responses.custom_tool_param import CustomToolParam
@@ -31,6 +32,7 @@ from openai.types.shared_params import Reasoning
 
 from integrations.providers.base import Credentials
 from integrations.providers.usage import Usage
+from tests.fakes.dialects import client_tools
 from tests.fakes.dialects.story import Call, Can, ReadRequest, Reply, Story, Streamed
 
 CREATED = 1_760_000_000
@@ -39,16 +41,19 @@ ENCRYPTED = "gAAAA-"
 _JSON = {"content-type": "application/json"}
 _EVENTS = {"content-type": "text/event-stream; charset=utf-8"}
 _KEYS = {"openai": "sk-canary-4f9a1c77e2", "azure_openai": "canary0azure0key0c41d8", "xai": "xai-canary8f2a9c77"}
-# The last one stands for what OpenAI will have tomorrow.
-_FIELDS = {*ResponseCreateParamsBase.__annotations__, "stream", "a_field_of_tomorrow"}
+# The last one stands for what OpenAI will have tomorrow. `client_metadata`, and this field of items, are what the
+# vendor's own Codex sends (https://github.com/openai/codex).
+_FIELDS = {*ResponseCreateParamsBase.__annotations__, "stream", "client_metadata", "a_field_of_tomorrow"}
+_OF_CODEX = "internal_chat_message_metadata_passthrough"
 _ITEMS: Mapping[str, set[str]] = {
-    "message": {*EasyInputMessageParam.__annotations__},
+    "message": {*EasyInputMessageParam.__annotations__, *ResponseOutputMessageParam.__annotations__},
     "reasoning": {*ResponseReasoningItemParam.__annotations__},
     "function_call": {*ResponseFunctionToolCallParam.__annotations__},
     "function_call_output": {*FunctionCallOutput.__annotations__},
-    "custom_tool_call": {*ResponseCustomToolCallParam.__annotations__},
+    "custom_tool_call": {*ResponseCustomToolCallParam.__annotations__, "status"},
     "custom_tool_call_output": {*ResponseCustomToolCallOutputParam.__annotations__},
     "item_reference": {"type", "id"},
+    **client_tools.ITEMS,
 }
 _PARTS: Mapping[str, set[str]] = {
     "input_text": {*ResponseInputTextParam.__annotations__},
@@ -60,6 +65,7 @@ _PARTS: Mapping[str, set[str]] = {
 _TOOLS: Mapping[str, set[str]] = {
     "function": {*FunctionToolParam.__annotations__},
     "custom": {*CustomToolParam.__annotations__},
+    **client_tools.TOOLS,
 }
 # "Unsupported parameter: 'temperature' is not supported with this model": as in a chat completion.
 _SAMPLING = ("temperature", "top_p", "top_logprobs")
@@ -92,7 +98,7 @@ class ResponsesFake:
         return Reply(status, headers, json.dumps({"error": error}, ensure_ascii=False).encode())
 
     def stream_failure(self, story: Story, message: str) -> Streamed:
-        failed = {**_response(Story(model=story.model)), "status": "failed"}
+        failed = {**_response(Story(model=story.model, id=story.id)), "status": "failed"}
         failed["error"] = {"code": "server_error", "message": message}
         begun = self._begun(story) if story != Story() else []
         return Streamed(_EVENTS, tuple(_framed([*begun, {"type": "response.failed", "response": failed}])))
@@ -113,7 +119,7 @@ class ResponsesFake:
             turns=tuple(reader.turns),
             images=tuple(reader.images),
             documents=tuple(reader.documents),
-            tools=tuple(_tool_name(tool, place) for place, tool in enumerate(fields.get("tools") or ())),
+            tools=_tool_names(client_tools.tools_of(fields)),
             calls=tuple(reader.calls),
             results=tuple(reader.results),
             tool_choice=_tool_choice(fields.get("tool_choice")),
@@ -127,7 +133,7 @@ class ResponsesFake:
 
     def _begun(self, story: Story) -> list[dict[str, Any]]:
         """Returns the events of a stream without the last one."""
-        begun = {**_response(Story(model=story.model)), "status": "in_progress", "usage": None}
+        begun = {**_response(Story(model=story.model, id=story.id)), "status": "in_progress", "usage": None}
         events: list[dict[str, Any]] = [
             {"type": "response.created", "response": begun},
             {"type": "response.in_progress", "response": begun},
@@ -141,7 +147,7 @@ def _response(story: Story) -> dict[str, Any]:
     reasons = {"length": "max_output_tokens", "content_filter": "content_filter"}
     reason = reasons.get(story.finish)
     return {
-        "id": "resp_fake",
+        "id": f"resp_{story.id}",
         "object": "response",
         "created_at": CREATED,
         "status": "completed" if reason is None else "incomplete",
@@ -175,23 +181,13 @@ def _output(story: Story) -> list[dict[str, Any]]:
     if story.reasoning or story.signature:
         summary = [{"type": "summary_text", "text": story.reasoning}] if story.reasoning else []
         hidden = {"encrypted_content": ENCRYPTED + story.signature} if story.signature else {}
-        items.append({"id": "rs_fake", "type": "reasoning", "summary": summary, **hidden})
+        items.append({"id": f"rs_{story.id}", "type": "reasoning", "summary": summary, **hidden})
     if story.text:
         part = {"type": "output_text", "text": story.text, "annotations": [], "logprobs": []}
         items.append(
-            {"id": "msg_fake", "type": "message", "status": "completed", "role": "assistant", "content": [part]}
+            {"id": f"msg_{story.id}", "type": "message", "status": "completed", "role": "assistant", "content": [part]}
         )
-    for call in story.calls:
-        items.append(
-            {
-                "id": f"fc_{call.id}",
-                "type": "function_call",
-                "status": "completed",
-                "call_id": call.id,
-                "name": call.name,
-                "arguments": json.dumps(call.arguments, ensure_ascii=False),
-            }
-        )
+    items += [client_tools.item_of(call) for call in story.calls]
     return items
 
 
@@ -201,6 +197,8 @@ def _events_of(item: Mapping[str, Any], index: int, pieces: int) -> Iterator[dic
         "reasoning": {"summary": []},
         "message": {"content": []},
         "function_call": {"arguments": ""},
+        "custom_tool_call": {"input": ""},
+        "tool_search_call": {},
     }
     hidden = {"encrypted_content": None} if item["type"] == "reasoning" else {"status": "in_progress"}
     begun = {**item, **empty[item["type"]], **hidden}
@@ -227,6 +225,10 @@ def _events_of(item: Mapping[str, Any], index: int, pieces: int) -> Iterator[dic
                 yield {"type": "response.function_call_arguments.delta", **place, "delta": piece}
             done = {"name": item["name"], "arguments": item["arguments"]}
             yield {"type": "response.function_call_arguments.done", **place, **done}
+        case "custom_tool_call":
+            for piece in _cut(item["input"], pieces):
+                yield {"type": "response.custom_tool_call_input.delta", **place, "delta": piece}
+            yield {"type": "response.custom_tool_call_input.done", **place, "input": item["input"]}
     yield {"type": "response.output_item.done", "output_index": index, "item": item}
 
 
@@ -271,17 +273,27 @@ def _check_strict(schema: Mapping[str, Any], place: str) -> None:
         assert {*properties} == {*(schema.get("required") or ())}, f"Invalid schema for {place}: 'required'"
 
 
-def _tool_name(tool: Mapping[str, Any], place: int) -> str:
-    where = f"tools[{place}]"
-    assert tool.get("type") in _TOOLS, f"Invalid value: '{where}.type'"
-    assert tool.get("name"), f"Missing required parameter: '{where}.name'."
-    _known(tool, _TOOLS[tool["type"]], f"{where}.")
-    if tool["type"] == "function":
+def _tool_names(tools: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Checks the tools and returns the names that stories know them by."""
+    for place, tool in enumerate(tools):
+        _check_tool(tool, f"tools[{place}]")
+    return tuple(name for name, _, _ in client_tools.with_names(tools))
+
+
+def _check_tool(tool: Mapping[str, Any], where: str) -> None:
+    kind = str(tool.get("type"))
+    assert kind in _TOOLS, f"Invalid value: '{where}.type'"
+    if kind in ("function", "custom", "namespace"):
+        assert tool.get("name"), f"Missing required parameter: '{where}.name'."
+    _known(tool, _TOOLS[kind], f"{where}.")
+    if kind == "function":
         assert "parameters" in tool, f"Missing required parameter: '{where}.parameters'."
-        # Where nothing is said, OpenAI makes the schema a strict one itself, as LangChain relies on.
+        # Schemas of functions that say nothing of `strict` are made strict by the vendor
+        # (https://developers.openai.com/api/docs/guides/function-calling#strict-mode).
         if tool.get("strict"):
             _check_strict(tool["parameters"], f"{where}.parameters")
-    return str(tool["name"])
+    for place, inner in enumerate(tool.get("tools") or ()):
+        _check_tool(inner, f"{where}.tools[{place}]")
 
 
 def _tool_choice(choice: Any) -> str:
@@ -310,7 +322,7 @@ class _Reader:
         for number, item in enumerate(items):
             kind = item.get("type", "message")
             assert kind in _ITEMS, f"Invalid value: 'input[{number}].type'"
-            _known(item, _ITEMS[kind], f"input[{number}].")
+            _known(item, {*_ITEMS[kind], _OF_CODEX}, f"input[{number}].")
             getattr(self, f"_{kind}")(item)
         for number, item in enumerate(items):
             if item.get("type") == "reasoning":
@@ -342,7 +354,17 @@ class _Reader:
         assert self.stored, f"Item with id '{item['id']}' not found. Items are not persisted when store is false."
 
     def _function_call(self, item: Mapping[str, Any]) -> None:
-        self.calls.append(Call(item["call_id"], item["name"], json.loads(item["arguments"])))
+        where = f"{item['namespace']}__" if item.get("namespace") else ""
+        self.calls.append(Call(item["call_id"], f"{where}{item['name']}", json.loads(item["arguments"])))
+
+    def _tool_search_call(self, item: Mapping[str, Any]) -> None:
+        self.calls.append(Call(item["call_id"], client_tools.SEARCH, item["arguments"]))
+
+    def _tool_search_output(self, item: Mapping[str, Any]) -> None:
+        self.results.append((item["call_id"], json.dumps(item["tools"])))
+
+    def _additional_tools(self, item: Mapping[str, Any]) -> None:
+        """Its tools are read with the request's own."""
 
     def _custom_tool_call(self, item: Mapping[str, Any]) -> None:
         self.calls.append(Call(item["call_id"], item["name"], {"input": item["input"]}))

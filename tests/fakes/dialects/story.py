@@ -24,7 +24,8 @@ class Call:
 @dataclass(frozen=True)
 class Story:
     """The content of an answer. `usage` counts as `Usage` does: cached and written tokens are part of `prompt_tokens`,
-    reasoning of `completion_tokens`. `pieces` is the number of deltas that a stream cuts texts and arguments into."""
+    reasoning of `completion_tokens`. `pieces` is the number of deltas that a stream cuts texts and arguments into. `id`
+    is the part of the answer's id that differs between answers."""
 
     text: str = ""
     reasoning: str = ""
@@ -34,6 +35,7 @@ class Story:
     usage: Usage = field(default_factory=lambda: Usage(prompt_tokens=21, completion_tokens=9))
     model: str = "fake-1"
     pieces: int = 3
+    id: str = "fake"
 
 
 @dataclass(frozen=True)

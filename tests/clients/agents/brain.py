@@ -1,0 +1,68 @@
+"""The model behind every fake vendor: it reads the file, edits it and says so, by the tools that the program offers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import uuid4
+
+from integrations.providers.usage import Usage
+from tests.fakes.dialects.story import Call, ReadRequest, Story
+
+FILE = "greeting.txt"
+BEFORE = "Hello, world"
+AFTER = "Goodbye, world"
+TASK = f"Read {FILE} and replace the word Hello in it by Goodbye."
+DONE = f"{FILE} says Goodbye now."
+# Base64, as Gemini's signatures have to be.
+SIGNATURE = "c2lnbmVkIGJ5IHRoZSBmYWtlIHZlbmRvcg=="
+USAGE = Usage(prompt_tokens=1200, completion_tokens=40)
+
+# The tool by which a model finds tools that a program does not offer at once. A call of it is no turn of its own.
+SEARCH = "tool_search"
+
+# A turn of the model: the arguments of each tool that it would call, by the tool's name. The first that is offered is
+# called.
+Turn = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Brain:
+    """A model that knows a program. `turns` are its calls in order, of which it makes the first that it can make; when
+    all are made it answers `text`.
+
+    A request that offers none of these tools is a program's question on the side, such as that for a title.
+    """
+
+    turns: tuple[Turn, ...]
+    folder: str
+    text: str = DONE
+
+    def think(self, request: ReadRequest) -> Story:
+        answer = Story(usage=USAGE, model=request.model, id=uuid4().hex)
+        turns = [_filled(turn, self.folder) for turn in self.turns]
+        waiting = [turn for turn in turns if not any(_is_of(call, turn) for call in request.calls)]
+        if not waiting:
+            return replace(answer, text=self.text)
+        possible = [(name, turn[name]) for turn in waiting for name in turn if name in request.tools]
+        if not possible:
+            return replace(answer, text="A greeting")
+        name, arguments = possible[0]
+        thought = replace(answer, reasoning=f"{name} comes next.", signature=SIGNATURE)
+        call = Call(f"call_{len(request.calls)}", name, arguments)
+        return replace(thought, calls=(call,), finish="tool_calls")
+
+
+def _is_of(call: Call, turn: Turn) -> bool:
+    """Says whether a call is one of the turn; a program may have added arguments of its own."""
+    return call.name != SEARCH and turn.get(call.name, {"": ""}).items() <= call.arguments.items()
+
+
+def _filled(value: Any, folder: str) -> Any:
+    """Returns the arguments with the folder in place of `{folder}`."""
+    if isinstance(value, str):
+        return value.replace("{folder}", folder)
+    if isinstance(value, Mapping):
+        return {name: _filled(held, folder) for name, held in value.items()}
+    return [_filled(held, folder) for held in value] if isinstance(value, list) else value

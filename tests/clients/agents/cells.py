@@ -1,0 +1,129 @@
+"""A cell of the matrix: one program edits a file by way of the gateway, over one vendor."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from analytics.request_log.record import SpoolEntry
+from tests.clients.agents.brain import AFTER, BEFORE, FILE, Brain
+from tests.clients.agents.programs import PROGRAMS, Program
+from tests.clients.agents.tap import tapped
+from tests.clients.agents.vendors import VENDORS, Vendor
+from tests.fakes.dialects.server import DialectServer, script_path
+from tests.fakes.scripted import Script
+from tests.fakes.upstream import Received
+from tests.gateway.service import Gateway, GatewayService
+from tests.gateway.stage import credentials_row
+
+# The service's seeder and the reader of its log serve one at a time.
+_ONE_AT_A_TIME = threading.Lock()
+# How the paths of an operation end, at the gateway as at a vendor of the same protocol.
+_PATHS = {
+    "chat": "/chat/completions",
+    "responses": "/responses",
+    "messages": "/messages",
+    "generate_content": "enerateContent",
+    "count_tokens": "/messages/count_tokens",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    program: Program
+    vendor: Vendor
+
+    @property
+    def name(self) -> str:
+        return f"{self.program.name}-{self.vendor.provider}"
+
+
+CELLS = tuple(Cell(program, vendor) for program, vendor in product(PROGRAMS, VENDORS))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is left when a program has ended: its exit code and its words, the file's text, the gateway's log in the
+    order of the requests, what the vendor received, and the bytes of each connection of the program."""
+
+    code: int
+    printed: str
+    text: str
+    entries: list[SpoolEntry]
+    received: list[Received]
+    sent: list[bytearray]
+
+    def faults(self, cell: Cell) -> list[str]:
+        """Returns what went wrong, in words; nothing if the program did its work and the log tells all of it."""
+        return list(self._faults(cell))
+
+    @property
+    def is_forwarded(self) -> bool:
+        """Says whether the vendor was spoken to in the program's own protocol."""
+        paths = {_PATHS[entry.record.operation] for entry in self.entries}
+        return all(script_path(one.path).partition("?")[0].endswith(tuple(paths)) for one in self.received)
+
+    def _faults(self, cell: Cell) -> Iterator[str]:
+        if self.code:
+            yield f"exit code {self.code}"
+        if self.text != f"{AFTER}\n":
+            yield f"{FILE} holds {self.text!r}"
+        # A program that ends may leave a question on the side, as OpenCode leaves that for a title.
+        records = [entry.record for entry in self.entries if entry.record.outcome != "cancelled"]
+        yield from (f"{one.operation}: {one.status_code} {one.error_message}" for one in records if one.error_code)
+        if len(records) < len(cell.program.turns) + 1:
+            yield f"{len(records)} requests in the log"
+        sessions = {record.session_id for record in records}
+        if len(sessions) != 1 or "" in sessions:
+            yield f"sessions {sorted(sessions)}"
+        if not all(float(record.cost_usd or 0) for record in records if record.operation != "count_tokens"):
+            yield "a request without its cost"
+
+
+def play(cell: Cell, service: GatewayService, server: DialectServer) -> Outcome:
+    """Runs the cell's program in folders of its own, for a project of its own."""
+    with tempfile.TemporaryDirectory(prefix="agent-") as folder:
+        home, work = Path(folder) / "home", Path(folder) / "work"
+        home.mkdir()
+        work.mkdir()
+        (work / FILE).write_text(f"{BEFORE}\n")
+        script = server.play(
+            cell.name, cell.vendor.step(Brain(cell.program.turns, str(work), cell.program.answer).think)
+        )
+        gateway = _project(cell, service, server)
+        with tapped(gateway.port) as tap:
+            done = _run(cell, home, work, {"url": tap.url, "key": gateway.key, "model": cell.vendor.model})
+        text = (work / FILE).read_text()
+    entries = _entries(gateway, script)
+    return Outcome(done.returncode, done.stdout + done.stderr, text, entries, script.received, tap.sent)
+
+
+def _project(cell: Cell, service: GatewayService, server: DialectServer) -> Gateway:
+    integration = credentials_row(cell.vendor.fake.credentials(server.base_url(cell.name)))
+    with _ONE_AT_A_TIME:
+        return service.new_project(integrations=[integration], prices=[cell.vendor.price])
+
+
+def _run(cell: Cell, home: Path, work: Path, values: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return cell.program.run(home, work, values)
+    except subprocess.TimeoutExpired as late:
+        words = b"".join(text for text in (late.stdout, late.stderr) if isinstance(text, bytes))
+        return subprocess.CompletedProcess((), 124, f"did not end in time\n{words.decode(errors='replace')}", "")
+
+
+def _entries(gateway: Gateway, script: Script) -> list[SpoolEntry]:
+    """Returns the project's log, once it has what the vendor has received."""
+
+    def found() -> list[SpoolEntry]:
+        with _ONE_AT_A_TIME:
+            entries = gateway.service.spooled.entries()
+            return [entry for entry in entries if entry.record.project_id == gateway.project_id]
+
+    entries = gateway.service.until(found, lambda entries: len(entries) >= len(script.received))
+    return sorted(entries, key=lambda entry: entry.record.ts)

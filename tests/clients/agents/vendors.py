@@ -1,0 +1,69 @@
+"""The vendors of the matrix: each is the strict fake of its dialect, behind which a scripted model thinks.
+
+A request that the vendor would refuse gets the vendor's refusal, so that a cell fails for what would fail in life.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.fakes.dialects.client_tools import addressed
+from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.server import answer_with, read_request, script_path
+from tests.fakes.dialects.story import FakeDialect, ReadRequest, Story
+from tests.fakes.scripted import Step
+from tests.fakes.upstream import Connection, Received
+
+Think = Callable[[ReadRequest], Story]
+
+
+@dataclass(frozen=True)
+class Vendor:
+    """A vendor with the model that programs are set to. `counts` are its answers to the question for the tokens of a
+    prompt, by how the path ends."""
+
+    title: str
+    provider: str
+    model: str
+    counts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def fake(self) -> FakeDialect:
+        return FAKES[self.provider]
+
+    @property
+    def price(self) -> dict[str, Any]:
+        """The model's price in US dollars for a million tokens."""
+        return {"provider": self.provider, "model": self.model.rpartition("/")[2], "input": "2", "output": "10"}
+
+    def step(self, think: Think) -> Step:
+        """Returns the step that answers each request with what `think` says of it, unless the vendor refuses it."""
+
+        async def step(received: Received, connection: Connection) -> None:
+            path = script_path(received.path).partition("?")[0]
+            count = next((count for end, count in self.counts.items() if path.endswith(end)), None)
+            if count is not None:
+                await connection.send_whole(200, json.dumps(count).encode(), {"content-type": "application/json"})
+                return
+            await answer_with(self.fake, self._story(received, path, think))(received, connection)
+
+        return step
+
+    def _story(self, received: Received, path: str, think: Think) -> Story:
+        try:
+            story = think(read_request(self.fake, received))
+        except AssertionError:
+            # The answer is the vendor's refusal in any case.
+            return Story()
+        return addressed(story, received.body) if path.endswith("/responses") else story
+
+
+VENDORS = (
+    Vendor("OpenAI", "openai", "gpt-5.5"),
+    Vendor("Anthropic", "anthropic", "claude-sonnet-5", {"/messages/count_tokens": {"input_tokens": 42}}),
+    Vendor("Gemini", "google", "gemini-3-pro", {":countTokens": {"totalTokens": 42}}),
+    Vendor("vLLM", "vllm", "vllm/qwen3-coder"),
+)
