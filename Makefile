@@ -8,7 +8,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
 	--no-emit-index-url --no-emit-find-links --quiet
 
 .PHONY: serve test quick format demo pictures chaos outage coldstart bench bench-analytics soak fuzz lint types imports migrations openapi \
-	static check typescript clients agents lock clean base dev
+	static check typescript clients agents exporters lock clean base dev
 
 # Containers often set it, and then each of the hundreds of processes of the suite compiles the product's modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -96,7 +96,9 @@ lock: dev
 	$(COMPILE) requirements/clients.in --only-binary :all: -o requirements/clients.lock
 	$(COMPILE) requirements/clients-openai-2.in --only-binary :all: -o requirements/clients-openai-2.lock
 	$(COMPILE) requirements/clients-aider.in --only-binary :all: -o requirements/clients-aider.lock
+	$(COMPILE) requirements/clients-exporters.in --only-binary :all: -o requirements/clients-exporters.lock
 	npm install --prefix tests/clients/agents --package-lock-only --omit-lockfile-registry-resolved --no-fund
+	npm install --prefix tests/clients/exporters/node --package-lock-only --omit-lockfile-registry-resolved --no-fund
 	npm install --prefix tests/clients/node --package-lock-only --omit-lockfile-registry-resolved --no-fund
 	npm install --prefix clients/typescript --package-lock-only --omit-lockfile-registry-resolved --no-fund
 
@@ -105,11 +107,15 @@ clients: $(CLIENTS)/python/.ready $(CLIENTS)/python-openai-2/.ready $(CLIENTS)/n
 # Coding agents of others, which the tests run over all vendors: 2 GB.
 agents: $(CLIENTS)/agents/.ready $(CLIENTS)/python-aider/.ready
 
+# Instrumentations with their exporters, which send the gateway traces.
+exporters: $(CLIENTS)/python-exporters/.ready $(CLIENTS)/node-exporters/.ready
+
 $(CLIENTS)/python/.ready: requirements/clients.lock
 $(CLIENTS)/python-aider/.ready: requirements/clients-aider.lock
+$(CLIENTS)/python-exporters/.ready: requirements/clients-exporters.lock
 $(CLIENTS)/python-openai-2/.ready: requirements/clients-openai-2.lock
 
-$(CLIENTS)/python/.ready $(CLIENTS)/python-openai-2/.ready $(CLIENTS)/python-aider/.ready: | dev
+$(CLIENTS)/python/.ready $(CLIENTS)/python-openai-2/.ready $(CLIENTS)/python-aider/.ready $(CLIENTS)/python-exporters/.ready: | dev
 	rm -rf $(@D)
 	$(BIN)/python -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --only-binary :all: \
@@ -120,9 +126,10 @@ $(CLIENTS)/agents/.ready: tests/clients/agents/package-lock.json
 # Registries differ in which other systems' packages they have, and `npm ci` insists that the lock has all of them.
 $(CLIENTS)/agents/.ready: NPM := npm install --no-save
 $(CLIENTS)/node/.ready: tests/clients/node/package-lock.json
+$(CLIENTS)/node-exporters/.ready: tests/clients/exporters/node/package-lock.json
 $(CLIENTS)/typescript/.ready: clients/typescript/package-lock.json
 
-$(CLIENTS)/agents/.ready $(CLIENTS)/node/.ready $(CLIENTS)/typescript/.ready:
+$(CLIENTS)/agents/.ready $(CLIENTS)/node/.ready $(CLIENTS)/node-exporters/.ready $(CLIENTS)/typescript/.ready:
 	@command -v npm node >/dev/null || { echo "npm or node is missing: install Node.js for the clients of tests/clients" >&2; exit 1; }
 	mkdir -p $(@D)
 	cp $(<D)/package.json $(<D)/package-lock.json $(@D)
