@@ -45,7 +45,8 @@ class HeldRecords:
 
     def append(self, entry: SpoolEntry) -> None:
         """Writes one record. Raises OSError, as on a full disk."""
-        self._segment.append(frames.pack(entry, self._segment.seed))
+        meta = frames.encode_meta(entry.record)
+        self._segment.append(frames.pack(meta, entry.request, entry.response, self._segment.seed))
 
     def publish(self) -> None:
         """Moves the records into the spool. Raises OSError, and then leaves them to `settle_held`."""
