@@ -29,6 +29,9 @@ _OF_INSTRUCTIONS = ("clear_at", "output_config")
 _BYTES_OF_CHARACTER, _BYTES_OF_PART = 6, 200
 _PLAIN_CHARACTERS = MAX_MESSAGE_BYTES // _BYTES_OF_CHARACTER
 _SPEAKERS = ("user", "assistant")
+# Claude Code begins its instructions with a line for Anthropic's accounting, which differs between conversations: other
+# vendors would read it as an instruction, and their prompt caches would begin with it.
+_ATTRIBUTION = "x-anthropic-billing-header:"
 _SIZED = frozenset({"text", "image_url", "document_url"})
 
 _encode = msgspec.json.Encoder().encode
@@ -133,7 +136,9 @@ def _texts(content: Any, place: str) -> str | list[Json]:
         where = f"{place}[{index}]"
         if type_of(block, where) != "text":
             raise invalid(f"{where}.type", "expected text")
-        parts.append(text_part(block, where))
+        part = text_part(block, where)
+        if not part["text"].startswith(_ATTRIBUTION):
+            parts.append(part)
     return content_of(parts)
 
 

@@ -74,6 +74,15 @@ def test_system__string_or_blocks__the_first_message(system: Any, content: Any) 
     assert chat(system=system)["messages"][0] == {"role": "system", "content": content}
 
 
+def test_system__attribution_of_claude_code__is_for_anthropic_alone() -> None:
+    attribution = {"type": "text", "text": "x-anthropic-billing-header: cc_version=2.1.332.82b; cc_entrypoint=cli;"}
+
+    made = chat(system=[attribution, {"type": "text", "text": "Be brief."}])
+
+    assert made["messages"][0] == chat(system=[{"type": "text", "text": "Be brief."}])["messages"][0]
+    assert [message["role"] for message in chat(system=[attribution])["messages"]] == ["user"]
+
+
 @pytest.mark.parametrize("system", ["", [], None])
 def test_system__empty__no_message(system: Any) -> None:
     assert [message["role"] for message in chat(system=system)["messages"]] == ["user"]
