@@ -128,11 +128,14 @@ def content_of(answer: Any) -> bytes:
 
 
 def served() -> Iterator[tuple[str, str]]:
-    """Yields (method, path) of every view of the app, as `ENDPOINTS` writes them."""
+    """Yields (method, path) of every view of the app, as `ENDPOINTS` writes them, but for the settings of exports,
+    which ask no analytics."""
     patterns = [("/api/llm/", pattern) for pattern in urls.urlpatterns]
     patterns += [("/api/", pattern) for pattern in urls.telemetry_urlpatterns]
     for prefix, pattern in patterns:
         path = prefix + str(pattern.pattern)
+        if path.startswith("/api/llm/trace-destinations"):
+            continue
         for name in ("session", "request", "trace", "project", "view"):
             for kind in ("slashed:", "uuid:", "path:", "str:", ""):
                 path = path.replace(f"<{kind}{name}_id>", f"{{{name}}}")
