@@ -67,7 +67,7 @@ def thinking(provider: str, asked: list[ReadRequest]) -> Step:
     """Returns a step that answers with a call of the tool, and with a text once its result is there."""
     fake = FAKES[provider]
     call = Call("" if provider == "google" else "call_7f", "get_weather", {"city": "Rome"})
-    first = Story(reasoning="I look at the sky.", signature="c2lnbmVk", calls=(call,), finish="tool_calls")
+    first = Story("I look.", reasoning="The sky tells.", signature="c2lnbmVk", calls=(call,), finish="tool_calls")
 
     async def step(received: Received, connection: Connection) -> None:
         try:

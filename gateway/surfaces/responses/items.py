@@ -27,8 +27,9 @@ _SEARCH_CALL = "tool_search_call"
 _CALLS: Mapping[str, str] = {"function_call": "function", "custom_tool_call": "custom", _SEARCH_CALL: SEARCH}
 # Further tools are in the request's list, and what a provider's search of the web has found is in the answer's text.
 _WITHOUT_MESSAGE = ("additional_tools", "web_search_call")
-# The id of a reasoning item that the gateway made (`item_id` in `response.py`).
-_OWN_REASONING = re.compile(r"rs_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}_[0-9]+")
+# The ids of items that the gateway made (`item_id` in `request.py`).
+_OWN = r"_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}_[0-9]+"
+_OWN_REASONING, _OWN_TEXT = re.compile(f"rs{_OWN}"), re.compile(f"msg{_OWN}")
 
 _encode = msgspec.json.Encoder().encode
 
@@ -37,13 +38,15 @@ class Conversation:
     """The messages of a request in the order of its items. Items of one turn of the model (reasoning, text, calls) make
     one message of the assistant; `untranslatable` names the items that a chat completion cannot express."""
 
-    __slots__ = ("_toolbox", "_turn", "messages", "untranslatable")
+    __slots__ = ("_referred_text", "_toolbox", "_turn", "messages", "untranslatable")
 
     def __init__(self, toolbox: Toolbox) -> None:
         self._toolbox = toolbox
         self.messages: list[Json] = []
         self.untranslatable: list[str] = []
         self._turn: Json | None = None
+        # The place of a reference to a text of the gateway's that is the item before.
+        self._referred_text = ""
 
     def add_plain(self, item: Any) -> bool:
         """Adds a message that is a text alone, as most items are. Returns False for any other item."""
@@ -52,7 +55,7 @@ class Conversation:
             return False
         if item.get("type", _MESSAGE) != _MESSAGE:
             return False
-        self._turn = None
+        self._turn, self._referred_text = None, ""
         self.messages.append({"role": item["role"], "content": content})
         return True
 
@@ -61,29 +64,47 @@ class Conversation:
         if not isinstance(item, dict):
             raise ValidationError(f"{place}: expected an object")
         kind = item.get("type", _MESSAGE)
+        referred, self._referred_text = self._referred_text, ""
         if kind == _MESSAGE:
             self._message(item, place)
         elif kind == "reasoning":
             self._reasoning(item)
         elif kind in _CALLS:
+            if referred:
+                self._do_without(referred)
             self._call(item, place)
         elif kind in ("function_call_output", "custom_tool_call_output"):
             self._output(item, place)
         elif kind == "tool_search_output":
             self._found(item)
-        elif kind == "item_reference" and _OWN_REASONING.fullmatch(str(item.get("id"))):
-            # The AI SDK refers to reasoning that it was given without its encrypted content and so cannot send.
-            self._toolbox.warnings.append(f"{place}: dropped, no items are kept, and reasoning may be left out")
+        elif kind == "item_reference":
+            self._reference(str(item.get("id")), place, referred)
         elif kind in _WITHOUT_MESSAGE:
             self._turn = None
-        elif kind == "item_reference":
-            self._turn = None
-            # The AI SDK refers to items of earlier answers unless it is told that they are not stored.
-            problem = 'no items are kept, so send the item itself, as clients do with "store": false'
-            self.untranslatable.append(f"{place}: {problem}")
         else:
             self._turn = None
             self.untranslatable.append(f"{place}: items of the type {kind!r} are known to OpenAI's Responses API alone")
+
+    def _reference(self, identifier: str, place: str, referred: str) -> None:
+        """Reads a reference to an item of an earlier answer: the AI SDK sends them unless it is told that answers are
+        not stored. It refers to reasoning that it was given without its encrypted content and so cannot send.
+        `referred` is the place of the item before, if that is a reference to a text."""
+        if _OWN_REASONING.fullmatch(identifier):
+            self._toolbox.warnings.append(f"{place}: dropped, no items are kept, and reasoning may be left out")
+            # Gemini signs a call, so that its reasoning may stand between a text and the call.
+            self._referred_text = referred
+            return
+        self._turn = None
+        problem = 'no items are kept, so send the item itself, as clients do with "store": false'
+        self.untranslatable.append(f"{place}: {problem}")
+        if _OWN_TEXT.fullmatch(identifier):
+            self._referred_text = place
+
+    def _do_without(self, place: str) -> None:
+        """Takes back that the reference at `place` cannot be expressed: it is the text beside a call, which says what
+        the model wanted."""
+        self.untranslatable.pop()
+        self._toolbox.warnings.append(f"{place}: dropped, no items are kept, and the call behind this text is there")
 
     def _message(self, item: Mapping[str, Any], place: str) -> None:
         role = item.get("role")

@@ -78,8 +78,8 @@ const responses = {
     const call = first.output.find((item) => item.type === "function_call");
     const { city } = JSON.parse(call.arguments);
     const result = { type: "function_call_output", call_id: call.call_id, output: weatherIn(city) };
-    // The SDK adds what OpenAI does not take back.
-    const output = first.output.map(({ parsed_arguments, ...item }) => item);
+    // The SDK's streams add `parsed` and `parsed_arguments`, which OpenAI does not take back.
+    const output = JSON.parse(JSON.stringify(first.output, (key, value) => (/^parsed/.test(key) ? undefined : value)));
     const input = [...asked(prompt), ...output, result];
     return { text: (await create({ model: MODEL, input, tools })).output_text, cities: [city] };
   },

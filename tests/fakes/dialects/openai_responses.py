@@ -46,6 +46,7 @@ _KEYS = {"openai": "sk-canary-4f9a1c77e2", "azure_openai": "canary0azure0key0c41
 _FIELDS = {*ResponseCreateParamsBase.__annotations__, "stream", "client_metadata", "a_field_of_tomorrow"}
 _OF_CODEX = "internal_chat_message_metadata_passthrough"
 _ITEMS: Mapping[str, set[str]] = {
+    # An item of the vendor's comes back whole.
     "message": {*EasyInputMessageParam.__annotations__, *ResponseOutputMessageParam.__annotations__},
     "reasoning": {*ResponseReasoningItemParam.__annotations__},
     "function_call": {*ResponseFunctionToolCallParam.__annotations__},

@@ -182,6 +182,33 @@ def cut(call: Json, sizes: list[int]) -> list[Json]:
     return [{**call, "function": {"name": call["function"]["name"], "arguments": ""}}, *pieces]
 
 
+_TEXT = {"type": "item_reference", "id": "msg_0199e0a0-5b5e-7a3c-9c1d-2f3a4b5c6d7e_1"}
+_REASONING = {"type": "item_reference", "id": "rs_0199e0a0-5b5e-7a3c-9c1d-2f3a4b5c6d7e_2"}
+_A_CALL = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
+_ITS_RESULT = {"type": "function_call_output", "call_id": "c1", "output": "5"}
+
+
+@pytest.mark.parametrize("references", [[_TEXT], [_TEXT, _REASONING], [_REASONING, _TEXT]])
+def test_reference__to_a_text_before_a_call__is_passed_over_and_named(references: list[Json]) -> None:
+    items = [{"role": "user", "content": "Hi"}, *references, _A_CALL, _ITS_RESULT]
+
+    read = SURFACE.read(json.dumps({"model": "m", "input": items}).encode())
+
+    assert read.untranslatable == ()
+    assert len(read.warnings) == len(references)
+
+
+@pytest.mark.parametrize(
+    "behind", [[], [{"role": "user", "content": "Go"}], [{"role": "user", "content": "Go"}, _A_CALL, _ITS_RESULT]]
+)
+def test_reference__to_a_text_without_a_call__is_refused(behind: list[Json]) -> None:
+    items = [{"role": "user", "content": "Hi"}, _TEXT, *behind]
+
+    read = SURFACE.read(json.dumps({"model": "m", "input": items}).encode())
+
+    assert [problem.partition(":")[0] for problem in read.untranslatable] == ["input[1]"]
+
+
 def test_reference__to_reasoning_that_the_gateway_gave__is_passed_over_and_named() -> None:
     reference = {"type": "item_reference", "id": "rs_0199e0a0-5b5e-7a3c-9c1d-2f3a4b5c6d7e_0"}
     body = {"model": "m", "input": [{"role": "user", "content": "Hi"}, reference, {"role": "user", "content": "Go"}]}
