@@ -166,6 +166,12 @@ class _Reading:
 
     def _candidates_of(self, candidates: list[Candidate]) -> str:
         text = ""
+        if len(candidates) == 1 and (choice := self._choices.get(candidates[0].index or 0)) is not None:
+            piece = _text_alone(candidates[0])
+            if piece:
+                choice.text.append(piece)
+                choice.length += len(piece)
+                return "" if choice.index else piece
         for index, candidate in zip(indexes_of(candidates), candidates, strict=True):
             choice = self._choices.get(index)
             if choice is None:
@@ -251,8 +257,21 @@ class GeminiRelay(DialectStream[bytes]):
         self.finish_reason = self._reading.finish()
 
 
+def _text_alone(candidate: Candidate) -> str:
+    """Returns the text of an event in the middle of an answer, as nearly all are; empty for any other event."""
+    parts = candidate.content.parts if candidate.content is not None else None
+    if candidate.finish_reason or not parts or len(parts) != 1 or candidate.has_remarks():
+        return ""
+    part = parts[0]
+    return "" if part.thought or part.thought_signature or part.function_call is not None else part.text or ""
+
+
 def _has_output(response: Response) -> bool:
-    return any(candidate.content is not None and candidate.content.parts for candidate in response.candidates or ())
+    # The generator of `any` would cost more than the loop.
+    for candidate in response.candidates or ():  # noqa: SIM110
+        if candidate.content is not None and candidate.content.parts:
+            return True
+    return False
 
 
 def _parts_of(fields: dict[str, Any]) -> Iterable[dict[str, Any]]:
