@@ -24,7 +24,7 @@ STORY = Story(
     finish="tool_calls",
     usage=Usage(prompt_tokens=30, completion_tokens=12, cache_read_tokens=8, reasoning_tokens=4),
 )
-TOOL: Any = {"type": "function", "name": "weather", "parameters": {"type": "object"}, "strict": False}
+TOOL: Any = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}, "strict": False}
 INPUT: list[Any] = [
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": [{"type": "input_text", "text": "Weather?"}]},
@@ -95,15 +95,18 @@ def test_fake__stream_that_breaks__is_a_failed_response(server: DialectServer, c
         ({"tools": [{"type": "function", "name": "f"}]}, "tools\\[0\\].parameters"),
         (
             {"tools": [{"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": True}]},
-            "additionalProperties",
+            "object schema missing properties",
         ),
         ({"input": INPUT[:4]}, "No tool output found"),
         ({"input": INPUT[4:]}, "No tool call found"),
-        ({"input": INPUT[:3]}, "without its following item"),
+        ({"input": INPUT[:3]}, "without its required following item"),
         ({"input": [{"role": "user", "content": [{"type": "text", "text": "?"}]}]}, "Invalid value: 'text'"),
         ({"input": [{"role": "user", "content": "?", "name": "n"}]}, "Unknown parameter: 'input\\[0\\].name'"),
         ({"input": [{"type": "reasoning", "id": "rs_1", "summary": []}]}, "not persisted"),
-        ({"input": [{"type": "reasoning", "summary": [], "encrypted_content": "sig"}]}, "could not be verified"),
+        (
+            {"input": [{"type": "reasoning", "summary": [], "encrypted_content": "sig"}, *INPUT[3:]]},
+            "could not be verified",
+        ),
     ],
 )
 def test_fake__request_that_openai_refuses__is_refused(

@@ -278,6 +278,13 @@ def test_summary__is_requested_for_clients_that_want_to_read_the_thinking(thinki
     assert body["reasoning"] == {"effort": "high"} | ({"summary": "auto"} if summary else {})
 
 
+@pytest.mark.parametrize("parameters", [{}, None, EMPTY])
+def test_function__without_parameters__has_a_schema_of_none(parameters: Json | None) -> None:
+    """Unlike chat completions the API refuses an empty schema: https://github.com/microsoft/vscode/pull/330662"""
+    body, _ = built({"tools": [{"type": "function", "function": {"name": "look", "parameters": parameters}}]})
+    assert body["tools"] == [{"type": "function", "name": "look", "parameters": EMPTY, "strict": False}]
+
+
 def test_custom_tool__and_the_allowed_tools__have_the_form_of_the_api() -> None:
     grammar = {"syntax": "lark", "definition": "start: A"}
     patch = {"name": "patch", "description": "Patches", "format": {"type": "grammar", "grammar": grammar}}

@@ -97,7 +97,7 @@ def _tool(tool: Mapping[str, Any]) -> Any:
         return tool
     made: Json = {"type": kind, **{name: value for name, value in inner.items() if value is not None}}
     if kind == "function":
-        made.setdefault("parameters", _ANY_OBJECT)
+        made["parameters"] = made.get("parameters") or _ANY_OBJECT
         # A function is strict there unless the request says otherwise, and is not in a chat completion.
         made.setdefault("strict", False)
     elif isinstance(form := made.get("format"), Mapping) and isinstance(grammar := form.get("grammar"), Mapping):

@@ -33,6 +33,8 @@ from openai.types.shared_params import Reasoning
 from integrations.providers.base import Credentials
 from integrations.providers.usage import Usage
 from tests.fakes.dialects import client_tools
+from tests.fakes.dialects.rules import responses as rules
+from tests.fakes.dialects.rules.table import Request
 from tests.fakes.dialects.story import Call, Can, ReadRequest, Reply, Story, Streamed
 
 CREATED = 1_760_000_000
@@ -68,9 +70,6 @@ _TOOLS: Mapping[str, set[str]] = {
     "custom": {*CustomToolParam.__annotations__},
     **client_tools.TOOLS,
 }
-# "Unsupported parameter: 'temperature' is not supported with this model": as in a chat completion.
-_SAMPLING = ("temperature", "top_p", "top_logprobs")
-_REASONING_MODELS = ("o1", "o3", "o4", "gpt-5", "gpt-6")
 _MIN_OUTPUT_TOKENS = 16
 
 
@@ -108,6 +107,8 @@ class ResponsesFake:
         fields = json.loads(body)
         assert urlsplit(path).path == ("/openai" if self.provider == "azure_openai" else "") + "/v1/responses", path
         assert not urlsplit(path).query or self.provider == "azure_openai", path
+        if self.provider != "xai":
+            rules.RESPONSES.check(Request(fields, str(fields.get("model")), headers))
         _known(fields, _FIELDS, "")
         _check_parameters(fields)
         reader = _Reader(stored=fields.get("store") is not False)
@@ -255,9 +256,6 @@ def _check_parameters(fields: Mapping[str, Any]) -> None:
     assert limit is None or limit >= _MIN_OUTPUT_TOKENS, "Invalid 'max_output_tokens': integer below minimum value"
     reasoning = fields.get("reasoning") or {}
     _known(reasoning, {*Reasoning.__annotations__}, "reasoning.")
-    if str(fields["model"]).startswith(_REASONING_MODELS):
-        for name in _SAMPLING:
-            assert name not in fields, f"Unsupported parameter: '{name}' is not supported with this model."
     form = (fields.get("text") or {}).get("format") or {}
     assert form.get("type") in (None, "text", "json_object", "json_schema"), "Invalid value: 'text.format.type'"
     if form.get("type") == "json_schema":

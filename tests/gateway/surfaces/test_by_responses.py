@@ -27,7 +27,8 @@ Json = dict[str, Any]
 EMPTY: Json = {"type": "object", "properties": {}}
 
 LOOK: Any = {"name": "look", "description": "Looks at a place", "input_schema": {"type": "object", "properties": {}}}
-CHAT_LOOK: Any = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+LOOK_SCHEMA: Any = {"type": "object", "properties": {}}
+CHAT_LOOK: Any = {"type": "function", "function": {"name": "look", "parameters": LOOK_SCHEMA}}
 CALLED = Story(
     text="Let me look.",
     reasoning="Where is it?",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from tests.fakes.dialects.google import camelled
-from tests.fakes.dialects.rules import anthropic, google, openai
+from tests.fakes.dialects.rules import anthropic, google, openai, responses
 from tests.fakes.dialects.rules.table import Refused, Request, Table
 from tests.recordings import OPENAI_DIALECT, Recording, recordings_of
 
@@ -17,6 +17,8 @@ pytestmark = pytest.mark.recordings
 TABLES: Mapping[tuple[str, str], Table] = {
     ("openai", OPENAI_DIALECT): openai.CHAT,
     ("azure_openai", OPENAI_DIALECT): openai.CHAT,
+    ("openai", "openai.responses"): responses.RESPONSES,
+    ("azure_openai", "openai.responses"): responses.RESPONSES,
     ("anthropic", "anthropic.messages"): anthropic.MESSAGES,
     ("google", "google.generateContent"): google.GEMINI,
     ("google", "google.streamGenerateContent"): google.GEMINI,
