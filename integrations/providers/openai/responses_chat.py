@@ -49,7 +49,7 @@ class Places:
     def of(self, kind: object) -> int:
         """Returns the number of items in front of the next one, which has this type."""
         place = self._count
-        self._count += kind in _READ and not (kind == "message" and self._has_message)
+        self._count += str(kind) in _READ and not (kind == "message" and self._has_message)
         self._has_message = self._has_message or kind == "message"
         return place
 
@@ -134,12 +134,12 @@ def _details(items: list[Json], form: str) -> Iterable[Json]:
 
 def is_call(item: Mapping[str, Any]) -> bool:
     """Returns whether the item calls a tool of the client's."""
-    return item.get("type") in _CALLS
+    return str(item.get("type")) in _CALLS
 
 
 def is_own(item: Mapping[str, Any]) -> bool:
     """Returns whether the item is the vendor's own, such as a call of one of its tools."""
-    return item.get("type") not in _READ
+    return str(item.get("type")) not in _READ
 
 
 def text_of(item: Mapping[str, Any]) -> str | None:
