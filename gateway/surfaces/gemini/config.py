@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gateway.surfaces.checks import Json, field_of, invalid, optional_flag, optional_text
 from gateway.surfaces.gemini.fields import optional_message, optional_number, optional_whole_number
 from gateway.surfaces.gemini.schema import json_schema
-from gateway.surfaces.messages.checks import Json, field_of, invalid, optional_flag, optional_text
 
 _PLACE = "generationConfig"
 _MAX_TOKENS = 1_000_000

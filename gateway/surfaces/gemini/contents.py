@@ -14,10 +14,10 @@ import msgspec
 from core.errors import ValidationError
 from gateway.protocol.message_sizes import MAX_MESSAGE_BYTES, check_content_size
 from gateway.protocol.wire import MAX_MESSAGES
+from gateway.surfaces.checks import Json, field_of, invalid, missing, optional_text, required_text
 from gateway.surfaces.gemini.fields import message, repeated
 from gateway.surfaces.gemini.model_turn import ModelTurn
 from gateway.surfaces.gemini.parts import ADDRESS, CALL, FILE, OWN, RESULT, TEXT, file_part, kind_of, result_message
-from gateway.surfaces.messages.checks import Json, field_of, invalid, missing, optional_text, required_text
 
 _USERS = ("user", "function", "")
 _MODEL = "model"

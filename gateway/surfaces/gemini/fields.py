@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.surfaces.messages.checks import Json, as_object, field_of, invalid
+from gateway.surfaces.checks import Json, as_object, field_of, invalid
 from integrations.providers.google.field_names import camel
 
 

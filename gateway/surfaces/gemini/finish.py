@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gateway.surfaces.messages.checks import Json
+from gateway.surfaces.checks import Json
 from integrations.providers.common.usage import read_usage
 from integrations.providers.usage import Usage
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
+from gateway.surfaces.checks import Json, invalid
 from gateway.surfaces.gemini.fields import camelled, repeated
-from gateway.surfaces.messages.checks import Json, invalid
 from integrations.providers.common.search import find
 from integrations.providers.google.messages import UNSIGNED
 

@@ -11,10 +11,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.surfaces.gemini.fields import message
-from gateway.surfaces.gemini.foreign import is_foreign, opened
-from gateway.surfaces.gemini.parts import CALL, FILE, OWN, RESULT, TEXT, kind_of
-from gateway.surfaces.messages.checks import (
+from gateway.surfaces.checks import (
     Json,
     field_of,
     invalid,
@@ -23,6 +20,9 @@ from gateway.surfaces.messages.checks import (
     required_name,
     required_text,
 )
+from gateway.surfaces.gemini.fields import message
+from gateway.surfaces.gemini.foreign import is_foreign, opened
+from gateway.surfaces.gemini.parts import CALL, FILE, OWN, RESULT, TEXT, kind_of
 from integrations.providers.common.completion import reasoning_encrypted, reasoning_text
 from integrations.providers.google.messages import FORMAT, image_id, stretch_id
 from integrations.providers.google.specifics import PARTS, Place

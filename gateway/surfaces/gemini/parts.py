@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from gateway.protocol.message_sizes import check_file_size
+from gateway.surfaces.checks import Json, as_object, field_of, invalid, missing, required_name, required_text
 from gateway.surfaces.gemini.fields import message, optional_message, repeated
-from gateway.surfaces.messages.checks import Json, as_object, field_of, invalid, missing, required_name, required_text
 
 # A part holds one of these (https://ai.google.dev/api/caching#Part).
 TEXT, FILE, ADDRESS, CALL, RESULT = "text", "inlineData", "fileData", "functionCall", "functionResponse"

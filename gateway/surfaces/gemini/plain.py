@@ -9,7 +9,7 @@ import msgspec
 
 from gateway.protocol.message_sizes import MAX_MESSAGE_BYTES
 from gateway.protocol.wire import MAX_MESSAGES
-from gateway.surfaces.messages.checks import Json
+from gateway.surfaces.checks import Json
 
 # A character of a text takes at most six bytes in JSON, and four in UTF-8.
 _Text = Annotated[str, msgspec.Meta(max_length=MAX_MESSAGE_BYTES // 6)]

@@ -9,12 +9,12 @@ import msgspec
 from core.errors import ValidationError
 from gateway.protocol.wire import nested_too_deeply
 from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.checks import Json, optional_text
 from gateway.surfaces.gemini.config import read_config
 from gateway.surfaces.gemini.contents import read_contents, read_instruction
 from gateway.surfaces.gemini.fields import message
 from gateway.surfaces.gemini.plain import plain_chat
 from gateway.surfaces.gemini.tools import read_tools
-from gateway.surfaces.messages.checks import Json, optional_text
 from integrations.providers.google.field_names import camel
 
 # The gateway acts on these fields itself, under the names that they have in a chat completion.

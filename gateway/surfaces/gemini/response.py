@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.checks import Json
 from gateway.surfaces.gemini import shapes
 from gateway.surfaces.gemini.answer_parts import Signatures, image_part, own_part, part_of_call, signed_calls
 from gateway.surfaces.gemini.finish import (
@@ -20,7 +21,6 @@ from gateway.surfaces.gemini.finish import (
     origin_of,
     usage_of,
 )
-from gateway.surfaces.messages.checks import Json
 from integrations.providers.google.messages import image_id
 from integrations.providers.google.specifics import PARTS, insert_parts
 

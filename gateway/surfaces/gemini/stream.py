@@ -13,6 +13,7 @@ import msgspec
 
 from core.errors import ApplicationError
 from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.checks import Json
 from gateway.surfaces.gemini import shapes
 from gateway.surfaces.gemini.answer_parts import Signatures, call_part, image_part, own_part, signed_calls
 from gateway.surfaces.gemini.errors import error_body
@@ -26,7 +27,6 @@ from gateway.surfaces.gemini.finish import (
     origin_of,
     usage_of,
 )
-from gateway.surfaces.messages.checks import Json
 from integrations.providers.google.messages import image_id
 from integrations.providers.google.specifics import PARTS
 

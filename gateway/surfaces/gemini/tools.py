@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from gateway.surfaces.checks import Json, field_of, invalid, optional_text, required_name
 from gateway.surfaces.gemini.fields import message, optional_message, repeated
 from gateway.surfaces.gemini.schema import json_schema
-from gateway.surfaces.messages.checks import Json, field_of, invalid, optional_text, required_name
 
 _FUNCTIONS = "functionDeclarations"
 # A search of the web is the vendor's own at others.

@@ -12,14 +12,14 @@ from typing import Any
 
 import msgspec
 
-from gateway.surfaces.messages.blocks import content_of, marked, type_of
-from gateway.surfaces.messages.checks import (
+from gateway.surfaces.checks import (
     invalid,
     optional_text,
     required_name,
     required_object,
     required_text,
 )
+from gateway.surfaces.messages.blocks import content_of, marked, type_of
 from gateway.surfaces.messages.foreign import CLAUDE, is_foreign, is_foreign_thought, opened, own_citations
 
 _encode = msgspec.json.Encoder().encode

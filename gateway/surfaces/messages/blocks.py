@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.protocol.marked_documents import MARK, UNTRUSTED
 from gateway.protocol.message_sizes import check_file_size
-from gateway.surfaces.messages.checks import (
+from gateway.surfaces.checks import (
     as_object,
     invalid,
     missing,

@@ -13,15 +13,15 @@ import msgspec
 from core.errors import ValidationError
 from gateway.protocol.message_sizes import MAX_MESSAGE_BYTES, check_content_size
 from gateway.protocol.wire import MAX_MESSAGES
-from gateway.surfaces.messages.assistant import assistant_message
-from gateway.surfaces.messages.blocks import content_of, marked, part_of, text_part, type_of
-from gateway.surfaces.messages.checks import (
+from gateway.surfaces.checks import (
     as_object,
     invalid,
     missing,
     optional_flag,
     required_name,
 )
+from gateway.surfaces.messages.assistant import assistant_message
+from gateway.surfaces.messages.blocks import content_of, marked, part_of, text_part, type_of
 
 # The vendor's beta takes these fields on an instruction in mid-conversation.
 _OF_INSTRUCTIONS = ("clear_at", "output_config")

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.surfaces.messages.checks import invalid
+from gateway.surfaces.checks import invalid
 from integrations.providers.common.search import find
 
 CLAUDE = "anthropic-claude-v1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.surfaces.messages.checks import (
+from gateway.surfaces.checks import (
     invalid,
     optional_integer,
     optional_object,

@@ -11,7 +11,7 @@ import msgspec
 from core.errors import ValidationError
 from gateway.protocol.wire import nested_too_deeply
 from gateway.surfaces.base import SurfaceRequest
-from gateway.surfaces.messages.checks import (
+from gateway.surfaces.checks import (
     invalid,
     missing,
     optional_flag,

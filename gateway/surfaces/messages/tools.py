@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.surfaces.messages.checks import (
+from gateway.surfaces.checks import (
     as_object,
     field_of,
     invalid,

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.surfaces.messages.checks import optional_object, optional_text
+from gateway.surfaces.checks import optional_object, optional_text
 
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _WITH_SESSION = re.compile(rf"(?P<user>.+?)_session_(?P<session>{_UUID})")
