@@ -21,6 +21,7 @@ _SAMPLING = ("temperature", "top_p", "top_logprobs")
 _BESIDE_THE_TYPE = {"stream", "client_metadata", "a_field_of_tomorrow"}
 # What the vendor's own Codex sends beside the SDK's fields, and `client_metadata`: https://github.com/openai/codex
 _OF_CODEX = {
+    "id",
     "internal_chat_message_metadata_passthrough",
     "external_web_access",
     "search_content_types",
