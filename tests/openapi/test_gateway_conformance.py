@@ -80,8 +80,13 @@ def served() -> Iterator[Gateway]:
         assert "Traceback" not in service.log.read_text(errors="replace")
 
 
+def filled(path: str) -> str:
+    """Returns the path with values. No id is one of something that the project has stored."""
+    return path.format(model="openai/gpt-4o-mini", name=PROMPT, response_id="resp_1", id="file-1")
+
+
 def ask(served: Gateway, operation: Operation, query: dict[str, Any] | None = None, /, **more: Any) -> Any:
-    path = operation.path.format(model="openai/gpt-4o-mini", name=PROMPT, response_id="resp_1")
+    path = filled(operation.path)
     sent: dict[str, Any] = {"params": {"name": PROMPT}} if operation.id == "getPromptByName" else dict(query or {})
     if operation.id in FORMS:
         sent |= {"data": {**FORMS[operation.id], **more}, "files": {"file": ("a.wav", b"RIFF")}}
@@ -140,9 +145,9 @@ def test_transcription__as_text__answers_as_described(served: Gateway, operation
 @pytest.mark.parametrize("operation", ["listModels", "getModel"])
 def test_models__for_anthropics_clients__answer_as_described(served: Gateway, operation: str) -> None:
     (described,) = [one for one in SUCCEEDING if one.id == operation]
-    path = described.path.format(model="openai/gpt-4o-mini")
 
-    answer = served.client.get(path, headers={**headers_of(served), "anthropic-version": "2023-06-01"})
+    headers = {**headers_of(served), "anthropic-version": "2023-06-01"}
+    answer = served.client.get(filled(described.path), headers=headers)
 
     assert answer.status_code == 200
     assert "object" not in answer.json()
@@ -152,9 +157,7 @@ def test_models__for_anthropics_clients__answer_as_described(served: Gateway, op
 def test_path__another_method__is_refused_by_those_that_the_document_names(served: Gateway, path: str) -> None:
     """Paths that answer every method alike do so as the document says. HEAD goes with GET, unsaid."""
     named = {operation.method.upper() for operation in OF_CHANNELS if operation.path == path}
-    answer = served.client.request(
-        "PROPFIND", path.format(model=MODEL, name=PROMPT, response_id="resp_1"), headers=headers_of(served)
-    )
+    answer = served.client.request("PROPFIND", filled(path), headers=headers_of(served))
 
     if answer.status_code == 405:
         # A name of a prompt may end like the path that renders one.

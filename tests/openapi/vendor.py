@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from uuid import uuid4
 
+from integrations.providers.common.multipart import parts_of, text_of
 from tests.fakes.scripted import CREATED, answer
 from tests.fakes.upstream import Connection, Received
 
@@ -54,6 +56,8 @@ async def everything(request: Received, connection: Connection) -> None:
         await _chat(request, connection)
     elif path.endswith("/audio/speech"):
         await connection.send_whole(200, b"ID3\x04not really music", {"content-type": "audio/mpeg"})
+    elif path.endswith("/files"):
+        await connection.send_whole(200, _new_file(request.body), _JSON)
     elif path.endswith("/embeddings"):
         await connection.send_whole(200, _embeddings(json.loads(request.body)), _JSON)
     elif path.endswith("/responses") and json.loads(request.body).get("stream"):
@@ -65,6 +69,22 @@ async def everything(request: Received, connection: Connection) -> None:
     else:
         made = next(made for end, made in _ANSWERS.items() if path.endswith(end))
         await connection.send_whole(200, json.dumps(made).encode(), _JSON)
+
+
+def _new_file(form: bytes) -> bytes:
+    """Returns OpenAI's answer to an upload (https://platform.openai.com/docs/api-reference/files/object)."""
+    parts = {part.name: part for part in parts_of(form)}
+    file = parts["file"]
+    made = {
+        "id": f"file-{uuid4().hex}",
+        "object": "file",
+        "bytes": file.end - file.start,
+        "created_at": CREATED,
+        "filename": file.filename,
+        "purpose": text_of(form, parts["purpose"]),
+        "status": "processed",
+    }
+    return json.dumps(made).encode()
 
 
 def _embeddings(asked: dict[str, Any]) -> bytes:
