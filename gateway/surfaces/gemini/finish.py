@@ -32,11 +32,16 @@ def end_of(finish_reason: str | None, specific: Mapping[str, Any], refusal: str)
     """Returns the fields of a candidate that say how it ended. `specific` are the vendor's own fields of the answer,
     `refusal` is the model's reason for refusing."""
     own = specific.get("finishReason")
-    reason = own if isinstance(own, str) else _REASONS.get(finish_reason or "", "STOP")
+    reason = own if isinstance(own, str) else reason_of(finish_reason)
     made: Json = {"finishReason": _FILTERED if refusal and reason == "STOP" else reason}
     if refusal:
         made["finishMessage"] = refusal
     return made | {name: specific[name] for name in _OF_CANDIDATES if specific.get(name) is not None}
+
+
+def reason_of(finish_reason: str | None) -> str:
+    """Returns Google's name for the finish reason of a chat completion."""
+    return _REASONS.get(finish_reason or "", "STOP")
 
 
 def is_blocked(specific: Mapping[str, Any]) -> bool:

@@ -19,6 +19,7 @@ from gateway.surfaces.gemini.finish import (
     is_blocked,
     logprobs_of,
     origin_of,
+    reason_of,
     usage_of,
 )
 from integrations.providers.google.messages import image_id
@@ -33,6 +34,9 @@ def response_of(request: SurfaceRequest, completion: bytes, request_id: str) -> 
     made: Json = {"candidates": []}
     for choice in answer.choices:
         message = choice.message or shapes.Message()
+        if message.content and choice.logprobs is None and message.is_text_alone():
+            made["candidates"].append(_of_text(message.content, choice))
+            continue
         specific = message.provider_specific_fields or {}
         if not is_blocked(specific) or message.content:
             made["candidates"].append(_candidate(choice, message, specific, shows_thoughts=bool(request.echo)))
@@ -51,6 +55,12 @@ def tokens_of(completion: bytes) -> int:
     """Returns the tokens of the completion's whole prompt."""
     counted: int = usage_of(shapes.decode(completion).usage)["promptTokenCount"]
     return counted
+
+
+def _of_text(text: str, choice: shapes.Choice) -> Json:
+    """Returns the candidate that is a text alone."""
+    content = {"parts": [{"text": text}], "role": "model"}
+    return {"content": content, "finishReason": reason_of(choice.finish_reason), "index": choice.index}
 
 
 def _candidate(

@@ -34,6 +34,18 @@ class Message(msgspec.Struct):
     images: list[dict[str, Any]] | None = None
     provider_specific_fields: dict[str, Any] | None = None
 
+    def is_text_alone(self) -> bool:
+        """Returns whether the message holds nothing but a text, as nearly all do."""
+        return not (
+            self.reasoning_content
+            or self.reasoning_details
+            or self.tool_calls
+            or self.images
+            or self.annotations
+            or self.refusal
+            or self.provider_specific_fields
+        )
+
 
 class Choice(msgspec.Struct):
     index: int = 0

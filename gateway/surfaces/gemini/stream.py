@@ -138,7 +138,7 @@ class GeminiStream:
                 continue
             if delta.content:
                 candidate.texts.append(delta.content)
-            if delta.content and choice.logprobs is None and _is_text_alone(delta):
+            if delta.content and choice.logprobs is None and delta.is_text_alone():
                 candidate.has_parts = True
                 out.append(self._text(delta.content, choice.index))
                 continue
@@ -195,15 +195,3 @@ class GeminiStream:
             else:
                 candidate.specific[name] = value
         self._feedback = specific.get(FEEDBACK) or self._feedback
-
-
-def _is_text_alone(delta: shapes.Message) -> bool:
-    return not (
-        delta.reasoning_content
-        or delta.reasoning_details
-        or delta.tool_calls
-        or delta.images
-        or delta.annotations
-        or delta.refusal
-        or delta.provider_specific_fields
-    )

@@ -4,14 +4,16 @@ https://ai.google.dev/api/generate-content#FinishReason, #BlockReason, and Verte
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Protocol
+
 from integrations.providers.common.redaction import scrub
 from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.google.parts import Choice
 from integrations.providers.google.shapes import PromptFeedback, reason_named
 from integrations.providers.usage import Usage
 
 FILTERED = "content_filter"
-_REASONS = {
+REASONS: Mapping[str | int | None, str] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
     # The answer reached the limit of one request: Google's own SDK asks again with the answer's `continuationToken`.
@@ -50,15 +52,29 @@ _FAILED_GENERATIONS = frozenset(
 def finish_reason(native: str | int | None, *, called_tools: bool) -> str:
     """Returns the finish reason. Google sends STOP for function calls too. An answer with content ends with `stop`
     under any other reason (OTHER, NO_IMAGE, an unknown one); `unusable_end` handles answers without content."""
-    reason = _REASONS.get(reason_named(native), "stop")
+    # Nearly all reasons are one of these names.
+    reason = REASONS.get(native) or REASONS.get(reason_named(native), "stop")
     return "tool_calls" if called_tools and reason == "stop" else reason
 
 
-def unusable_end(choice: Choice, *, provider: str, usage: Usage | None) -> ProviderError | None:
+class End(Protocol):
+    """The end of a choice. `finished` is Google's reason, `message` the reason in its words."""
+
+    @property
+    def finished(self) -> str | int | None: ...
+
+    @property
+    def message(self) -> str: ...
+
+    @property
+    def has_content(self) -> bool: ...
+
+
+def unusable_end(choice: End, *, provider: str, usage: Usage | None) -> ProviderError | None:
     """Returns the failure of a choice that is no answer: a failed call, or no content and no reason that explains it.
     Returns None for an answer. To the client an empty `stop` would look like the end of the work."""
     reason = reason_named(choice.finished)
-    if reason not in _FAILED_GENERATIONS and (reason in _REASONS or choice.has_content):
+    if reason not in _FAILED_GENERATIONS and (reason in REASONS or choice.has_content):
         return None
     message = f"the model's answer ended with {reason or 'no reason'} and cannot be used"
     return ProviderError(

@@ -27,15 +27,12 @@ from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.google.adapter import GEMINI, STREAMED, WHOLE, GoogleAdapter
 from integrations.providers.google.endpoints import is_service_account
 from integrations.providers.google.events import Events
-from integrations.providers.google.failures import google_failure_in_body
-from integrations.providers.google.finish import FILTERED, finish_reason, is_blocked, unusable_end
 from integrations.providers.google.messages import UNSIGNED
 from integrations.providers.google.models import model_named
-from integrations.providers.google.parts import Choice
-from integrations.providers.google.response import indexes_of, parse_response
-from integrations.providers.google.shapes import Candidate, Response, UsageMetadata, decode, has, plain
+from integrations.providers.google.reading import Reading, has_parts
+from integrations.providers.google.response import parse_response
+from integrations.providers.google.shapes import decode
 from integrations.providers.google.stream import GoogleStream
-from integrations.providers.google.usage import is_counted, read_usage, with_searches
 from integrations.providers.usage import Usage
 
 _COUNT = ":countTokens"
@@ -81,12 +78,12 @@ class GeminiForwarder(Forwarder):
 
     @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        reading = Reading(self.provider)
         try:
             response = decode(body)
+            reading.read(response, body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self._unusable("the answer is not of the form expected") from error
-        reading = _Reading(self.provider)
-        reading.read(response, body)
         model = response.model_version or request.model
         return ParsedResponse(body, model, reading.finish(), reading.usage_at(model))
 
@@ -133,82 +130,6 @@ class _Count(msgspec.Struct, rename="camel"):
 _decode_count = msgspec.json.Decoder(_Count).decode
 
 
-class _Reading:
-    """What the events of an answer say of its end and its usage. A whole answer is one event."""
-
-    __slots__ = ("_choices", "_counts", "_is_blocked", "_provider")
-
-    def __init__(self, provider: str) -> None:
-        self._provider = provider
-        self._choices: dict[int, Choice] = {}
-        self._counts: UsageMetadata | None = None
-        self._is_blocked = False
-
-    @property
-    def is_ended(self) -> bool:
-        choices = self._choices
-        return self._is_blocked or (bool(choices) and all(choice.finished for choice in choices.values()))
-
-    def read(self, response: Response, data: bytes) -> str:
-        """Takes over an event. Returns the text that it adds to the first choice. Raises ProviderError."""
-        if is_counted(response.usage_metadata):
-            self._counts = response.usage_metadata
-        if has(response.error):
-            raise google_failure_in_body(plain(msgspec.Raw(data)), provider=self._provider)
-        candidates = response.candidates
-        if candidates:
-            return self._candidates_of(candidates)
-        if has(response.prompt_feedback) and is_blocked(response.feedback()):
-            self._is_blocked = True
-            for choice in self._choices.values():
-                choice.cut_by_filter()
-        return ""
-
-    def _candidates_of(self, candidates: list[Candidate]) -> str:
-        text = ""
-        if len(candidates) == 1 and (choice := self._choices.get(candidates[0].index or 0)) is not None:
-            piece = _text_alone(candidates[0])
-            if piece:
-                choice.text.append(piece)
-                choice.length += len(piece)
-                return "" if choice.index else piece
-        for index, candidate in zip(indexes_of(candidates), candidates, strict=True):
-            choice = self._choices.get(index)
-            if choice is None:
-                choice = self._choices[index] = Choice(index, "")
-            start = len(choice.text)
-            for _ in choice.read(candidate):
-                pass  # The choice itself keeps what its end depends on.
-            if not index:
-                text = "".join(choice.text[start:])
-        return text
-
-    def finish(self) -> str:
-        """Returns the finish reason. Raises ProviderError for what is no answer."""
-        if not self._choices:
-            if self._is_blocked:
-                return FILTERED
-            raise ProviderError(
-                "the provider gave no candidate and no reason",
-                kind=FailureKind.UNUSABLE,
-                provider=self._provider,
-                status=200,
-                usage=self.usage_at(""),
-            )
-        for choice in self._choices.values():
-            if failure := unusable_end(choice, provider=self._provider, usage=self.usage_at("")):
-                raise failure
-        first = self._choices[min(self._choices)]
-        return finish_reason(first.finished, called_tools=first.calls > 0)
-
-    def usage_at(self, model: str) -> Usage | None:
-        """Returns the usage of an answer of the model, None where nothing was counted. A refused prompt uses nothing,
-        since no model has read it."""
-        if self._counts is None:
-            return Usage() if self._is_blocked and not self._choices else None
-        return with_searches(read_usage(self._counts), [one.grounding for one in self._choices.values()], model)
-
-
 class GeminiRelay(DialectStream[bytes]):
     """Passes the events of a stream on as they come, and reads usage, end and failure from them."""
 
@@ -216,7 +137,7 @@ class GeminiRelay(DialectStream[bytes]):
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
         self._usage: Usage | None = None
-        self._reading = _Reading(provider)
+        self._reading = Reading(provider)
         super().__init__(Events(), model=model, provider=provider, redact=redact)
 
     # mypy does not see the `override` decorator on a property that has a setter.
@@ -238,15 +159,15 @@ class GeminiRelay(DialectStream[bytes]):
             response = decode(data)
             if not data.isascii():
                 data.decode()
+            text = self._reading.read(response, data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self._unusable("an event of the stream is not of the form expected") from error
         self._seen = True
         if response.model_version:
             self.model = response.model_version
-        text = self._reading.read(response, data)
         # Google's SDKs read one line of data for each event.
         framed = data if _LF not in data else msgspec.json.format(data, indent=-1)
-        out.append(StreamEvent(b"data: " + framed, _has_output(response), text))
+        out.append(StreamEvent(b"data: " + framed, bool(text) or has_parts(response), text))
 
     @override
     def _last_events(self, out: list[StreamEvent]) -> None:
@@ -255,23 +176,6 @@ class GeminiRelay(DialectStream[bytes]):
         if not self._reading.is_ended:
             raise self._unusable("the stream ended before its end was announced")
         self.finish_reason = self._reading.finish()
-
-
-def _text_alone(candidate: Candidate) -> str:
-    """Returns the text of an event in the middle of an answer, as nearly all are; empty for any other event."""
-    parts = candidate.content.parts if candidate.content is not None else None
-    if candidate.finish_reason or not parts or len(parts) != 1 or candidate.has_remarks():
-        return ""
-    part = parts[0]
-    return "" if part.thought or part.thought_signature or part.function_call is not None else part.text or ""
-
-
-def _has_output(response: Response) -> bool:
-    # The generator of `any` would cost more than the loop.
-    for candidate in response.candidates or ():  # noqa: SIM110
-        if candidate.content is not None and candidate.content.parts:
-            return True
-    return False
 
 
 def _parts_of(fields: dict[str, Any]) -> Iterable[dict[str, Any]]:

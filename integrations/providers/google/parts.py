@@ -14,7 +14,7 @@ from integrations.providers.google.messages import FORMAT, image_id, stretch_id
 from integrations.providers.google.shapes import Blob, Candidate, FunctionCall, Part, has, plain, reason_named
 from integrations.providers.google.specifics import Place, own_part
 
-_UNFINISHED = "FINISH_REASON_UNSPECIFIED"
+UNFINISHED = "FINISH_REASON_UNSPECIFIED"
 # `finish_reason` expresses the ends STOP and MAX_TOKENS fully.
 _PLAIN_ENDS = ("", "STOP", "MAX_TOKENS")
 
@@ -82,7 +82,7 @@ class Choice:
         return bool(self.length or self.calls or self.images)
 
     def read(self, candidate: Candidate) -> Iterator[Piece]:
-        if candidate.finish_reason and candidate.finish_reason != _UNFINISHED:
+        if candidate.finish_reason and candidate.finish_reason != UNFINISHED:
             self.finished = candidate.finish_reason
             self.message = candidate.finish_message or self.message
         if candidate.content is not None:

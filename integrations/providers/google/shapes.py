@@ -9,7 +9,8 @@ import msgspec
 from integrations.providers.common.odd_usage import despite_usage
 from integrations.providers.common.surrogates import lenient
 
-_NOTHING = msgspec.Raw(b"null")
+NOTHING = msgspec.Raw(b"null")
+"""The value of a raw field that an answer does not have."""
 
 
 class FunctionCall(msgspec.Struct):
@@ -17,7 +18,7 @@ class FunctionCall(msgspec.Struct):
 
     name: str = ""
     id: str | None = None
-    args: msgspec.Raw = _NOTHING
+    args: msgspec.Raw = NOTHING
 
 
 class Blob(msgspec.Struct, rename="camel"):
@@ -33,10 +34,10 @@ class Part(msgspec.Struct, rename="camel"):
     thought_signature: str | None = None
     function_call: FunctionCall | None = None
     inline_data: Blob | None = None
-    executable_code: msgspec.Raw = _NOTHING
-    code_execution_result: msgspec.Raw = _NOTHING
-    tool_call: msgspec.Raw = _NOTHING
-    tool_response: msgspec.Raw = _NOTHING
+    executable_code: msgspec.Raw = NOTHING
+    code_execution_result: msgspec.Raw = NOTHING
+    tool_call: msgspec.Raw = NOTHING
+    tool_response: msgspec.Raw = NOTHING
 
     def is_of_a_tool(self) -> bool:
         mine = (self.executable_code, self.code_execution_result, self.tool_call, self.tool_response)
@@ -55,12 +56,12 @@ class Candidate(msgspec.Struct, rename="camel"):
     finish_reason: str | int | None = None
     finish_message: str | None = None
     index: int | None = None
-    grounding_metadata: msgspec.Raw = _NOTHING
-    citation_metadata: msgspec.Raw = _NOTHING
-    safety_ratings: msgspec.Raw = _NOTHING
-    url_context_metadata: msgspec.Raw = _NOTHING
+    grounding_metadata: msgspec.Raw = NOTHING
+    citation_metadata: msgspec.Raw = NOTHING
+    safety_ratings: msgspec.Raw = NOTHING
+    url_context_metadata: msgspec.Raw = NOTHING
     continuation_token: str | None = None
-    logprobs_result: msgspec.Raw = _NOTHING
+    logprobs_result: msgspec.Raw = NOTHING
 
     def has_remarks(self) -> bool:
         """Returns True when the event has fields about the answer as a whole; most events of a stream have none."""
@@ -76,9 +77,9 @@ class UsageMetadata(msgspec.Struct, rename="camel"):
     cached_content_token_count: int | None = None
     total_token_count: int | None = None
     # The lists of `modality` and `tokenCount` stay undecoded, since every event of a stream repeats them.
-    prompt_tokens_details: msgspec.Raw = _NOTHING
-    candidates_tokens_details: msgspec.Raw = _NOTHING
-    cache_tokens_details: msgspec.Raw = _NOTHING
+    prompt_tokens_details: msgspec.Raw = NOTHING
+    candidates_tokens_details: msgspec.Raw = NOTHING
+    cache_tokens_details: msgspec.Raw = NOTHING
     service_tier: Any = None
     traffic_type: Any = None
 
@@ -92,12 +93,12 @@ class Response(msgspec.Struct, rename="camel"):
     """A whole answer or one event of a stream. `error` is set because Google also reports failures under status 200."""
 
     candidates: list[Candidate] | None = None
-    prompt_feedback: msgspec.Raw = _NOTHING
+    prompt_feedback: msgspec.Raw = NOTHING
     usage_metadata: UsageMetadata | None = None
     model_version: str | None = None
     response_id: str | None = None
     create_time: str | None = None
-    error: msgspec.Raw = _NOTHING
+    error: msgspec.Raw = NOTHING
 
     def feedback(self) -> PromptFeedback | None:
         """Returns the decoded feedback on the prompt, None without one. Raises msgspec.ValidationError."""
@@ -112,7 +113,7 @@ decode = despite_usage(lenient(msgspec.json.Decoder(Response).decode))
 
 
 def has(raw: msgspec.Raw) -> bool:
-    return raw is not _NOTHING and bytes(raw) not in (b"null", b"{}", b"[]")
+    return raw is not NOTHING and bytes(raw) not in (b"null", b"{}", b"[]")
 
 
 # The finish reasons have the numbers of google.cloud.aiplatform.v1.Candidate.FinishReason.

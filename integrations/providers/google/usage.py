@@ -10,11 +10,12 @@ import msgspec
 
 from integrations.providers.common.charges import count_of, served_tier
 from integrations.providers.google.models import model_named
-from integrations.providers.google.shapes import UsageMetadata, has, plain
+from integrations.providers.google.shapes import NOTHING, UsageMetadata, has, plain
 from integrations.providers.usage import Usage, with_total
 
 _AUDIO, _IMAGE = "AUDIO", "IMAGE"
 # Modalities are keyed by name, and by number for clients that asked for `enum-encoding=int`.
+_NONE: Mapping[str, int] = {}
 _MODALITIES: Mapping[object, str] = {_AUDIO: _AUDIO, 4: _AUDIO, _IMAGE: _IMAGE, 2: _IMAGE}
 
 
@@ -27,14 +28,20 @@ def read_usage(counts: UsageMetadata | None) -> Usage | None:
     """Returns the token counts; None when nothing was counted. Google counts thoughts separately from the candidates,
     and the prompt tokens of its own tools separately from the prompt. What the total alone shows is a prompt, and
     `estimated` is set."""
-    if not is_counted(counts):
+    if counts is None or (counts.prompt_token_count is None and counts.total_token_count is None):
         return None
-    prompt = _count(counts.prompt_token_count) + _count(counts.tool_use_prompt_token_count)
-    candidates = _count(counts.candidates_token_count)
-    thoughts = _count(counts.thoughts_token_count)
-    prompt, completion, is_total = with_total(prompt, candidates + thoughts, _count(counts.total_token_count))
-    cached = min(_count(counts.cached_content_token_count), prompt)
-    sent, answered = _by_modality(counts.prompt_tokens_details), _by_modality(counts.candidates_tokens_details)
+    prompt = max(0, counts.prompt_token_count or 0) + max(0, counts.tool_use_prompt_token_count or 0)
+    candidates = max(0, counts.candidates_token_count or 0)
+    thoughts = max(0, counts.thoughts_token_count or 0)
+    completion, is_total = candidates + thoughts, False
+    if not prompt or not completion:
+        prompt, completion, is_total = with_total(prompt, completion, max(0, counts.total_token_count or 0))
+    cached = min(max(0, counts.cached_content_token_count or 0), prompt)
+    # Most answers have few of the details, and a call for each that is absent would cost more than all the rest.
+    sent = _by_modality(counts.prompt_tokens_details)
+    answered = _NONE if counts.candidates_tokens_details is NOTHING else _by_modality(counts.candidates_tokens_details)
+    from_cache = _NONE if counts.cache_tokens_details is NOTHING else _by_modality(counts.cache_tokens_details)
+    tier = "" if counts.service_tier is None else served_tier(counts.service_tier)
     return Usage(
         prompt_tokens=prompt,
         completion_tokens=completion,
@@ -42,10 +49,10 @@ def read_usage(counts: UsageMetadata | None) -> Usage | None:
         reasoning_tokens=thoughts,
         audio_prompt_tokens=min(sent.get(_AUDIO, 0), prompt),
         audio_completion_tokens=min(answered.get(_AUDIO, 0), candidates),
-        cache_read_audio_tokens=min(_by_modality(counts.cache_tokens_details).get(_AUDIO, 0), cached),
+        cache_read_audio_tokens=min(from_cache.get(_AUDIO, 0), cached),
         image_prompt_tokens=min(sent.get(_IMAGE, 0), prompt),
         image_completion_tokens=min(answered.get(_IMAGE, 0), candidates),
-        service_tier=served_tier(counts.service_tier) or served_tier(counts.traffic_type),
+        service_tier=tier or ("" if counts.traffic_type is None else served_tier(counts.traffic_type)),
         estimated=is_total,
     )
 
@@ -64,20 +71,19 @@ def _queries(grounding: Mapping[str, Any]) -> list[str]:
     return [query for query in queries if isinstance(query, str) and query] if isinstance(queries, list) else []
 
 
-def _by_modality(details: msgspec.Raw) -> dict[str, int]:
+def _by_modality(details: msgspec.Raw) -> Mapping[str, int]:
     """Returns the token counts by modality: https://ai.google.dev/api/generate-content#ModalityTokenCount"""
+    encoded = bytes(details)
+    if encoded.count(b"{") < 2 and (encoded == b"null" or b'"TEXT"' in encoded):
+        return _NONE  # The detail of most answers is that all is text.
     found: dict[str, int] = {}
-    listed = plain(details) if has(details) else None
+    listed = plain(details)
     for detail in listed if isinstance(listed, list) else ():
         named = detail.get("modality") if isinstance(detail, Mapping) else None
         modality = _MODALITIES.get(named) if isinstance(named, (str, int)) else None
         if modality is not None:
             found[modality] = found.get(modality, 0) + count_of(detail.get("tokenCount"))
     return found
-
-
-def _count(value: int | None) -> int:
-    return value if value is not None and value > 0 else 0
 
 
 def seconds_of(time: str | None) -> int | None:
