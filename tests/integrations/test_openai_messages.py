@@ -422,3 +422,30 @@ def test_name__at_groq_which_refuses_it__dropped_and_named(crosses_vendor: bool)
     assert json.loads(upstream.body)["messages"] == [USER, answer()]
     assert upstream.warnings == ("messages.name: dropped, groq has no counterpart",)
     assert sent("cerebras", *messages) == messages
+
+
+SYSTEM = {"role": "system", "content": "Be brief"}
+LATER = {"role": "system", "content": [{"type": "text", "text": "In French", "cache_control": {"type": "ephemeral"}}]}
+ASSISTANT = {"role": "assistant", "content": "Hello"}
+
+
+@pytest.mark.parametrize("provider", ["vllm", "openai_compatible", "ollama", "together", "groq"])
+def test_instructions__in_mid_conversation_of_another_protocol__are_marked_texts_of_the_user(provider: str) -> None:
+    told = {"role": "developer", "content": "No lists"}
+    system, user, answer, later = sent(provider, SYSTEM, told, USER, told, ASSISTANT, LATER, is_translated=True)
+    assert system == {"role": "system", "content": "Be brief\n\nNo lists"}
+    marked = "<system-instruction>\n{}\n</system-instruction>"
+    assert user == {"role": "user", "content": "Hi\n\n" + marked.format("No lists")}
+    assert answer["content"] == "Hello"
+    assert [part["text"] for part in later["content"]] == [marked.format("In French")]
+    assert later["role"] == "user"
+
+
+@pytest.mark.parametrize("provider", ["openai", "azure_openai", "xai", "openrouter"])
+def test_instructions__where_the_vendor_takes_them_anywhere__stay_in_their_place(provider: str) -> None:
+    roles = [one["role"] for one in sent(provider, SYSTEM, USER, SYSTEM, ASSISTANT, USER, is_translated=True)]
+    assert roles == ["system", "user", "system", "assistant", "user"]
+
+
+def test_instructions__of_a_client_of_chat_completions__stay_in_their_place() -> None:
+    assert sent("vllm", SYSTEM, USER, SYSTEM) == [SYSTEM, USER, SYSTEM]

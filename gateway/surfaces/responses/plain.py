@@ -11,7 +11,7 @@ Json = dict[str, Any]
 
 
 class _Item(msgspec.Struct, forbid_unknown_fields=True):
-    role: Literal["user", "system", "developer"]
+    role: Literal["user"]
     content: str
 
 

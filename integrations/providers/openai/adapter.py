@@ -78,6 +78,7 @@ OPENAI = Dialect(
     efforts=EFFORTS,
     history=History.DROP,
     developer_role=True,
+    system_anywhere=True,
     cache_breakpoint=True,
     parameters=OPENAI_PARAMETERS,
     reasoning_models=REASONING_MODELS,

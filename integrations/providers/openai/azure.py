@@ -45,6 +45,7 @@ AZURE_OPENAI = Dialect(
     efforts=EFFORTS,
     history=History.DROP,
     developer_role=True,
+    system_anywhere=True,
     cache_breakpoint=True,
     parameters=OPENAI_PARAMETERS | {"data_sources"},
     reasoning_models=REASONING_MODELS,

@@ -65,6 +65,7 @@ DIALECTS = (
         optional_models=("grok-4.3",),
         history=History.KEEP,
         developer_role=True,
+        system_anywhere=True,
         parameters=frozenset({"search_parameters", "deferred"}),
         reasoning_models=("grok-3-mini", "grok-4", "grok-code"),
         sampling_refused=("presence_penalty", "frequency_penalty", "stop", "logit_bias"),
@@ -86,6 +87,7 @@ DIALECTS = (
         cache_control=True,
         tool_media=True,
         developer_role=True,
+        system_anywhere=True,
         parameters=frozenset(
             {"reasoning", "plugins", "transforms", "route", "top_k", "min_p", "top_a", "repetition_penalty"}
             | {"usage", "include_reasoning", "verbosity"}
@@ -232,6 +234,7 @@ DIALECTS = (
         reasoning_formats=None,
         tool_media=True,
         developer_role=True,
+        system_anywhere=True,
         parameters=OPENAI_PARAMETERS,
     ),
 )

@@ -48,6 +48,7 @@ HOSTS = (
         effort_models=_OPENAI_REASONING,
         history=History.DROP,
         developer_role=True,
+        system_anywhere=True,
         parameters=frozenset({"modalities"}),
     ),
     Dialect(

@@ -117,6 +117,9 @@ class Dialect(Traits):
     stream_options: bool = True
     message_names: bool = True  # False means that the provider refuses `name` in a message.
     developer_role: bool = False  # A provider without this role gets `developer` messages as `system`.
+    # The provider takes instructions in mid-conversation, and several at the beginning. The chat templates of many open
+    # models refuse both: https://github.com/vllm-project/vllm/issues/41114
+    system_anywhere: bool = False
     json_schema: bool = True
     # False means that the provider ignores every value but `auto`; for `none` the tools are left out.
     tool_choice: bool = True

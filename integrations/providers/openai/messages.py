@@ -22,6 +22,7 @@ from integrations.providers.openai.dialect import (
     Images,
     is_one_of,
 )
+from integrations.providers.openai.instructions import with_one_system_message
 from integrations.providers.openai.limits import fit_message
 from integrations.providers.openai.shapes import whole_arguments
 
@@ -97,6 +98,8 @@ class MessageRules:
 
     def rewrite(self, messages: list[Any], request: ChatRequest) -> list[Any]:
         """Returns new messages; those of the caller stay unchanged."""
+        if request.is_translated and not self._dialect.system_anywhere:
+            messages = with_one_system_message(messages)
         rewritten: list[Any] = []
         waiting: list[Any] = []  # `waiting` holds media of tool results until the last result is written.
         for message in messages:

@@ -30,6 +30,9 @@ GOOD: list[Json] = [
 # By rule: what is changed in a request that vLLM takes, and a part of the error.
 REFUSED: dict[str, list[tuple[Json, str]]] = {
     "missing field": [({"messages": [{"content": "Hello"}]}, "Field required: messages.0.role")],
+    "system message behind the first": [
+        ({"messages": [USER, {"role": "system", "content": "Now in French"}]}, "must be at the beginning"),
+    ],
     "unknown effort": [({"reasoning_effort": "ultra"}, "'xhigh' or 'max'")],
     "tool that is no function": [({"tools": [TOOL, {"type": "custom", "custom": {"name": "a"}}]}, "tools.1.type")],
     "stream_options without stream": [({"stream_options": {"include_usage": True}}, "when `stream=True`")],
