@@ -74,7 +74,19 @@ def test_answer__calls_with_a_plan__plan_is_reasoning() -> None:
         ({"tokens": {"input_tokens": 12.0, "output_tokens": 3.0}}, Usage(12, 3)),
         (
             {"billed_units": {"input_tokens": 12, "output_tokens": 3}},
-            Usage(12, 3, billed_prompt_tokens=12, billed_completion_tokens=3),
+            Usage(12, 3, billed_prompt_tokens=12, billed_completion_tokens=3, estimated=True),
+        ),
+        (
+            {"tokens": {"input_tokens": 21}, "billed_units": {"input_tokens": 14, "output_tokens": 9}},
+            Usage(21, 9, billed_prompt_tokens=14, billed_completion_tokens=9, estimated=True),
+        ),
+        (
+            {"tokens": {"input_tokens": None, "output_tokens": 9}, "billed_units": {"input_tokens": 14}},
+            Usage(14, 9, billed_prompt_tokens=14, billed_completion_tokens=0, estimated=True),
+        ),
+        (
+            {"tokens": {}, "billed_units": {"input_tokens": 14, "output_tokens": 0}},
+            Usage(14, 0, billed_prompt_tokens=14, billed_completion_tokens=0),
         ),
         (
             {"tokens": {"input_tokens": 12, "output_tokens": -3}, "cached_tokens": 99},

@@ -12,21 +12,26 @@ from integrations.providers.usage import Usage
 def usage_of(usage: Any) -> Usage | None:
     """Returns the usage; None without counts. `tokens` counts what the model read and wrote, including Cohere's own
     preamble; `billed_units` counts what is charged, without the preamble and the reasoning
-    (https://docs.cohere.com/docs/how-does-cohere-pricing-work). `cached_tokens` is a part of `tokens`."""
+    (https://docs.cohere.com/docs/how-does-cohere-pricing-work). `cached_tokens` is a part of `tokens`.
+
+    A count that `tokens` lacks is estimated by the billed one. Usage that still lacks one is not marked here: marked
+    usage with one count would be read as a total."""
     if not isinstance(usage, Mapping):
         return None
     tokens, billed = object_in(usage, "tokens"), object_in(usage, "billed_units")
     if not tokens and not billed:
         return None
-    counted = tokens or billed
-    prompt, completion = count_of(counted.get("input_tokens")), count_of(counted.get("output_tokens"))
+    read, written = count_of(tokens.get("input_tokens")), count_of(tokens.get("output_tokens"))
+    prompt = read or count_of(billed.get("input_tokens"))
+    completion = written or count_of(billed.get("output_tokens"))
     return Usage(
         prompt_tokens=prompt,
         completion_tokens=completion,
         cache_read_tokens=min(count_of(usage.get("cached_tokens")), prompt),
-        reasoning_tokens=min(count_of(counted.get("reasoning_tokens")), completion),
+        reasoning_tokens=min(count_of(tokens.get("reasoning_tokens")), completion),
         billed_prompt_tokens=count_of(billed.get("input_tokens")) if billed else None,
         billed_completion_tokens=count_of(billed.get("output_tokens")) if billed else None,
+        estimated=bool(prompt and completion) and not (read and written),
     )
 
 
