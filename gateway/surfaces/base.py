@@ -30,7 +30,8 @@ class SurfaceRequest(msgspec.Struct, frozen=True):
     surface does not have them. `is_plain` means that the client's body has none of the gateway's own fields and nothing
     that `Surface.forwarded` would remove. `is_translated` means that the protocol is one vendor's, so that `body` may
     hold what only this vendor knows. `warnings` name what the translation has left out. `prompt_tokens` is the estimate
-    of the prompt, for a protocol whose streams begin with it; 0 before it is made.
+    of the prompt, for a protocol whose streams begin with it; 0 before it is made. `tool_names` are the client's own
+    names of its tools by those in `body`, without the tools whose name is the same (`gateway.surfaces.tool_names`).
     """
 
     body: bytes
@@ -45,6 +46,7 @@ class SurfaceRequest(msgspec.Struct, frozen=True):
     is_translated: bool = False
     warnings: tuple[str, ...] = ()
     prompt_tokens: int = 0
+    tool_names: Mapping[str, str] = {}
 
 
 class StreamEncoder(Protocol):

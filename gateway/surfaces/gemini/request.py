@@ -15,6 +15,7 @@ from gateway.surfaces.gemini.contents import read_contents, read_instruction
 from gateway.surfaces.gemini.fields import message
 from gateway.surfaces.gemini.plain import plain_chat
 from gateway.surfaces.gemini.tools import read_tools
+from gateway.surfaces.tool_names import fit_names
 from integrations.providers.google.field_names import camel
 
 # The gateway acts on these fields itself, under the names that they have in a chat completion.
@@ -97,6 +98,7 @@ def translated(fields: Json, model: str, *, stream: bool) -> SurfaceRequest:
     made |= parameters
     if stream:
         made["stream"] = True
+    tool_names = fit_names(made)
     return SurfaceRequest(
         _encode(made),
         tuple(untranslatable),
@@ -104,4 +106,5 @@ def translated(fields: Json, model: str, *, stream: bool) -> SurfaceRequest:
         fields=made,
         is_translated=True,
         warnings=tuple(warnings),
+        tool_names=tool_names,
     )

@@ -22,6 +22,7 @@ from gateway.surfaces.gemini.finish import (
     reason_of,
     usage_of,
 )
+from gateway.surfaces.tool_names import restore_names
 from integrations.providers.google.messages import image_id
 from integrations.providers.google.specifics import PARTS, insert_parts
 
@@ -37,6 +38,8 @@ def response_of(request: SurfaceRequest, completion: bytes, request_id: str) -> 
         if message.content and choice.logprobs is None and message.is_text_alone():
             made["candidates"].append(_of_text(message.content, choice))
             continue
+        if request.tool_names:
+            restore_names(message, request.tool_names)
         specific = message.provider_specific_fields or {}
         if not is_blocked(specific) or message.content:
             made["candidates"].append(_candidate(choice, message, specific, shows_thoughts=bool(request.echo)))

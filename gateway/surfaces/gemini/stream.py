@@ -27,6 +27,7 @@ from gateway.surfaces.gemini.finish import (
     origin_of,
     usage_of,
 )
+from gateway.surfaces.tool_names import restore_names
 from integrations.providers.google.messages import image_id
 from integrations.providers.google.specifics import PARTS
 
@@ -87,11 +88,12 @@ class GeminiStream:
     """The events of one streamed answer. `_tail` is the encoded end of every event: which answer it is, of which
     model."""
 
-    __slots__ = ("_candidates", "_feedback", "_request_id", "_shows_thoughts", "_tail", "_usage")
+    __slots__ = ("_candidates", "_feedback", "_request_id", "_shows_thoughts", "_tail", "_tool_names", "_usage")
 
     def __init__(self, request: SurfaceRequest, request_id: str) -> None:
         self._request_id = request_id
         self._shows_thoughts = bool(request.echo)
+        self._tool_names = request.tool_names
         self._candidates: dict[int, _Candidate] = {}
         self._tail = b""
         self._usage: Json | None = None
@@ -136,6 +138,8 @@ class GeminiStream:
             delta = choice.delta
             if delta is None:
                 continue
+            if self._tool_names:
+                restore_names(delta, self._tool_names)
             if delta.content:
                 candidate.texts.append(delta.content)
             if delta.content and choice.logprobs is None and delta.is_text_alone():

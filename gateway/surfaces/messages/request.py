@@ -26,6 +26,7 @@ from gateway.surfaces.messages.output import read_output
 from gateway.surfaces.messages.plain import plain_chat
 from gateway.surfaces.messages.tools import read_tools
 from gateway.surfaces.messages.user import read_user
+from gateway.surfaces.tool_names import fit_names
 from integrations.providers.anthropic.native import FIELDS
 
 # The gateway acts on these fields itself, under the names that they have in a chat completion.
@@ -108,8 +109,15 @@ def translated(fields: Json) -> SurfaceRequest:
         made |= read_tools(fields, untranslatable)
     if not _OF_OUTPUT.isdisjoint(fields):
         made |= read_output(fields, untranslatable)
-    body = _encode(made)
-    return SurfaceRequest(body, tuple(untranslatable), session_id=session_id, fields=made, is_translated=True)
+    tool_names = fit_names(made)
+    return SurfaceRequest(
+        _encode(made),
+        tuple(untranslatable),
+        session_id=session_id,
+        fields=made,
+        is_translated=True,
+        tool_names=tool_names,
+    )
 
 
 def _max_tokens(fields: Json, untranslatable: list[str]) -> int | None:

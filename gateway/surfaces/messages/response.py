@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from gateway.surfaces.messages import shapes
 from gateway.surfaces.messages.content import content_of
 from gateway.surfaces.messages.finish import OF_THE_END, message_id, stop_fields, usage_of
+from gateway.surfaces.tool_names import restore_names
 
 _encode = msgspec.json.Encoder().encode
 
 
-def message_of(completion: bytes, request_id: str) -> bytes:
+def message_of(completion: bytes, request_id: str, tool_names: Mapping[str, str]) -> bytes:
     """Returns the JSON of the message. Of several choices the first one counts: the Messages API has no more."""
     answer = shapes.decode(completion)
     choice = answer.choices[0] if answer.choices else shapes.Choice()
     message = choice.message or shapes.Message()
+    if tool_names:
+        restore_names(message, tool_names)
     specific = message.provider_specific_fields or {}
     made = {
         "id": message_id(answer.id, request_id),

@@ -28,6 +28,7 @@ from gateway.surfaces.messages.content import (
 from gateway.surfaces.messages.errors import error_body
 from gateway.surfaces.messages.finish import OF_THE_END, message_id, stop_fields, usage_of
 from gateway.surfaces.messages.foreign import CLAUDE, sealed
+from gateway.surfaces.tool_names import restore_names
 
 _encode = msgspec.json.Encoder().encode
 _PING = b'event: ping\ndata: {"type":"ping"}\n\n'
@@ -69,14 +70,16 @@ class MessagesStream:
         "_specific",
         "_texts",
         "_thinking",
+        "_tool_names",
         "_usage",
     )
 
-    def __init__(self, request_id: str, prompt_tokens: int = 0) -> None:
+    def __init__(self, request_id: str, prompt_tokens: int = 0, tool_names: Mapping[str, str] | None = None) -> None:
         """Creates the encoder. `prompt_tokens` is an estimate, which the first event states until the last one has the
-        provider's own count."""
+        provider's own count. `tool_names` are the client's own names of its tools by those in the chunks."""
         self._request_id = request_id
         self._prompt_tokens = prompt_tokens
+        self._tool_names = tool_names
         self._is_started = False
         self._open: Literal["", "text", "thinking", "tool_use"] = ""
         self._index = 0
@@ -134,6 +137,8 @@ class MessagesStream:
                 continue
             self._finish = choice.finish_reason or self._finish
             if choice.delta is not None:
+                if self._tool_names:
+                    restore_names(choice.delta, self._tool_names)
                 self._delta(choice.delta, out)
 
     def _start(self, chunk: shapes.Completion, out: list[bytes]) -> None:

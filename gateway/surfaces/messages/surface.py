@@ -27,10 +27,10 @@ class MessagesSurface:
         return read(body)
 
     def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
-        return message_of(completion, request_id)
+        return message_of(completion, request_id, request.tool_names)
 
     def stream(self, request: SurfaceRequest, request_id: str) -> MessagesStream:
-        return MessagesStream(request_id, request.prompt_tokens)
+        return MessagesStream(request_id, request.prompt_tokens, request.tool_names)
 
     def error(self, error: ApplicationError, request_id: str) -> bytes:
         return error_body(error, request_id)

@@ -7,12 +7,11 @@ function, and `origin_of` finds the client's own name of a function that was cal
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from core.errors import ValidationError
+from gateway.surfaces.tool_names import fitted
 
 Json = dict[str, Any]
 
@@ -25,9 +24,6 @@ _NAMED = frozenset({"function", "custom", "namespace"})
 # Items of these types bring further tools.
 _WITH_TOOLS = frozenset({"additional_tools", "tool_search_output"})
 _WORDS = ("none", "auto", "required")
-_MAX_NAME = 64
-"""The longest name of a function in characters (https://platform.openai.com/docs/api-reference/chat/create)."""
-_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _JOINT = "__"
 _ANY_OBJECT: Json = {"type": "object", "properties": {}}
 
@@ -73,9 +69,7 @@ class Toolbox:
         long or another tool's."""
         if (known := self._names.get(origin)) is not None:
             return known
-        name = _flat(origin)
-        if name in self._origins or len(name) > _MAX_NAME:
-            name = f"{name[: _MAX_NAME - 9]}_{blake2b(repr(origin).encode(), digest_size=4).hexdigest()}"
+        name = fitted(_flat(origin), self._origins, seed=repr(origin))
         self._names[origin], self._origins[name] = name, origin
         return name
 
@@ -185,10 +179,8 @@ def _typed(tools: Any, place: str) -> Iterator[tuple[str, Json, str]]:
 
 
 def _flat(origin: Origin) -> str:
-    if not origin.namespace and origin.kind == "function":
-        return origin.name
     joint = "" if origin.namespace.endswith(_JOINT) or not origin.namespace else _JOINT
-    return _NOT_IN_NAMES.sub("_", f"{origin.namespace}{joint}{origin.name}")
+    return f"{origin.namespace}{joint}{origin.name}"
 
 
 def _of_custom(tool: Mapping[str, Any]) -> Json:
