@@ -26,37 +26,29 @@ from benchmarks.targets.litellm import LiteLLM, LiteLLMNative
 from benchmarks.targets.ours import Ours, OursAnthropic, OursBefore, OursLimits, OursPrompt, OursTwice
 from benchmarks.targets.portkey import Portkey
 from benchmarks.targets.python_floor import PythonFloor
-from benchmarks.targets.surfaces import OursMessages, OursMessagesNative, OursResponses, OursResponsesNative
+from benchmarks.targets.surfaces import SURFACES
 from benchmarks.targets.tensorzero import TensorZero
 
-TARGETS: dict[str, type[Target]] = {
-    target.name: target
-    for target in (
-        Direct,
-        Floor,
-        PythonFloor,
-        Ours,
-        OursPrompt,
-        OursLimits,
-        OursAnthropic,
-        OursTwice,
-        TensorZero,
-        Portkey,
-        LiteLLM,
-        LiteLLMNative,
-        OursBefore,
-        OursMessages,
-        OursMessagesNative,
-        OursResponses,
-        OursResponsesNative,
-    )
-}
+_TARGETS: tuple[type[Target], ...] = (
+    Direct,
+    Floor,
+    PythonFloor,
+    Ours,
+    OursPrompt,
+    OursLimits,
+    OursAnthropic,
+    OursTwice,
+    TensorZero,
+    Portkey,
+    LiteLLM,
+    LiteLLMNative,
+    OursBefore,
+    *SURFACES,
+)
+TARGETS = {target.name: target for target in _TARGETS}
 
 _QUICK_TARGETS = ["direct", "floor", "ours", "tensorzero"]
-_ONLY_BY_NAME = {
-    target.name
-    for target in (PythonFloor, OursBefore, OursMessages, OursMessagesNative, OursResponses, OursResponsesNative)
-}
+_ONLY_BY_NAME = {PythonFloor.name, OursBefore.name, *(target.name for target in SURFACES)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,7 +233,8 @@ def encode(plan: Plan) -> bytes:
         **plan.headers,
     }
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    return f"POST {plan.path} HTTP/1.1\r\n{lines}\r\n".encode() + body
+    address = payloads.address_of(plan.path, stream=plan.stream_events > 0)
+    return f"POST {address} HTTP/1.1\r\n{lines}\r\n".encode() + body
 
 
 async def _main(plan: Plan) -> None:

@@ -1,5 +1,5 @@
-"""A provider of OpenAI's or Anthropic's protocols that costs as little as a Python process can: every answer is built
-beforehand, and the path selects the dialect.
+"""A provider of OpenAI's, Anthropic's or Google's protocols that costs as little as a Python process can: every answer
+is built beforehand, and the path selects the dialect.
 
 `python -m benchmarks.mock_upstream --port 0` prints `listening PORT`. `max_tokens` of a streaming request is the number
 of words in its stream, which leave at a steady pace; `answer_bytes` in the metadata of another request is the size of
@@ -25,7 +25,7 @@ from benchmarks import payloads
 
 _WANTS_STREAM = re.compile(rb'"stream"\s*:\s*true')
 _WANTS_USAGE = re.compile(rb'"include_usage"\s*:\s*true')
-_MAX_TOKENS = re.compile(rb'"max_(?:completion_|output_)?tokens"\s*:\s*(\d+)')
+_MAX_TOKENS = re.compile(rb'"(?:max_(?:completion_|output_)?tokens|maxOutputTokens)"\s*:\s*(\d+)')
 _ANSWER_BYTES = re.compile(rb'"answer_bytes"\s*:\s*"(\d+)"')
 _DEFAULT_WORDS = 100
 _SLOTS = 10
@@ -161,6 +161,10 @@ class MockProtocol(asyncio.Protocol):
             self._complete(_ANTHROPIC, b"".join(self._body))
         elif self._url.endswith(b"/v1/responses"):
             self._complete(_RESPONSES, b"".join(self._body))
+        elif self._url.endswith(b":generateContent"):
+            self._write(_GEMINI.answer)
+        elif self._url.endswith(b":streamGenerateContent?alt=sse"):
+            self._stream(_GEMINI, b"".join(self._body))
         elif self._url.endswith(b"/models"):
             self._write(_MODELS)
         elif self._url == b"/mock/stats":
@@ -173,6 +177,9 @@ class MockProtocol(asyncio.Protocol):
             size = _ANSWER_BYTES.search(body) if dialect is _OPENAI else None
             self._write(_response(payloads.answer(int(size.group(1)))) if size else dialect.answer)
             return
+        self._stream(dialect, body)
+
+    def _stream(self, dialect: Dialect, body: bytes) -> None:
         limit = _MAX_TOKENS.search(body)
         words = max(1, int(limit.group(1))) if limit else _DEFAULT_WORDS
         stream = Stream(self, dialect, words, _WANTS_USAGE.search(body) is not None)
@@ -221,6 +228,12 @@ _RESPONSES = Dialect(
     head=_STREAM_HEAD + _chunked(payloads.responses_opening()),
     word=_chunked(payloads.responses_word()),
     ending=lambda words, with_usage: payloads.responses_ending(words),
+)
+_GEMINI = Dialect(
+    answer=_response(payloads.gemini_answer()),
+    head=_STREAM_HEAD,
+    word=_chunked(payloads.gemini_word()),
+    ending=lambda words, with_usage: payloads.gemini_ending(words),
 )
 _MODELS = _response(payloads.models())
 _NOT_FOUND = _response(b'{"error":{"message":"no such path","type":"invalid_request_error"}}', b"404 Not Found")

@@ -20,7 +20,7 @@ _CREATED = 1_760_000_000
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """A client protocol: the last part of its address, and the bytes that are in each word of a stream and in its end.
+    """A client protocol: the end of its address, and the bytes that are in each word of a stream and in its end.
     A word stands in other events too when the protocol repeats the text at the end."""
 
     name: str
@@ -29,15 +29,24 @@ class Protocol:
 
 
 CHAT = Protocol("chat/completions", EVENT_WORD, b"data: [DONE]")
+GEMINI = Protocol(":generateContent", EVENT_WORD, b'"finishReason":"STOP"')
 _PROTOCOLS = (
     CHAT,
+    GEMINI,
     Protocol("messages", EVENT_WORD, b"event: message_stop"),
     Protocol("responses", b'"delta":" ' + EVENT_WORD, b"event: response.completed"),
 )
 
 
 def protocol_of(path: str) -> Protocol:
-    return next((one for one in _PROTOCOLS if path.endswith("/" + one.name)), CHAT)
+    return next((one for one in _PROTOCOLS if path.endswith(one.name)), CHAT)
+
+
+def address_of(path: str, *, stream: bool) -> str:
+    """Returns the address of a request; the Gemini API has another one for streams."""
+    if stream and protocol_of(path) is GEMINI:
+        return path.removesuffix(GEMINI.name) + ":streamGenerateContent?alt=sse"
+    return path
 
 
 def answer(size: int = ANSWER_BYTES) -> bytes:
@@ -150,6 +159,36 @@ def responses_ending(completion_tokens: int) -> bytes:
     )
 
 
+def gemini_answer() -> bytes:
+    """Returns the same answer, with the same text, in the form of the Gemini API."""
+    text = json.loads(answer())["choices"][0]["message"]["content"]
+    return _json(_content(text, ANSWER_TOKENS, finishReason="STOP"))
+
+
+def gemini_word() -> bytes:
+    return b"data: " + _json(_content(" " + EVENT_WORD.decode(), 1)) + b"\n\n"
+
+
+def gemini_ending(completion_tokens: int) -> bytes:
+    """Returns the event behind the last word, with the usage of all."""
+    return b"data: " + _json(_content("", completion_tokens, finishReason="STOP")) + b"\n\n"
+
+
+def _content(text: str, completion_tokens: int, **end: str) -> dict[str, Any]:
+    counts = {
+        "promptTokenCount": PROMPT_TOKENS,
+        "candidatesTokenCount": completion_tokens,
+        "totalTokenCount": PROMPT_TOKENS + completion_tokens,
+        "promptTokensDetails": [{"modality": "TEXT", "tokenCount": PROMPT_TOKENS}],
+    }
+    return {
+        "candidates": [{"content": {"parts": [{"text": text}], "role": "model"}, **end, "index": 0}],
+        "usageMetadata": counts,
+        "modelVersion": MODEL,
+        "responseId": "mock0000000000000000000000",
+    }
+
+
 _PART_PLACE = {"item_id": "msg_mock0000000000000000000000", "output_index": 0, "content_index": 0}
 
 
@@ -205,14 +244,27 @@ def request_body(
 ) -> bytes:
     """Returns a request of `size` bytes; with `stream_events` it requests a stream of that many words. `more` are
     further fields; a `prompt_config` among them takes the place of the system message."""
+    if protocol is GEMINI:
+        return _gemini_request(size, stream_events or 256)
     fields: dict[str, Any] = {"model": model, "temperature": 0.5}
     fields["max_output_tokens" if protocol.name == "responses" else "max_tokens"] = stream_events or 256
     fields |= more or {}
     if stream_events:
         fields |= {"stream": True} | ({"stream_options": {"include_usage": True}} if protocol is CHAT else {})
-    filling = size - len(_request_with(fields, "", protocol))
-    text = "Tell me about the sea and the ships on it. " * (size // 43 + 1)
-    return _request_with(fields, text[: max(filling, 1)], protocol)
+    return _request_with(fields, _text(size - len(_request_with(fields, "", protocol))), protocol)
+
+
+def _text(size: int) -> str:
+    return ("Tell me about the sea and the ships on it. " * (max(size, 0) // 43 + 1))[: max(size, 1)]
+
+
+def _gemini_request(size: int, max_tokens: int) -> bytes:
+    fields = {
+        "systemInstruction": {"parts": [{"text": "You are a helpful assistant."}]},
+        "generationConfig": {"temperature": 0.5, "maxOutputTokens": max_tokens},
+    }
+    overhead = len(_json({**fields, "contents": [{"role": "user", "parts": [{"text": ""}]}]}))
+    return _json({**fields, "contents": [{"role": "user", "parts": [{"text": _text(size - overhead)}]}]})
 
 
 def _request_with(fields: dict[str, Any], text: str, protocol: Protocol) -> bytes:

@@ -47,6 +47,7 @@ class Counting:
     steps: Steps
     plain: Endpoint
     limited: Endpoint
+    surfaces: Mapping[str, Endpoint]
     probed: ExtraWorker
     valgrind: ExtraWorker | NotCountedError
 
@@ -123,6 +124,10 @@ class Counting:
         figures.add("request", await per_request(plain, read))
         figures.add("request_with_limits", await per_request(limited, read))
         figures.add("chunk", await per_chunk(plain, self.steps, read))
+        for name, endpoint in self.surfaces.items():
+            surface = self.probed.endpoint(endpoint)
+            figures.add(name, await per_request(surface, read, batches=4))
+            figures.add(f"{name}_chunk", await per_chunk(surface, self.steps, read, streams=2))
         probe.set(Mode.OFF)
         for workload, size in (("request", 1024), ("request_of_60_kb", _LARGE_BYTES)):
             figures.add(workload, await _memory(plain, probe, size))

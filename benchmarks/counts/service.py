@@ -19,7 +19,8 @@ from typing_extensions import override
 
 from benchmarks import processes
 from benchmarks.targets.base import ROOT, Endpoint
-from benchmarks.targets.ours import Ours, OursLimits, set_limits
+from benchmarks.targets.ours import Ours, OursLimits, add_integration, set_limits
+from benchmarks.targets.surfaces import SURFACES
 from tests.services import Service, start_postgresql
 from tests.stores import shared_secrets
 
@@ -69,6 +70,25 @@ class Counted(Ours):
         self._prepare(api, mock_port, headers)
         set_limits(api, headers)
         return replace(plain, headers={**plain.headers, **authorization}, fields=dict(OursLimits.fields))
+
+    def start_surfaces(self, mock_port: int, plain: Endpoint) -> dict[str, Endpoint]:
+        """Returns the endpoints of each client protocol, in front of a provider that speaks it and of one that does
+        not, by name. They are those of a project of its own, whose providers are all of them."""
+        made = self._bootstrap([sys.executable, str(self.source / "manage.py")], {}, "surfaces")
+        authorization = {"authorization": f"Bearer {made['api_key']}"}
+        headers = {**authorization, "x-project-id": made["project_id"]}
+        places = {target.provider: f"http://127.0.0.1:{mock_port}{target.upstream_path}" for target in SURFACES}
+        for provider, place in places.items():
+            add_integration(f"http://127.0.0.1:{plain.port}/api/llm", provider, place, headers)
+        return {
+            target.name.removeprefix("ours-").replace("-", "_"): replace(
+                plain,
+                path=f"/api/gateway/{target.address}",
+                model=target.model,
+                headers={**plain.headers, **authorization},
+            )
+            for target in SURFACES
+        }
 
     def process_of(self, role: str) -> psutil.Process:
         return next(psutil.Process(pid) for pid, name in self.roles().items() if name == role)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 
-from benchmarks import load
+from benchmarks import load, payloads
 from benchmarks.client import Connection, Exchange, Request
 from benchmarks.mock_upstream import MockProtocol, Pacer, Stats, Stream
 from benchmarks.targets.base import Endpoint
@@ -105,7 +105,7 @@ async def lanes(endpoint: Endpoint, number: int, *, body_bytes: int = 1024) -> l
 
 async def stream(endpoint: Endpoint, steps: Steps, at: Callable[[], None]) -> None:
     """Sends one request whose answer comes word by word; `at` is called at the first and the last measured word."""
-    request = Request(_encode(endpoint, 1024, WORDS.total), WORDS.total)
+    request = Request(_encode(endpoint, 1024, WORDS.total), WORDS.total, payloads.protocol_of(endpoint.path))
     lane = Lane(_WordByWord, request)
     assert isinstance(lane.connection, _WordByWord)  # noqa: S101 - the class was given
 

@@ -76,8 +76,7 @@ class Ours(Target):
 
     def _prepare(self, api: str, mock_port: int, headers: dict[str, str]) -> None:
         mock = f"http://127.0.0.1:{mock_port}{self.upstream_path}"
-        body = {"provider": self.provider, "api_key": "sk-mock", "base_url": mock, "enabled": True}
-        _post(f"{api}/integrations", body, headers)
+        add_integration(api, self.provider, mock, headers)
 
     @override
     def serving(self) -> list[psutil.Process]:
@@ -192,6 +191,11 @@ class OursBefore(Ours):
     @override
     def version(self) -> str:
         return run_step(["git", "-C", str(ROOT), "rev-parse", "--short", self.revision])
+
+
+def add_integration(api: str, provider: str, base_url: str, headers: dict[str, str]) -> None:
+    body = {"provider": provider, "api_key": "sk-mock", "base_url": base_url, "enabled": True}
+    _post(f"{api}/integrations", body, headers)
 
 
 def set_limits(api: str, headers: dict[str, str]) -> None:

@@ -12,19 +12,19 @@ from benchmarks.targets.ours import Ours
 
 
 class OursSurface(Ours):
-    """The gateway at the address of another protocol, which is the last part of the path."""
+    """The gateway at the address of another protocol."""
 
-    protocol: ClassVar[str]
+    address: ClassVar[str]
 
     @override
     def start(self, mock_port: int) -> Endpoint:
-        return replace(super().start(mock_port), path=f"/api/gateway/v1/{self.protocol}")
+        return replace(super().start(mock_port), path=f"/api/gateway/{self.address}")
 
 
 class OursMessages(OursSurface):
     name: ClassVar[str] = "ours-messages"
     label: ClassVar[str] = "Prompt Gateway, Messages translated"
-    protocol: ClassVar[str] = "messages"
+    address: ClassVar[str] = "v1/messages"
 
 
 class OursResponses(OursSurface):
@@ -32,7 +32,7 @@ class OursResponses(OursSurface):
 
     name: ClassVar[str] = "ours-responses"
     label: ClassVar[str] = "Prompt Gateway, Responses translated"
-    protocol: ClassVar[str] = "responses"
+    address: ClassVar[str] = "v1/responses"
     provider: ClassVar[str] = "together"
     model: ClassVar[str] = "together/openai/gpt-oss-20b"
 
@@ -40,7 +40,7 @@ class OursResponses(OursSurface):
 class OursMessagesNative(OursSurface):
     name: ClassVar[str] = "ours-messages-native"
     label: ClassVar[str] = "Prompt Gateway, Messages native"
-    protocol: ClassVar[str] = "messages"
+    address: ClassVar[str] = "v1/messages"
     provider: ClassVar[str] = "anthropic"
     model: ClassVar[str] = "claude-haiku-4-5"
     upstream_path: ClassVar[str] = ""
@@ -49,4 +49,29 @@ class OursMessagesNative(OursSurface):
 class OursResponsesNative(OursSurface):
     name: ClassVar[str] = "ours-responses-native"
     label: ClassVar[str] = "Prompt Gateway, Responses native"
-    protocol: ClassVar[str] = "responses"
+    address: ClassVar[str] = "v1/responses"
+
+
+class OursGemini(OursSurface):
+    name: ClassVar[str] = "ours-gemini"
+    label: ClassVar[str] = "Prompt Gateway, Gemini translated"
+    address: ClassVar[str] = f"v1beta/models/{Ours.model}:generateContent"
+
+
+class OursGeminiNative(OursSurface):
+    name: ClassVar[str] = "ours-gemini-native"
+    label: ClassVar[str] = "Prompt Gateway, Gemini native"
+    provider: ClassVar[str] = "google"
+    model: ClassVar[str] = "gemini-2.5-flash"
+    upstream_path: ClassVar[str] = "/v1beta"
+    address: ClassVar[str] = f"v1beta/models/{model}:generateContent"
+
+
+SURFACES: tuple[type[OursSurface], ...] = (
+    OursMessages,
+    OursMessagesNative,
+    OursResponses,
+    OursResponsesNative,
+    OursGemini,
+    OursGeminiNative,
+)

@@ -16,6 +16,7 @@ from benchmarks import mock_upstream, payloads
 from benchmarks.load import Driver, Plan, Result, percentiles
 from tests.waiting import TIMEOUT_SECONDS
 
+PATHS = ("/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1beta/models/mock:generateContent")
 PACE = 500.0
 
 
@@ -181,7 +182,7 @@ async def test_mock__responses__are_what_the_sdk_reads(mock_port: int) -> None:
     assert (words.split(), count) == ([payloads.EVENT_WORD.decode()] * 7, 7)
 
 
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses"])
+@pytest.mark.parametrize("path", PATHS)
 async def test_driver__stream_of_each_protocol__counts_each_word_once(mock_port: int, path: str) -> None:
     plan = Plan(mock_port, path, connections=2, seconds=0.2, warmup=0.05, stream_events=10, events_per_second=PACE)
 
@@ -192,5 +193,5 @@ async def test_driver__stream_of_each_protocol__counts_each_word_once(mock_port:
 
 
 def test_request__of_each_protocol__has_the_size_that_is_asked_for() -> None:
-    for path in ("/v1/chat/completions", "/v1/messages", "/v1/responses"):
+    for path in PATHS:
         assert len(payloads.request_body("mock", size=1024, protocol=payloads.protocol_of(path))) == 1024
