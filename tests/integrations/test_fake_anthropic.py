@@ -134,7 +134,7 @@ def test_fake__request_of_the_sdk__understood(server: DialectServer, client: Ant
             {
                 "role": "assistant",
                 "content": [
-                    {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+                    {"type": "thinking", "thinking": "hm", "signature": "b3du"},
                     {"type": "text", "text": "I call."},
                     {"type": "tool_use", "id": "toolu_1", "name": "ping", "input": {"n": 1}},
                 ],
@@ -161,7 +161,7 @@ def test_fake__request_of_the_sdk__understood(server: DialectServer, client: Ant
         schema=schema,
         stop=("END",),
         max_tokens=100,
-        signatures=("c2ln",),
+        signatures=("b3du",),
         secret="sk-ant-test",
     )
 

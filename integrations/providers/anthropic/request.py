@@ -53,7 +53,7 @@ def build(request: ChatRequest, *, provider: str, host: Host = OWN, deployment: 
     the answer would differ in kind from the requested one."""
     # A plain dictionary is made because the request's own mapping is ten times slower for absent names.
     fields = dict(request.fields)
-    mapped = Mapped(provider, fields)
+    mapped = Mapped(provider, fields, is_translated=request.is_translated)
     rules = rules_of(request.model, request.max_output)
     translated = read_messages(request, rules, mapped)
     if fields.keys() <= _PLAIN:

@@ -59,7 +59,7 @@ Body = dict[str, Any]
 
 def build_body(request: ChatRequest) -> tuple[Body, tuple[str, ...]]:
     """Returns the body, with binary data as bytes, and the warnings. Raises UnsupportedParameterError."""
-    mapped = Mapped(PROVIDER, request.fields)
+    mapped = Mapped(PROVIDER, request.fields, is_translated=request.is_translated)
     _refuse_other_kinds(mapped)
     model = model_of(request.model)
     conversation = with_distinct_ids(_conversation(mapped, model), tool_use_id)

@@ -35,7 +35,7 @@ _encode = msgspec.json.Encoder().encode
 
 def build_body(request: ChatRequest, *, provider: str) -> tuple[bytes, tuple[str, ...]]:
     """Returns the body and the warnings. Raises UnsupportedParameterError."""
-    mapped = Mapped(provider, request.fields)
+    mapped = Mapped(provider, request.fields, is_translated=request.is_translated)
     _refuse_other_kinds(mapped)
     reasons = not request.model.startswith(_NOT_REASONING)
     messages = Messages(mapped, request.media, keep_thinking=reasons)

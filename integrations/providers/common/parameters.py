@@ -15,7 +15,8 @@ _NOT_FOR_PROVIDERS = frozenset(
     {"model", "messages", "stream", "stream_options", "models", "provider", "prompt_config", "prompt_variables"}
 )
 OF_GEMINI = frozenset({"labels", "safetySettings", "thinkingConfig"})
-"""Fields of a Gemini request that concern its own vendor alone, or stand beside what they mean in a chat completion."""
+"""Fields of a Gemini request that concern its own vendor alone, or stand beside what they mean in a chat completion. A
+translated request loses them in silence; a client of chat completions that sent them is told."""
 # A parameter with its value in this mapping has no effect, so that it may be left out without a warning.
 _WITHOUT_EFFECT: Mapping[str, Any] = {
     "frequency_penalty": 0,
@@ -93,10 +94,12 @@ class ReasoningRequest:
 
 @dataclass(slots=True)
 class Mapped:
-    """Records which parameters an adapter has translated; the others have no counterpart and are named in warnings."""
+    """Records which parameters an adapter has translated; the others have no counterpart and are named in warnings.
+    `is_translated` is the request's."""
 
     provider: str
     fields: Mapping[str, Any]
+    is_translated: bool = False
     taken: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
 
@@ -115,7 +118,9 @@ class Mapped:
     def warnings(self) -> tuple[str, ...]:
         """Returns the warnings, and is called last: the dropped parts and every field that was not taken."""
         for name, value in self.fields.items():
-            if name in self.taken or name in _NOT_FOR_PROVIDERS or name in OF_GEMINI or value is None:
+            if name in self.taken or name in _NOT_FOR_PROVIDERS or value is None:
+                continue
+            if self.is_translated and name in OF_GEMINI:
                 continue
             if name not in _WITHOUT_EFFECT or value != _WITHOUT_EFFECT[name]:
                 self.drop(name)

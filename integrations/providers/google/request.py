@@ -34,7 +34,7 @@ _DEFAULT_DETAILS = frozenset({"", "auto"})
 def build_body(request: ChatRequest, *, provider: str, vertex: bool) -> tuple[bytes, tuple[str, ...]]:
     """Returns the body and the warnings. Raises UnsupportedParameterError."""
     fields = _with_images(_with_google_extras(request.fields))
-    mapped = Mapped(provider, fields)
+    mapped = Mapped(provider, fields, is_translated=request.is_translated)
     model = model_named(request.model)
     writer = Writer(model=model, fetched=request.media, vertex=vertex)
     body = _contents(_conversation(mapped, model), writer)

@@ -61,7 +61,7 @@ def build_body(request: ChatRequest, *, provider: str) -> tuple[bytes, tuple[str
     sent = _decode(request.body)
     raw = {name: value for name, value in sent.items() if _is_sent(name, value)}
     # The object only collects warnings: values are read as bytes, since `request.fields` may be lazy.
-    mapped = Mapped(provider, request.fields)
+    mapped = Mapped(provider, request.fields, is_translated=request.is_translated)
     _model(raw, request)
     for translate in _TRANSLATIONS:
         translate(raw, request, mapped)

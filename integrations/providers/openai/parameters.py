@@ -137,7 +137,7 @@ def _keep_known(account: _Account, request: ChatRequest) -> None:
     for name in [name for name in account.raw if name not in COMMON_PARAMETERS and name not in known]:
         if name in _OTHER_KIND_FIELDS and _has_settings(name, account.value(name)):
             raise account.refuse(name, f"{account.dialect.provider} does not know it")
-        if name in OF_GEMINI:
+        if request.is_translated and name in OF_GEMINI:
             del account.raw[name]
         else:
             account.drop(name)
