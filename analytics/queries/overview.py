@@ -21,6 +21,7 @@ TOP_MODELS = 5
 class ModelTotalsRow:
     model: str
     requests: int
+    batched: int
     errors: int
     cancelled: int
     unpriced: int
@@ -36,8 +37,8 @@ class ModelTotalsRow:
 
 @dataclass(frozen=True)
 class OverviewRow:
-    """The overview of a project. `average_latency_ms` and `error_rate` (0 to 1) are 0 without requests; costs are the
-    known ones."""
+    """The overview of a project. `average_latency_ms`, which leaves out lines of batches, and `error_rate` (0 to 1) are
+    0 without requests; costs are the known ones."""
 
     requests: int
     sessions: int
@@ -54,7 +55,8 @@ class OverviewRow:
 
 _MODEL = {"model": same("toString(t.model)")}
 _FIGURES = (
-    "requests", "errors", "cancelled", "unpriced", "prompt_tokens", "completion_tokens", "cost_usd", "latency_sum_ms",
+    "requests", "batched", "errors", "cancelled", "unpriced", "prompt_tokens", "completion_tokens", "cost_usd",
+    "latency_sum_ms",
 )  # fmt: skip
 
 
@@ -65,6 +67,7 @@ def get_overview(project_id: UUID, start: datetime, end: datetime, *, operation:
         partial(count_distinct, project_id, start, end, operation=operation),
     )
     requests = sum(item.requests for item in models)
+    timed = requests - sum(item.batched for item in models)
     errors = sum(item.errors for item in models)
     return OverviewRow(
         requests=requests,
@@ -76,7 +79,7 @@ def get_overview(project_id: UUID, start: datetime, end: datetime, *, operation:
         tokens=sum(item.tokens for item in models),
         cost_usd=sum((item.cost_usd for item in models), Decimal(0)),
         error_rate=errors / requests if requests else 0.0,
-        average_latency_ms=sum(item.latency_sum_ms for item in models) / requests if requests else 0.0,
+        average_latency_ms=sum(item.latency_sum_ms for item in models) / timed if timed else 0.0,
         top_models=[item for item in models if item.model][:TOP_MODELS],
     )
 

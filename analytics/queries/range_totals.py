@@ -14,9 +14,10 @@ from analytics.queries.rollup_ranges import DAYS, HOURS, PLANNED, same, totals, 
 
 @dataclass(frozen=True)
 class SumsRow:
-    """The sums of some requests."""
+    """The sums of some requests, of which `batched` are lines of batches, without a latency."""
 
     requests: int
+    batched: int
     errors: int
     cancelled: int
     unpriced: int

@@ -65,9 +65,12 @@ def _sum(name: str, request: str) -> Figure:
 
 
 _LEVELS = "(0.5, 0.95, 0.99)"
+# A line of a batch has no latency of its own.
+_IS_BATCHED = "(t.source = 'batch')"
 # Columns are qualified, since an unqualified name would mean the alias of the same name.
 FIGURES: Mapping[str, Figure] = {
     "requests": _sum("requests", "count()"),
+    "batched": _sum("batched", f"countIf({_IS_BATCHED})"),
     "errors": _sum("errors", "countIf(t.outcome IN ('error', 'interrupted'))"),
     "cancelled": _sum("cancelled", "countIf(t.outcome = 'cancelled')"),
     "unpriced": _sum("unpriced", "countIf(NOT t.cost_known)"),
@@ -78,7 +81,8 @@ FIGURES: Mapping[str, Figure] = {
     "cost_usd": _sum("cost_usd", "sum(toDecimal128(t.cost_usd, 10))"),
     "latency_sum_ms": _sum("latency_sum_ms", "sum(toUInt64(t.latency_ms))"),
     "latency_q": Figure(
-        f"quantilesTDigestState{_LEVELS}(t.latency_ms)", f"quantilesTDigestMerge{_LEVELS}(f.latency_q)"
+        f"quantilesTDigestStateIf{_LEVELS}(t.latency_ms, NOT {_IS_BATCHED})",
+        f"quantilesTDigestMerge{_LEVELS}(f.latency_q)",
     ),
     "streamed": _sum("streamed", "countIf(t.ttft_ms > 0)"),
     "ttft_q": Figure(

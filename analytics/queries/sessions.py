@@ -47,6 +47,7 @@ class SessionRow(SessionSummary):
     cache_read_tokens: int
     cache_write_tokens: int
     latency_sum_ms: int
+    batched_count: int
     models: list[str]
     providers: list[str]
     operations: list[str]
@@ -63,7 +64,7 @@ _SUMMARY = """
 _REST = """
     sum(s.cancelled) AS cancelled_count,
     sum(s.cache_read_tokens) AS cache_read_tokens, sum(s.cache_write_tokens) AS cache_write_tokens,
-    sum(s.latency_sum_ms) AS latency_sum_ms,
+    sum(s.latency_sum_ms) AS latency_sum_ms, sum(s.batched) AS batched_count,
     arraySort(groupUniqArrayArray(s.models)) AS models, arraySort(groupUniqArrayArray(s.providers)) AS providers,
     arraySort(groupUniqArray(if(s.operation = '', 'chat', toString(s.operation)))) AS operations
 """

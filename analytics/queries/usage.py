@@ -44,6 +44,7 @@ class IntervalRow:
 
     start: datetime
     requests: int = 0
+    batched: int = 0
     errors: int = 0
     cancelled: int = 0
     unpriced: int = 0

@@ -28,6 +28,7 @@ from analytics.queries.rollup_ranges import PLANNED, TICK, USER_DAYS, USER_HOURS
 class _RequestFigures:
     user_id: str
     requests: int
+    batched: int
     errors: int
     cancelled: int
     unpriced: int
@@ -89,7 +90,8 @@ _KEYS = {"user_id": same("t.user_id")}
 # The server plans a query column by column, which takes most of its time: two queries of half the columns,
 # run at once, are faster.
 _REQUEST_FIGURES = (
-    "requests", "errors", "cancelled", "unpriced", "cost_usd", "latency_sum_ms", "models", "first_at", "last_at",
+    "requests", "batched", "errors", "cancelled", "unpriced", "cost_usd", "latency_sum_ms", "models", "first_at",
+    "last_at",
 )  # fmt: skip
 _TOKEN_FIGURES = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens")
 _SESSIONS = "uniqExactMerge(f.session_set) AS sessions"

@@ -140,6 +140,8 @@ class _SumsRow(Protocol):
     @property
     def requests(self) -> int: ...
     @property
+    def batched(self) -> int: ...
+    @property
     def errors(self) -> int: ...
     @property
     def cancelled(self) -> int: ...
@@ -281,6 +283,7 @@ def failures(rows: Sequence[Failure]) -> list[ErrorKind]:
 
 
 def sums(row: _SumsRow) -> Sums:
+    timed = row.requests - row.batched
     return {
         "request_count": row.requests,
         "error_count": row.errors,
@@ -293,12 +296,12 @@ def sums(row: _SumsRow) -> Sums:
         "cache_write_tokens": row.cache_write_tokens,
         "total_tokens": row.prompt_tokens + row.completion_tokens,
         "total_cost_usd": float(row.cost_usd),
-        "average_latency_ms": row.latency_sum_ms / row.requests if row.requests else 0.0,
+        "average_latency_ms": row.latency_sum_ms / timed if timed else 0.0,
     }
 
 
 def _latency_percentiles(row: IntervalRow | TotalsRow) -> LatencyPercentiles:
-    p50, p95, p99 = _percentiles(row.requests, row.latency_q)
+    p50, p95, p99 = _percentiles(row.requests - row.batched, row.latency_q)
     return {"p50_latency_ms": p50, "p95_latency_ms": p95, "p99_latency_ms": p99}
 
 

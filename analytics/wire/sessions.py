@@ -60,6 +60,7 @@ def session_entry(row: SessionSummary, feedback_score: float | None) -> SessionE
 
 
 def session_detail(row: SessionRow, feedback_score: float | None, feedback: list[FeedbackEntry]) -> SessionDetail:
+    timed = row.request_count - row.batched_count
     return {
         **session_entry(row, feedback_score),
         "tokens": {
@@ -71,7 +72,7 @@ def session_detail(row: SessionRow, feedback_score: float | None, feedback: list
         },
         "cancelled_count": row.cancelled_count,
         "duration_seconds": (row.ended_at - row.started_at).total_seconds(),
-        "average_latency_ms": row.latency_sum_ms / row.request_count,
+        "average_latency_ms": row.latency_sum_ms / timed if timed else 0.0,
         "models_used": row.models,
         "providers_used": row.providers,
         "operations_used": row.operations,

@@ -49,6 +49,7 @@ class CostRow:
 class DimensionRow(CostRow):
     """All figures of one key of a dimension."""
 
+    batched: int = 0
     errors: int = 0
     cancelled: int = 0
     unpriced: int = 0

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from analytics.request_log.record import AttemptRecord, Outcome, RequestRecord, SpoolEntry
+from analytics.request_log.record import BATCH, AttemptRecord, Outcome, RequestRecord, SpoolEntry
 from tests.analytics.metrics.reference import microseconds
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
@@ -67,6 +67,7 @@ def make_request(chance: random.Random, project: str) -> SpoolEntry:
     outcome = chance.choice([Outcome.SUCCESS] * 6 + [Outcome.ERROR, Outcome.CANCELLED, Outcome.INTERRUPTED])
     provider = chance.choice(["openai", "anthropic", ""])
     streamed, known = chance.random() < 0.4, chance.random() < 0.8
+    source = chance.choice(["gateway", "gateway", "playground", "judge", BATCH])
     failed = outcome in {Outcome.ERROR, Outcome.INTERRUPTED}
     return make_entry(
         project_id=project,
@@ -76,7 +77,7 @@ def make_request(chance: random.Random, project: str) -> SpoolEntry:
         error_type=chance.choice(["api_error", "timeout_error"]) if failed else "",
         error_code=chance.choice(["timeout", "upstream_error", ""]) if failed else "",
         operation=chance.choice(OPERATIONS),
-        source=chance.choice(["gateway", "gateway", "playground", "judge"]),
+        source=source,
         # No key that a test makes has one of these ids.
         api_key_id=chance.choice([0, 2**40, 2**40 + 1, 2**40 + 2]),
         provider=provider,
@@ -88,8 +89,8 @@ def make_request(chance: random.Random, project: str) -> SpoolEntry:
         completion_tokens=chance.randrange(900),
         cache_read_tokens=chance.randrange(100),
         cache_write_tokens=chance.randrange(100),
-        latency_ms=chance.randrange(60_000),
-        ttft_ms=chance.randrange(1, 4000) if streamed else 0,
+        latency_ms=0 if source == BATCH else chance.randrange(60_000),
+        ttft_ms=chance.randrange(1, 4000) if streamed and source != BATCH else 0,
         cost_known=known,
         cost_usd=f"{Decimal(chance.randrange(10**9)) / 10**10:.10f}" if known else "",
         retention_days=chance.choice([4000, 4000, 900]),

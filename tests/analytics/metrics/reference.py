@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from analytics.request_log.record import Outcome, RequestRecord
+from analytics.request_log.record import BATCH, Outcome, RequestRecord
 
 Records = Sequence[RequestRecord]
 
@@ -36,6 +36,11 @@ def is_error(record: RequestRecord) -> bool:
     return record.outcome in {Outcome.ERROR, Outcome.INTERRUPTED}
 
 
+def latencies(records: Iterable[RequestRecord]) -> list[int]:
+    """Returns the latencies; a line of a batch has none."""
+    return [record.latency_ms for record in records if record.source != BATCH]
+
+
 def grouped(records: Records, key: Callable[[RequestRecord], Any]) -> dict[Any, Records]:
     groups: defaultdict[Any, list[RequestRecord]] = defaultdict(list)
     for record in records:
@@ -58,7 +63,7 @@ def sums(records: Records) -> dict[str, Any]:
         "cache_write_tokens": sum(record.cache_write_tokens for record in records),
         "total_tokens": prompt + completion,
         "total_cost_usd": float(cost(records)),
-        "average_latency_ms": sum(record.latency_ms for record in records) / count if count else 0.0,
+        "average_latency_ms": sum(latencies(records)) / (len(latencies(records)) or 1),
     }
 
 

@@ -13,6 +13,7 @@ from analytics.queries import users
 from analytics.request_log.record import RequestRecord
 from tests.analytics.metrics import reference
 from tests.analytics.metrics.conftest import NOW, OPERATIONS, Api
+from tests.analytics.metrics.reference import latencies
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -96,7 +97,7 @@ def test_models__any_range__equal_plain_computation(get: Callable[..., Any], rec
         assert found["count"] == len(found["results"])
         for entry in found["results"]:
             own = [r for r in chosen if (r.model, r.provider) == (entry["model"], entry["provider"])]
-            check_percentiles(entry, "latency", [record.latency_ms for record in own])
+            check_percentiles(entry, "latency", latencies(own))
             check_percentiles(entry, "ttft", [record.ttft_ms for record in own if record.ttft_ms])
 
 
@@ -154,7 +155,7 @@ def test_usage__any_range__equals_plain_computation(
         for entry in found["results"]:
             first = reference.microseconds(datetime.fromisoformat(entry["start"]))
             own = [r for r in chosen if first <= r.ts < first + length // _TICK]
-            check_percentiles(entry, "latency", [record.latency_ms for record in own])
+            check_percentiles(entry, "latency", latencies(own))
             check_percentiles(entry, "ttft", [record.ttft_ms for record in own if record.ttft_ms])
 
 
@@ -166,7 +167,7 @@ def test_totals__any_range__equal_plain_computation(get: Callable[..., Any], rec
 
         expected = reference.sums(chosen)
         assert {name: found[name] for name in expected} == expected, (start, end)
-        check_percentiles(found, "latency", [record.latency_ms for record in chosen])
+        check_percentiles(found, "latency", latencies(chosen))
         check_percentiles(found, "ttft", [record.ttft_ms for record in chosen if record.ttft_ms])
 
 
@@ -193,7 +194,7 @@ def test_operations__any_range__equal_plain_computation(get: Callable[..., Any],
         assert found["count"] == len(found["results"])
         for entry in found["results"]:
             own = [record for record in chosen if record.operation == entry["operation"]]
-            check_percentiles(entry, "latency", [record.latency_ms for record in own])
+            check_percentiles(entry, "latency", latencies(own))
             check_percentiles(entry, "ttft", [record.ttft_ms for record in own if record.ttft_ms])
 
 
