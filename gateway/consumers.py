@@ -157,14 +157,16 @@ class BaseAddress(SharedConsumer):
 
 
 class UnknownPath(SharedConsumer):
-    """All paths below /api/gateway/ that no other consumer has. `surface` is the protocol of the error."""
+    """All paths below /api/gateway/ that no other consumer has. `surface` is the protocol of the error; without one the
+    client's headers tell it, as they do for the models."""
 
-    def __init__(self, surface: Surface = CHAT) -> None:
-        self._reply = reply_of(surface)
+    def __init__(self, surface: Surface | None = None) -> None:
+        self._surface = surface
 
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._reply(send, new_request_id()).error(NotFoundError(f"The gateway has no {scope['path']}"))
+        surface = self._surface or _SURFACES_OF_FORMS[_form_for(scope["headers"])]
+        await reply_of(surface)(send, new_request_id()).error(NotFoundError(f"The gateway has no {scope['path']}"))
 
 
 class Health(SharedConsumer):

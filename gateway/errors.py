@@ -3,6 +3,7 @@
 ApplicationError
 ├── ValidationError                 core: 400 invalid_request_error
 │   ├── RequestTimeoutError         408: the body did not arrive in time
+│   ├── RequestTooLargeError        413 message_too_large: the whole body
 │   ├── ProviderRejectedError       400 provider_rejected
 │   ├── ModelRefusalError           400 context_length_exceeded, content_filter
 │   ├── UnsupportedError            400 unsupported_parameter
@@ -34,6 +35,7 @@ from typing_extensions import override
 
 from core.errors import (
     ApplicationError,
+    BodyTooLargeError,
     NotFoundError,
     PermissionDeniedError,
     ServiceUnavailableError,
@@ -47,6 +49,12 @@ _MAX_WAIT_SECONDS = 3600.0
 class RequestTimeoutError(ValidationError):
     status = 408
     code = "request_timeout"
+
+
+class RequestTooLargeError(BodyTooLargeError):
+    """The body of a request to a model is too large. Its code is that of a message which is."""
+
+    code = "message_too_large"
 
 
 class MethodNotAllowedError(ValidationError):

@@ -25,6 +25,7 @@ from gateway.http.readyz import Ready
 from gateway.prompt_fetch.endpoint import Prompt, RenderedPrompt
 from gateway.surfaces.gemini.address import METHODS
 from gateway.surfaces.gemini.surface import SURFACE as GEMINI
+from gateway.surfaces.messages.surface import SURFACE as MESSAGES
 from prompts.services import RESERVED_NAMES
 
 RESERVED_PATHS = f"(?:{'|'.join(RESERVED_NAMES)})(?:/|$)"
@@ -91,6 +92,7 @@ http_urlpatterns = [
     # Names of models have slashes in them.
     gateway_route("models/(?P<model>.+?)", _models),
     route(r"^api/gateway/?$", BaseAddress.as_asgi()),
+    gateway_route("messages/.+", UnknownPath(MESSAGES)),
     route(r"^api/gateway/", UnknownPath.as_asgi()),
     # Django serves the management of prompts, whose paths come first (`prompts.urls`).
     route(rf"^api/llm/prompts/(?!{RESERVED_PATHS})(?P<name>.+)/render$", RenderedPrompt.as_asgi()),

@@ -18,7 +18,7 @@ from gateway.batches.places import Place, place_of
 from gateway.batches.requests import normal_endpoint
 from gateway.errors import ModelNotAllowedError
 from gateway.models import StoredObject
-from gateway.protocol.wire import explain
+from gateway.surfaces.native_only import decoded
 from gateway.tables.stored_object import ObjectKind
 
 _BATCH = ObjectKind.BATCH
@@ -38,7 +38,7 @@ class _NewBatch(msgspec.Struct):
     provider: Any = None
 
 
-_decode = msgspec.json.Decoder(_NewBatch).decode
+_NEW_BATCH = msgspec.json.Decoder(_NewBatch)
 
 
 async def create(call: StoredCall) -> None:
@@ -64,12 +64,7 @@ async def create(call: StoredCall) -> None:
 
 
 def _read(body: bytes) -> _NewBatch:
-    try:
-        fields = _decode(body)
-    except msgspec.ValidationError as problem:
-        raise explain(str(problem)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise ValidationError("The request body is not valid JSON", code="invalid_json") from None
+    fields = decoded(_NEW_BATCH, body)
     for name in ("prompt_config", "models", "provider"):
         if getattr(fields, name) is not None:
             raise ValidationError(

@@ -148,6 +148,7 @@ class RequestChecks:
     def _check_message(self, request: msgspec.Raw) -> None:
         if len(request) > settings.GATEWAY_BODY_BYTES:
             raise ValidationError(f"larger than {settings.GATEWAY_BODY_BYTES} bytes", code="message_too_large")
+        bytes(request).decode("utf-8")
         found = _decode_message_request(request)
         self._check_id(found.custom_id)
         self._check_body(bytes(found.params), "params")

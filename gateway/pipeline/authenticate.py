@@ -25,7 +25,8 @@ def _credential(headers: RequestHeaders) -> bytes:
     if not credential and (key := headers.api_key.encode()[:_MAX_KEY_BYTES].strip()):
         return key
     raise AuthenticationError(
-        "An API key is required: send the header Authorization: Bearer <API_KEY>", code="missing_api_key"
+        "An API key is required: send it in the header Authorization: Bearer <API_KEY>, x-api-key or x-goog-api-key",
+        code="missing_api_key",
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 
 from core.errors import ValidationError
-from gateway.errors import RequestTimeoutError
+from gateway.errors import RequestTimeoutError, RequestTooLargeError
 from gateway.protocol.headers import MAX_VARIABLE_CHARACTERS, PREFIX, RequestHeaders
 from gateway.protocol.reply import Receive
 from gateway.protocol.wire import ChatCompletionRequest, convert_request, decode_request
@@ -19,7 +19,8 @@ class ClientGoneError(Exception):
 
 
 async def read_body(receive: Receive, headers: RequestHeaders, limit: int) -> bytes:
-    """Returns the whole body. Raises ValidationError above `limit` bytes, ClientGoneError when the client leaves."""
+    """Returns the whole body. Raises RequestTooLargeError (413) above `limit` bytes, ValidationError for a compressed
+    one, ClientGoneError when the client leaves."""
     if headers.content_encoding:
         refuse_compressed(headers)
     message: Any = await receive()
@@ -58,7 +59,7 @@ async def _rest(receive: Receive, message: Any, limit: int) -> bytes:
 
 def _check_size(size: int, limit: int) -> None:
     if size > limit:
-        raise ValidationError(f"The request body is larger than {limit} bytes", code="message_too_large")
+        raise RequestTooLargeError(limit)
 
 
 def parse(body: bytes, headers: RequestHeaders, fields: Mapping[str, Any] | None = None) -> ChatCompletionRequest:

@@ -51,8 +51,17 @@ def read_count(body: bytes, model: str) -> SurfaceRequest:
     """Returns the request to count tokens as the chat completion whose prompt is to be counted
     (https://ai.google.dev/api/tokens). Raises ValidationError."""
     fields = _spelled(decoded(body))
-    if fields.get(_COUNTED) is not None:
-        fields |= message(fields.pop(_COUNTED), _COUNTED)
+    counted = fields.pop(_COUNTED, None)
+    if counted is None:
+        return _counted(fields, model)
+    inner = message(counted, _COUNTED)
+    try:
+        return _counted(fields | inner, model)
+    except ValidationError as error:
+        raise ValidationError(f"{_COUNTED}.{error.message}", code=error.code) from None
+
+
+def _counted(fields: Json, model: str) -> SurfaceRequest:
     return translated({name: fields[name] for name in fields if name not in _OF_ANSWERS}, model, stream=False)
 
 

@@ -62,7 +62,10 @@ def _set(body: dict[str, Any], name: str, value: Any) -> None:
 def _refuse_other_kinds(mapped: Mapped) -> None:
     if (mapped.take("n") or 1) > 1:
         raise mapped.refuse("n", "Cohere gives one answer a request")
-    if mapped.take("audio") or "audio" in (mapped.take("modalities") or ()):
+    modalities = mapped.take("modalities") or []
+    if not isinstance(modalities, list):
+        raise mapped.refuse("modalities", "expected a list")
+    if mapped.take("audio") or "audio" in modalities:
         raise mapped.refuse("modalities", "Cohere does not answer with sound")
     if mapped.take("web_search_options") is not None:
         # Version 2 no longer has connectors: https://docs.cohere.com/docs/migrating-v1-to-v2

@@ -43,12 +43,7 @@ def write_tools(mapped: Mapped, body: dict[str, Any], *, mixes: bool) -> None:
         if any(function.strict for function in functions):
             mapped.drop("tools[].function.strict")
     tools += [_native(mapped, tool) for tool in others]
-    search = mapped.take("web_search_options")
-    if search is not None:
-        for name in (name for name, value in search.items() if value):
-            mapped.drop(f"web_search_options.{name}")
-        if not any(camel(name) in _SEARCH for tool in tools for name in tool):
-            tools.append(dict(_SEARCH))
+    _add_search(mapped, tools)
     if tools:
         body["tools"] = tools
     has_functions = any(camel(name) == _FUNCTIONS for tool in tools for name in tool)
@@ -59,6 +54,19 @@ def write_tools(mapped: Mapped, body: dict[str, Any], *, mixes: bool) -> None:
         body["toolConfig"] = config
     if mapped.take("parallel_tool_calls") is False and has_functions:
         mapped.drop("parallel_tool_calls")
+
+
+def _add_search(mapped: Mapped, tools: list[dict[str, Any]]) -> None:
+    """Adds Google's search where the request asks for one. Raises UnsupportedParameterError."""
+    search = mapped.take("web_search_options")
+    if search is None:
+        return
+    if not isinstance(search, Mapping):
+        raise mapped.refuse("web_search_options", "expected an object")
+    for name in (name for name, value in search.items() if value):
+        mapped.drop(f"web_search_options.{name}")
+    if not any(camel(name) in _SEARCH for tool in tools for name in tool):
+        tools.append(dict(_SEARCH))
 
 
 def _declaration(function: FunctionTool) -> dict[str, Any]:

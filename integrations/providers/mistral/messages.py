@@ -278,7 +278,10 @@ class _Writer:
                 return self._file(part, index)
             case "input_audio":
                 audio = part.get("input_audio")
-                return {"type": "input_audio", "input_audio": audio["data"] if isinstance(audio, Mapping) else audio}
+                sound = audio.get("data") if isinstance(audio, Mapping) else audio
+                if not sound:
+                    raise self._mapped.refuse("messages", f"messages[{index}]: sound without data")
+                return {"type": "input_audio", "input_audio": sound}
             case "video_url":
                 raise self._mapped.refuse("messages", f"messages[{index}]: Mistral takes no films")
         if isinstance(part, dict) and "cache_control" in part:

@@ -100,6 +100,8 @@ def with_tools(request: ChatRequest, *, provider: str) -> ChatRequest:
     made = {name: value for name, value in fields.items() if name not in ("functions", "function_call")}
     made["messages"] = _messages(fields["messages"], provider)
     functions = fields.get("functions") or ()
+    if not isinstance(functions, (list, tuple)):
+        raise UnsupportedParameterError("functions", "expected a list", provider=provider)
     if functions:
         made["tools"] = [*(fields.get("tools") or ()), *({"type": "function", "function": one} for one in functions)]
         if not fields.get("tools"):

@@ -109,7 +109,16 @@ def test_message_batch__with_a_broken_request__is_refused_by_its_place(
     assert not claude.batches
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"requests": 3}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"requests": 3}',
+        b'{"requests": [{"custom_id": "a", "note": "\xff", "params": {"model": "m"}}]}',
+    ],
+)
 def test_message_batch__that_is_no_object_of_requests__is_refused(messages: Gateway, body: bytes) -> None:
     answer = messages.client.post("/api/gateway/v1/messages/batches", content=body, headers=messages.headers)
 
