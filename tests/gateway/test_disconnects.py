@@ -17,7 +17,7 @@ from analytics.request_log.record import Outcome, RequestRecord
 from tests.fakes import scripted as play
 from tests.gateway.conftest import Routed, Scripted
 from tests.gateway.service import PRICED_MODEL, Gateway, GatewayService
-from tests.gateway.surfaces.ways import PATHS, WHOLE_AND_STREAMED, WITH_INSTRUCTIONS, Way
+from tests.gateway.surfaces.ways import BY_BODY, PATHS, WHOLE_AND_STREAMED, Way
 from tests.gateway.wire import ENDPOINT, body
 from tests.waiting import TIMEOUT_SECONDS
 
@@ -135,7 +135,7 @@ def test_cancelled_stream__counts_what_was_delivered(scripted: Scripted) -> None
 
 
 @WHOLE_AND_STREAMED
-@pytest.mark.parametrize("way", WITH_INSTRUCTIONS)
+@pytest.mark.parametrize("way", BY_BODY)
 def test_client__leaves_before_the_first_output__costs_the_estimated_prompt(
     routed: Routed, way: Way, stream: bool
 ) -> None:

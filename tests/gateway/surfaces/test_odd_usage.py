@@ -21,7 +21,7 @@ from tests.gateway.service import Gateway
 from tests.gateway.stage import Stage, model_of
 from tests.gateway.surfaces.golden.streams import REQUEST_ID, encoded, request_of, translator_of
 from tests.gateway.surfaces.golden.streams import SURFACES as PROTOCOLS
-from tests.gateway.surfaces.ways import PATHS, WHOLE_AND_STREAMED, Way
+from tests.gateway.surfaces.ways import WHOLE_AND_STREAMED, Way
 from tests.gateway.wire import bearer
 from tests.integrations.adapters.subject import subject_of
 from tests.integrations.mutations.changes import COUNTS, Change
@@ -108,7 +108,7 @@ def test_answer__whatever_it_says_of_its_tokens__counted_or_marked(
 
 def forwarded(way: Way, gateway: Gateway, body: Json) -> httpx2.Response:
     """Returns the answer that its provider wrote, which the API's document does not describe when it is as odd."""
-    url = f"{gateway.service.base_url()}/api/gateway/v1/{PATHS[way.surface]}"
+    url = f"{gateway.service.base_url()}{way.path()}"
     return httpx2.post(url, json=body, headers=bearer(gateway.key), timeout=TIMEOUT_SECONDS)
 
 

@@ -9,19 +9,28 @@ import anthropic
 import msgspec
 import openai
 import pytest
+from google import genai
 
 from gateway.guardrails.verdicts import VERDICTS, GuardrailVerdict
 from tests.fakes.dialects.story import Call, Story
 from tests.fakes.scripted import Script, answer, status
 from tests.gateway.conftest import Routed
 from tests.gateway.service import PRICED_MODEL, Gateway
-from tests.gateway.surfaces.ways import EVERY_WAY, PATHS, WHOLE_AND_STREAMED, Way, answering, error_of
+from tests.gateway.surfaces.ways import (
+    EVERY_WAY,
+    GEMINI,
+    SURFACES_OF_CHAT,
+    WHOLE_AND_STREAMED,
+    Way,
+    answering,
+    error_of,
+)
 
 MAIL = "ada@example.org"
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 SPENT = {"session_budget_usd": "0.0000001"}
 PRICED = pytest.mark.parametrize(
-    "way", [Way(surface, f"openai/{PRICED_MODEL}") for surface in PATHS], ids=lambda way: way.surface
+    "way", [Way(surface, f"openai/{PRICED_MODEL}") for surface in SURFACES_OF_CHAT], ids=lambda way: way.surface
 )
 FALLBACK = {"fallback_enabled": True, "fallback_order": ["deepseek"], "retry_enabled": False}
 
@@ -56,7 +65,7 @@ def test_failover__provider_fails__another_one_answers(routed: Routed, way: Way,
         "success",
         False,
     )
-    assert (record.operation, record.is_stream, len(record.attempts)) == (way.surface, stream, 2)
+    assert (record.operation, record.is_stream, len(record.attempts)) == (way.operation, stream, 2)
 
 
 @PRICED
@@ -70,7 +79,7 @@ def test_budget__used_up__is_429_and_calls_no_provider(routed: Routed, way: Way,
     assert not scripts["openai"].received
     record = gateway.record(response)
     assert (record.outcome, record.error_code, record.session_id) == ("error", "session_budget_exceeded", "s")
-    assert record.operation == way.surface
+    assert record.operation == way.operation
 
 
 @PRICED
@@ -82,6 +91,13 @@ def test_budget__used_up__is_the_error_of_the_clients_sdk(routed: Routed, way: W
         claude: Any = anthropic.Anthropic(api_key=gateway.key, base_url=base_url, max_retries=0)
         with claude, pytest.raises(anthropic.RateLimitError, match="session's budget"):
             claude.messages.create(**way.body(), extra_headers=session)
+        return
+    if way.surface == GEMINI:
+        options = genai.types.HttpOptions(base_url=f"{gateway.service.base_url()}/api/gateway", headers=session)
+        google = genai.Client(api_key=gateway.key, http_options=options)
+        with google, pytest.raises(genai.errors.ClientError, match="session's budget") as raised:
+            google.models.generate_content(model=way.model, contents="Hi")
+        assert raised.value.code == 429
         return
     client: Any = gateway.openai()
     apis = {"responses": client.responses, "chat": client.chat.completions, "completions": client.completions}
@@ -133,6 +149,12 @@ BESIDE: dict[str, list[dict[str, Any]]] = {
         {"tools": [{"name": "send", "input_schema": _PARAMETERS}]},
         {"output_config": {"format": {"type": "json_schema", "schema": _PARAMETERS}}},
     ],
+    GEMINI: [
+        {"labels": {"id": MAIL}},
+        {"generationConfig": {"stopSequences": [MAIL]}},
+        {"tools": [{"functionDeclarations": [_TOOL]}]},
+        {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": _PARAMETERS}},
+    ],
     "completions": [{"user": MAIL}, {"stop": MAIL}],
 }
 
@@ -171,6 +193,7 @@ DOCUMENTS: dict[str, list[dict[str, Any]]] = {
         },
         {"system": [_MARKED_TEXT]},
     ],
+    GEMINI: [],
     "completions": [],
 }
 
@@ -256,7 +279,7 @@ def test_cache__same_request_again__is_answered_without_the_provider(routed: Rou
     assert way.read(second) == way.read(first)
     assert way.read(first).text == "Grüße 👋 an alle"
     record = gateway.record(second)
-    assert (record.cache_status, record.operation, record.completion_tokens) == ("hit", way.surface, 0)
+    assert (record.cache_status, record.operation, record.completion_tokens) == ("hit", way.operation, 0)
     assert gateway.record(first).cache_status == "miss"
     other = way.ask(gateway, way.body("Something else", stream=stream), headers=fresh)
     assert other.headers["x-svc-cache"] == "miss"
@@ -284,7 +307,7 @@ def test_headers__same_request__are_the_same_for_each_protocol(routed: Routed, s
     settings = {"rate_limit_enabled": True, "rate_limit_rpm": 1000}
     gateway, _ = project_of(routed, Way("chat"), settings, text="Hello")
     names = []
-    for surface in PATHS:
+    for surface in SURFACES_OF_CHAT:
         way = Way(surface)
         response = way.ask(gateway, way.body(stream=stream), headers={"cache-control": "no-store"})
         assert way.read(response).text == "Hello"

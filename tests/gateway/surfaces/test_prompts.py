@@ -54,6 +54,8 @@ def texts_of(body: Json) -> list[str]:
     """Returns the texts that a provider received, its instructions first."""
     if "prompt" in body:
         return str(body["prompt"]).split("\n\n")
+    if "contents" in body:
+        return [part["text"] for content in (body["systemInstruction"], *body["contents"]) for part in content["parts"]]
     turns = body.get("input") or body["messages"]
     found = [body.get("instructions") or body.get("system"), *(turn["content"] for turn in turns)]
     texts = [one if isinstance(one, str) else one[0]["text"] for one in found if one]
@@ -91,4 +93,4 @@ def test_rollout__of_a_version__chooses_it_by_its_share(
     assert (response.headers["x-svc-prompt-version"], response.headers["x-svc-variant"]) == (version, variant)
     assert way.system_of(scripts[way.provider]) == {"1": "Old for Ann.", "2": "New for Ann."}[version]
     record = gateway.record(response)
-    assert (record.rollout_id, record.variant, record.operation) == (rollout.id, variant, way.surface)
+    assert (record.rollout_id, record.variant, record.operation) == (rollout.id, variant, way.operation)

@@ -21,6 +21,9 @@ from tests.gateway.wire import bearer
 from tests.integrations.adapters.subject import subject_of
 
 PATHS = {"chat": "chat/completions", "responses": "responses", "messages": "messages", "completions": "completions"}
+GEMINI = "gemini"
+"""The surface whose model and method stand in the address, and in no body."""
+SURFACES_OF_CHAT = (*PATHS, GEMINI)
 TRANSLATED_BY = "groq/llama-3.3-70b-versatile"
 
 Json = dict[str, Any]
@@ -39,21 +42,35 @@ class Way:
         return self.model.partition("/")[0]
 
     @property
+    def operation(self) -> str:
+        """Returns the operation of a request's record."""
+        return "generate_content" if self.surface == GEMINI else self.surface
+
+    @property
     def can_call(self) -> bool:
         """Returns whether an answer of the client's protocol can hold calls of tools."""
         return self.surface != "completions"
 
     def body(self, text: str = "Hi", *, system: str = "", schema: Any = None, **more: Any) -> Json:
-        """Returns a request of the client's protocol."""
+        """Returns a request of the client's protocol. `ask` takes what stands in the address out of it again."""
         body: Json = {"model": self.model, **_BODIES[self.surface](text, system), **more}
         return body | (_SCHEMAS[self.surface](schema) if schema is not None else {})
 
     def ask(
         self, gateway: Gateway, body: Json | None = None, *, headers: Mapping[str, str] | None = None
     ) -> httpx2.Response:
-        url = f"{gateway.service.base_url()}/api/gateway/v1/{PATHS[self.surface]}"
-        content = json.dumps(body if body is not None else self.body()).encode()
+        sent = dict(body if body is not None else self.body())
+        path = self.path(model=sent["model"], stream=bool(sent.get("stream")))
+        if self.surface == GEMINI:
+            sent = {name: value for name, value in sent.items() if name not in ("model", "stream")}
+        url, content = f"{gateway.service.base_url()}{path}", json.dumps(sent).encode()
         return gateway.client.post(url, content=content, headers={**bearer(gateway.key), **(headers or {})})
+
+    def path(self, *, model: Any = None, stream: bool = False) -> str:
+        if self.surface != GEMINI:
+            return f"/api/gateway/v1/{PATHS[self.surface]}"
+        method = "streamGenerateContent?alt=sse" if stream else "generateContent"
+        return f"/api/gateway/v1beta/models/{model or self.model}:{method}"
 
     def read(self, response: httpx2.Response) -> Answer:
         """Returns the answer, as the vendor's SDK reads it."""
@@ -74,6 +91,8 @@ class Way:
         body = json.loads(script.received[-1].body)
         if self.path_of(script) == "responses":
             return str(body.get("instructions") or "")
+        if self.provider == "google":
+            return "".join(part["text"] for part in body.get("systemInstruction", {}).get("parts", ()))
         if "system" in body or self.provider == "anthropic":
             found = body.get("system") or ""
             return found if isinstance(found, str) else "".join(block["text"] for block in found)
@@ -81,9 +100,10 @@ class Way:
 
 
 def error_of(response: httpx2.Response) -> Json:
-    """Returns the error, which the body of every protocol has at the same place."""
+    """Returns the error, which the body of every protocol has at the same place, with the gateway's code: in Google's
+    form that is the reason among the details."""
     error: Json = response.json()["error"]
-    return error
+    return {**error, "code": error["details"][0]["reason"].lower()} if isinstance(error["code"], int) else error
 
 
 def answering(provider: str, story: Story) -> Step:
@@ -93,7 +113,7 @@ def answering(provider: str, story: Story) -> Step:
         if request.path.endswith("/responses"):
             await _tell_in_responses(provider, story, request, connection)
             return
-        if not json.loads(request.body).get("stream"):
+        if ":streamGenerateContent" not in request.path and not json.loads(request.body).get("stream"):
             whole = fake.whole(story)
             await connection.send_whole(whole.status, whole.body, dict(whole.headers))
             return
@@ -134,16 +154,25 @@ def _messages(text: str, system: str) -> Json:
     return {**body, "system": system} if system else body
 
 
+def _gemini(text: str, system: str) -> Json:
+    body: Json = {
+        "contents": [{"role": "user", "parts": [{"text": text}]}],
+        "generationConfig": {"maxOutputTokens": 64},
+    }
+    return {**body, "systemInstruction": {"parts": [{"text": system}]}} if system else body
+
+
 def _completions(text: str, system: str) -> Json:
     assert not system, "the request for a completion of a text has no place for instructions"
     return {"prompt": text, "max_tokens": 64}
 
 
-_BODIES = {"chat": _chat, "responses": _responses, "messages": _messages, "completions": _completions}
+_BODIES = {"chat": _chat, "responses": _responses, "messages": _messages, GEMINI: _gemini, "completions": _completions}
 _SCHEMAS: Mapping[str, Any] = {
     "chat": lambda schema: _response_format(schema),
     "completions": lambda schema: _response_format(schema),
     "responses": lambda schema: {"text": {"format": {"type": "json_schema", "name": "answer", "schema": schema}}},
+    GEMINI: lambda schema: {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": schema}},
     "messages": lambda schema: {"output_config": {"format": {"type": "json_schema", "schema": schema}}},
 }
 
@@ -152,12 +181,18 @@ def _response_format(schema: Any) -> Json:
     return {"response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}}
 
 
-WITH_INSTRUCTIONS = [
+BY_BODY = [
     pytest.param(Way("chat"), id="chat"),
     pytest.param(Way("responses"), id="responses"),
     pytest.param(Way("messages"), id="messages"),
     pytest.param(Way("responses", "openai/gpt-4o", is_native=True), id="responses-native"),
     pytest.param(Way("messages", "anthropic/claude-sonnet-4-5", is_native=True), id="messages-native"),
+]
+"""The ways whose requests name the model, and whether to stream, in their bodies."""
+WITH_INSTRUCTIONS = [
+    *BY_BODY,
+    pytest.param(Way(GEMINI), id="gemini"),
+    pytest.param(Way(GEMINI, "google/gemini-2.5-flash", is_native=True), id="gemini-native"),
 ]
 WAYS = [*WITH_INSTRUCTIONS, pytest.param(Way("completions"), id="completions")]
 EVERY_WAY = pytest.mark.parametrize("way", WAYS)

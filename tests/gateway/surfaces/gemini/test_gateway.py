@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import pytest
 
+from tests.fakes import scripted as play
 from tests.fakes.dialects.story import Story
 from tests.fakes.scripted import status
-from tests.gateway.conftest import Routed
+from tests.gateway.conftest import Routed, Scripted
 from tests.gateway.surfaces.embeddings.vectors import embedding
-from tests.gateway.surfaces.gemini.clients import ASK
+from tests.gateway.surfaces.gemini.clients import ASK, read_stream
 from tests.gateway.surfaces.ways import answering
 
 BASE = "/api/gateway/v1beta/models"
@@ -64,6 +66,36 @@ def test_path__that_is_no_method__is_refused_in_googles_form(
     answer = gateway.client.request(method, path, headers=gateway.headers)
 
     assert (answer.status_code, answer.json()["error"]["code"], answer.json()["error"]["status"]) == (code, code, name)
+
+
+def test_body__larger_than_the_limit__is_refused_in_googles_form(routed: Routed, settings: Any) -> None:
+    gateway, scripts = routed(groq=[answering("groq", Story(text="Hi"))])
+    body = b" " * (settings.GATEWAY_BODY_BYTES + 1)
+
+    answer = gateway.client.post(f"{GROQ}:generateContent", content=body, headers=gateway.headers)
+
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"], error["status"]) == (400, 400, "INVALID_ARGUMENT")
+    assert error["details"][0]["reason"] == "MESSAGE_TOO_LARGE"
+    assert not scripts["groq"].received
+
+
+def test_silence__within_a_stream__is_filled_with_empty_lines_alone(brisk_scripted: Scripted) -> None:
+    silence, received = threading.Event(), b""
+    word = play.chunk({"content": "word"})
+    gateway, _ = brisk_scripted(play.stream(play.ROLE, word, silence, play.FINISH, play.USAGE_CHUNK, play.DONE))
+    address = f"{BASE}/openai/gpt-4o:streamGenerateContent?alt=sse"
+
+    with gateway.client.stream("POST", address, json=ASK, headers=gateway.headers) as response:
+        for piece in response.iter_raw():
+            received += piece
+            if b'"word"' in received and received.endswith(b"}\n\n\n\n"):
+                silence.set()
+
+    # Google's SDKs take every line that is neither empty nor data for a failure.
+    assert all(line.startswith(b"data: ") for line in received.split(b"\n") if line)
+    assert b"\n\n\n\n" in received
+    assert "".join(one.text or "" for one in read_stream(received)) == "word"
 
 
 def test_embeddings__of_another_vendor__have_googles_form(routed: Routed) -> None:
