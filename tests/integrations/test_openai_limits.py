@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from integrations.providers.base import UpstreamRequest
+from integrations.providers.errors import UnsupportedParameterError
 from tests.fakes.dialects.rules.table import Refused
 from tests.integrations.adapters.subject import USER, subject_of
 
@@ -125,3 +126,54 @@ def test_schema__with_an_odd_value__sent_without_a_fault_of_the_gateway(name: st
         crosses_vendor=True, tools=[tool(schema, strict=True)], response_format=wanted
     )
     assert json.loads(upstream.body)["response_format"]["json_schema"]["schema"] == schema
+
+
+JSON_MODE: Json = {"type": "json_object"}
+AS_JSON = "Answer in JSON."
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        ([USER], [{"role": "system", "content": AS_JSON}, USER]),
+        (
+            [{"role": "system", "content": "Be brief."}, USER],
+            [{"role": "system", "content": f"Be brief.\n\n{AS_JSON}"}, USER],
+        ),
+        (
+            [{"role": "system", "content": [{"type": "text", "text": "Be brief."}]}, USER],
+            [{"role": "system", "content": [{"type": "text", "text": t} for t in ("Be brief.", AS_JSON)]}, USER],
+        ),
+        ([{"role": "system", "content": ""}, USER], [{"role": "system", "content": AS_JSON}, USER]),
+        *(
+            ([{**USER, "content": content}],) * 2
+            for content in ("As json", [{"type": "text", "text": "Json?"}, {"type": "text", "text": "Yes"}])
+        ),
+    ],
+    ids=["no instructions", "instructions", "parts", "empty instructions", "said", "said in a part"],
+)
+def test_answer_in_json__of_a_model_that_was_not_told_so__is_named_in_the_instructions(
+    messages: list[Json], expected: list[Json]
+) -> None:
+    sent = json.loads(fallback(messages=messages, response_format=JSON_MODE).body)
+
+    assert (sent["messages"], sent["response_format"]) == (expected, JSON_MODE)
+
+
+def test_answer_in_json__of_a_direct_request__as_the_client_wrote_it() -> None:
+    upstream = subject_of("openai").build(messages=[USER], response_format=JSON_MODE)
+
+    assert json.loads(upstream.body)["messages"] == [USER]
+    with pytest.raises(Refused, match="must contain the word 'json'"):
+        subject_of("openai").read(upstream)
+
+
+def named_tools(count: int) -> list[Json]:
+    return [{"type": "function", "function": {"name": f"f{n}"}} for n in range(count)]
+
+
+def test_tools__as_many_as_the_vendor_takes__all_go_and_more_are_refused() -> None:
+    assert len(json.loads(fallback(tools=named_tools(128)).body)["tools"]) == 128
+    with pytest.raises(UnsupportedParameterError, match="openai takes 128 tools, and these are 129"):
+        fallback(tools=named_tools(129))
+    assert len(json.loads(subject_of("openai").build(tools=named_tools(129)).body)["tools"]) == 129

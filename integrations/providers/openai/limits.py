@@ -3,7 +3,7 @@ those of another protocol. OpenAI's look-alikes have the same limits or none."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -13,6 +13,11 @@ Fields = dict[str, Any]
 _MAX_ID_LENGTH = 40
 # https://platform.openai.com/docs/api-reference/chat/create#chat-create-stop
 MAX_STOPS = 4
+# https://platform.openai.com/docs/api-reference/chat/create#chat-create-tools
+MAX_TOOLS = 128
+_JSON = "json"
+_ANSWER_IN_JSON = "Answer in JSON."
+_INSTRUCTING = ("system", "developer")
 _SUBSCHEMAS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _SUBSCHEMA_MAPS = ("properties", "$defs", "definitions")
 
@@ -29,6 +34,23 @@ def fit_message(message: Fields) -> None:
     is_said_otherwise = any(message.get(name) for name in ("tool_calls", "function_call", "refusal"))
     if message.get("content") in (None, []) and not is_said_otherwise:
         message["content"] = ""
+
+
+def with_word_json(messages: list[Any]) -> list[Any]:
+    """Returns the messages with the word JSON in a text, without which OpenAI refuses to answer in JSON
+    (https://platform.openai.com/docs/guides/structured-outputs#json-mode): one sentence joins the first instructions.
+    """
+    if any(_JSON in text.lower() for message in messages for text in _texts(message)):
+        return messages
+    first = messages[0] if messages and isinstance(messages[0], Mapping) else {}
+    if first.get("role") not in _INSTRUCTING:
+        return [{"role": "system", "content": _ANSWER_IN_JSON}, *messages]
+    content = first.get("content")
+    if isinstance(content, list):
+        joined: Any = [*content, {"type": "text", "text": _ANSWER_IN_JSON}]
+    else:
+        joined = f"{content}\n\n{_ANSWER_IN_JSON}" if content else _ANSWER_IN_JSON
+    return [{**first, "content": joined}, *messages[1:]]
 
 
 def fit_function(function: Mapping[str, Any]) -> Fields:
@@ -54,6 +76,14 @@ def is_closed(schema: Any) -> bool:
         if not isinstance(names, Mapping) or sorted(names) != sorted(map(str, required)):
             return False
     return all(is_closed(inner) for inner in _subschemas(schema))
+
+
+def _texts(message: Any) -> Iterator[str]:
+    content = message.get("content") if isinstance(message, Mapping) else None
+    for part in content if isinstance(content, list) else (content,):
+        text = part.get("text") if isinstance(part, Mapping) else part
+        if isinstance(text, str):
+            yield text
 
 
 def _with_short_id(call: Any) -> Any:

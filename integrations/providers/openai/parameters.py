@@ -27,7 +27,7 @@ from integrations.providers.openai.dialect import (
     Thinking,
     is_one_of,
 )
-from integrations.providers.openai.limits import MAX_STOPS, fit_function, is_closed
+from integrations.providers.openai.limits import MAX_STOPS, MAX_TOOLS, fit_function, is_closed, with_word_json
 
 RawFields = dict[str, msgspec.Raw]
 
@@ -149,6 +149,7 @@ def _keep_known(account: _Account, request: ChatRequest) -> None:
     if account.dialect.parameters >= OPENAI_PARAMETERS:
         _fit_stop(account)
         _fit_answer_schema(account)
+    _fit_json_mode(account)
 
 
 def _fit_stop(account: _Account) -> None:
@@ -168,6 +169,18 @@ def _fit_answer_schema(account: _Account) -> None:
         account.warnings.append(f"response_format.json_schema.strict: dropped, {_NOT_CLOSED}")
 
 
+def _fit_json_mode(account: _Account) -> None:
+    """Names JSON to the model where it shall answer in it. Groq, DeepSeek and Alibaba require this as OpenAI does, and
+    it is true for every other vendor."""
+    answer_format, messages = account.value("response_format"), account.value("messages")
+    answer_format = account.value("response_format")
+    if not isinstance(answer_format, Mapping) or answer_format.get("type") != "json_object":
+        return
+    messages = account.value("messages")
+    if isinstance(messages, list) and (named := with_word_json(messages)) is not messages:
+        account.set("messages", named)
+
+
 def _fit_tools(account: _Account) -> None:
     """Removes what other vendors have beside the function. A tool that is no function is a vendor's own and is refused,
     since the answer would differ without it."""
@@ -178,6 +191,8 @@ def _fit_tools(account: _Account) -> None:
     for tool in tools:
         if isinstance(tool, Mapping) and (kind := tool.get("type", "function")) not in types:
             raise account.refuse("tools", f"{account.dialect.provider} has no tool of type {kind!r}")
+    if len(tools) > MAX_TOOLS and account.dialect.parameters >= OPENAI_PARAMETERS:
+        raise account.refuse("tools", f"{account.dialect.provider} takes {MAX_TOOLS} tools, and these are {len(tools)}")
     fitted = [_of_dialect(tool) for tool in fit_tools(tools, account.dialect)]
     if fitted != tools:
         account.set("tools", fitted)
