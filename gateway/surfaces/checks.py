@@ -4,9 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from core.errors import ValidationError
+from gateway.protocol.wire import nested_too_deeply
 
 Json = dict[str, Any]
+
+_decode = msgspec.json.Decoder(Json).decode
+
+
+def decoded(body: bytes) -> Json:
+    """Returns the fields of a request. Raises ValidationError (400) for a body that is no JSON object."""
+    try:
+        return _decode(body)
+    except msgspec.ValidationError as error:
+        if "Expected `object`" in str(error):
+            raise ValidationError("The request body has to be a JSON object", code="invalid_json") from None
+        raise ValidationError("The request body holds a number that is out of range") from None
+    except RecursionError:
+        raise nested_too_deeply() from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise ValidationError("The request body is not valid JSON", code="invalid_json") from None
 
 
 def invalid(field: str, problem: str) -> ValidationError:

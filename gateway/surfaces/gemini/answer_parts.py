@@ -9,7 +9,7 @@ import msgspec
 
 from gateway.surfaces.checks import Json
 from gateway.surfaces.gemini.foreign import sealed
-from gateway.surfaces.gemini.shapes import ToolCall
+from gateway.surfaces.shapes import ToolCall
 from integrations.providers.google.messages import FORMAT, stretch_of
 from integrations.providers.google.specifics import Place
 

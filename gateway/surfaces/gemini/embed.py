@@ -10,10 +10,10 @@ from typing_extensions import override
 
 from core.errors import ApplicationError, ValidationError
 from gateway.surfaces.base import SurfaceRequest
-from gateway.surfaces.checks import Json, field_of, missing, optional_text, required_text
+from gateway.surfaces.checks import Json, decoded, field_of, missing, optional_text, required_text
 from gateway.surfaces.gemini.errors import error_body
 from gateway.surfaces.gemini.fields import camelled, message, optional_whole_number, repeated
-from gateway.surfaces.gemini.request import OF_THE_GATEWAY, decoded
+from gateway.surfaces.gemini.request import OF_THE_GATEWAY
 from gateway.surfaces.native_only import NativeOnlySurface
 from gateway.surfaces.operations.embeddings import read
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from core.errors import ValidationError
-from gateway.protocol.wire import nested_too_deeply
 from gateway.surfaces.base import SurfaceRequest
-from gateway.surfaces.checks import Json, optional_text
+from gateway.surfaces.checks import Json, decoded, optional_text
 from gateway.surfaces.gemini.config import read_config
 from gateway.surfaces.gemini.contents import read_contents, read_instruction
 from gateway.surfaces.gemini.fields import message
@@ -31,7 +28,6 @@ _STANDARD = "standard"
 _OF_ANSWERS = frozenset({"generationConfig", "safetySettings"})
 _COUNTED = "generateContentRequest"
 
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -63,19 +59,6 @@ def read_count(body: bytes, model: str) -> SurfaceRequest:
 
 def _counted(fields: Json, model: str) -> SurfaceRequest:
     return translated({name: fields[name] for name in fields if name not in _OF_ANSWERS}, model, stream=False)
-
-
-def decoded(body: bytes) -> Json:
-    try:
-        return _decode(body)
-    except msgspec.ValidationError as error:
-        if "Expected `object`" in str(error):
-            raise ValidationError("The request body has to be a JSON object", code="invalid_json") from None
-        raise ValidationError("The request body holds a number that is out of range") from None
-    except RecursionError:
-        raise nested_too_deeply() from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise ValidationError("The request body is not valid JSON", code="invalid_json") from None
 
 
 def _spelled(fields: Json) -> Json:

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
+from gateway.surfaces import shapes
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.checks import Json
-from gateway.surfaces.gemini import shapes
 from gateway.surfaces.gemini.answer_parts import Signatures, image_part, own_part, part_of_call, signed_calls
 from gateway.surfaces.gemini.finish import (
     FEEDBACK,

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from core.errors import ApplicationError
+from gateway.surfaces import shapes
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.checks import Json
-from gateway.surfaces.gemini import shapes
 from gateway.surfaces.gemini.answer_parts import Signatures, call_part, image_part, own_part, signed_calls
 from gateway.surfaces.gemini.errors import error_body
 from gateway.surfaces.gemini.finish import (

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from gateway.surfaces.messages.foreign import CLAUDE, SEAL, sealed
-from gateway.surfaces.messages.shapes import Message, ToolCall
+from gateway.surfaces.shapes import Message, ToolCall
 from integrations.providers.anthropic.native import is_block
 
 # Anthropic's documentation of fine-grained streaming gives the field for an input that is not JSON:

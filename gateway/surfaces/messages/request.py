@@ -8,10 +8,9 @@ from typing import Any
 
 import msgspec
 
-from core.errors import ValidationError
-from gateway.protocol.wire import nested_too_deeply
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.checks import (
+    decoded,
     invalid,
     missing,
     optional_flag,
@@ -48,7 +47,6 @@ _MAX_TOKENS = 1_000_000
 # Chat completions call Anthropic's `standard_only` the default tier.
 _TIERS = {"standard_only": "default"}
 
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
 _encode = msgspec.json.Encoder().encode
 
 Json = dict[str, Any]
@@ -70,19 +68,6 @@ def read_count(body: bytes) -> SurfaceRequest:
     (https://platform.claude.com/docs/en/api/messages-count-tokens). Raises ValidationError."""
     fields = decoded(body)
     return translated({name: value for name, value in fields.items() if name not in _OF_ANSWERS})
-
-
-def decoded(body: bytes) -> Json:
-    try:
-        return _decode(body)
-    except msgspec.ValidationError as error:
-        if "Expected `object`" in str(error):
-            raise ValidationError("The request body has to be a JSON object", code="invalid_json") from None
-        raise ValidationError("The request body holds a number that is out of range") from None
-    except RecursionError:
-        raise nested_too_deeply() from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise ValidationError("The request body is not valid JSON", code="invalid_json") from None
 
 
 def translated(fields: Json) -> SurfaceRequest:

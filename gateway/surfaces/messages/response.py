@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from gateway.surfaces.messages import shapes
+from gateway.surfaces import shapes
 from gateway.surfaces.messages.content import content_of
 from gateway.surfaces.messages.finish import OF_THE_END, message_id, stop_fields, usage_of
 from gateway.surfaces.tool_names import restore_names

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import msgspec
 
 from core.errors import ApplicationError
+from gateway.surfaces import shapes
 from gateway.surfaces.calls import CallOrder, is_json
-from gateway.surfaces.messages import shapes
 from gateway.surfaces.messages.content import (
     UNSIGNED,
     citation_of,

@@ -10,6 +10,7 @@ import msgspec
 from core.errors import ValidationError
 from gateway.errors import UnsupportedError
 from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.checks import decoded
 from gateway.surfaces.responses.items import Conversation
 from gateway.surfaces.responses.plain import plain_chat
 from gateway.surfaces.responses.tools import Toolbox, chat_tool_choice
@@ -42,13 +43,12 @@ _STATEFUL = frozenset({"previous_response_id", "conversation", "background", "pr
 # Most requests have none of these fields.
 _WITH_OTHER_NAMES = frozenset({"include", "reasoning", "text", "top_logprobs"})
 _INCLUDE_LOGPROBS = "message.output_text.logprobs"
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
 _encode = msgspec.json.Encoder().encode
 
 
 def read(body: bytes) -> SurfaceRequest:
     """Returns the request as a chat completion. Raises ValidationError (400), which names the client's field."""
-    fields = _fields(body)
+    fields = decoded(body)
     plain = plain_chat(fields)
     if plain is not None:
         return SurfaceRequest(_encode(plain), echo=fields, fields=plain, is_plain=True, is_translated=True)
@@ -79,15 +79,6 @@ def translated(fields: Json) -> SurfaceRequest:
         is_translated=True,
         warnings=tuple(toolbox.warnings),
     )
-
-
-def _fields(body: bytes) -> Json:
-    try:
-        return _decode(body)
-    except msgspec.ValidationError:
-        raise ValidationError("The request body has to be a JSON object", code="invalid_json") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise ValidationError("The request body is not valid JSON", code="invalid_json") from None
 
 
 def _stateful(fields: Json) -> list[str]:

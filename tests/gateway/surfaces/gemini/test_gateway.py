@@ -75,7 +75,7 @@ def test_body__larger_than_the_limit__is_refused_in_googles_form(routed: Routed,
     answer = gateway.client.post(f"{GROQ}:generateContent", content=body, headers=gateway.headers)
 
     error = answer.json()["error"]
-    assert (answer.status_code, error["code"], error["status"]) == (400, 400, "INVALID_ARGUMENT")
+    assert (answer.status_code, error["code"], error["status"]) == (413, 413, "INVALID_ARGUMENT")
     assert error["details"][0]["reason"] == "MESSAGE_TOO_LARGE"
     assert not scripts["groq"].received
 

@@ -31,8 +31,21 @@ class Message(msgspec.Struct):
     reasoning_details: list[dict[str, Any]] | None = None
     tool_calls: list[ToolCall] | None = None
     annotations: list[dict[str, Any]] | None = None
+    images: list[dict[str, Any]] | None = None
     container: Any = None
     provider_specific_fields: dict[str, Any] | None = None
+
+    def is_text_alone(self) -> bool:
+        """Returns whether the message holds nothing but a text, as nearly all do."""
+        return not (
+            self.reasoning_content
+            or self.reasoning_details
+            or self.tool_calls
+            or self.images
+            or self.annotations
+            or self.refusal
+            or self.provider_specific_fields
+        )
 
 
 class Choice(msgspec.Struct):
@@ -40,6 +53,7 @@ class Choice(msgspec.Struct):
     message: Message | None = None
     delta: Message | None = None
     finish_reason: str | None = None
+    logprobs: dict[str, Any] | None = None
 
 
 class Completion(msgspec.Struct):
