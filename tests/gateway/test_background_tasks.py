@@ -24,6 +24,7 @@ TASKS = [
     "gateway.follow.prices",
     "gateway.health",
     "gateway.health.use",
+    "gateway.held_records",
     "gateway.last_use",
     "gateway.limits",
     "gateway.limits.renew",
