@@ -77,7 +77,7 @@ class SessionPage(Page):
         project_id = visit.project.pk
 
         def summary() -> Mapping[str, Any]:
-            found = _known_by_requests(partial(sessions.session, project_id, session_id))
+            found = _asked(sessions.session, project_id, session_id)
             shown: Any = found if visit.sees_content else session_without_texts(found)
             return {"found": shown, "tiles": session_tiles(shown), "facts": session_facts(visit, shown)}
 
@@ -140,11 +140,13 @@ def _is_stored(project_id: UUID, session_id: str) -> bool:
     return bool(find_session(project_id, session_id)) or has_traces(project_id, session_id)
 
 
-def _known_by_requests(read: Callable[[], Found]) -> Found:
-    """Returns what `read` does. Raises NotFoundError with the reason for a session that only spans and logs name."""
+def _asked(read: Callable[[UUID, str], Found], project_id: UUID, session_id: str) -> Found:
+    """Returns what `read` does. Raises NotFoundError, with the reason for a session that only spans and logs name."""
     try:
-        return read()
+        return read(project_id, session_id)
     except NotFoundError:
+        if not has_traces(project_id, session_id):
+            raise
         raise NotFoundError("No request names this session: only spans and logs of applications do.") from None
 
 
@@ -153,7 +155,7 @@ def _conversation(visit: Visit, session_id: str) -> Mapping[str, Any]:
         return {"page": None}
     query = visit.request.GET
     after, bounds = parse_cursor(query.get("cursor", "")), TextBounds(*_BOUNDS)
-    page = _known_by_requests(partial(transcript, visit.project.pk, session_id, after=after, bounds=bounds))
+    page = _asked(partial(transcript, after=after, bounds=bounds), visit.project.pk, session_id)
     return {
         "page": page,
         "entries": [(entry, _request_url(visit, entry["request_id"])) for entry in page["results"]],
