@@ -204,6 +204,7 @@ def _row(session_id: str, members: list[RequestRecord]) -> dict[str, object]:
         },
         "cost_usd": sum(Decimal(record.cost_usd) for record in members),
         "latency_sum_ms": sum(record.latency_ms for record in members),
+        "batched_count": 0,
         "models": sorted({record.model for record in members} - {""}),
         "providers": sorted({record.provider for record in members} - {""}),
         "operations": sorted({record.operation for record in members}),

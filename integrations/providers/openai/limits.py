@@ -30,7 +30,7 @@ def fit_message(message: Fields) -> None:
         if not calls:
             del message["tool_calls"]
     if isinstance(call_id := message.get("tool_call_id"), str):
-        message["tool_call_id"] = _short_id(call_id)
+        message["tool_call_id"] = short_id(call_id)
     is_said_otherwise = any(message.get(name) for name in ("tool_calls", "function_call", "refusal"))
     if message.get("content") in (None, []) and not is_said_otherwise:
         message["content"] = ""
@@ -89,10 +89,10 @@ def _texts(message: Any) -> Iterator[str]:
 def _with_short_id(call: Any) -> Any:
     if not isinstance(call, Mapping) or not isinstance(call_id := call.get("id"), str):
         return call
-    return {**call, "id": _short_id(call_id)}
+    return {**call, "id": short_id(call_id)}
 
 
-def _short_id(call_id: str) -> str:
+def short_id(call_id: str) -> str:
     """Returns the id, or a short one that is the same for each occurrence of a long one."""
     if len(call_id) <= _MAX_ID_LENGTH:
         return call_id

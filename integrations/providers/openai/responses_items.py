@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from integrations.providers.openai.limits import short_id
+
 Json = dict[str, Any]
 
 _ENCRYPTED = "reasoning.encrypted"
@@ -57,8 +59,12 @@ def _reasoning(detail: Mapping[str, Any]) -> Json:
     return {"type": "reasoning", **own_id, "summary": [], "encrypted_content": detail.get("data")}
 
 
+def _id(call_id: Any) -> Any:
+    return short_id(call_id) if isinstance(call_id, str) else call_id
+
+
 def _call(call: Mapping[str, Any], custom: set[str]) -> Json:
-    call_id = call.get("id")
+    call_id = _id(call.get("id"))
     if call.get("type") == "custom" and isinstance(inner := call.get("custom"), Mapping):
         custom.add(str(call_id))
         return {"type": "custom_tool_call", "call_id": call_id, "name": inner.get("name"), "input": inner.get("input")}
@@ -68,7 +74,7 @@ def _call(call: Mapping[str, Any], custom: set[str]) -> Json:
 
 
 def _result(message: Mapping[str, Any], custom: set[str]) -> Json:
-    call_id = message.get("tool_call_id")
+    call_id = _id(message.get("tool_call_id"))
     kind = "custom_tool_call_output" if str(call_id) in custom else "function_call_output"
     output = _content(message.get("content"), "input_text")
     if isinstance(output, list) and all(part.keys() == {"type", "text"} for part in output):
