@@ -59,6 +59,7 @@ _TAGS = {
     "lookup": "What an id names.",
     "problems": "What is wrong in a project now.",
     "trials": "Prompt versions and models on past inputs.",
+    "traces": "Traces by their ids: the spans of applications and the gateway's own.",
     "trace-destinations": "Collectors to which the spans of a project's requests are exported.",
     "views": "Lists of requests and sessions that a person saved.",
     "members": "People and their roles in a project.",

@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from pytest_django import Settings
 
+from analytics.models import TraceDestination
 from core.encryption import fernet as crypto
 from core.encryption import rotation
 from core.encryption.rotation import models_with_secrets, rotate_all
@@ -55,7 +56,7 @@ def run(**options: Any) -> tuple[str, str]:
 
 
 def test_models__with_secrets__are_found() -> None:
-    assert set(models_with_secrets()) == {ProviderIntegration, AlertSecret, EncryptionCanary}
+    assert set(models_with_secrets()) == {ProviderIntegration, AlertSecret, EncryptionCanary, TraceDestination}
 
 
 def test_command__then_the_old_key_removed__every_secret_readable(project: Project, settings: Settings) -> None:

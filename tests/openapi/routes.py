@@ -12,6 +12,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from core.openapi.views import document
 from core.rights.table import OPERATIONS
 from core.roles import Right
+from gateway.consumers import UnknownPath
 from gateway.routing import GEMINI_ADDRESS, GEMINI_METHODS, RESERVED_PATHS
 
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})
@@ -52,9 +53,16 @@ def channels_paths() -> frozenset[str]:
     """Returns the paths that Channels serves past Django, as the document writes them."""
     from config.asgi import router
 
-    patterns = [str(route.pattern) for route in router.application_mapping["http"].routes]
+    routes = router.application_mapping["http"].routes
+    # Paths that no client is to call are answered in the form of their protocol.
+    patterns = [str(route.pattern) for route in routes if not _is_unknown(route)]
     assert {pattern for pattern in patterns if not pattern.endswith("$")} == _PREFIXES, "A path has to end with $"
     return frozenset(readable(pattern) for pattern in patterns if pattern not in _PREFIXES)
+
+
+def _is_unknown(route: Any) -> bool:
+    """Returns whether the route is one of paths below a protocol that no client is to call."""
+    return isinstance(route.callback, UnknownPath) and str(route.pattern) not in _PREFIXES
 
 
 def readable(pattern: str) -> str:

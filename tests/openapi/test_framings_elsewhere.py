@@ -38,8 +38,9 @@ class Answer:
         if self.status < 400:
             return ""
         error = json.loads(self.body)["error"]
-        # Google's form of an error has the status there, and the gateway's code among the details.
-        return str(error["details"][0]["metadata"]["code"] if "details" in error else error["code"])
+        # Google's form of an error has the status there, and the gateway's code in a list of details.
+        is_googles = isinstance(error.get("details"), list)
+        return str(error["details"][0]["metadata"]["code"] if is_googles else error["code"])
 
 
 OPERATIONS = bodied(by_django=False)
@@ -68,7 +69,8 @@ def gateway() -> Iterator[Gateway]:
     with ScriptedServer() as upstream, GatewayService(workers=1, settings=LONG_TIMEOUTS) as service:
         upstream.play("plain", answer())
         yield service.new_project(
-            base_urls={"openai": upstream.base_url("plain")}, routing={"agent_model": "openai/gpt-4o"}
+            base_urls=dict.fromkeys(("openai", "anthropic"), upstream.base_url("plain")),
+            routing={"agent_model": "openai/gpt-4o"},
         )
         assert "Traceback" not in service.log.read_text(errors="replace")
 

@@ -92,7 +92,7 @@ def _format(form: Any) -> Any:
 
 def _tool(tool: Mapping[str, Any]) -> Any:
     kind = tool.get("type", "function")
-    inner = tool.get(kind)
+    inner = tool.get(kind) if isinstance(kind, str) else None
     if not isinstance(inner, Mapping):
         return tool
     made: Json = {"type": kind, **{name: value for name, value in inner.items() if value is not None}}
