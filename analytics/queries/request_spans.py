@@ -26,7 +26,7 @@ _NO_UUID = UUID(int=0)
 
 @dataclass(frozen=True)
 class TracedRequest:
-    """What the spans of a request need of its row."""
+    """The columns of a request that its spans need."""
 
     project_id: UUID
     request_id: UUID

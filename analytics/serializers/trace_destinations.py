@@ -18,7 +18,7 @@ from core.wire.serializers import BodySerializer
 
 
 class ExportStatusSerializer(serializers.Serializer[ExportStatus]):
-    """What became of the export, of all hosts together."""
+    """The state of a destination's export, of all hosts together."""
 
     last_success_at = serializers.DateTimeField(allow_null=True)
     last_error = serializers.CharField(help_text="What the collector or the connection said last; empty for nothing.")

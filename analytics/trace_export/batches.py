@@ -26,7 +26,7 @@ _RANDOM_DIGITS, _RANDOM_RANGE = 14, 1 << 56
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a destination gets of the records of its project."""
+    """The choice of spans that a destination gets of its project's records."""
 
     sampling_ratio: float
     include_content: bool

@@ -22,8 +22,8 @@ _STATE, _GONE = "state.json", "gone.json"
 
 
 class Counts(msgspec.Struct):
-    """What became of the spans of one destination on this host, since its folder was made. Times are Unix seconds, 0.0
-    for never; the columns of `TraceDestinationStatus` have the same meanings."""
+    """The counts of one destination's spans on this host, since its folder was made. Times are Unix seconds, 0.0 for
+    never; the columns of `TraceDestinationStatus` have the same meanings."""
 
     sent: int = 0
     dropped: int = 0

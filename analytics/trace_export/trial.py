@@ -24,8 +24,8 @@ _UNREADABLE = "The stored headers can no longer be decrypted: enter them again."
 
 @dataclass(frozen=True, slots=True)
 class TrialOutcome:
-    """What came of a test. `status` is the collector's HTTP status and `latency_ms` the time until it answered, None
-    without an answer; `trace_id` is that of the span that was sent."""
+    """The result of a test span. `status` is the collector's HTTP status and `latency_ms` the time until it answered,
+    None without an answer; `trace_id` is that of the span that was sent."""
 
     ok: bool
     status: int | None

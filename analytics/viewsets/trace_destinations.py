@@ -79,7 +79,7 @@ class TraceDestinationViewSet(ProjectViewSet):
 
     @operation("deleteTraceDestination", "Remove a trace destination", status=204, errors=[404])
     def destroy(self, request: Request, destination_id: UUID) -> Response:
-        """What waits for the collector is dropped."""
+        """Spans that wait for the collector are dropped."""
         destinations.remove_destination(self.project_id, destination_id)
         return Response(status=status.HTTP_204_NO_CONTENT)
 

@@ -56,12 +56,12 @@ class StoredCall(NamedTuple):
         """Returns a header of the request, empty without it."""
         return next((value.decode("latin-1") for sent, value in self.scope["headers"] if sent == name), "")
 
-    def limit(self, default: int, most: int) -> int:
+    def limit(self, default: int, maximum: int) -> int:
         """Returns the length of a page. Raises ValidationError (400)."""
         text = self.query.get("limit", str(default))
         if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) > 0):
             raise ValidationError("limit: has to be a whole number above 0")
-        return min(int(text), most)
+        return min(int(text), maximum)
 
     async def read(self) -> bytes:
         """Returns the body, which is small. Raises ValidationError, ClientGoneError."""

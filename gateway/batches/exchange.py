@@ -27,8 +27,8 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class Sent(NamedTuple):
-    """What is sent: the method, the path below the provider's address with its query, and a body in memory or, of a
-    known length, in a file."""
+    """A request to the provider: the method, the path below the provider's address with its query, and a body in
+    memory or, of a known length, in a file."""
 
     method: str
     path: str

@@ -1,4 +1,4 @@
-"""What the gateway remembers of files and batches. The calls run in threads: none is on the path of a chat."""
+"""Stores and finds the files and batches that clients made. The calls run in threads: none is on the path of a chat."""
 
 from __future__ import annotations
 

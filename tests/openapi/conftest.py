@@ -69,6 +69,14 @@ def stored_requests(clickhouse_engine: None, tmp_path_factory: pytest.TempPathFa
         store_client.execute(f"TRUNCATE TABLE `{table}`")
 
 
+def _trial_input(project: Project) -> TrialInput:
+    """Returns the one input of a trial of two candidates."""
+    trial = Trial.objects.create(project=project, input_limit=1, candidates=[{"label": "A"}, {"label": "B"}])
+    past = TrialInput.objects.create(trial=trial, position=1, request_id=REQUEST_ID, requested_at=trial.created_at)
+    TrialAnswer.objects.bulk_create([TrialAnswer(input=past, candidate=index) for index in range(2)])
+    return past
+
+
 @pytest.fixture
 def populated(db: None, stored_requests: None) -> Populated:
     project = Project.objects.create(pk=PROJECT_ID, name="described")
@@ -98,9 +106,7 @@ def populated(db: None, stored_requests: None) -> Populated:
     ModelGroupRow.objects.create(
         project=project, name="fast", strategy="ordered", members=[{"model": "gpt-4o-mini", "weight": 1}]
     )
-    trial = Trial.objects.create(project=project, input_limit=1, candidates=[{"label": "A"}, {"label": "B"}])
-    past = TrialInput.objects.create(trial=trial, position=1, request_id=REQUEST_ID, requested_at=trial.created_at)
-    TrialAnswer.objects.bulk_create([TrialAnswer(input=past, candidate=index) for index in range(2)])
+    past = _trial_input(project)
     view, _ = save_view(
         project_id=project.pk, owner=f"key:{row.pk}", page=ListPage.REQUESTS, name="slow", query="sort=-latency_ms"
     )
@@ -121,7 +127,7 @@ def populated(db: None, stored_requests: None) -> Populated:
             "conversation_id": str(conversation.pk),
             "queue_id": str(queue.pk),
             "item_id": str(queue.items.get().pk),
-            "trial_id": str(trial.pk),
+            "trial_id": str(past.trial_id),
             "position": past.position,
             "view_id": str(view.pk),
             "label": "production",

@@ -15,7 +15,7 @@ from tests.fakes.dialects.rules.table import Found, Request, Rule, Table, only_m
 
 _REPORTS = "https://github.com/"
 _LEAST_TOKENS = 16
-_MOST_OF_AN_ID = 64
+_MAX_ID_LENGTH = 64
 _SAMPLING = ("temperature", "top_p", "top_logprobs")
 # The last one stands for what OpenAI will have tomorrow.
 _BESIDE_THE_TYPE = {"stream", "client_metadata", "a_field_of_tomorrow"}
@@ -124,8 +124,8 @@ def _reasoning_that_is_not_kept(request: Request) -> Found:
 def _long_id(request: Request) -> Found:
     for index, item in _items(request):
         value = item.get("call_id")
-        if isinstance(value, str) and len(value) > _MOST_OF_AN_ID:
-            return {"place": f"input[{index}].call_id", "most": _MOST_OF_AN_ID, "length": len(value)}
+        if isinstance(value, str) and len(value) > _MAX_ID_LENGTH:
+            return {"place": f"input[{index}].call_id", "most": _MAX_ID_LENGTH, "length": len(value)}
     return None
 
 
