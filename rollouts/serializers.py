@@ -12,7 +12,8 @@ from core.wire.fields import NumberField
 from core.wire.serializers import BodySerializer, StrictSerializer
 from rollouts import shapes
 from rollouts.allocation import AllocationType
-from rollouts.evaluation import Action, Metric, to_json
+from rollouts.evaluation import Action, to_json
+from rollouts.evaluation.policy import ALPHA
 from rollouts.models import (
     NAME_CHARACTERS,
     REASON_CHARACTERS,
@@ -115,7 +116,7 @@ class PolicySerializer(StrictSerializer):
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         actions = [action.value for action in Action]
         return {
-            **{metric.value: serializers.ChoiceField(choices=actions, required=False) for metric in Metric},
+            **{metric.value: serializers.ChoiceField(choices=actions, required=False) for metric in ALPHA},
             COST_ALLOWANCE: NumberField(min_value=0.0, max_value=MAX_COST_ALLOWANCE, required=False),
         }
 

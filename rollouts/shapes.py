@@ -190,7 +190,7 @@ class RolloutMetric(TypedDict):
     interval: RolloutInterval
     p_value: float
     evidence: float
-    evidence_threshold: float
+    evidence_threshold: float | None
     safety: float
     safety_threshold: float
     user_evidence: float | None

@@ -171,6 +171,12 @@ def _without(totals: ArmTotals, block: ArmCounts) -> ArmTotals:
         unanswered=totals.unanswered - block.unanswered,
         judged=totals.judged - block.judged,
         errors=totals.errors - block.errors,
+        answered=totals.answered - block.answered,
+        contract=totals.contract - block.contract,
+        truncated=totals.truncated - block.truncated,
+        fallback=totals.fallback - block.fallback,
+        empty=totals.empty - block.empty,
+        stopped=totals.stopped - block.stopped,
     )
 
 
@@ -184,11 +190,19 @@ def _totals(before: ArmTotals, counts: ArmCounts) -> ArmTotals:
         unanswered=before.unanswered + counts.unanswered,
         judged=before.judged + counts.judged,
         errors=before.errors + counts.errors,
-        answered=before.answered + sum(counts.latency.values()),
+        answered=before.answered + counts.answered,
+        contract=before.contract + counts.contract,
+        truncated=before.truncated + counts.truncated,
+        fallback=before.fallback + counts.fallback,
+        empty=before.empty + counts.empty,
+        stopped=before.stopped + counts.stopped,
         latency_ms=before.latency_ms + counts.latency_ms,
         priced=before.priced + sum(counts.cost.values()),
         cost_usd=before.cost_usd + counts.cost_usd,
         reasons=_reasons(before.reasons, counts.reasons),
+        uncompared=before.uncompared + counts.uncompared,
+        uncompared_unanswered=before.uncompared_unanswered + counts.uncompared_unanswered,
+        left_out=_reasons(before.left_out, counts.left_out),
     )
 
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rollouts.evaluation.comparison import events_of
 from rollouts.evaluation.policy import (
     COST_SIZE,
     FAIL_AT,
@@ -19,7 +18,7 @@ from rollouts.evaluation.policy import (
     RATES,
     Metric,
 )
-from rollouts.evaluation.state import ArmTotals, MetricState, State
+from rollouts.evaluation.state import ArmTotals, MetricState, State, events_of
 from rollouts.evaluation.statistics.grid import quantile
 from rollouts.evaluation.terms import Action, Status
 
@@ -136,10 +135,14 @@ def _fails(one: MetricState, fail_at: float) -> bool:
 def _is_judged(state: State, metric: Metric) -> bool:
     if state.policy.action(metric) is Action.IGNORE:
         return False
-    return metric in RATES or any(_has_values(arm, metric) for arm in (state.target, state.baseline))
+    if metric in (Metric.UNANSWERED, Metric.ERROR_RATE):
+        return True
+    return any(_has_values(arm, metric) for arm in (state.target, state.baseline))
 
 
 def _has_values(arm: ArmTotals, metric: Metric) -> bool:
+    if metric in RATES:
+        return events_of(arm, metric)[1] > 0
     return arm.cost_usd > 0 if metric is Metric.COST else arm.latency_ms > 0
 
 

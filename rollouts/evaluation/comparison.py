@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rollouts.evaluation.policy import Metric
-from rollouts.evaluation.state import ArmTotals, State
+from rollouts.evaluation.policy import RATES, Metric
+from rollouts.evaluation.state import State, events_of
 from rollouts.evaluation.statistics.intervals import (
     Figures,
     compared_means,
@@ -20,14 +20,9 @@ def figures(state: State, metric: Metric) -> Figures:
     design = one.next_design or 1.0
     if metric is Metric.LATENCY_P95:
         return compared_percentiles(one.strata, state.target_weights, state.baseline_weights, design=design)
-    if metric in (Metric.UNANSWERED, Metric.ERROR_RATE):
+    if metric in RATES:
         # Few events in an arm say little about how much their number varies, so the larger variance stands for both.
         variance = max(rate_variance(*events_of(arm, metric)) for arm in (state.target, state.baseline))
         return compared_means(one.strata, design=design, variance=variance)
     unit = 1e-10 if metric is Metric.COST else 1.0
     return compared_means(one.strata, design=design, variance=value_variance(one.strata), unit=unit)
-
-
-def events_of(arm: ArmTotals, metric: Metric) -> tuple[int, int]:
-    """Returns the number of events of a rate and the number of requests they are counted among."""
-    return (arm.unanswered, arm.requests) if metric is Metric.UNANSWERED else (arm.errors, arm.judged)

@@ -25,6 +25,10 @@ class UserCounts:
     errors: Shares = field(default_factory=dict)
     unanswered: Shares = field(default_factory=dict)
     slow: Shares = field(default_factory=dict)
+    contract: Shares = field(default_factory=dict)
+    truncated: Shares = field(default_factory=dict)
+    fallback: Shares = field(default_factory=dict)
+    empty: Shares = field(default_factory=dict)
     latency: Histogram = field(default_factory=dict)
     cost: Histogram = field(default_factory=dict)
 
@@ -33,9 +37,13 @@ class UserCounts:
 class ArmCounts:
     """The counts of one arm of one stage in one minute, by the time at which the requests were recorded.
 
-    Cache hits count among `units` only. `requests` were allocated to the arm, and of these `unanswered` gave their
-    users no proper answer, for the `reasons` given. `judged` are the requests whose outcome the service and the
-    provider answer for, `errors` those of them that failed. `units` are the allocation units first seen in this minute.
+    `requests` were allocated to the arm, and of these `unanswered` gave their users no proper answer, for the
+    `reasons` given. `judged` are the requests whose outcome the service and the provider answer for, `errors` those of
+    them that failed. `answered` succeeded, and `contract`, `truncated`, `fallback` and `empty` are those of them with
+    that fault (see `policy.EXACT`); of `stopped` requests the client left after the first output. Requests whose
+    question was in the other arm's cache are not among `requests`: these `uncompared` ones count for the minima of a
+    stage, and `uncompared_unanswered` of them got no proper answer. `left_out` are the requests that count among
+    `units` only, by reason, cache hits among them. `units` are the allocation units first seen in this minute.
     `latency` and `cost` count answered requests by bin, in ms and 10^-10 US dollars; `latency_ms` and `cost_usd` are
     their sums.
     """
@@ -44,18 +52,29 @@ class ArmCounts:
     unanswered: int = 0
     judged: int = 0
     errors: int = 0
+    answered: int = 0
+    contract: int = 0
+    truncated: int = 0
+    fallback: int = 0
+    empty: int = 0
+    stopped: int = 0
+    uncompared: int = 0
+    uncompared_unanswered: int = 0
     units: int = 0
     latency: Histogram = field(default_factory=dict)
     latency_ms: int = 0
     cost: Histogram = field(default_factory=dict)
     cost_usd: Decimal = Decimal(0)
     reasons: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
     users: UserCounts = field(default_factory=UserCounts)
 
 
 @dataclass(frozen=True, slots=True)
 class MinuteCounts:
     """The counts of one stage in one closed minute. `minute` is Unix time divided by 60; stages count from 1.
+
+    A minute that is `settling` is judged by its rates only: latency and cost may differ until a stage has warmed up.
 
     `clusters` of the baseline's users and `target_clusters` of the target's are for sticky allocation only, where
     requests of a user depend on each other: sums from the start to the end of this minute, or of an earlier one,
@@ -69,3 +88,4 @@ class MinuteCounts:
     baseline: ArmCounts
     clusters: Mapping[Metric, ClusterSums] = field(default_factory=dict)
     target_clusters: Mapping[Metric, ClusterSums] = field(default_factory=dict)
+    settling: bool = False

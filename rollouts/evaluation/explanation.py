@@ -62,6 +62,11 @@ _NAMES = {
     Metric.LATENCY_P95: "95th percentile of latency",
     Metric.LATENCY_AVERAGE: "average latency",
     Metric.COST: "cost per request",
+    Metric.CONTRACT: "share of answers that break their schema",
+    Metric.TRUNCATED: "share of answers that are cut off",
+    Metric.FALLBACK: "share of answers of another model",
+    Metric.EMPTY: "share of empty answers",
+    Metric.STOPPED: "share of answers that the client stopped",
 }
 
 

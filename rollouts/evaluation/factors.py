@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from rollouts.evaluation.counts import ArmCounts
-from rollouts.evaluation.policy import LATENCY_MARGIN, Metric
-from rollouts.evaluation.state import ArmTotals, MetricState, State
+from rollouts.evaluation.policy import EXACT, LATENCY_MARGIN, Metric
+from rollouts.evaluation.state import ArmTotals, MetricState, State, events_of
 from rollouts.evaluation.statistics.evidence import (
     LOWER_ODDS,
     ODDS,
@@ -61,7 +61,22 @@ def judged(state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTota
             (allowed, state.policy.cost_margin),
             state.waiting(Metric.COST),
         ),
+        **{
+            metric: _rate(
+                metrics[metric],
+                events_of(target, metric),
+                events_of(baseline, metric),
+                _margin(before, metric),
+                state.waiting(metric),
+            )
+            for metric in (*EXACT, Metric.STOPPED)
+        },
     }
+
+
+def _margin(before: ArmTotals, metric: Metric) -> float | None:
+    events, requests = events_of(before, metric)
+    return margin_odds(errors=events, requests=requests)
 
 
 def _weighed(

@@ -20,32 +20,46 @@ CONTROLLED_WEIGHT = 50
 
 class Metric(StrEnum):
     """The metrics. `unanswered` is the share of the allocated requests whose users got no proper answer, for whatever
-    reason."""
+    reason; `stopped` the share whose clients left after the first output, which is shown and never decides."""
 
     UNANSWERED = "unanswered"
     ERROR_RATE = "error_rate"
     LATENCY_P95 = "latency_p95"
     LATENCY_AVERAGE = "latency_average"
     COST = "cost_per_request"
+    CONTRACT = "contract"
+    TRUNCATED = "truncated"
+    FALLBACK = "fallback"
+    EMPTY = "empty"
+    STOPPED = "stopped"
 
 
-RATES = (Metric.UNANSWERED, Metric.ERROR_RATE)
+EXACT = (Metric.CONTRACT, Metric.TRUNCATED, Metric.FALLBACK, Metric.EMPTY)
+"""The exact signals, counted among answered requests: answers that break the schema they were asked for, were cut off
+by their length, came from another model than was asked, or hold neither text nor call."""
+RATES = (Metric.UNANSWERED, Metric.ERROR_RATE, *EXACT, Metric.STOPPED)
 """The metrics that count requests, and therefore need no reference."""
 
 ALPHA: Mapping[Metric, float] = MappingProxyType(
     {
         Metric.UNANSWERED: 0.005,
-        Metric.ERROR_RATE: 0.025,
-        Metric.LATENCY_P95: 0.010,
-        Metric.LATENCY_AVERAGE: 0.0075,
+        Metric.ERROR_RATE: 0.0125,
+        Metric.LATENCY_P95: 0.0075,
+        Metric.LATENCY_AVERAGE: 0.0025,
         Metric.COST: 0.0025,
+        Metric.CONTRACT: 0.005,
+        Metric.TRUNCATED: 0.0025,
+        Metric.FALLBACK: 0.0025,
+        Metric.EMPTY: 0.0025,
     }
 )
-"""The probability that a harmless target ever fails a metric, over the whole rollout and any number of looks: 5 % in
-all."""
+"""The probability that a harmless target ever fails a metric, over the whole rollout and any number of looks: 4.25 %
+in all. What is left of 5 % is for the quality of answers."""
 
-FAIL_AT: Mapping[Metric, float] = MappingProxyType({metric: -math.log(alpha) for metric, alpha in ALPHA.items()})
-"""The ln E at which a metric fails."""
+FAIL_AT: Mapping[Metric, float] = MappingProxyType(
+    {metric: -math.log(ALPHA[metric]) if metric in ALPHA else math.inf for metric in Metric}
+)
+"""The ln E at which a metric fails; infinite for one that never decides."""
 
 PASS_AT = -math.log(0.05)
 """The ln of the evidence of safety at which a metric passes."""
@@ -72,9 +86,15 @@ class Policy:
     latency_p95: Action = Action.ROLL_BACK
     latency_average: Action = Action.HOLD
     cost_per_request: Action = Action.HOLD
+    contract: Action = Action.ROLL_BACK
+    truncated: Action = Action.HOLD
+    fallback: Action = Action.HOLD
+    empty: Action = Action.ROLL_BACK
     cost_allowance: float = 0.25
 
     def action(self, metric: Metric) -> Action:
+        if metric is Metric.STOPPED:
+            return Action.IGNORE
         action: Action = getattr(self, metric.value)
         return action
 

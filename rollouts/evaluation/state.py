@@ -9,7 +9,8 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from rollouts.evaluation.blocks import EMPTY, Block
-from rollouts.evaluation.policy import RATES, Metric, Policy
+from rollouts.evaluation.counts import ArmCounts
+from rollouts.evaluation.policy import EXACT, RATES, Metric, Policy
 from rollouts.evaluation.statistics.clustering import Variation
 from rollouts.evaluation.statistics.evidence import ODDS, TILTS, log_mean
 from rollouts.evaluation.statistics.grid import Histogram, WeightedHistogram
@@ -24,7 +25,7 @@ FIRST_SHARE: Mapping[Metric, float] = MappingProxyType(
     {metric: RATES_FIRST_SHARE if metric in RATES else VALUES_FIRST_SHARE for metric in Metric}
 )
 
-FORMULA = 2
+FORMULA = 3
 """The number of the formula. It changes when the same minutes would give another state."""
 
 
@@ -103,10 +104,18 @@ class ArmTotals:
     judged: int = 0
     errors: int = 0
     answered: int = 0
+    contract: int = 0
+    truncated: int = 0
+    fallback: int = 0
+    empty: int = 0
+    stopped: int = 0
     latency_ms: int = 0
     priced: int = 0
     cost_usd: Decimal = Decimal(0)
     reasons: Mapping[str, int] = field(default_factory=dict)
+    uncompared: int = 0
+    uncompared_unanswered: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +139,8 @@ class State:
     """The whole state of an evaluation. `advance.advance` adds minutes to it, `assess.assess` judges it.
 
     `weights` are the stages' weights in percent. `stage` is the latest stage that was seen; `last_stage` is the stage
-    of the last counts, which may be late ones of an earlier stage. The `_weights` are latencies by bin, weighted as in
+    of the last counts, which may be late ones of an earlier stage. `usual` are the config's requests of the day before
+    the start, whatever version served them. The `_weights` are latencies by bin, weighted as in
     `Strata`.
     """
 
@@ -154,6 +164,7 @@ class State:
     baseline: ArmTotals = field(default_factory=ArmTotals)
     target_weights: WeightedHistogram = field(default_factory=dict)
     baseline_weights: WeightedHistogram = field(default_factory=dict)
+    usual: Served = field(default_factory=Served)
 
     @property
     def stage_requests(self) -> int:
@@ -166,11 +177,17 @@ class State:
 
 
 def initial_state(
-    policy: Policy, *, latency: Histogram, cost: Histogram, weights: Sequence[int], sticky: bool
+    policy: Policy,
+    *,
+    latency: Histogram,
+    cost: Histogram,
+    weights: Sequence[int],
+    sticky: bool,
+    usual_unanswered: tuple[int, int] = (0, 0),
 ) -> State:
     """Returns the state at the start. `latency` and `cost` are the config's last 24 hours by bin, as in `ArmCounts`;
-    they may be empty. `weights` are those of the stages in percent, in order; `sticky` when users or sessions keep
-    their arm.
+    they may be empty. `usual_unanswered` are the unanswered and all requests of these hours. `weights` are those of
+    the stages in percent, in order; `sticky` when users or sessions keep their arm.
 
     Raises ValueError without any stage.
     """
@@ -198,6 +215,7 @@ def initial_state(
             for metric, tilts, safe in (
                 (Metric.UNANSWERED, len(ODDS), 2),
                 (Metric.ERROR_RATE, len(ODDS), 2),
+                *((metric, len(ODDS), 2) for metric in (*EXACT, Metric.STOPPED)),
                 (Metric.LATENCY_P95, len(ODDS), len(ODDS) + 1),
                 (Metric.LATENCY_AVERAGE, len(TILTS), len(TILTS)),
                 (Metric.COST, len(TILTS), len(TILTS)),
@@ -205,7 +223,21 @@ def initial_state(
         },
         latency=Learning(latency, reference_from(latency)),
         cost=Learning(cost, reference_from(cost)),
+        usual=Served(requests=usual_unanswered[1], unanswered=usual_unanswered[0]),
     )
+
+
+def events_of(arm: ArmTotals | ArmCounts, metric: Metric) -> tuple[int, int]:
+    """Returns the number of events of a rate and the number of requests they are counted among."""
+    match metric:
+        case Metric.ERROR_RATE:
+            return arm.errors, arm.judged
+        case Metric.UNANSWERED:
+            return arm.unanswered, arm.requests
+        case Metric.STOPPED:
+            return arm.stopped, arm.requests
+    events: int = getattr(arm, metric.value)
+    return events, arm.answered
 
 
 def at_stage(state: State, stage: int) -> State:

@@ -33,6 +33,7 @@ class Reason(StrEnum):
     USERS_UNDECIDED = "users_undecided"
     NO_COMPARISON = "no_comparison"
     SAMPLE_RATIO = "sample_ratio"
+    WORSE_FOR_ALL = "worse_for_all"
     INCONCLUSIVE = "inconclusive"
     NO_FAILURE = "no_failure"
     PASSING = "passing"

@@ -62,6 +62,10 @@ def user_factors(
             return share_factors(target.errors, baseline.errors)
         case Metric.LATENCY_P95:
             return share_factors(target.slow, baseline.slow)
+        case Metric.STOPPED:
+            return None
+        case Metric.CONTRACT | Metric.TRUNCATED | Metric.FALLBACK | Metric.EMPTY:
+            return share_factors(getattr(target, metric.value), getattr(baseline, metric.value))
         case Metric.LATENCY_AVERAGE:
             arms = target.latency, baseline.latency
         case Metric.COST:
@@ -139,6 +143,10 @@ def _joined(one: UserCounts, other: UserCounts) -> UserCounts:
         errors=joined_histograms(one.errors, other.errors),
         unanswered=joined_histograms(one.unanswered, other.unanswered),
         slow=joined_histograms(one.slow, other.slow),
+        contract=joined_histograms(one.contract, other.contract),
+        truncated=joined_histograms(one.truncated, other.truncated),
+        fallback=joined_histograms(one.fallback, other.fallback),
+        empty=joined_histograms(one.empty, other.empty),
         latency=joined_histograms(one.latency, other.latency),
         cost=joined_histograms(one.cost, other.cost),
     )

@@ -143,7 +143,7 @@ def _metric(state: State, assessment: Assessment, metric: Metric) -> Mapping[str
         "p_value": status.p_value,
         "evidence": status.evidence,
         "safety": status.safety,
-        "evidence_threshold": FAIL_AT[metric],
+        "evidence_threshold": _finite(FAIL_AT[metric]),
         "safety_threshold": PASS_AT,
         # None means sticky allocation whose design effect is not known yet.
         "design_effect": state.metrics[metric].next_design,

@@ -131,6 +131,7 @@ def _arm(row: RecordedMinute) -> ArmCounts:
         unanswered=row.unanswered,
         judged=row.judged,
         errors=row.errors,
+        answered=sum(row.latency.values()),
         # Every request of random allocation is a unit; the units of sticky allocation are counted separately.
         units=row.allocated,
         latency=ordered(row.latency),
