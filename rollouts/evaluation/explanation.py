@@ -1,78 +1,114 @@
-"""Sentences for people that say how one metric stands."""
+"""How one metric stands, in a sentence of at most fifteen words that names no number of the statistics."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from rollouts.evaluation.assess import Assessment, MetricStatus, assess
 from rollouts.evaluation.comparison import figures
-from rollouts.evaluation.policy import FAIL_AT, PASS_AT, RATES, Metric
-from rollouts.evaluation.state import State
+from rollouts.evaluation.policy import FAIL_AT, MIN_TARGET_REQUESTS, PASS_AT, RATE_COUNT_SIZE, RATES, Metric
+from rollouts.evaluation.state import State, events_of
 from rollouts.evaluation.terms import Action, Status
-from rollouts.evaluation.words import odds
+from rollouts.evaluation.words import about, dollars, milliseconds, share
+
+LABELS: Mapping[Metric, str] = MappingProxyType(
+    {
+        Metric.UNANSWERED: "Unanswered",
+        Metric.ERROR_RATE: "Errors",
+        Metric.CONTRACT: "Breaks its schema",
+        Metric.TRUNCATED: "Cut off",
+        Metric.FALLBACK: "Served by another model",
+        Metric.EMPTY: "Empty",
+        Metric.STOPPED: "Stopped by the user",
+        Metric.LATENCY_P95: "Latency, slowest 5 %",
+        Metric.LATENCY_AVERAGE: "Latency, average",
+        Metric.COST: "Cost of a request",
+    }
+)
+"""The metrics as people read them, in the order in which they are shown: what happened to answers, then how long they
+took and what they cost."""
+
+_MAX_ESTIMATE = 100_000
+_SUSPICIOUS = 0.5
+"""The part of the evidence needed, as a logarithm, from which on a difference is mentioned."""
 
 
 def explain(state: State, metric: Metric, assessment: Assessment | None = None) -> str:
-    """Returns one or two sentences on the metric's standing. `assessment` is passed where the caller already has that
-    of the state."""
-    one, shown = (assessment or assess(state)).metrics[metric], figures(state, metric)
-    name = _NAMES[metric]
+    """Returns the sentence. `assessment` is passed where the caller already has that of the state."""
+    one, both = (assessment or assess(state)).metrics[metric], pair(state, metric)
     if not one.judged:
-        ignored = state.policy.action(metric) is Action.IGNORE
-        return f"The {name} is {'ignored by this rollout' if ignored else 'not judged: it has no values'}."
-    compared = f"The {name} of the target is {_shown(metric, shown.target)} against {_shown(metric, shown.baseline)}"
-    return f"{compared}: {_standing(one)}{_why(state, one)}"
-
-
-def named_reasons(reasons: Mapping[str, int]) -> str:
-    """Returns the reasons for missing answers, the most frequent first, as `model_not_found 12, client_left 3`."""
-    ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{reason} {count}" for reason, count in ordered if count)
-
-
-def _standing(one: MetricStatus) -> str:
-    fail_at = FAIL_AT[one.metric]
+        return _not_judged(state, metric, both)
     if one.users_undecided:
-        return (
-            f"worse by its requests, with evidence {odds(one.evidence)} where {odds(fail_at)} decides, but a few users"
-            f" make most of the difference: counted once each, they give {odds(one.user_evidence or 0.0)}."
-        )
-    if one.status is Status.FAILING and one.evidence < fail_at:
-        found = odds(one.user_evidence or 0.0)
-        return f"worse for its users, counted once each, with evidence {found} where {odds(fail_at)} decides."
+        return "Worse by requests, but a few users make most of the difference."
+    if not both:
+        return "Nothing to compare yet."
     if one.status is Status.FAILING:
-        return f"worse, with evidence {odds(one.evidence)} where {odds(fail_at)} decides."
+        worse = "Worse" if one.evidence >= FAIL_AT[metric] else "Worse for its users"
+        return f"{worse}: {both}, certain enough to {consequence(state, metric)}."
     if one.status is Status.PASSING:
-        return f"harmless, with evidence {odds(one.safety)} where {odds(PASS_AT)} decides."
-    return (
-        f"undecided, with evidence {odds(one.evidence)} of {odds(fail_at)} that it is worse and"
-        f" {odds(one.safety)} of {odds(PASS_AT)} that it is harmless."
-    )
+        return f"Within its limits: {both}."
+    return _undecided(state, one, both)
 
 
-def _why(state: State, one: MetricStatus) -> str:
-    if one.metric is not Metric.UNANSWERED or one.status is not Status.FAILING or not state.target.reasons:
+def pair(state: State, metric: Metric) -> str:
+    """Returns the values of both arms, as `6.1 % against 2.0 %`; an empty text while one of them is not known."""
+    shown = figures(state, metric)
+    if shown.target is None or shown.baseline is None:
         return ""
-    return f" The target's reasons: {named_reasons(state.target.reasons)}."
+    return f"{_value(metric, shown.target)} against {_value(metric, shown.baseline)}"
 
 
-_NAMES = {
-    Metric.UNANSWERED: "rate of unanswered requests",
-    Metric.ERROR_RATE: "error rate",
-    Metric.LATENCY_P95: "95th percentile of latency",
-    Metric.LATENCY_AVERAGE: "average latency",
-    Metric.COST: "cost per request",
-    Metric.CONTRACT: "share of answers that break their schema",
-    Metric.TRUNCATED: "share of answers that are cut off",
-    Metric.FALLBACK: "share of answers of another model",
-    Metric.EMPTY: "share of empty answers",
-    Metric.STOPPED: "share of answers that the client stopped",
-}
+def consequence(state: State, metric: Metric) -> str:
+    """Returns what a failure of the metric does."""
+    return "roll back" if state.policy.action(metric) is Action.ROLL_BACK else "hold"
 
 
-def _shown(metric: Metric, value: float | None) -> str:
-    if value is None:
-        return "unknown"
+def _not_judged(state: State, metric: Metric, both: str) -> str:
+    then = f": {both}." if both else "."
+    if metric is Metric.STOPPED:
+        return f"Shown only, never judged{then}"
+    if state.policy.action(metric) is Action.IGNORE:
+        return f"Ignored by this rollout{then}"
+    return "Not judged: no request has a price." if metric is Metric.COST else "Not judged: no answers yet."
+
+
+def _undecided(state: State, one: MetricStatus, both: str) -> str:
+    if one.evidence >= FAIL_AT[one.metric]:
+        few = _requests(state, one.metric) < MIN_TARGET_REQUESTS or _is_rare(state, one.metric)
+        return f"Looks worse: {both}, on few requests." if few else f"Slightly worse: {both}, too little to act on."
+    if one.evidence >= _SUSPICIOUS * FAIL_AT[one.metric]:
+        return f"Looks worse: {both}, which is not certain yet."
+    number, needed = _requests(state, one.metric), _requests_to_pass(state, one.metric)
+    if needed is None:
+        return f"No difference seen yet ({number:,} request{'' if number == 1 else 's'})."
+    return f"No difference seen yet ({number:,} of about {needed} requests)."
+
+
+def _requests(state: State, metric: Metric) -> int:
+    """Returns the number of the target's requests that say something of the metric."""
     if metric in RATES:
-        return f"{value * 100:.2f} %"
-    return f"${value:.6f}" if metric is Metric.COST else f"{value:.0f} ms"
+        return events_of(state.target, metric)[1]
+    return state.target.priced if metric is Metric.COST else state.target.answered
+
+
+def _is_rare(state: State, metric: Metric) -> bool:
+    return metric in RATES and events_of(state.target, metric)[0] < RATE_COUNT_SIZE
+
+
+def _requests_to_pass(state: State, metric: Metric) -> str | None:
+    """Returns about how many requests of the target are needed until the metric passes, if it goes on as so far; None
+    where that is not known. The best of the processes of safety outweighs their mean in the end."""
+    safe, number = state.metrics[metric].safe, _requests(state, metric)
+    best, needed = max(safe), PASS_AT + math.log(len(safe))
+    if best <= 0 or not number:
+        return None
+    estimate = number * needed / best
+    return about(estimate) if number < estimate <= _MAX_ESTIMATE else None
+
+
+def _value(metric: Metric, value: float) -> str:
+    if metric in RATES:
+        return share(value)
+    return dollars(value) if metric is Metric.COST else milliseconds(value)

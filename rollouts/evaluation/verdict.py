@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rollouts.evaluation.assess import Assessment, assess
-from rollouts.evaluation.explanation import explain, named_reasons
-from rollouts.evaluation.policy import CONTROLLED_WEIGHT, RATE_COUNT_SIZE, Metric
+from rollouts.evaluation.policy import CONTROLLED_WEIGHT, RATE_COUNT_SIZE
+from rollouts.evaluation.reasons import explain_decision
 from rollouts.evaluation.state import State
 from rollouts.evaluation.terms import Action, Decision, Reason, Status
-from rollouts.evaluation.words import odds
 from rollouts.states import Stage
 
 OVERDUE_MINUTES = 24 * 60
@@ -51,7 +50,7 @@ def decide(state: State, stage: Stage, *, elapsed_minutes: float) -> Verdict:
     return Verdict(
         decision=decision,
         reason=reason,
-        explanation=_explanation(state, assessment, stage, decision, reason, elapsed_minutes),
+        explanation=explain_decision(state, assessment, stage, decision, reason, elapsed_minutes),
         overdue=waits_on_evidence and elapsed_minutes >= stage.min_duration_minutes + OVERDUE_MINUTES,
         assessment=assessment,
     )
@@ -146,65 +145,3 @@ def _by_status(state: State, assessment: Assessment, stage: Stage) -> tuple[Deci
     if stage.weight < CONTROLLED_WEIGHT:
         return Decision.PROMOTE, Reason.NO_FAILURE
     return Decision.WAIT, Reason.INCONCLUSIVE
-
-
-def _explanation(
-    state: State, assessment: Assessment, stage: Stage, decision: Decision, reason: Reason, elapsed_minutes: float
-) -> str:
-    match reason:
-        case Reason.MINIMUM_DURATION:
-            return f"Wait: {elapsed_minutes:.0f} of {stage.min_duration_minutes} minutes of this stage have passed."
-        case Reason.MINIMUM_REQUESTS:
-            return _minimum_requests(state, stage)
-        case Reason.NO_CONTROL:
-            return "Promote: no baseline is left to compare with, and nothing failed before."
-        case Reason.PASSING:
-            return "Promote: every metric passes."
-        case Reason.NO_FAILURE:
-            return f"Promote: no metric fails, which is enough below {CONTROLLED_WEIGHT} %."
-        case _:
-            opening = "Roll back." if decision is Decision.ROLL_BACK else "Hold at this weight."
-            return f"{opening} {_grounds(state, assessment, decision, reason)}"
-
-
-def _grounds(state: State, assessment: Assessment, decision: Decision, reason: Reason) -> str:
-    """Returns the sentence that says why the rollout does not advance."""
-    if reason is Reason.MINIMUM_UNANSWERED:
-        return _unanswered(state)
-    if reason is Reason.NO_COMPARISON:
-        few = state.stage_baseline.requests < _MIN_COMPARED[1]
-        lacking = "The baseline has too few requests in this stage" if few else "There are too few requests at one time"
-        return f"{lacking} to compare with. {_unanswered(state)}"
-    if reason is Reason.SAMPLE_RATIO:
-        return (
-            f"The target's share of traffic cannot be {state.sample_ratio.weight} %"
-            f" (evidence {odds(state.sample_ratio.evidence)}), so records are lost or misattributed."
-        )
-    if reason is Reason.USERS_UNDECIDED and not assessment.undecided_by_users:
-        return f"{_unanswered(state)} That may be the version or a few of its users."
-    return " ".join(explain(state, metric, assessment) for metric in _named(state, assessment, decision, reason))
-
-
-def _named(state: State, assessment: Assessment, decision: Decision, reason: Reason) -> list[Metric]:
-    """Returns the metrics that the decision rests on."""
-    if reason is Reason.METRIC_FAILING:
-        return assessment.failing(Action.ROLL_BACK if decision is Decision.ROLL_BACK else Action.HOLD, state)
-    if reason is Reason.USERS_UNDECIDED:
-        return assessment.undecided_by_users
-    return [one.metric for one in assessment.metrics.values() if one.judged and one.status is Status.INCONCLUSIVE]
-
-
-def _unanswered(state: State) -> str:
-    target, baseline = state.stage_target, state.stage_baseline
-    text = (
-        f"Of the target's {target.requests} requests of this stage {target.unanswered} went without an answer, of the"
-        f" baseline's {baseline.requests} {baseline.unanswered}."
-    )
-    reasons = named_reasons(state.target.reasons)
-    return f"{text} The target's reasons so far: {reasons}." if reasons else text
-
-
-def _minimum_requests(state: State, stage: Stage) -> str:
-    served = state.stage_target
-    besides = f"; {served.unanswered} more went without an answer" if served.unanswered else ""
-    return f"Wait: the target answered {served.answered} of {stage.min_requests} requests of this stage{besides}."

@@ -1,10 +1,29 @@
-"""Figures and durations in words for people."""
+"""Figures, durations and reasons in words for people. None of them is an identifier."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 
 _MAX_SHOWN = math.log(1e9)
+_SMALLEST_SHARE = 0.001
+_FEW, _THOUSAND = 10, 1000
+
+_REASONS: Mapping[str, str] = MappingProxyType(
+    {
+        "missing_variable": "a variable is missing",
+        "model_not_found": "nobody serves the model",
+        "guardrail": "refused by a guardrail",
+        "low_quality": "graded too low",
+        "provider_refused": "refused by the provider",
+        "provider_failed": "the provider failed",
+        "client_left": "the client left",
+        "still_open": "no answer for too long",
+        "interrupted": "the worker stopped",
+        "other": "other faults",
+    }
+)
 
 
 def odds(evidence: float) -> str:
@@ -19,3 +38,44 @@ def in_words(minutes: float) -> str:
             number = max(1, math.ceil(minutes / size))
             return f"{number} {unit}{'' if number == 1 else 's'}"
     return f"{math.ceil(minutes / (24 * 60))} days"
+
+
+def share(value: float) -> str:
+    """Returns a share from 0 to 1 in per cent; one that is not 0 or 1 never looks like it."""
+    if 0 < value < _SMALLEST_SHARE:
+        return "under 0.1 %"
+    if 1 - _SMALLEST_SHARE < value < 1:
+        return "over 99.9 %"
+    return f"{value * 100:.0f} %" if value in (0, 1) else f"{value * 100:.1f} %"
+
+
+def milliseconds(value: float) -> str:
+    """Returns a duration in milliseconds, from one second on in seconds."""
+    if value >= _THOUSAND - 0.5:
+        return f"{value / _THOUSAND:.1f} s"
+    return f"{value:.1f} ms" if 0 < value < _FEW else f"{value:.0f} ms"
+
+
+def dollars(value: float) -> str:
+    """Returns an amount with the two digits that count, at least with cents."""
+    if value == 0:
+        return "$0"
+    return f"${value:.{max(2, 1 - math.floor(math.log10(value)))}f}"
+
+
+def about(number: float) -> str:
+    """Returns a number of which only the first digit is meant."""
+    size = 10 ** math.floor(math.log10(number))
+    return f"{round(number / size) * size:,.0f}"
+
+
+def reason(code: str) -> str:
+    """Returns why a request was not answered, by the reason it was counted under."""
+    return _REASONS.get(code, code.replace("_", " "))
+
+
+def named_reasons(reasons: Mapping[str, int]) -> str:
+    """Returns the reasons for missing answers, the most frequent first, as `a variable is missing (12), the client left
+    (3)`."""
+    ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{reason(code)} ({count:,})" for code, count in ordered if count)

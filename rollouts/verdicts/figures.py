@@ -84,7 +84,7 @@ def verdict_figures(
 
 
 def figures_before_any(
-    rollout: Rollout, explanation: str = "No closed minute has been evaluated yet."
+    rollout: Rollout, explanation: str = "Not judged yet: no minute has closed since the start. Nothing to do yet."
 ) -> dict[str, Any]:
     """Returns the figures of a rollout without a verdict, in which nothing is known."""
     state = first_state(rollout, latency={}, cost={})
@@ -104,8 +104,8 @@ def _repeated(earlier_rollbacks: int) -> str:
         return ""
     times = "once" if earlier_rollbacks == 1 else f"{earlier_rollbacks} times"
     return (
-        f" This version was rolled back {times} before. This rollout judges it anew, with nothing carried over: again a"
-        " harmless version is rolled back with a chance of up to 5 %, and a harmful one may get through."
+        f" This version was rolled back {times} before. It is judged anew, so a harmless version fails again with a"
+        " chance of up to 5 %, and a harmful one may get through."
     )
 
 

@@ -182,8 +182,8 @@ def test_automatic__failing_and_harmless_targets__rolled_back_by_beat_and_comple
 def _assert_rolled_back(prompt: Prompt, rollout: Rollout, seen: list[Answer]) -> None:
     move = rollout.transition("roll_back")
     assert (move["actor"], move["from_status"], move["to_status"]) == ("auto", "running", "rolled_back")
-    assert move["reason"].startswith("Roll back.")
-    assert "error rate" in move["reason"]
+    assert "Errors: " in move["reason"]
+    assert "Certain enough to roll back." in move["reason"]
     assert (move["figures"]["status"], move["figures"]["metrics"]["error_rate"]["status"]) == ("failing", "failing")
     found = rollout.metrics()
     assert (found["rollout_status"], found["overall_status"], found["decision"]) == (

@@ -131,7 +131,8 @@ def test_failing_target__evaluated_from_records__rolled_back_and_explained(api: 
     assert errors["p_value"] < 0.025
     assert errors["evidence"] >= errors["evidence_threshold"] == pytest.approx(math.log(40))
     assert {name for name, metric in body["metrics"].items() if metric["decides"]} == {"unanswered", "error_rate"}
-    assert errors["explanation"] in body["explanation"]
+    values = errors["explanation"].removeprefix("Worse: ").removesuffix(", certain enough to roll back.")
+    assert f"Errors: {values}." in body["explanation"]
     assert body["evaluated_through"] == this_minute().isoformat()
     rollout.refresh_from_db()
     figures = RolloutEvaluation.objects.get(rollout=rollout).verdict

@@ -172,4 +172,4 @@ class TestEvaluation:
         row = self.look(rollout, monkeypatch, ago=0)
         rollout.refresh_from_db()
         assert (rollout.status, row.verdict["metrics"]["unanswered"]["status"]) == ("rolled_back", "failing")
-        assert "still_open 40" in row.verdict["explanation"]
+        assert "no answer for too long (40)" in row.verdict["explanation"]

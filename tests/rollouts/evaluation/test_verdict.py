@@ -127,16 +127,14 @@ def test_assess__ignored_metric__is_shown_and_decides_nothing() -> None:
     assert assess(state).metrics[Metric.COST].status is Status.FAILING
     assert not assess(state).metrics[Metric.COST].judged
     assert assess(state).status is Status.PASSING
-    assert explain(state, Metric.COST) == "The cost per request is ignored by this rollout."
+    assert explain(state, Metric.COST).startswith("Ignored by this rollout: $0.003")
 
 
 def test_decide__errors__rolls_back_before_any_minimum() -> None:
     found = verdict(run(arm(10, 9, ms=(100,)), minutes=2), 1, elapsed=2)
 
     assert (found.decision, found.reason) == (Decision.ROLL_BACK, Reason.METRIC_FAILING)
-    assert found.explanation.startswith(
-        "Roll back. The rate of unanswered requests of the target is 90.00 % against 0.00 %"
-    )
+    assert found.explanation.startswith("Unanswered: 90.0 % against 0 %; Errors: 90.0 % against 0 %.")
 
 
 @pytest.mark.parametrize("weight", [stage.weight for stage in DEFAULT_STAGES if stage.weight < 100])
@@ -144,7 +142,7 @@ def test_decide__hold_metric_fails__waits_at_every_weight(weight: int) -> None:
     found = verdict(run(DEAR), weight)
 
     assert (found.decision, found.reason) == (Decision.WAIT, Reason.METRIC_FAILING)
-    assert found.explanation.startswith("Hold at this weight. The cost per request of the target is $0.003")
+    assert found.explanation.startswith("Cost of a request: $0.003")
 
 
 def test_decide__hold_metric_set_to_roll_back__rolls_back() -> None:
@@ -172,7 +170,7 @@ def test_decide__inconclusive_from_50_percent__waits_and_is_overdue_after_a_day(
 
     assert (soon.decision, soon.reason, soon.overdue) == (Decision.WAIT, Reason.INCONCLUSIVE, False)
     assert (later.decision, later.reason, later.overdue) == (Decision.WAIT, Reason.INCONCLUSIVE, True)
-    assert "undecided" in soon.explanation
+    assert soon.explanation.startswith("Not certain yet: ")
 
 
 @pytest.mark.parametrize("weight", [1, 5, 10, 25])
@@ -203,7 +201,7 @@ def test_decide__records_of_the_target_missing__waits_whatever_the_weight() -> N
 
     assert assess(state).status is Status.INCONCLUSIVE
     assert (found.decision, found.reason) == (Decision.WAIT, Reason.SAMPLE_RATIO)
-    assert "cannot be 50 %" in found.explanation
+    assert "but gets 50 % of the traffic: records are missing" in found.explanation
 
 
 def test_decide__no_traffic_at_all__waits_for_requests() -> None:
@@ -232,7 +230,7 @@ def test_decide__most_of_the_minimum_unanswered__rolls_back_at_once() -> None:
 
     assert (found.decision, found.reason) == (Decision.ROLL_BACK, Reason.MINIMUM_UNANSWERED)
     assert found.explanation.startswith(
-        "Roll back. Of the target's 20 requests of this stage 20 went without an answer, of the baseline's 2000 40."
+        "20 of the target's 20 requests of this stage went unanswered, and 40 of the baseline's 2,000."
     )
 
 
@@ -250,7 +248,7 @@ def test_decide__most_of_the_minimum_unanswered_and_no_proof__holds(state: State
     found = verdict(state, 1)
 
     assert (found.decision, found.reason) == (Decision.WAIT, Reason.MINIMUM_UNANSWERED)
-    assert found.explanation.startswith("Hold at this weight. Of the target's 20 requests")
+    assert found.explanation.startswith("20 of the target's 20 requests of this stage went unanswered")
 
 
 def test_decide__some_of_the_minimum_unanswered__waits_and_says_how_many() -> None:
@@ -258,7 +256,8 @@ def test_decide__some_of_the_minimum_unanswered__waits_and_says_how_many() -> No
 
     assert (found.decision, found.reason) == (Decision.WAIT, Reason.MINIMUM_REQUESTS)
     assert found.explanation == (
-        "Wait: the target answered 18 of 20 requests of this stage; 4 more went without an answer."
+        "The target answered 18 of 20 requests of this stage; 4 more went unanswered."
+        " Wait for more requests, or promote by hand."
     )
 
 
@@ -267,7 +266,7 @@ def test_decide__baseline_answered_by_the_cache_alone__holds_a_target_that_leave
     found = verdict(served(Served(60, 30), Served(0, 0)), 1)
 
     assert (found.decision, found.reason) == (Decision.WAIT, Reason.NO_COMPARISON)
-    assert "too few requests in this stage to compare with" in found.explanation
+    assert "Too few requests came at one time to compare the versions." in found.explanation
     assert verdict(served(Served(60, 1), Served(0, 0)), 1).reason is Reason.NO_FAILURE
 
 
@@ -278,7 +277,7 @@ def test_decide__open_requests_count_after_those_beside_them__holds_before_their
     found = verdict(state, 1)
 
     assert (found.decision, found.reason) == (Decision.WAIT, Reason.NO_COMPARISON)
-    assert "Of the target's 37 requests of this stage 15 went without an answer" in found.explanation
+    assert "15 of the target's 37 requests of this stage went unanswered" in found.explanation
     assert verdict(answered, 1).reason is Reason.NO_FAILURE
     assert verdict(replace(state, policy=Policy(unanswered=Action.IGNORE)), 1).reason is Reason.NO_FAILURE
 
@@ -300,7 +299,7 @@ def test_decide__requests_cluster_and_users_do_not_agree__holds_and_says_why() -
     found = verdict(state, 25)
 
     assert (found.decision, found.reason) == (Decision.WAIT, Reason.USERS_UNDECIDED)
-    assert "worse by its requests" in found.explanation
+    assert "a few users make most of the difference" in found.explanation
 
 
 def test_assess__cost_at_its_allowance__passes() -> None:
@@ -308,14 +307,6 @@ def test_assess__cost_at_its_allowance__passes() -> None:
     state = run(arm(10, ms=FULL, usd=("0.00122",) * 10), minutes=1000)
 
     assert assess(state).metrics[Metric.COST].status is Status.PASSING
-
-
-def test_explain__unanswered__names_its_reasons() -> None:
-    bad = arm(10, 10, reasons={"model_not_found": 8, "client_left": 2})
-
-    text = explain(run(bad, minutes=3), Metric.UNANSWERED)
-
-    assert text.endswith("The target's reasons: model_not_found 24, client_left 6.")
 
 
 @pytest.mark.parametrize(
@@ -332,7 +323,7 @@ def test_decide__few_sticky_users_fare_badly__get_no_company(target: Served, sti
 
     assert (found.decision is Decision.WAIT, found.reason) == (reason is not Reason.NO_FAILURE, reason)
     if found.reason is Reason.USERS_UNDECIDED:
-        assert found.explanation.endswith("That may be the version or a few of its users.")
+        assert "That may be the version or a few of its users." in found.explanation
 
 
 def test_decide__both_arms_fail_alike_in_spells__still_finds_a_worse_target() -> None:

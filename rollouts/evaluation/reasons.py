@@ -1,0 +1,163 @@
+"""Why a rollout stands where it does and what a person may do next, in plain sentences for each reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from rollouts.evaluation.assess import Assessment
+from rollouts.evaluation.explanation import LABELS, pair
+from rollouts.evaluation.policy import Metric
+from rollouts.evaluation.state import State
+from rollouts.evaluation.terms import Action, Decision, Reason, Status
+from rollouts.evaluation.words import named_reasons, share
+from rollouts.states import Stage
+
+_MEND = "Look at its failed requests and mend the version before you roll it out again."
+_CHOOSE = "Look at its failed requests, then promote or roll back by hand."
+_ACCEPT_SLOWER = "Promote by hand to accept it, or choose a faster model or a shorter prompt."
+
+_NEXT: Mapping[Metric, str] = MappingProxyType(
+    {
+        Metric.UNANSWERED: _MEND,
+        Metric.ERROR_RATE: _MEND,
+        Metric.CONTRACT: "Read the answers that break the schema, and mend the prompt or the schema.",
+        Metric.TRUNCATED: "Let the version write longer answers, or ask it for shorter ones.",
+        Metric.FALLBACK: "Check why the version's own model did not serve its requests.",
+        Metric.EMPTY: "Read the requests with empty answers, and mend the prompt or choose another model.",
+        Metric.LATENCY_P95: _ACCEPT_SLOWER,
+        Metric.LATENCY_AVERAGE: _ACCEPT_SLOWER,
+        Metric.COST: "Promote by hand to accept it, or choose a cheaper model or a shorter prompt.",
+    }
+)
+"""What to do about a metric that fails."""
+
+
+def explain_decision(
+    state: State, assessment: Assessment, stage: Stage, decision: Decision, reason: Reason, elapsed_minutes: float
+) -> str:
+    """Returns the reason for the decision at `stage`, which has been running for so long, and the next step."""
+    return _SENTENCES[reason](_Case(state, assessment, stage, decision, elapsed_minutes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """What the sentences are made of."""
+
+    state: State
+    assessment: Assessment
+    stage: Stage
+    decision: Decision
+    elapsed_minutes: float
+
+    @property
+    def rolls_back(self) -> bool:
+        return self.decision is Decision.ROLL_BACK
+
+    def pairs(self, metrics: list[Metric]) -> str:
+        """Returns the values of metrics by name, as `Errors: 6.1 % against 2.0 %`."""
+        known = ((LABELS[metric], pair(self.state, metric)) for metric in metrics)
+        return "; ".join(f"{name}: {both}" if both else name for name, both in known)
+
+    @property
+    def unanswered(self) -> str:
+        """Returns how many requests of the stage went unanswered in both arms, and mostly why."""
+        target, baseline = self.state.stage_target, self.state.stage_baseline
+        text = (
+            f"{target.unanswered:,} of the target's {target.requests:,} requests of this stage went unanswered,"
+            f" and {baseline.unanswered:,} of the baseline's {baseline.requests:,}."
+        )
+        return f"{text}{self.causes}"
+
+    @property
+    def causes(self) -> str:
+        found = named_reasons(self.state.target.reasons)
+        return f" The target's reasons so far: {found}." if found else ""
+
+
+def _metric_failing(case: _Case) -> str:
+    action = Action.ROLL_BACK if case.rolls_back else Action.HOLD
+    metrics = case.assessment.failing(action, case.state)
+    if not metrics:
+        return f"A metric fails. {_CHOOSE}"
+    causes = case.causes if Metric.UNANSWERED in metrics else ""
+    certain = f"Certain enough to {'roll back' if case.rolls_back else 'hold'}."
+    return f"{case.pairs(metrics)}. {certain}{causes} {_NEXT[metrics[0]]}"
+
+
+def _minimum_unanswered(case: _Case) -> str:
+    return f"{case.unanswered} {_MEND if case.rolls_back else _CHOOSE}"
+
+
+def _minimum_duration(case: _Case) -> str:
+    return (
+        f"{case.elapsed_minutes:.0f} of {case.stage.min_duration_minutes:,} minutes of this stage have passed."
+        " Nothing to do yet."
+    )
+
+
+def _minimum_requests(case: _Case) -> str:
+    served = case.state.stage_target
+    besides = f"; {served.unanswered:,} more went unanswered" if served.unanswered else ""
+    return (
+        f"The target answered {served.answered:,} of {case.stage.min_requests:,} requests of this stage{besides}."
+        " Wait for more requests, or promote by hand."
+    )
+
+
+def _users_undecided(case: _Case) -> str:
+    if metrics := case.assessment.undecided_by_users:
+        return (
+            f"{case.pairs(metrics)}, but a few users make most of the difference."
+            " Look at the requests of these users, then promote or roll back by hand."
+        )
+    return f"{case.unanswered} That may be the version or a few of its users. {_CHOOSE}"
+
+
+def _no_comparison(case: _Case) -> str:
+    return f"Too few requests came at one time to compare the versions. {case.unanswered} {_CHOOSE}"
+
+
+def _sample_ratio(case: _Case) -> str:
+    found = case.state.sample_ratio
+    return (
+        f"The target has {found.target:,} of {found.target + found.baseline:,} records, but gets {found.weight} % of"
+        " the traffic: records are missing. Check that every host of the gateway delivers its records."
+    )
+
+
+def _worse_for_all(case: _Case) -> str:
+    target, baseline, usual = case.state.stage_target, case.state.stage_baseline, case.state.usual
+    requests = target.requests + baseline.requests
+    now = (target.unanswered + baseline.unanswered) / requests if requests else 0.0
+    return (
+        f"Both versions leave requests unanswered: {share(now)} in this stage, {share(usual.unanswered_share)} on the"
+        " day before. Look at the provider and at used-up budgets; it goes on by itself when that is over."
+    )
+
+
+def _inconclusive(case: _Case) -> str:
+    found = case.assessment.metrics
+    open_ones = [
+        name for metric, name in LABELS.items() if found[metric].judged and found[metric].status is Status.INCONCLUSIVE
+    ]
+    return f"Not certain yet: {'; '.join(open_ones)}. Wait for more requests, or promote by hand."
+
+
+_SENTENCES: Mapping[Reason, Callable[[_Case], str]] = MappingProxyType(
+    {
+        Reason.METRIC_FAILING: _metric_failing,
+        Reason.MINIMUM_UNANSWERED: _minimum_unanswered,
+        Reason.MINIMUM_DURATION: _minimum_duration,
+        Reason.MINIMUM_REQUESTS: _minimum_requests,
+        Reason.USERS_UNDECIDED: _users_undecided,
+        Reason.NO_COMPARISON: _no_comparison,
+        Reason.SAMPLE_RATIO: _sample_ratio,
+        Reason.WORSE_FOR_ALL: _worse_for_all,
+        Reason.INCONCLUSIVE: _inconclusive,
+        Reason.NO_FAILURE: lambda _: "Nothing speaks against the target so far. The rollout may go on.",
+        Reason.PASSING: lambda _: "Every metric is within its limits. The rollout may go on.",
+        Reason.NO_CONTROL: lambda _: "Everybody gets the target, and nothing failed before. Nothing is left to do.",
+    }
+)
