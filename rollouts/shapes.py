@@ -76,20 +76,25 @@ class RolloutDetail(RolloutEntry):
 
 
 class RolloutArm(TypedDict):
-    """All requests of the arm up to now: cache hits, requests that no version has a part in, and the others, which
-    were answered or not."""
+    """All requests of the arm up to now: those that are left out, cache hits among them, and the others, which were
+    answered or not."""
 
     version_id: UUID
     version_number: int
     request_count: int
     cache_hit_count: int
     left_out_count: int
+    left_out: dict[str, int]
     answered_count: int
     unanswered_count: int
     unanswered_rate: float
     unanswered_reasons: dict[str, int]
     error_count: int
     error_rate: float
+    contract_violation_count: int
+    truncated_count: int
+    served_by_fallback_count: int
+    stopped_count: int
     average_latency_ms: float | None
     p95_latency_ms: float | None
     total_cost_usd: float

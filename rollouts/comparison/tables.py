@@ -93,19 +93,19 @@ def _odds(evidence: float) -> str:
 def total_rows(totals: Mapping[str, ArmTotals]) -> list[tuple[str, list[Any]]]:
     """Returns a name and the figures of target and baseline for all requests up to now."""
     arms = [totals[arm] for arm in ARMS]
-    counted = [arm.requests - arm.cache_hits - arm.left_out for arm in arms]
-    answered = [all_ - arm.unanswered for all_, arm in zip(counted, arms, strict=True)]
+    compared = [arm.compared for arm in arms]
+    answered = [arm.compared - arm.unanswered for arm in arms]
     reasons = sorted({reason for arm in arms for reason in arm.reasons})
+    left_out = sorted({reason for arm in arms for reason in arm.left_out})
     return [
         ("requests allocated", [arm.requests for arm in arms]),
-        ("cache hits, not compared", [arm.cache_hits for arm in arms]),
-        ("refused whatever the version, not compared", [arm.left_out for arm in arms]),
-        ("answered", [_share(one, of) for one, of in zip(answered, counted, strict=True)]),
-        ("unanswered", [_share(arm.unanswered, of) for arm, of in zip(arms, counted, strict=True)]),
+        *((f"not compared: {reason.replace('_', ' ')}", [arm.left_out.get(reason, 0) for arm in arms])
+          for reason in left_out),
+        ("answered", [_share(one, of) for one, of in zip(answered, compared, strict=True)]),
+        ("unanswered", [_share(arm.unanswered, of) for arm, of in zip(arms, compared, strict=True)]),
         *((f"unanswered: {reason.replace('_', ' ')}", [arm.reasons.get(reason, 0) for arm in arms])
           for reason in reasons),
         ("errors", [_share(arm.errors, arm.counted) for arm in arms]),
-        ("allocated by another unit, not compared", [arm.substituted for arm in arms]),
     ]  # fmt: skip
 
 

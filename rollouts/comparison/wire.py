@@ -144,21 +144,25 @@ def _detection(found: Detection) -> dict[str, Any]:
 
 def _arm(version: PromptVersion, totals: ArmTotals) -> dict[str, Any]:
     """Returns the totals of one arm. `error_rate` leaves out failures that the service does not answer for:
-    cancelled requests and clients' own faults. Of `request_count`, cache hits and requests that no version has a
-    part in are left out; the others are answered or not."""
-    counted = totals.requests - totals.cache_hits - totals.left_out
+    cancelled requests and clients' own faults. Of `request_count`, those in `left_out` are not compared, by reason;
+    the others are answered or not."""
     return {
         "version_id": version.pk,
         "version_number": version.number,
         "request_count": totals.requests,
         "cache_hit_count": totals.cache_hits,
-        "left_out_count": totals.left_out,
-        "answered_count": counted - totals.unanswered,
+        "left_out_count": sum(totals.left_out.values()) - totals.cache_hits,
+        "left_out": dict(sorted(totals.left_out.items())),
+        "answered_count": totals.compared - totals.unanswered,
         "unanswered_count": totals.unanswered,
-        "unanswered_rate": totals.unanswered / counted if counted else 0.0,
+        "unanswered_rate": totals.unanswered / totals.compared if totals.compared else 0.0,
         "unanswered_reasons": dict(sorted(totals.reasons.items())),
         "error_count": totals.errors,
         "error_rate": totals.errors / totals.counted if totals.counted else 0.0,
+        "contract_violation_count": totals.contract,
+        "truncated_count": totals.truncated,
+        "served_by_fallback_count": totals.fallback,
+        "stopped_count": totals.stopped,
         "average_latency_ms": totals.average_latency_ms,
         "p95_latency_ms": totals.p95_latency_ms,
         "total_cost_usd": float(totals.cost_usd),

@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 from analytics.errors import AnalyticsUnavailableError
@@ -27,10 +27,13 @@ from rollouts.selectors import earlier_rollbacks
 from rollouts.services import AUTOMATIC, apply_transition, locked_rollout
 from rollouts.states import Status, Transition
 from rollouts.verdicts.figures import check_formula, first_state, verdict_at, verdict_figures
-from rollouts.verdicts.minutes import Window, usual_histograms
+from rollouts.verdicts.minutes import Window, usual_before
 from rollouts.verdicts.recorded import Reading, recorded_window
 
 _CLAIMED_FOR = timedelta(minutes=5)
+# One question may be too hard for the request log at that moment. After two in a row each further rollout would wait
+# for the same answer.
+_MAX_UNANSWERED = 2
 # An evaluation that was away for long catches up by windows of this length.
 _MAX_WINDOW = timedelta(days=1)
 _MOVES = {Decision.PROMOTE: Transition.PROMOTE, Decision.ROLL_BACK: Transition.ROLL_BACK}
@@ -92,22 +95,31 @@ class _Look:
 
 
 def evaluate_running_rollouts(*, dry_run: bool = False) -> list[EvaluationResult]:
-    """Evaluates every running rollout of every project. A rollout that cannot be evaluated is logged and does not
-    stop the others, unless the request log does not answer at all."""
-    found = []
-    for rollout_id in list(Rollout.objects.filter(status=Status.RUNNING.value).values_list("pk", flat=True)):
+    """Evaluates every running rollout of every project, the one that was evaluated longest ago first. A rollout that
+    cannot be evaluated is logged and does not stop the others, unless the request log does not answer twice in a
+    row."""
+    found, unanswered = [], 0
+    for rollout_id in _longest_ago_first():
         try:
             judgement = evaluate_rollout(rollout_id, dry_run=dry_run)
         except AnalyticsUnavailableError:
-            # Each further rollout would wait for the same answer of the request log.
             logger.error("rollout.evaluation_failed rollout_id=%s error=AnalyticsUnavailableError", rollout_id)
-            break
+            unanswered += 1
+            if unanswered == _MAX_UNANSWERED:
+                break
+            continue
         except Exception:
             logger.exception("rollout.evaluation_failed rollout_id=%s", rollout_id)
             continue
+        unanswered = 0
         if judgement is not None:
             found.append(judgement)
     return found
+
+
+def _longest_ago_first() -> list[UUID]:
+    running = Rollout.objects.filter(status=Status.RUNNING.value)
+    return list(running.order_by(F("evaluation__through").asc(nulls_first=True), "pk").values_list("pk", flat=True))
 
 
 def evaluate_rollout(rollout_id: UUID, *, dry_run: bool = False) -> EvaluationResult | None:
@@ -199,8 +211,7 @@ def _states(rollout: Rollout) -> tuple[State, State]:
     stored = rollout.evaluation
     if stored.initial is not None:
         return from_json(State, stored.initial), from_json(State, stored.state)
-    latency, cost = usual_histograms(rollout)
-    initial = first_state(rollout, latency=latency, cost=cost)
+    initial = first_state(rollout, usual_before(rollout))
     return initial, initial
 
 

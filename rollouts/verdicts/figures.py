@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from analytics.queries.variants import UsualValues
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import (
     FORMULA,
@@ -24,7 +25,6 @@ from rollouts.evaluation import (
     to_json,
 )
 from rollouts.evaluation.policy import FAIL_AT, PASS_AT
-from rollouts.evaluation.statistics.grid import Histogram
 from rollouts.models import Rollout, RolloutStage
 from rollouts.states import Stage
 from rollouts.verdicts.policies import policy_of
@@ -40,12 +40,13 @@ def check_formula(rollout: Rollout) -> None:
         raise UnknownFormulaError(number)
 
 
-def first_state(rollout: Rollout, *, latency: Histogram, cost: Histogram) -> State:
-    """Returns the state at the start. `latency` and `cost` are the baseline's usual ones by bin."""
+def first_state(rollout: Rollout, usual: UsualValues) -> State:
+    """Returns the state at the start."""
     return initial_state(
         policy_of(rollout),
-        latency=latency,
-        cost=cost,
+        latency=usual.latency,
+        cost=usual.cost,
+        usual_unanswered=(usual.unanswered, usual.requests),
         weights=list(rollout.stages.order_by("number").values_list("weight", flat=True)),
         sticky=rollout.allocation_type != AllocationType.RANDOM,
     )
@@ -87,7 +88,7 @@ def figures_before_any(
     rollout: Rollout, explanation: str = "Not judged yet: no minute has closed since the start. Nothing to do yet."
 ) -> dict[str, Any]:
     """Returns the figures of a rollout without a verdict, in which nothing is known."""
-    state = first_state(rollout, latency={}, cost={})
+    state = first_state(rollout, UsualValues())
     return {
         **_assessed(state, assess(state)),
         "decision": "wait",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from analytics.queries.variants import usual_values
+from analytics.queries.variants import UsualValues, usual_values
 from rollouts.evaluation.statistics.grid import LOG_RATIO, Histogram
 from rollouts.models import Rollout
 
 USUAL = timedelta(days=1)
-"""The time before the start from which the baseline's usual latency and cost are taken."""
+"""The time before the start from which usual values are taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +22,11 @@ class Window:
     end: datetime
 
 
-def usual_histograms(rollout: Rollout) -> tuple[Histogram, Histogram]:
-    """Returns the baseline's latencies and costs by bin in the day before the start. Raises
-    AnalyticsUnavailableError."""
+def usual_before(rollout: Rollout) -> UsualValues:
+    """Returns the baseline's latencies and costs by bin in the day before the start, and how many of the config's
+    requests went unanswered. Raises AnalyticsUnavailableError."""
     if rollout.started_at is None:
-        return {}, {}
+        return UsualValues()
     usual = usual_values(
         rollout.project_id,
         rollout.config_id,
@@ -35,7 +35,7 @@ def usual_histograms(rollout: Rollout) -> tuple[Histogram, Histogram]:
         rollout.started_at,
         log_ratio=LOG_RATIO,
     )
-    return ordered(usual.latency), ordered(usual.cost)
+    return replace(usual, latency=ordered(usual.latency), cost=ordered(usual.cost))
 
 
 def ordered(histogram: Histogram) -> Histogram:

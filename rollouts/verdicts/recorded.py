@@ -131,7 +131,11 @@ def _arm(row: RecordedMinute) -> ArmCounts:
         unanswered=row.unanswered,
         judged=row.judged,
         errors=row.errors,
-        answered=sum(row.latency.values()),
+        answered=row.answered,
+        contract=row.contract,
+        truncated=row.truncated,
+        fallback=row.fallback,
+        stopped=row.stopped,
         # Every request of random allocation is a unit; the units of sticky allocation are counted separately.
         units=row.allocated,
         latency=ordered(row.latency),
@@ -139,6 +143,7 @@ def _arm(row: RecordedMinute) -> ArmCounts:
         cost=ordered(row.cost),
         cost_usd=row.cost_usd,
         reasons=dict(sorted(row.reasons.items())),
+        left_out=dict(sorted(row.left_out.items())),
     )
 
 

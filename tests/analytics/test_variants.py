@@ -105,47 +105,62 @@ def minute_of(r: RequestRecord) -> int:
     return r.ts // 60_000_000
 
 
-def in_arm(r: RequestRecord) -> bool:
-    mine = r.project_id == str(PROJECT) and r.rollout_id == str(ROLLOUT) and r.variant in ("target", "baseline")
-    time = START <= datetime.fromtimestamp(r.ts / 1e6, UTC) < END
-    return mine and r.alloc_unit != 0 and time
+def in_time(r: RequestRecord) -> bool:
+    return r.project_id == str(PROJECT) and START <= datetime.fromtimestamp(r.ts / 1e6, UTC) < END
+
+
+def of_rollout(r: RequestRecord) -> bool:
+    return in_time(r) and r.rollout_id == str(ROLLOUT) and r.variant in ("target", "baseline")
 
 
 def allocated(r: RequestRecord) -> bool:
-    return in_arm(r) and not r.alloc_fallback
+    """Returns whether the request was not forced, and not allocated by another unit."""
+    return not r.alloc_fallback and (r.alloc_unit != 0 or not r.variant)
 
 
 def cost_units(r: RequestRecord) -> int:
     return int(Decimal(r.cost_usd or 0) * 10**10)
 
 
-def test_arm_totals__substituted_included__forced_not(records: list[RequestRecord]) -> None:
+def test_arm_totals__substituted_and_forced__left_out(records: list[RequestRecord]) -> None:
     found = arm_totals(PROJECT, ROLLOUT, START, END)
     for variant in ("target", "baseline"):
-        rows = [r for r in records if in_arm(r) and r.variant == variant]
+        everything = [r for r in records if of_rollout(r) and r.variant == variant]
+        rows = [r for r in everything if allocated(r)]
         total, latencies = found[variant], [r.latency_ms for r in rows if answered(r)]
         misses = [r for r in rows if r.cache_status != "hit"]
-        assert (total.requests, total.cache_hits) == (len(rows), len(rows) - len(misses))
+        assert (total.requests, total.compared) == (len(everything), len(misses))
+        assert total.left_out == {
+            "cache_hit": len(rows) - len(misses),
+            "forced": sum(r.alloc_unit == 0 for r in everything),
+            "other_unit": sum(r.alloc_fallback for r in everything),
+        }
         assert total.counted == sum(map(counted, misses))
         assert total.errors == sum(counted(r) and error(r) for r in misses)
         assert total.unanswered == sum(total.reasons.values()) > 0
-        assert total.substituted == sum(r.alloc_fallback for r in rows) > 0
         assert (total.answered, total.priced) == (len(latencies), sum(map(priced, rows)))
         assert total.average_latency_ms == pytest.approx(sum(latencies) / len(latencies))
         assert total.p95_latency_ms == pytest.approx(sorted(latencies)[int(0.95 * len(latencies))], rel=0.05)
-        assert total.cost_usd == sum((Decimal(r.cost_usd or 0) for r in rows), Decimal(0))
+        assert total.cost_usd == sum((Decimal(r.cost_usd or 0) for r in everything), Decimal(0))
         assert total.priced_cost_usd == sum((Decimal(r.cost_usd) for r in rows if priced(r)), Decimal(0))
-        assert total.unpriced == sum(not r.cost_known for r in rows)
+        assert total.unpriced == sum(not r.cost_known for r in everything)
 
 
-def test_usual_values__one_version_of_the_config__by_bin(records: list[RequestRecord]) -> None:
-    rows = [
-        r for r in records if r.project_id == str(PROJECT) and START <= datetime.fromtimestamp(r.ts / 1e6, UTC) < END
-    ]
+def test_usual_values__one_version_by_bin_and_unanswered_of_all(records: list[RequestRecord]) -> None:
+    rows = [r for r in records if in_time(r) and allocated(r)]
     found = usual_values(PROJECT, CONFIG, 1, START, END, log_ratio=LOG_RATIO)
     assert found.latency == Counter(bin_of(r.latency_ms) for r in rows if answered(r))
     assert found.cost == Counter(bin_of(cost_units(r)) for r in rows if priced(r))
-    assert usual_values(PROJECT, CONFIG, 2, START, END, log_ratio=LOG_RATIO).latency == {}
+    misses = [r for r in rows if r.cache_status != "hit"]
+    assert (found.requests, found.unanswered) == (len(misses), sum(map(unanswered, misses)))
+    other = usual_values(PROJECT, CONFIG, 2, START, END, log_ratio=LOG_RATIO)
+    assert (other.latency, other.cost) == ({}, {})
+    assert (other.requests, other.unanswered) == (found.requests, found.unanswered)
+
+
+def unanswered(r: RequestRecord) -> bool:
+    left = r.outcome == Outcome.CANCELLED and (r.ttft_ms == 0 or r.latency_ms > 10_000)
+    return r.outcome in (Outcome.ERROR, Outcome.INTERRUPTED) or r.finish_reason == "content_filter" or left
 
 
 def test_nothing_recorded__zeros() -> None:

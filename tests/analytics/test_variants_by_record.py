@@ -30,6 +30,7 @@ from tests.analytics.variant_records import (
     MINUTE,
     PROJECT,
     ROLLOUT,
+    SIGNALS,
     START,
     at,
     cost_units,
@@ -38,11 +39,13 @@ from tests.analytics.variant_records import (
     is_judged,
     is_request,
     is_unanswered,
+    left_out,
     minute_of,
     record,
     rows,
     stored,
     value_of,
+    with_variant,
     within,
 )
 from tests.factories.analytics import make_entry, store
@@ -53,7 +56,7 @@ pytestmark = pytest.mark.usefixtures("clickhouse")
 def test_every_end__counted_as_what_it_is(spool: Path) -> None:
     """Each request is in a stage of its own."""
     numbered = list(enumerate(ENDS, start=1))
-    stored(spool, *(record(1, rollout_stage=number, **end[1]) for number, end in numbered))
+    made = stored(spool, *(record(1, rollout_stage=number, **end[1]) for number, end in numbered))
 
     found = {row.stage: row for row in recorded_minutes(rows(long_wait_ms=4000), counted=(), log_ratio=LOG_RATIO)}
     totals = arm_totals(PROJECT, ROLLOUT, START, START + timedelta(minutes=1))["target"]
@@ -65,7 +68,10 @@ def test_every_end__counted_as_what_it_is(spool: Path) -> None:
         assert (row.unanswered, row.reasons) == (bool(reason), {reason: 1} if reason else {}), name
     left = sum(name == "left late" for name, *_ in ENDS)  # The cancellation is not late without a known usual latency.
     assert totals.unanswered == sum(bool(end[3]) for end in ENDS) - left
-    assert totals.requests == totals.cache_hits + totals.left_out + sum(end[2] for end in ENDS)
+    assert totals.compared == sum(end[2] for end in ENDS)
+    assert totals.requests == totals.compared + sum(totals.left_out.values())
+    for name, is_one in SIGNALS.items():
+        assert getattr(totals, name) == sum(map(is_one, made)) > 0, name
 
 
 @pytest.fixture
@@ -93,16 +99,24 @@ def test_recorded_minutes__late_rows_too__in_the_minute_they_came_in_under_their
     records: list[RequestRecord],
 ) -> None:
     groups: dict[tuple[int, int, str], list[RequestRecord]] = defaultdict(list)
+    everybody: dict[tuple[int, int, str], list[RequestRecord]] = defaultdict(list)
     for r in within(records, 12):
         groups[minute_of(r), r.rollout_stage, r.variant].append(r)
+    for r in with_variant(records, 12):
+        everybody[minute_of(r), r.rollout_stage, r.variant].append(r)
     assert any(stage == 1 and minute > MINUTE + 6 for minute, stage, _ in groups)
 
     found = recorded_minutes(rows(0, 12), counted=(), log_ratio=LOG_RATIO)
 
-    assert [(row.minute, row.stage, row.variant) for row in found] == sorted(groups)
+    assert [(row.minute, row.stage, row.variant) for row in found] == sorted(everybody)
     for row in found:
-        mine = groups[row.minute, row.stage, row.variant]
+        key = row.minute, row.stage, row.variant
+        mine = groups[key]
         assert row.allocated == len(mine)
+        assert row.left_out == Counter(filter(None, map(left_out, everybody[key])))
+        assert {name: getattr(row, name) for name in SIGNALS} == {
+            name: sum(map(is_one, mine)) for name, is_one in SIGNALS.items()
+        }
         assert (row.requests, row.unanswered) == (sum(map(is_request, mine)), sum(map(is_unanswered, mine)))
         assert sum(row.reasons.values()) == row.unanswered
         assert (row.judged, row.errors) == (sum(map(is_judged, mine)), sum(map(is_failed, mine)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -84,6 +84,8 @@ ENDS: list[tuple[str, dict[str, Any], bool, str, bool, bool]] = [
     # judged, and whether it failed.
     ("answered", {}, True, "", True, False),
     ("answered, cut at max_tokens", {"finish_reason": "length"}, True, "", True, False),
+    ("answered, against its schema", {"contract_violation": True}, True, "", True, False),
+    ("answered by a fallback", {"fallback_used": True}, True, "", True, False),
     ("variable missing", failed(MissingVariableError("name", "is required")), True, "missing_variable", False, False),
     ("variable wrong", failed(InvalidVariableError("name", "is no text")), True, "missing_variable", False, False),
     ("variable unknown", failed(UnknownVariableError("name", "is not used")), True, "missing_variable", False, False),
@@ -105,9 +107,9 @@ ENDS: list[tuple[str, dict[str, Any], bool, str, bool, bool]] = [
     ("no such model", failed(ModelNotFoundError("no")), True, "model_not_found", False, False),
     ("no such model there", failed(ModelNotFoundError("no"), provider="openai"), True, "model_not_found", False, False),
     ("limit of requests", failed(RateLimitedError("no")), False, "", False, False),
-    ("limit of tokens", refused(RateLimitedError, "tokens_per_minute"), True, "other", False, False),
+    ("limit of tokens", refused(RateLimitedError, "tokens_per_minute"), True, "tokens_per_minute", False, False),
     ("month's budget", failed(BudgetExceededError("no")), False, "", False, False),
-    ("session's budget", refused(BudgetExceededError, "session_budget_exceeded"), False, "", False, False),
+    ("session's budget", refused(BudgetExceededError, "session_budget_exceeded"), True, "budget", False, False),
     ("from the cache", {"cache_status": "hit"}, False, "", False, False),
     ("no such parameter", failed(UnsupportedError("no"), provider="openai"), True, "provider_refused", False, False),
     ("rejected", failed(ProviderRejectedError("no"), provider="openai"), True, "provider_refused", True, True),
@@ -127,8 +129,8 @@ ENDS: list[tuple[str, dict[str, Any], bool, str, bool, bool]] = [
         True,
         True,
     ),
-    ("gateway failed", failed(InternalError("no")), True, "other", True, True),
-    ("client's own fault", failed(ValidationError("no")), True, "other", False, False),
+    ("gateway failed", failed(InternalError("no")), True, "gateway_failed", True, True),
+    ("client's own fault", failed(ValidationError("no")), True, "invalid_request", False, False),
     ("worker stopped", {"outcome": Outcome.INTERRUPTED, "status_code": 500}, True, "interrupted", True, True),
     (
         "left before the first output",
@@ -168,12 +170,18 @@ def minute_of(r: RequestRecord) -> int:
     return at(r) // 60_000
 
 
-def within(records: Iterable[RequestRecord], last: int = 10, first: int = -99) -> list[RequestRecord]:
+def with_variant(records: Iterable[RequestRecord], last: int = 10, first: int = -99) -> list[RequestRecord]:
+    """Returns the requests that got a version of the rollout, whether they were allocated to it or not."""
+
     def belongs(r: RequestRecord) -> bool:
         mine = r.project_id == str(PROJECT) and r.rollout_id == str(ROLLOUT) and r.variant in ("target", "baseline")
-        return mine and r.alloc_unit != 0 and not r.alloc_fallback and first <= minute_of(r) - MINUTE < last
+        return mine and first <= minute_of(r) - MINUTE < last
 
     return sorted(filter(belongs, records), key=lambda r: (at(r), r.ts, r.request_id))
+
+
+def within(records: Iterable[RequestRecord], last: int = 10, first: int = -99) -> list[RequestRecord]:
+    return [r for r in with_variant(records, last, first) if r.alloc_unit and not r.alloc_fallback]
 
 
 def is_hit(r: RequestRecord) -> bool:
@@ -181,7 +189,7 @@ def is_hit(r: RequestRecord) -> bool:
 
 
 def is_request(r: RequestRecord) -> bool:
-    limited = r.error_code in ("requests_per_minute", "monthly_budget_exceeded", "session_budget_exceeded")
+    limited = r.error_code in ("requests_per_minute", "monthly_budget_exceeded")
     texts = r.error_code in ("pii_detected", "prompt_injection", "blocked_topic") and not r.provider
     return not (is_hit(r) or limited or texts)
 
@@ -223,5 +231,25 @@ def value_of(metric: str, r: RequestRecord) -> float | None:
         return float(bin_of(r.latency_ms) > LIMITS.slow_bin)
     return float(r.latency_ms) if metric == "latency" else float(cost_units(r))
 
+
+def left_out(r: RequestRecord) -> str:
+    """Returns why a request of a variant does not count at all, empty when it does."""
+    if not r.alloc_unit:
+        return "forced"
+    if r.alloc_fallback:
+        return "other_unit"
+    if is_hit(r):
+        return "cache_hit"
+    return "" if is_request(r) else r.error_code
+
+
+SIGNALS: dict[str, Callable[[RequestRecord], bool]] = {
+    "answered": is_answered,
+    "contract": lambda r: is_answered(r) and r.contract_violation,
+    "truncated": lambda r: is_answered(r) and r.finish_reason == "length",
+    "fallback": lambda r: is_answered(r) and r.fallback_used,
+    "stopped": lambda r: r.outcome == Outcome.CANCELLED and r.ttft_ms > 0,
+}
+"""The counts of a minute that are true of single requests."""
 
 METRICS = ("unanswered", "errors", "slow", "latency", "cost")

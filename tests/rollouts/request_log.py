@@ -46,7 +46,7 @@ class RequestLog:
     the arm and the time of each; a row that `add` received is recorded in the minute in which its request came."""
 
     rows: list[tuple[UUID, RecordedMinute]] = field(default_factory=list)
-    usual: UsualValues = field(default_factory=lambda: UsualValues({}, {}))
+    usual: UsualValues = field(default_factory=UsualValues)
     away: bool = False
     query_count: int = 0
     recorded: dict[UUID, datetime] = field(default_factory=dict)
@@ -122,6 +122,7 @@ def _row(minute: int, stage: int, variant: str, requests: int, errors: int, fact
         reasons={"provider_failed": errors} if errors else {},
         judged=requests,
         errors=errors,
+        answered=answered,
         latency=latency,
         latency_ms=int(LATENCY_MS * factor * answered),
         cost=cost,

@@ -90,8 +90,8 @@ def test_one_cannot_be_evaluated__the_others_are(
     assert f"rollout.evaluation_failed rollout_id={first.pk}" in caplog.text
 
 
-def test_analytics_away__many_rollouts__queried_once(log: RequestLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    for _ in range(3):
+def test_analytics_away__many_rollouts__queried_twice(log: RequestLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(4):
         automatic()
     calls = []
 
@@ -101,7 +101,32 @@ def test_analytics_away__many_rollouts__queried_once(log: RequestLog, monkeypatc
 
     monkeypatch.setattr(minutes, "usual_values", away)
     assert evaluate_running_rollouts() == []
-    assert len(calls) == 1
+    assert len(calls) == 2
+
+
+def test_analytics_away_for_some__the_others_are_evaluated(log: RequestLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    rollouts = [automatic() for _ in range(4)]
+    order = list(reversed(rollouts))
+    for number, rollout in enumerate(order):
+        through = this_minute() - timedelta(minutes=9 - number)
+        RolloutEvaluation.objects.filter(rollout=rollout).update(through=through)
+    lost = {order[0].pk, order[2].pk}
+
+    def sometimes_away(rows: Any, **options: Any) -> Any:
+        if rows.rollout_id in lost:
+            raise AnalyticsUnavailableError("away")
+        return log.recorded_minutes(rows, **options)
+
+    monkeypatch.setattr(recorded, "recorded_minutes", sometimes_away)
+    assert [one.rollout_id for one in evaluate_running_rollouts()] == [order[1].pk, order[3].pk]
+
+
+def test_order__never_evaluated_and_longest_ago__first(log: RequestLog) -> None:
+    new, older, newer = automatic(), automatic(), automatic()
+    for rollout, ago in ((newer, 2), (older, 7)):
+        through = this_minute() - timedelta(minutes=ago)
+        RolloutEvaluation.objects.filter(rollout=rollout).update(through=through)
+    assert [one.rollout_id for one in evaluate_running_rollouts()] == [new.pk, older.pk, newer.pk]
 
 
 def test_overdue__more_than_a_day__logged_once_a_stage(log: RequestLog, caplog: pytest.LogCaptureFixture) -> None:

@@ -79,6 +79,9 @@ def test_metrics__pending__zeros_and_inconclusive(api: Api) -> None:
             "version_number": number,
             **dict.fromkeys(["request_count", "error_count", "unpriced_request_count", "fallback_request_count"], 0),
             **dict.fromkeys(["cache_hit_count", "left_out_count", "answered_count", "unanswered_count"], 0),
+            **dict.fromkeys(["contract_violation_count", "truncated_count", "served_by_fallback_count"], 0),
+            "stopped_count": 0,
+            "left_out": {},
             **dict.fromkeys(
                 ["error_rate", "average_latency_ms", "p95_latency_ms", "total_cost_usd", "average_cost_usd"], 0.0
             ),
@@ -129,7 +132,7 @@ def test_failing_target__evaluated_from_records__rolled_back_and_explained(api: 
     assert errors["interval"]["confidence"] == 0.95
     assert errors["difference"] == pytest.approx(body["target"]["error_rate"], abs=0.01)
     assert errors["p_value"] < 0.025
-    assert errors["evidence"] >= errors["evidence_threshold"] == pytest.approx(math.log(40))
+    assert errors["evidence"] >= errors["evidence_threshold"] == pytest.approx(math.log(80))
     assert {name for name, metric in body["metrics"].items() if metric["decides"]} == {"unanswered", "error_rate"}
     values = errors["explanation"].removeprefix("Worse: ").removesuffix(", certain enough to roll back.")
     assert f"Errors: {values}." in body["explanation"]
@@ -179,7 +182,9 @@ def test_metrics__every_end_of_a_request__counted_where_it_belongs(api: Api, spo
         assert shown["unanswered_rate"] == pytest.approx(shown["unanswered_count"] / counted)
         assert sum(shown["unanswered_reasons"].values()) == shown["unanswered_count"]
         total.update({name: value for name, value in shown.items() if name.endswith("_count")})
+        assert sum(shown["left_out"].values()) == shown["cache_hit_count"] + shown["left_out_count"]
         total.update(shown["unanswered_reasons"])
+        total.update(shown["left_out"])
     assert {name: count for name, count in total.items() if count} == {
         "request_count": 90,
         "cache_hit_count": 20,
@@ -188,6 +193,8 @@ def test_metrics__every_end_of_a_request__counted_where_it_belongs(api: Api, spo
         "unanswered_count": 18,
         "missing_variable": 10,
         "client_left": 8,
+        "cache_hit": 20,
+        "requests_per_minute": 12,
     }
 
 

@@ -70,7 +70,13 @@ def minutes(rollout: Rollout) -> dict[tuple[int, int], MinuteCounts]:
 
 def answered(latency_ms: int, **values: Any) -> ArmCounts:
     return ArmCounts(
-        judged=1, latency={bin_of(latency_ms): 1}, latency_ms=latency_ms, cost={bin_of(1e7): 1}, cost_usd=USD, **values
+        judged=1,
+        answered=1,
+        latency={bin_of(latency_ms): 1},
+        latency_ms=latency_ms,
+        cost={bin_of(1e7): 1},
+        cost_usd=USD,
+        **values,
     )
 
 
@@ -96,14 +102,15 @@ def test_random__late_rows_hits_limits_and_open_requests__counted_by_hand(
 
     first = looked(rollout, monkeypatch, ago=2)
 
-    target = answered(200, requests=2, unanswered=1, units=4, reasons={"model_not_found": 1})
+    left_out = {"cache_hit": 1, "requests_per_minute": 1}
+    target = answered(200, requests=2, unanswered=1, units=4, reasons={"model_not_found": 1}, left_out=left_out)
     baseline = answered(200, requests=1, units=1)
     late = ArmCounts(requests=1, unanswered=1, judged=1, errors=1, units=1, reasons={"provider_failed": 1})
     still_open = ArmCounts(requests=1, unanswered=1, units=1, reasons={"still_open": 1})
     counts = minutes(rollout)
     assert [(key, one.target, one.baseline) for key, one in sorted(counts.items(), reverse=True)] == [
         ((8, 1), target, baseline),
-        ((5, 2), answered(200, requests=1, units=1), ArmCounts()),
+        ((5, 2), answered(200, requests=1, units=1, left_out={"forced": 1, "other_unit": 1}), ArmCounts()),
         ((5, 1), late, ArmCounts()),
         ((3, 2), still_open, ArmCounts()),
     ]

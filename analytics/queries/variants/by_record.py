@@ -18,15 +18,19 @@ from analytics.queries.variants.outcomes import (
     ANSWERED,
     COST,
     FAILED,
-    HISTOGRAMS,
     IN_ARM,
     JUDGED,
+    LEFT_OUT_BY_REASON,
     LONG_WAIT_MS,
+    OF_ROLLOUT,
     PRICED,
     REASON,
     REQUEST,
+    SIGNALS,
     UNANSWERED,
     bin_of,
+    counts_by,
+    histograms,
 )
 
 _CLOCKS_DIFFER_BY = timedelta(hours=1)
@@ -63,9 +67,11 @@ class Recorded:
 class RecordedMinute:
     """One arm of one stage in one minute, which is Unix time divided by 60.
 
-    `allocated` are all of the arm, cache hits and what is left out included. `latency` and `cost` count answered
-    requests by bin, in ms and 10^-10 US dollars, cache hits left out and, of cost, what has no price. `latency_ms` and
-    `cost_usd` are their sums.
+    `allocated` are all of the arm, cache hits and refusals that no version affects included. `left_out` counts what is
+    not among `requests`, by reason (see `outcomes.LEFT_OUT`), also what was not allocated at all: forced, or by another
+    unit. `answered` are those with an answer, and `contract`, `truncated` and `fallback` those of them with that fault;
+    `stopped` are requests whose client left after the first output. `latency` and `cost` count answered requests by
+    bin, in ms and 10^-10 US dollars, of cost without what has no price. `latency_ms` and `cost_usd` are their sums.
     """
 
     minute: int
@@ -75,8 +81,14 @@ class RecordedMinute:
     requests: int = 0
     unanswered: int = 0
     reasons: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
     judged: int = 0
     errors: int = 0
+    answered: int = 0
+    contract: int = 0
+    truncated: int = 0
+    fallback: int = 0
+    stopped: int = 0
     latency: Mapping[int, int] = field(default_factory=dict)
     latency_ms: int = 0
     cost: Mapping[int, int] = field(default_factory=dict)
@@ -120,22 +132,25 @@ class UnitLimits:
 
 
 _MINUTE = "intDiv(toUnixTimestamp(r.recorded_at), 60)"
-UP_TO = f"""{IN_ARM} AND NOT r.alloc_fallback
+_ALL = f"""{OF_ROLLOUT}
     AND r.ts >= {{came_after:DateTime64(6, 'UTC')}} AND r.recorded_at < {{end:DateTime64(3, 'UTC')}}"""
-WITHIN = f"{UP_TO} AND r.recorded_at >= {{start:DateTime64(3, 'UTC')}}"
+_NOT_BEFORE = "r.recorded_at >= {start:DateTime64(3, 'UTC')}"
+UP_TO = f"{_ALL} AND {IN_ARM}"
+WITHIN = f"{UP_TO} AND {_NOT_BEFORE}"
 
 # A request that was counted while it was open has already been counted as allocated, as a request and as unanswered.
 _NEW = "NOT has({counted:Array(UUID)}, r.request_id)"
 _MINUTES = f"""
 SELECT
-    {_MINUTE} AS minute, r.rollout_stage AS stage, toString(r.variant) AS variant, countIf({_NEW}) AS allocated,
+    {_MINUTE} AS minute, r.rollout_stage AS stage, toString(r.variant) AS variant,
+    countIf({IN_ARM} AND {_NEW}) AS allocated,
     countIf({REQUEST} AND {_NEW}) AS requests, countIf({UNANSWERED} AND {_NEW}) AS unanswered,
-    sumMapIf(map({REASON}, toUInt64(1)), {UNANSWERED} AND {_NEW}) AS reasons,
-    countIf({JUDGED}) AS judged, countIf({FAILED}) AS errors, {HISTOGRAMS},
+    {counts_by(REASON, f"{UNANSWERED} AND {_NEW}")} AS reasons, {LEFT_OUT_BY_REASON} AS left_out,
+    countIf({JUDGED}) AS judged, countIf({FAILED}) AS errors, {SIGNALS}, {histograms()},
     sumIf(toUInt64(r.latency_ms), {ANSWERED}) AS latency_ms,
     sumIf(toDecimal128(r.cost_usd, 10), {PRICED}) AS cost_usd
 FROM requests AS r
-WHERE {WITHIN}
+WHERE {_ALL} AND {_NOT_BEFORE}
 GROUP BY minute, stage, variant ORDER BY minute, stage, variant
 """
 

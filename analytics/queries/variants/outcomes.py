@@ -1,7 +1,7 @@
 """The outcome of a rollout's request, classified by fragments of SQL about a row `r` of `requests`.
 
 A row belongs to an arm when it was allocated to it: not forced (`alloc_unit` 0) and not by a substitute of the unit its
-rollout asks for (`alloc_fallback`). What it is then, in the order of the pipeline:
+rollout asks for (`alloc_fallback`). What it is then, in the order of the pipeline (`error_codes` has every code):
 
 | How the request ended | Row | Request | Unanswered | Judged | Failed |
 |---|---|---|---|---|---|
@@ -9,8 +9,9 @@ rollout asks for (`alloc_fallback`). What it is then, in the order of the pipeli
 | the client's texts: personal data, injection, topic | error 400, no provider | | | | |
 | the whole request: too long, a blocked tool | error 400 | yes | guardrail | | |
 | nobody serves the model, or its vendor lacks it | error 404 `model_not_found` | yes | model_not_found | | |
-| limit of requests, budget | error 429 | | | | |
-| limit of tokens: a version's own text takes part of it | error 429 `tokens_per_minute` | yes | other | | |
+| limit of requests a minute, the project's budget | error 429 | | | | |
+| budget of a session, user or key | error 429 | yes | budget | | |
+| limit of tokens a minute, of requests at once | error 429 | yes | tokens_per_minute, concurrency | | |
 | answered by the cache | success, `cache_status` hit | | | | |
 | a parameter that no provider takes | error 400 `unsupported_parameter` | yes | provider_refused | | |
 | the provider rejects it, finds it too long, filters it | error 400 | yes | provider_refused | yes | yes |
@@ -23,47 +24,62 @@ rollout asks for (`alloc_fallback`). What it is then, in the order of the pipeli
 | the client leaves before the first output, or late | cancelled | yes | client_left | | |
 | the client leaves otherwise | cancelled | yes | | | |
 | the worker is stopped or killed | interrupted | yes | interrupted | yes | yes |
-| the gateway fails | error 500 `internal_error` | yes | other | yes | yes |
-| any other fault of the client's | error 4xx | yes | other | | |
+| the gateway fails | error 500 `internal_error` | yes | gateway_failed | yes | yes |
+| any other fault of the client's | error 4xx | yes | invalid_request | | |
 | answered | success | yes | | yes | |
 """
 
 from __future__ import annotations
 
+from analytics.queries.variants.error_codes import Counts, having, reason_of
+
 TARGET, BASELINE = "target", "baseline"
 
 # Columns are qualified (r.), since an unqualified name would mean the alias of the same name.
-IN_ARM = """r.project_id = {project:UUID} AND r.rollout_id = {rollout:UUID}
-    AND r.variant IN ('target', 'baseline') AND r.alloc_unit != 0"""
+OF_ROLLOUT = """r.project_id = {project:UUID} AND r.rollout_id = {rollout:UUID}
+    AND r.variant IN ('target', 'baseline')"""
 IN_TIME = "r.ts >= {start:DateTime64(6, 'UTC')} AND r.ts < {end:DateTime64(6, 'UTC')}"
 
-HIT = "(r.cache_status = 'hit')"
-ANSWERED = "(r.outcome = 'success' AND r.cache_status != 'hit')"
+OF_CLIENTS = "r.source NOT IN ('playground', 'agent', 'judge')"
+"""The playground, the agent and the judge choose their versions themselves: no rollout counts their requests."""
+IN_ARM = "(r.alloc_unit != 0 AND NOT r.alloc_fallback)"
+"""The request was allocated to its arm, by the unit that its rollout asks for."""
+NOT_OF_THE_VERSION = f"""(
+    r.outcome = 'error'
+    AND (r.error_code IN {having(lambda row: row.counts is Counts.NEVER)}
+        OR (r.provider = '' AND r.error_code IN {having(lambda row: row.counts is Counts.AFTER_CALL)}))
+)"""
+"""The request was refused for a reason that no version of a prompt affects: a limit, or the client's own texts."""
+
+FORCED, OTHER_UNIT, CACHE_HIT = "forced", "other_unit", "cache_hit"
+LEFT_OUT = f"""multiIf(
+    r.variant != '' AND r.alloc_unit = 0, '{FORCED}',
+    r.alloc_fallback, '{OTHER_UNIT}',
+    r.cache_status = 'hit', '{CACHE_HIT}',
+    {NOT_OF_THE_VERSION}, toString(r.error_code),
+    ''
+)"""
+"""The reason why the request does not count at all, empty for one that does: an error code, or one of the names
+above."""
+
+REQUEST = f"({LEFT_OUT} = '')"
+ANSWERED = f"({REQUEST} AND r.outcome = 'success')"
 PRICED = f"({ANSWERED} AND r.cost_known)"
 COST = "(toFloat64(r.cost_usd) * 1e10)"
 """The cost in 10^-10 US dollars."""
 
-BAD = """(
+BAD = f"""(
     r.finish_reason = 'content_filter'
     OR (r.outcome IN ('error', 'interrupted')
         AND (r.status_code < 400 OR r.status_code >= 500
-            OR r.error_code IN ('provider_rejected', 'context_length_exceeded', 'content_filter')))
+            OR r.error_code IN {having(lambda row: row.is_failure)}))
 )"""
 """The service or the provider failed. A provider's 400 counts too: with another prompt it might have been accepted."""
 COUNTED = f"(r.outcome = 'success' OR (r.outcome != 'cancelled' AND {BAD}))"
 """The service or the provider answers for the outcome, and not the client by leaving or by a fault of its own."""
-JUDGED = f"(NOT {HIT} AND {COUNTED})"
+JUDGED = f"({REQUEST} AND {COUNTED})"
 FAILED = f"({JUDGED} AND {BAD})"
 
-# A topic that is blocked in requests is refused before a provider is chosen, one that is blocked in answers afterwards.
-NOT_OF_THE_VERSION = """(
-    r.outcome = 'error'
-    AND (r.error_code IN ('requests_per_minute', 'monthly_budget_exceeded', 'session_budget_exceeded')
-        OR (r.error_type = 'guardrail_error' AND r.provider = ''
-            AND r.error_code IN ('pii_detected', 'prompt_injection', 'blocked_topic')))
-)"""
-"""The request was refused for a reason that no version of a prompt affects: a limit, or the client's own texts."""
-REQUEST = f"(NOT {HIT} AND NOT {NOT_OF_THE_VERSION})"
 LONG_WAIT_MS = 10_000.0
 """The wait after which a client that leaves had waited for too long, unless the usual latency is known."""
 UNANSWERED = f"""({REQUEST} AND (
@@ -71,23 +87,31 @@ UNANSWERED = f"""({REQUEST} AND (
     OR (r.outcome = 'cancelled' AND (r.ttft_ms = 0 OR r.latency_ms > {{long_wait_ms:Float64}}))
 ))"""
 """The user got no proper answer. Takes the parameter `long_wait_ms`."""
-REASON = """multiIf(
+REASON = f"""multiIf(
     r.outcome = 'cancelled', 'client_left',
     r.outcome = 'interrupted', 'interrupted',
     r.outcome = 'success', 'provider_refused',
-    r.status_code = 422, 'missing_variable',
-    r.error_code = 'model_not_found', 'model_not_found',
-    r.error_code = 'low_quality', 'low_quality',
-    r.error_type = 'guardrail_error', 'guardrail',
-    r.error_code IN ('provider_rejected', 'context_length_exceeded', 'content_filter', 'unsupported_parameter'),
-        'provider_refused',
-    r.error_code IN (
-        'provider_error', 'provider_unavailable', 'provider_timeout', 'insufficient_quota', 'credential_unreadable'
-    ), 'provider_failed',
-    'other'
+    {reason_of("r.error_code")}
 )"""
 """The reason why a request is unanswered."""
-REASONS = f"sumMapIf(map({REASON}, toUInt64(1)), {UNANSWERED})"
+
+CONTRACT = f"({ANSWERED} AND r.contract_violation)"
+TRUNCATED = f"({ANSWERED} AND r.finish_reason = 'length')"
+FALLBACK = f"({ANSWERED} AND r.fallback_used)"
+STOPPED = f"({REQUEST} AND r.outcome = 'cancelled' AND r.ttft_ms > 0)"
+"""The client left after the first output."""
+SIGNALS = f"""
+    countIf({ANSWERED}) AS answered, countIf({CONTRACT}) AS contract, countIf({TRUNCATED}) AS truncated,
+    countIf({FALLBACK}) AS fallback, countIf({STOPPED}) AS stopped"""
+
+
+def counts_by(key: str, condition: str) -> str:
+    """Returns the SQL for the number of requests with a condition, by key."""
+    return f"sumMapIf(map({key}, toUInt64(1)), {condition})"
+
+
+REASONS = counts_by(REASON, UNANSWERED)
+LEFT_OUT_BY_REASON = counts_by(LEFT_OUT, f"{LEFT_OUT} != ''")
 
 
 def bin_of(value: str) -> str:
@@ -96,6 +120,8 @@ def bin_of(value: str) -> str:
     return f"if({value} <= 0, 0, toUInt32(1 + floor(log(greatest({value}, 1)) / {{log_ratio:Float64}} + 0.5)))"
 
 
-HISTOGRAMS = f"""
-    sumMapIf(map({bin_of("r.latency_ms")}, toUInt64(1)), {ANSWERED}) AS latency,
-    sumMapIf(map({bin_of(COST)}, toUInt64(1)), {PRICED}) AS cost"""
+def histograms(condition: str = "true") -> str:
+    """Returns the SQL for the histograms of the answered requests with a condition, by latency and by cost."""
+    return f"""
+    {counts_by(bin_of("r.latency_ms"), f"{ANSWERED} AND {condition}")} AS latency,
+    {counts_by(bin_of(COST), f"{PRICED} AND {condition}")} AS cost"""

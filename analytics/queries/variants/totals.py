@@ -13,80 +13,99 @@ from analytics.clickhouse import client
 from analytics.queries.variants.outcomes import (
     ANSWERED,
     BASELINE,
+    CACHE_HIT,
     FAILED,
-    HISTOGRAMS,
-    HIT,
-    IN_ARM,
     IN_TIME,
     JUDGED,
+    LEFT_OUT_BY_REASON,
     LONG_WAIT_MS,
-    NOT_OF_THE_VERSION,
+    OF_CLIENTS,
+    OF_ROLLOUT,
+    OTHER_UNIT,
     PRICED,
     REASONS,
+    REQUEST,
+    SIGNALS,
     TARGET,
     UNANSWERED,
+    histograms,
 )
 
 
 @dataclass(frozen=True)
 class ArmTotals:
-    """The totals of one arm in a range of time, with the `substituted` requests, which were allocated by another unit.
+    """The totals of one arm in a range of time.
 
-    `requests` are the `cache_hits`, those `left_out` because no version has a part in their outcome, and the others, of
-    which `unanswered` gave their users no proper answer, by `reasons` (see `outcomes`). `counted` are those of the
-    others whose outcome the service or a provider answers for, and `errors` those of them that failed. Latencies are 0
-    without answers; `cost_usd` is the sum of the known costs, `priced_cost_usd` that of the `priced` requests:
-    answered, and no cache hits.
+    `requests` are all that got the arm's version: those `left_out`, by reason (see `outcomes.LEFT_OUT`), and the
+    `compared` ones, of which `unanswered` gave their users no proper answer, by `reasons`. `counted` are those of the
+    compared ones whose outcome the service or a provider answers for, and `errors` those of them that failed. Of those
+    `answered`, `contract`, `truncated` and `fallback` have the fault of that name; the clients of `stopped` ones left
+    after the first output. Latencies are 0 without answers; `cost_usd` and `unpriced` are of all requests,
+    `priced_cost_usd` is that of the `priced` ones among the answered.
     """
 
     variant: str
     requests: int = 0
+    compared: int = 0
     counted: int = 0
     errors: int = 0
-    substituted: int = 0
     answered: int = 0
+    contract: int = 0
+    truncated: int = 0
+    fallback: int = 0
+    stopped: int = 0
     average_latency_ms: float = 0.0
     p95_latency_ms: float = 0.0
     priced: int = 0
     unpriced: int = 0
     cost_usd: Decimal = Decimal(0)
     priced_cost_usd: Decimal = Decimal(0)
-    cache_hits: int = 0
-    left_out: int = 0
     unanswered: int = 0
     reasons: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def cache_hits(self) -> int:
+        return self.left_out.get(CACHE_HIT, 0)
+
+    @property
+    def substituted(self) -> int:
+        """Returns the number of requests that were allocated by another unit than the rollout asks for."""
+        return self.left_out.get(OTHER_UNIT, 0)
 
 
 @dataclass(frozen=True)
 class UsualValues:
-    """The histograms of answered requests by latency and by cost."""
+    """The usual values of a prompt config. `latency` and `cost` are the histograms of the answered requests of one
+    version; of the `requests` of all versions, `unanswered` gave their users no proper answer."""
 
-    latency: Mapping[int, int]
-    cost: Mapping[int, int]
+    latency: Mapping[int, int] = field(default_factory=dict)
+    cost: Mapping[int, int] = field(default_factory=dict)
+    requests: int = 0
+    unanswered: int = 0
 
 
 _TOTALS = f"""
 SELECT
-    toString(r.variant) AS variant, count() AS requests, countIf({JUDGED}) AS counted,
-    countIf({FAILED}) AS errors, countIf(r.alloc_fallback) AS substituted,
-    countIf({ANSWERED}) AS answered,
+    toString(r.variant) AS variant, count() AS requests, countIf({REQUEST}) AS compared,
+    countIf({JUDGED}) AS counted, countIf({FAILED}) AS errors, {SIGNALS},
     if(answered = 0, 0, sumIf(toUInt64(r.latency_ms), {ANSWERED}) / answered) AS average_latency_ms,
     if(answered = 0, 0, toFloat64(quantileTDigestIf(0.95)(r.latency_ms, {ANSWERED}))) AS p95_latency_ms,
     countIf({PRICED}) AS priced, countIf(NOT r.cost_known) AS unpriced,
     sum(toDecimal128(r.cost_usd, 10)) AS cost_usd,
     sumIf(toDecimal128(r.cost_usd, 10), {PRICED}) AS priced_cost_usd,
-    countIf({HIT}) AS cache_hits, countIf({NOT_OF_THE_VERSION}) AS left_out, countIf({UNANSWERED}) AS unanswered,
-    {REASONS} AS reasons
+    countIf({UNANSWERED}) AS unanswered, {REASONS} AS reasons, {LEFT_OUT_BY_REASON} AS left_out
 FROM requests AS r
-WHERE {IN_ARM} AND {IN_TIME}
+WHERE {OF_ROLLOUT} AND {IN_TIME}
 GROUP BY variant ORDER BY variant
 """
 
 _USUAL = f"""
-SELECT {HISTOGRAMS}
+SELECT
+    countIf({REQUEST} AND {OF_CLIENTS}) AS requests, countIf({UNANSWERED} AND {OF_CLIENTS}) AS unanswered,
+    {histograms("r.prompt_version = {version:UInt32}")}
 FROM requests AS r
-WHERE r.project_id = {{project:UUID}} AND r.prompt_config_id = {{config:UUID}}
-    AND r.prompt_version = {{version:UInt32}} AND {IN_TIME}
+WHERE r.project_id = {{project:UUID}} AND r.prompt_config_id = {{config:UUID}} AND {IN_TIME}
 """
 
 
@@ -100,7 +119,7 @@ def arm_totals(project_id: UUID, rollout_id: UUID, start: datetime, end: datetim
 def usual_values(
     project_id: UUID, config_id: UUID, version: int, start: datetime, end: datetime, *, log_ratio: float
 ) -> UsualValues:
-    """Returns the usual latency and cost of one version of a prompt config."""
+    """Returns the usual values of a prompt config, and the latency and cost of one version of it."""
     params: dict[str, Any] = {"project": project_id, "config": config_id, "version": version}
-    times = {"start": start, "end": end, "log_ratio": log_ratio}
-    return client.query(_USUAL, {**params, **times}, row=UsualValues, name="variants.usual")[0]
+    more = {"start": start, "end": end, "log_ratio": log_ratio, "long_wait_ms": LONG_WAIT_MS}
+    return client.query(_USUAL, {**params, **more}, row=UsualValues, name="variants.usual")[0]

@@ -8,7 +8,14 @@ from datetime import datetime
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.variants.outcomes import HISTOGRAMS, IN_TIME, LONG_WAIT_MS, REQUEST, UNANSWERED
+from analytics.queries.variants.outcomes import (
+    IN_TIME,
+    LONG_WAIT_MS,
+    OF_CLIENTS,
+    REQUEST,
+    UNANSWERED,
+    histograms,
+)
 
 
 @dataclass(frozen=True)
@@ -26,13 +33,12 @@ class ConfigTraffic:
     cost: Mapping[int, int] = field(default_factory=dict)
 
 
-# A rollout does not count requests of the playground and the agent, which choose their version themselves.
 _SQL = f"""
 SELECT
-    countIf({REQUEST}) AS requests, countIf({UNANSWERED}) AS unanswered, minOrNull(r.ts) AS first_at, {HISTOGRAMS}
+    countIf({REQUEST}) AS requests, countIf({UNANSWERED}) AS unanswered, minOrNull(r.ts) AS first_at, {histograms()}
 FROM requests AS r
 WHERE r.project_id = {{project:UUID}} AND r.prompt_config_id = {{config:UUID}} AND {IN_TIME}
-    AND r.source NOT IN ('playground', 'agent', 'judge')
+    AND {OF_CLIENTS}
 """
 
 

@@ -148,7 +148,14 @@ def test_page__version_rolled_back_before__links_to_it(client: Client, totals: N
 
 def test_page__log_answers_or_not__counts_or_a_message(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     target = ArmTotals(
-        "target", requests=50, counted=30, errors=3, cache_hits=8, unanswered=4, reasons={"client_left": 4}
+        "target",
+        requests=50,
+        compared=42,
+        counted=30,
+        errors=3,
+        unanswered=4,
+        reasons={"client_left": 4},
+        left_out={"cache_hit": 8},
     )
     monkeypatch.setattr(metrics, "arm_totals", lambda *_: {**TOTALS, "target": target})
     rollout = make_rollout(started=True)
