@@ -21,6 +21,13 @@ _REASONS: Mapping[str, str] = MappingProxyType(
         "client_left": "the client left",
         "still_open": "no answer for too long",
         "interrupted": "the worker stopped",
+        "budget": "a budget is used up",
+        "tokens_per_minute": "too many tokens a minute",
+        "concurrency": "too many requests at once",
+        "model_not_allowed": "the key may not call the model",
+        "broken_prompt": "an included prompt is missing",
+        "gateway_failed": "the gateway failed",
+        "invalid_request": "the request is invalid",
         "other": "other faults",
     }
 )

@@ -39,9 +39,8 @@ LIMITS = {
 def refusals_by_limits() -> set[str]:
     """Returns the codes in the tables of docs/limits.md."""
     page = (ROOT / "docs/limits.md").read_text(encoding="utf-8")
-    return {
-        code for line in re.findall(r"^\|.*\| 429 .*$", page, re.MULTILINE) for code in re.findall(r", `(\w+)`", line)
-    }
+    refusals = re.findall(r"^\|.*\| (429 [^|]*) \|$", page, re.MULTILINE)
+    return {code for refusal in refusals for code in re.findall(r", `(\w+)`", refusal)}
 
 
 def documented() -> Iterator[tuple[int, str]]:

@@ -16,6 +16,7 @@ from analytics.errors import AnalyticsUnavailableError
 from analytics.request_log.record import Outcome, SpoolEntry
 from rollouts.allocation import AllocationType, UnitKind, Variant, unit_number, variant_at
 from rollouts.comparison import metrics
+from rollouts.evaluation import Metric
 from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute, RolloutTransition
 from rollouts.open_requests.lists import OpenRequest, encode, key, workers_key
 from rollouts.states import Stage
@@ -88,7 +89,7 @@ def test_metrics__pending__zeros_and_inconclusive(api: Api) -> None:
             "unanswered_rate": 0.0,
             "unanswered_reasons": {},
         }
-    assert set(body["metrics"]) == {"unanswered", "error_rate", "latency_p95", "latency_average", "cost_per_request"}
+    assert set(body["metrics"]) == set(Metric)
     assert {metric["status"] for metric in body["metrics"].values()} == {"inconclusive"}
     assert not any(metric["decides"] for metric in body["metrics"].values())
     assert (body["forecast"], body["open_requests"]) == (None, {"target": 0, "baseline": 0})

@@ -105,12 +105,20 @@ def test_random__late_rows_hits_limits_and_open_requests__counted_by_hand(
     left_out = {"cache_hit": 1, "requests_per_minute": 1}
     target = answered(200, requests=2, unanswered=1, units=4, reasons={"model_not_found": 1}, left_out=left_out)
     baseline = answered(200, requests=1, units=1)
-    late = ArmCounts(requests=1, unanswered=1, judged=1, errors=1, units=1, reasons={"provider_failed": 1})
+    late = ArmCounts(
+        requests=1,
+        unanswered=1,
+        judged=1,
+        errors=1,
+        units=1,
+        reasons={"provider_failed": 1},
+        left_out={"forced": 1, "other_unit": 1},
+    )
     still_open = ArmCounts(requests=1, unanswered=1, units=1, reasons={"still_open": 1})
     counts = minutes(rollout)
     assert [(key, one.target, one.baseline) for key, one in sorted(counts.items(), reverse=True)] == [
         ((8, 1), target, baseline),
-        ((5, 2), answered(200, requests=1, units=1, left_out={"forced": 1, "other_unit": 1}), ArmCounts()),
+        ((5, 2), answered(200, requests=1, units=1), ArmCounts()),
         ((5, 1), late, ArmCounts()),
         ((3, 2), still_open, ArmCounts()),
     ]
