@@ -89,13 +89,14 @@ class Rollout(models.Model):
 
 class RolloutStage(models.Model):
     """A stage gives `weight` percent of the traffic to the target. It is promoted automatically only after both
-    minima."""
+    minima. In its first `settle_minutes`, and in so many after each pause, latency and cost are not judged."""
 
     rollout = models.ForeignKey(Rollout, on_delete=models.CASCADE, related_name="stages")
     number = models.PositiveSmallIntegerField()
     weight = models.PositiveSmallIntegerField()
     min_duration_minutes = models.PositiveIntegerField()
     min_requests = models.PositiveIntegerField()
+    settle_minutes = models.PositiveIntegerField(default=0, db_default=0)
     entered_at = models.DateTimeField(null=True)
     left_at = models.DateTimeField(null=True)
 

@@ -12,6 +12,7 @@ class RolloutStageEntry(TypedDict):
     weight: int
     min_duration_minutes: int
     min_requests: int
+    settle_minutes: int
     status: Literal["pending", "active", "completed", "skipped", "rolled_back"]
     entered_at: datetime | None
     left_at: datetime | None
@@ -149,6 +150,7 @@ class RolloutStageForecast(TypedDict):
     weight: int
     min_duration_minutes: int
     min_requests: int
+    settle_minutes: int
     begins_after_minutes: float | None
     minutes: float | None
     target_requests: float | None

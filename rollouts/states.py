@@ -88,22 +88,28 @@ def after(transition: Transition, position: Position, stages: int) -> Position:
 
 class Stage(NamedTuple):
     """A stage: `weight` percent of the traffic; promoted automatically only after so many minutes and requests of
-    the target arm."""
+    the target arm. Latency and cost are not judged in its first `settle_minutes`."""
 
     weight: int
     min_duration_minutes: int
     min_requests: int
+    settle_minutes: int = 0
 
+
+SETTLE_MINUTES = 5
+"""The time that a target is given to warm up when more traffic comes to it. It is how long a provider keeps an unused
+prompt cache, and less costs nothing to speak of: see docs/rollouts.md."""
 
 DEFAULT_STAGES: tuple[Stage, ...] = (
-    Stage(1, 30, 20),
-    Stage(5, 30, 50),
-    Stage(10, 60, 100),
-    Stage(25, 60, 200),
-    Stage(50, 120, 400),
-    Stage(75, 120, 400),
-    Stage(100, 60, 0),
+    Stage(1, 30, 20, SETTLE_MINUTES),
+    Stage(5, 30, 50, SETTLE_MINUTES),
+    Stage(10, 60, 100, SETTLE_MINUTES),
+    Stage(25, 60, 200, SETTLE_MINUTES),
+    Stage(50, 120, 400, SETTLE_MINUTES),
+    Stage(75, 120, 400, SETTLE_MINUTES),
+    Stage(100, 60, 0, 0),
 )
+_SETTLED_SHARE = 6
 
 
 class StageError(ValueError):
@@ -119,7 +125,7 @@ def stages_from(items: Sequence[Mapping[str, object]] | None) -> tuple[Stage, ..
     """Returns the stages of a request body, complete; the default stages for an empty body. Raises StageError.
 
     Weights rise strictly from 1 to at most 100. An omitted minimum is that of the last default stage up to the
-    weight.
+    weight, and omitted `settle_minutes` are too, but at most a sixth of the stage's minutes.
     """
     if items is None:
         return DEFAULT_STAGES
@@ -140,17 +146,27 @@ def _stage_from(path: str, item: Mapping[str, object]) -> Stage:
         raise StageError(f"{path}.{unknown[0]}", "Unknown field.")
     weight = _integer(f"{path}.weight", item.get("weight"), 1, 100)
     usual = max((stage for stage in DEFAULT_STAGES if stage.weight <= weight), key=lambda stage: stage.weight)
-    minutes, requests = item.get("min_duration_minutes"), item.get("min_requests")
+
+    def given(name: str, usually: int, maximum: int, meaning: str = "") -> int:
+        value = item.get(name)
+        return usually if value is None else _integer(f"{path}.{name}", value, 0, maximum, meaning)
+
+    minutes = given("min_duration_minutes", usual.min_duration_minutes, MAX_MINUTES)
     return Stage(
         weight,
-        usual.min_duration_minutes
-        if minutes is None
-        else _integer(f"{path}.min_duration_minutes", minutes, 0, MAX_MINUTES),
-        usual.min_requests if requests is None else _integer(f"{path}.min_requests", requests, 0, MAX_REQUESTS),
+        minutes,
+        given("min_requests", usual.min_requests, MAX_REQUESTS),
+        given(
+            "settle_minutes",
+            min(usual.settle_minutes, minutes // _SETTLED_SHARE),
+            minutes,
+            ", the min_duration_minutes of the stage",
+        ),
     )
 
 
-def _integer(field: str, value: object, minimum: int, maximum: int) -> int:
+def _integer(field: str, value: object, minimum: int, maximum: int, meaning: str = "") -> int:
+    """`meaning` says, after the maximum, what it is."""
     if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value <= maximum:
-        raise StageError(field, f"Expected an integer from {minimum} to {maximum}.")
+        raise StageError(field, f"Expected an integer from {minimum} to {maximum}{meaning}.")
     return value

@@ -27,7 +27,7 @@ else:
 ROWS = 12
 """The number of stages that the form has rows for."""
 
-_FIELD_OF_STAGE = ("weight", "min_duration_minutes", "min_requests")
+_FIELD_OF_STAGE = ("weight", "min_duration_minutes", "min_requests", "settle_minutes")
 _MODES = [
     (Mode.AUTO.value, "Automatic: verdicts promote it, and roll it back when it fails"),
     (Mode.MANUAL.value, "By hand: verdicts are shown, and people decide"),
@@ -120,6 +120,7 @@ class StageForm(forms.Form):
     weight = forms.IntegerField(required=False, label="Share of the target (%)")
     min_duration_minutes = forms.IntegerField(required=False, label="At least minutes")
     min_requests = forms.IntegerField(required=False, label="At least answered requests of the target")
+    settle_minutes = forms.IntegerField(required=False, label="Minutes to settle")
 
     @property
     def is_empty(self) -> bool:
@@ -162,8 +163,8 @@ def stage_rows(stages: Sequence[Stage] = DEFAULT_STAGES, data: Any = None) -> Ba
 
 
 def stages_of_address(text: str) -> tuple[Stage, ...]:
-    """Returns the stages that an address names as `weight:minutes:requests` with commas between; the default ones for
-    an empty text. Raises StageError."""
+    """Returns the stages that an address names as `weight:minutes:requests:settle_minutes` with commas between, of
+    which the later ones may be left out; the default ones for an empty text. Raises StageError."""
     if not text:
         return DEFAULT_STAGES
     items = [dict(zip(_FIELD_OF_STAGE, map(_number, item.split(":")), strict=False)) for item in text.split(",")]

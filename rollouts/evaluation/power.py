@@ -18,6 +18,7 @@ from rollouts.evaluation.policy import (
     MIN_TARGET_REQUESTS,
     RATE_COUNT_SIZE,
     RATE_SIZE,
+    RATES,
     Metric,
 )
 from rollouts.evaluation.state import FIRST_SHARE
@@ -99,8 +100,9 @@ class _Plan:
     elapsed_minutes: float
     served: int
 
-    def spans(self, unanswered: float, *, holds: bool) -> Iterator[tuple[float, float]]:
-        """Returns the weight, as a share, and the minutes at it of each stage with a control.
+    def spans(self, unanswered: float, *, holds: bool) -> Iterator[tuple[float, float, float]]:
+        """Returns the weight, as a share, and the minutes at it of each stage with a control, and how many of them it
+        settles.
 
         With `holds` the rollout waits from 50 % on until it passes, which a faulty target never does.
         """
@@ -108,14 +110,15 @@ class _Plan:
             if stage.weight >= 100:
                 return
             share = stage.weight / 100
-            if holds and stage.weight >= CONTROLLED_WEIGHT:
-                yield share, math.inf
-                return
             elapsed, served = (self.elapsed_minutes, self.served) if number == 0 else (0.0, 0)
+            settles = max(0.0, stage.settle_minutes - elapsed)
+            if holds and stage.weight >= CONTROLLED_WEIGHT:
+                yield share, math.inf, settles
+                return
             answered = self.per_minute * share * (1 - unanswered)
             missing = max(0, stage.min_requests - served)
             waits = (missing / answered if answered else math.inf) if missing else 0.0
-            yield share, max(0.0, stage.min_duration_minutes - elapsed, waits)
+            yield share, max(0.0, stage.min_duration_minutes - elapsed, waits), settles
 
 
 def _found(plan: _Plan, usual: float, fallen: float, *, holds: bool) -> Detection:
@@ -165,14 +168,17 @@ def _reached(
     metric: Metric,
     tilts: Sequence[float],
     least: float,
-    spans: Iterator[tuple[float, float]],
+    spans: Iterator[tuple[float, float, float]],
 ) -> tuple[float | None, float | None]:
     """Returns the minutes and the target's requests until the sum by the best tilt outweighs the threshold; None when
-    it never does."""
+    it never does. Only rates are judged while a stage settles."""
     needed = FAIL_AT[metric] + math.log(len(tilts)) - math.log(FIRST_SHARE[metric])
     sums, minutes, requests = [0.0] * len(tilts), 0.0, 0.0
-    for share, lasts in spans:
+    for share, lasts, settles in spans:
         rate = plan.per_minute * share
+        if metric not in RATES:
+            idle = min(settles, lasts)
+            minutes, requests, lasts = minutes + idle, requests + rate * idle, lasts - idle
         gains = [growth(share, tilt) for tilt in tilts]
         enough = min((needed - one) / gain if gain > 0 else math.inf for one, gain in zip(sums, gains, strict=True))
         enough = max(enough, least - requests, 0.0)

@@ -70,7 +70,7 @@ def _power(
     )
     stages = [stage for stage in rollout.stages.all() if stage.number >= rollout.current_stage]
     return power(
-        [Stage(stage.weight, stage.min_duration_minutes, stage.min_requests) for stage in stages],
+        [Stage(stage.weight, stage.min_duration_minutes, stage.min_requests, stage.settle_minutes) for stage in stages],
         usual,
         elapsed_minutes=elapsed_minutes,
         served=standing.served,

@@ -54,7 +54,7 @@ def first_state(rollout: Rollout, usual: UsualValues) -> State:
 
 def verdict_at(state: State, stage: RolloutStage, *, elapsed_minutes: float) -> Verdict:
     """Returns the verdict at `stage`, of which `state` may not have seen a minute yet."""
-    plan = Stage(stage.weight, stage.min_duration_minutes, stage.min_requests)
+    plan = Stage(stage.weight, stage.min_duration_minutes, stage.min_requests, stage.settle_minutes)
     return decide(at_stage(state, stage.number), plan, elapsed_minutes=elapsed_minutes)
 
 

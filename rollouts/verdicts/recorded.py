@@ -30,6 +30,7 @@ from rollouts.models import Rollout, RolloutStage
 from rollouts.open_requests.lists import open_requests
 from rollouts.open_requests.still_open import Counted, max_open_time, overdue, still_remembered
 from rollouts.verdicts.minutes import Window, ordered
+from rollouts.verdicts.settling import Settling, settling_of
 
 STILL_OPEN = "still_open"
 
@@ -85,7 +86,8 @@ def recorded_window(
     if sticky and arms:
         _add_users(arms, rows, stages, state)
     clusters = _clusters(rows, state) if sticky and arms else {}
-    return Reading(_minutes(arms, stages, clusters), (*remaining, *new))
+    settling = settling_of(rollout, stages)
+    return Reading(_minutes(arms, stages, clusters, settling), (*remaining, *new))
 
 
 def _rows(rollout: Rollout, window: Window, state: State) -> Recorded:
@@ -204,7 +206,7 @@ def _cluster(sums: UnitSums) -> ClusterSums:
 
 
 def _minutes(
-    arms: Mapping[Cell, ArmCounts], stages: Mapping[int, RolloutStage], clusters: Clusters
+    arms: Mapping[Cell, ArmCounts], stages: Mapping[int, RolloutStage], clusters: Clusters, settling: Settling
 ) -> tuple[MinuteCounts, ...]:
     """Returns the minutes in order. `clusters` are known at the end of the window: they go with its last minute and
     weigh the minutes of later windows."""
@@ -218,6 +220,7 @@ def _minutes(
             arms.get((minute, stage, BASELINE), ArmCounts()),
             clusters.get(BASELINE, {}) if (minute, stage) == places[-1] else {},
             clusters.get(TARGET, {}) if (minute, stage) == places[-1] else {},
+            settling(minute, stage),
         )
         for minute, stage in places
     )

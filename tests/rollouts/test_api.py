@@ -62,6 +62,7 @@ def test_create__everything_given__201_and_every_field(api: Api) -> None:
                 "weight": weight,
                 "min_duration_minutes": minutes,
                 "min_requests": 0,
+                "settle_minutes": 0,
                 "status": "pending",
                 "entered_at": None,
                 "left_at": None,
@@ -86,6 +87,7 @@ def test_create__least__seven_default_stages_manual_random(api: Api) -> None:
     assert [stage["weight"] for stage in body["stages"]] == [1, 5, 10, 25, 50, 75, 100]
     assert [stage["min_duration_minutes"] for stage in body["stages"]] == [30, 30, 60, 60, 120, 120, 60]
     assert [stage["min_requests"] for stage in body["stages"]] == [20, 50, 100, 200, 400, 400, 0]
+    assert [stage["settle_minutes"] for stage in body["stages"]] == [5, 5, 5, 5, 5, 5, 0]
     assert (body["mode"], body["allocation_type"], body["name"]) == ("manual", "random", "Version 2")
 
 
@@ -108,6 +110,7 @@ def test_create__least__seven_default_stages_manual_random(api: Api) -> None:
         ({"stages": [{"weight": 10}, {"weight": 10}]}, "stages.1.weight"),
         ({"stages": [{"weight": 10, "min_requests": -1}]}, "stages.0.min_requests"),
         ({"stages": [{"weight": 10, "min_duration_minutes": 1.5}]}, "stages.0.min_duration_minutes"),
+        ({"stages": [{"weight": 10, "settle_minutes": 61}]}, "stages.0.settle_minutes"),
         ({"stages": [{"weight": 10, "minutes": 5}]}, "stages.0.minutes"),
         ({"stages": [{"weight": i + 1} for i in range(51)]}, "stages"),
         ({"policy": "strict"}, "policy"),

@@ -76,6 +76,17 @@ def test_plan__latencies_known__power_also_of_slowness() -> None:
     assert any("1.3 times as slow" in sentence for sentence in found.power_sentences)
 
 
+def test_plan__stages_that_settle__slowness_is_found_later_and_falls_are_not() -> None:
+    latency = {bin_of(200): 500, bin_of(400): 500, bin_of(900): 200}
+    found = [
+        plan(60, stages=[Stage(10, 600, 0, settle), Stage(100, 0, 0)], latency=latency).power for settle in (0, 20)
+    ]
+    assert found[0] is not None and found[1] is not None
+    assert found[0].slower_minutes is not None
+    assert found[1].slower_minutes == pytest.approx(found[0].slower_minutes + 20)
+    assert found[0].fall == found[1].fall
+
+
 def test_plan__sticky__says_that_it_takes_longer() -> None:
     given = ConfigTraffic(60 * 24 * 60, 0, NOW - timedelta(days=1))
     sentences = plan_of(given, STAGES, AllocationType.USER_STICKY, now=NOW).power_sentences
@@ -109,13 +120,16 @@ class TestForecast:
         ]
         store(tmp_path, *entries)
 
-        body = self.forecast(api, stages=[{"weight": 50, "min_requests": 90, "min_duration_minutes": 30}]).json()
+        body = self.forecast(
+            api, stages=[{"weight": 50, "min_requests": 90, "min_duration_minutes": 30, "settle_minutes": 9}]
+        ).json()
 
         assert body["request_count"] == 200
         assert body["requests_per_minute"] == pytest.approx(200 / 90, rel=0.01)
         assert body["unanswered_rate"] == pytest.approx(0.1)
         (stage,) = body["stages"]
         assert (stage["number"], stage["weight"], stage["begins_after_minutes"]) == (1, 50, 0)
+        assert (stage["min_duration_minutes"], stage["settle_minutes"]) == (30, 9)
         assert stage["minutes"] == body["minutes"] == pytest.approx(90, rel=0.01)
         assert stage["target_requests"] == pytest.approx(100, rel=0.01)
         assert body["power"]["fall"]["answered_share"] == pytest.approx(0.9)

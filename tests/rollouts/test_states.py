@@ -69,7 +69,23 @@ def test_stages_from__the_default_ones_given__are_the_same() -> None:
 def test_stages_from__omitted_minima__are_those_of_the_default_stage_below() -> None:
     given = [{"weight": 7}, {"weight": 50, "min_requests": 0}, {"weight": 99, "min_duration_minutes": 5}]
 
-    assert stages_from(given) == (Stage(7, 30, 50), Stage(50, 120, 0), Stage(99, 5, 400))
+    assert stages_from(given) == (Stage(7, 30, 50, 5), Stage(50, 120, 0, 5), Stage(99, 5, 400, 0))
+
+
+def test_stages_from__omitted_settle_minutes__at_most_a_sixth_of_the_stage() -> None:
+    given = [{"weight": 1, "min_duration_minutes": 13}, {"weight": 2, "settle_minutes": 0}, {"weight": 100}]
+
+    assert [stage.settle_minutes for stage in stages_from(given)] == [2, 0, 0]
+
+
+def test_stages_from__stage_that_settles_for_longer_than_it_lasts__says_how_long_it_lasts() -> None:
+    assert stages_from([{"weight": 9, "min_duration_minutes": 7, "settle_minutes": 7}])[0].settle_minutes == 7
+
+    with pytest.raises(StageError) as caught:
+        stages_from([{"weight": 9, "min_duration_minutes": 7, "settle_minutes": 8}])
+
+    assert caught.value.field == "stages[0].settle_minutes"
+    assert caught.value.message == "Expected an integer from 0 to 7, the min_duration_minutes of the stage."
 
 
 @pytest.mark.parametrize(
@@ -87,6 +103,9 @@ def test_stages_from__omitted_minima__are_those_of_the_default_stage_below() -> 
         ([{"weight": 10}, {"weight": 5}], "stages[1].weight"),
         ([{"weight": 10, "min_duration_minutes": -1}], "stages[0].min_duration_minutes"),
         ([{"weight": 10}, {"weight": 20, "min_requests": 1.5}], "stages[1].min_requests"),
+        ([{"weight": 10, "settle_minutes": -1}], "stages[0].settle_minutes"),
+        ([{"weight": 10, "settle_minutes": 1.5}], "stages[0].settle_minutes"),
+        ([{"weight": 10, "settle_minutes": True}], "stages[0].settle_minutes"),
         ([{"weight": 10, "wait": 3}], "stages[0].wait"),
     ],
 )

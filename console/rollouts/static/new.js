@@ -4,7 +4,7 @@ import { reload } from "../../core/ui/panels.js";
 const form = document.getElementById("rollout-form");
 const rows = [...form.querySelectorAll("table.stages tbody tr")];
 const add = form.querySelector("[data-add]");
-const FIELDS = ["weight", "min_duration_minutes", "min_requests"];
+const FIELDS = ["weight", "min_duration_minutes", "min_requests", "settle_minutes"];
 let timer = 0;
 
 function fields(row) {
@@ -49,7 +49,7 @@ add.addEventListener("click", () => {
 function update() {
   const address = new URL(location.href);
   const stages = rows
-    .map((row) => fields(row).map((field) => field.value.trim()).join(":")).filter((text) => text !== "::");
+    .map((row) => fields(row).map((field) => field.value.trim()).join(":")).filter((text) => /[^:]/.test(text));
   const data = new FormData(form);
   address.searchParams.set("stages", stages.join(","));
   address.searchParams.set("target", data.get("target"));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import zip_longest
 from typing import Any
 from uuid import uuid4
 
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.django_db
 
 PATH = "/admin/rollouts/new/"
 STAGES = ((10, 0, 5), (100, 10, 0))
+FIELDS = ("weight", "min_duration_minutes", "min_requests", "settle_minutes")
 
 
 @pytest.fixture
@@ -78,8 +80,8 @@ def sent(client: Client, config: PromptConfig, stages: Any = STAGES, **fields: A
         "stages-INITIAL_FORMS": "12",
     }
     for number in range(12):
-        row = stages[number] if number < len(stages) else ("", "", "")
-        for name, value in zip(("weight", "min_duration_minutes", "min_requests"), row, strict=True):
+        row = stages[number] if number < len(stages) else ("",)
+        for name, value in zip_longest(FIELDS, row, fillvalue=""):
             body[f"stages-{number}-{name}"] = str(value)
     address = f"{PATH}?project={config.project_id}&config={config.pk}"
     return client.post(address, {**body, **fields})
@@ -113,6 +115,7 @@ def test_form__stages_in_the_address__forecast_of_these(editor: Client, config: 
     )
     assert api.json()["minutes"] == 180
     assert "stages[1].weight" in shown(editor, config, stages="20:60:0,10:1:1")
+    assert "stages[0].settle_minutes" in shown(editor, config, stages="20:60:0:61")
 
 
 def test_form__sent__rollout_as_filled_in(editor: Client, config: PromptConfig) -> None:
@@ -135,7 +138,15 @@ def test_form__create_and_start__is_running(editor: Client, config: PromptConfig
 def test_form__minima_left_out__those_of_the_defaults(editor: Client, config: PromptConfig) -> None:
     sent(editor, config, ((10, "", ""), (60, 1, 1)))
     first = Rollout.objects.get().stages.get(number=1)
-    assert (first.min_duration_minutes, first.min_requests) == (60, 100)
+    assert (first.min_duration_minutes, first.min_requests, first.settle_minutes) == (60, 100, 5)
+
+
+def test_form__minutes_to_settle__kept_and_shown_on_the_page(editor: Client, config: PromptConfig) -> None:
+    sent(editor, config, ((10, 30, 1, 7), (100, 1, 1)))
+    row = Rollout.objects.get()
+    assert row.stages.get(number=1).settle_minutes == 7
+    page = editor.get(f"/admin/rollouts/rollout/{row.pk}/change/", {"project": str(config.project_id)})
+    assert "30 min, 1 requests, 7 min to settle" in text_of(page)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +157,7 @@ def test_form__minima_left_out__those_of_the_defaults(editor: Client, config: Pr
         ({"stages": (("", 5, 1),)}, "Expected an integer from 1 to 100."),
         ({"stages": (("ten", 5, 1),)}, "Enter a whole number."),
         ({"stages": ()}, "Expected 1 to 50 stages."),
+        ({"stages": ((10, 5, 1, 6),)}, "Expected an integer from 0 to 5, the min_duration_minutes of the stage."),
         ({"target": str(uuid4())}, "That choice is not one of the available choices."),
         ({"name": "x" * 101}, "at most 100 characters"),
         ({"cost_allowance": "-1"}, "greater than or equal to 0"),
