@@ -102,7 +102,8 @@ class LoggedRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     Token counts follow `integrations.providers.usage.Usage`: `prompt_tokens` includes cached and cache-written ones;
     they are the answer's. `cost_source` is where the costs came from: `provider` (stated there), the source of a price,
     `mixed` when attempts differ, empty when nothing is charged. `operation` is the client protocol, one of `Operation`,
-    and `is_native` means that the response has its form (docs/architecture.md#surfaces).
+    and `is_native` means that the response has its form (docs/architecture.md#surfaces). `question_cached` says of a
+    rollout's request that the response cache had an answer to the same question from one of its arms when it came.
     """
 
     session_id: PersonalText = ""
@@ -136,6 +137,7 @@ class LoggedRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     prompt_version: UInt32 = 0
     variant: Name = ""
     contract_violation: Flag = False
+    question_cached: Flag = False
 
 
 class RequestRecord(LoggedRequest, frozen=True, omit_defaults=True, kw_only=True, gc=False):
@@ -215,6 +217,7 @@ class RequestEntry(TypedDict):
     rollout_id: UUID | None
     variant: str | None
     contract_violation: bool
+    question_cached: bool
     attempts: list[dict[str, Any]]
     prompt_preview: str | None
     completion_preview: str | None
